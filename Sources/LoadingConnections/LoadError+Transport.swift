@@ -39,7 +39,7 @@ extension LoadError {
         }
     }
 
-    /// Nobody whom this server lets in is known (AUTH-29).
+    /// There are no credentials that the server accepts (AUTH-29).
     package static func loginRefused(_ reply: FTPReply) -> LoadError {
         LoadError(code: LoadError.userAuthenticationRequired.code, cause: .ftp(reply))
     }

@@ -13,7 +13,7 @@ package protocol LoadClient: AnyObject {
     /// The request goes to this URL instead, which is the same but for being secure.
     func load(_ load: any Load, isUpgradedTo url: String)
     /// A connection that is being made for the load has a challenge. False for the default handling.
-    func load(_ load: any Load, asks question: SecurityQuestion) -> Bool
+    func load(_ load: any Load, asks question: ConnectionChallenge) -> Bool
     /// A complete response may be stored. Answered `.now` with the entry to store, or nil; else by `lookup`, and the load waits.
     func load(
         _ load: HTTPLoad, willStore entry: CacheEntry, _ lookup: @autoclosure () -> PendingLookup<CacheEntry?>

@@ -7,23 +7,23 @@ internal import LoadingTransport
 ///
 /// When none of the addresses answers and the resolver had them from memory, the name is asked anew, and what is new
 /// among the addresses is tried.
-final class AddressRace<Entrant: AddressEntrant>: LoopTimerTarget {
+final class AddressRace<Candidate: AddressRaceCandidate>: LoopTimerTarget {
     typealias Failure = AddressRaceFailure
     /// Begins with an address. How that ends is told once, and never before it returns.
-    typealias Begin = (SocketAddress, @escaping (LoadError?) -> Void) throws(POSIXFailure) -> Entrant
+    typealias Begin = (SocketAddress, @escaping (LoadError?) -> Void) throws(POSIXFailure) -> Candidate
 
     private let begin: Begin
-    private let origin: Origin
+    private let origin: ConnectionKey
     private let loop: EventLoop
     private let resolver: NameResolver
     private let literal: SocketAddress?
     private var eyeballs: HappyEyeballs
-    private var running: [HappyEyeballs.Attempt: Entrant] = [:]
+    private var running: [HappyEyeballs.Attempt: Candidate] = [:]
     private let timer = LoopTimer()
     private var record: ((LoadEvent.Kind) -> Void)?
     /// Told what a name leads to, before it is gone there. The race may be cancelled from within.
     var onAddresses: (([SocketAddress]) -> Void)?
-    private var outcome: ((Result<Entrant, Failure>) -> Void)?
+    private var outcome: ((Result<Candidate, Failure>) -> Void)?
     private var tickets: [NameResolver.Ticket] = []
     private var resolvedCount = 0
     private var unresolvedFamilies = 0
@@ -37,7 +37,7 @@ final class AddressRace<Entrant: AddressEntrant>: LoopTimerTarget {
     ///   - origin: Its name is looked up, and the addresses get its port.
     ///   - awaitsServices: Whether nothing is begun before `servicesKnown`, for a moment.
     init(
-        to origin: Origin, on loop: EventLoop, resolver: NameResolver, awaitsServices: Bool = false,
+        to origin: ConnectionKey, on loop: EventLoop, resolver: NameResolver, awaitsServices: Bool = false,
         begin: @escaping Begin
     ) {
         self.begin = begin
@@ -51,13 +51,13 @@ final class AddressRace<Entrant: AddressEntrant>: LoopTimerTarget {
     }
 
     func start(
-        record: @escaping (LoadEvent.Kind) -> Void, outcome: @escaping (Result<Entrant, Failure>) -> Void
+        record: @escaping (LoadEvent.Kind) -> Void, outcome: @escaping (Result<Candidate, Failure>) -> Void
     ) {
         self.record = record
         self.outcome = outcome
         if let literal { return perform(.resolved(literal.family, [literal])) }
         if origin.service.requiresDNSSEC, !NameResolver.isLocal(origin.host) {
-            // Nobody here can prove what a name server says (CONN-20).
+            // No resolver here validates DNSSEC (CONN-20).
             let box = LoopBox(self)
             return loop.post { box.value.end(.failure(.unreachable(.cannotFindHost))) }
         }
@@ -84,14 +84,14 @@ final class AddressRace<Entrant: AddressEntrant>: LoopTimerTarget {
         for family in [SocketAddress.Family.ipv6, .ipv4] {
             unresolvedFamilies += 1
             let box = LoopBox(self)
-            let ticket = resolver.resolve(NameQuestion(origin.host, family), on: loop) { answer, isRemembered in
+            let ticket = resolver.resolve(AddressQuery(origin.host, family), on: loop) { answer, isRemembered in
                 box.value.resolved(family, answer, isRemembered: isRemembered)
             }
             tickets.append(ticket)
         }
     }
 
-    private func resolved(_ family: SocketAddress.Family, _ answer: NameAnswer, isRemembered: Bool) {
+    private func resolved(_ family: SocketAddress.Family, _ answer: AddressAnswer, isRemembered: Bool) {
         guard outcome != nil else { return }
         unresolvedFamilies -= 1
         switch answer {
@@ -118,13 +118,13 @@ final class AddressRace<Entrant: AddressEntrant>: LoopTimerTarget {
         if rememberedFailure == nil { record?(.resolutionEnded(addresses: resolvedCount)) }
     }
 
-    /// A name server that cannot be asked while there is no way out is nobody's fault but the network's (CONN-12).
+    /// If no name server can be reached and there is no route, the network is to blame (CONN-12).
     private func error(for failure: NameFailure) -> LoadError {
         guard failure.isTemporary, !RouteWatch.hasRoute else { return .cannotFindHost(failure.code) }
         return LoadError(code: LoadError.notConnectedToInternet.code, cause: .dns(failure.code))
     }
 
-    /// None of the addresses answers: nobody is to be sent to them again without asking.
+    /// None of the addresses answers: the next request resolves the name again.
     private func failedAll(_ error: LoadError) {
         let worst = rememberedFailure.map { $0.tellingRank >= error.tellingRank ? $0 : error } ?? error
         // Without a network no address answers, and no name server either.
@@ -151,8 +151,8 @@ final class AddressRace<Entrant: AddressEntrant>: LoopTimerTarget {
             case .setDeadline(let time): loop.arm(timer, at: time, for: self)
             case .clearDeadline: loop.disarm(timer)
             case .succeeded(let attempt):
-                guard let entrant = running.removeValue(forKey: attempt) else { continue }
-                end(.success(entrant))
+                guard let candidate = running.removeValue(forKey: attempt) else { continue }
+                end(.success(candidate))
             case .failed(let error): failedAll(error)
             }
         }
@@ -184,7 +184,7 @@ final class AddressRace<Entrant: AddressEntrant>: LoopTimerTarget {
 
     // MARK: The end
 
-    private func end(_ result: Result<Entrant, Failure>) {
+    private func end(_ result: Result<Candidate, Failure>) {
         let outcome = outcome
         self.outcome = nil
         stop()
@@ -196,7 +196,48 @@ final class AddressRace<Entrant: AddressEntrant>: LoopTimerTarget {
         loop.disarm(timer)
         for ticket in tickets { resolver.withdraw(ticket) }
         tickets = []
-        for entrant in running.values { entrant.close() }
+        for candidate in running.values { candidate.close() }
         running = [:]
+    }
+}
+
+/// What an `AddressRace` begins with an address: the first that comes through wins, and the others are closed.
+protocol AddressRaceCandidate: AnyObject, SendableMetatype {
+    func close()
+}
+
+/// Why none of an origin's addresses was reached.
+enum AddressRaceFailure: Error {
+    /// The process or the machine has no descriptor left, or no thread to ask with.
+    case noDescriptor
+    case unreachable(LoadError)
+}
+
+extension ByteStream: AddressRaceCandidate {}
+
+extension AddressRace<ByteStream> {
+    /// A race of TCP connections.
+    convenience init(to origin: ConnectionKey, on loop: EventLoop, resolver: NameResolver, awaitsServices: Bool = false)
+    {
+        self.init(to: origin, on: loop, resolver: resolver, awaitsServices: awaitsServices) {
+            (address, told) throws(POSIXFailure) in
+            try ByteStream.connect(
+                to: address, treatedAs: origin.service, on: loop, owner: ConnectingStream(told))
+        }
+    }
+}
+
+/// Owns a stream that is being connected.
+private final class ConnectingStream: ByteStreamOwner {
+    private let told: (LoadError?) -> Void
+
+    init(_ told: @escaping (LoadError?) -> Void) { self.told = told }
+
+    func streamBecameReady(_ stream: ByteStream) {
+        switch stream.finishConnecting() {
+        case nil: break
+        case .success: told(nil)
+        case .failure(let failure): told(.connectionAttemptFailed(failure.code))
+        }
     }
 }

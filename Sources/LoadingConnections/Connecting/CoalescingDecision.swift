@@ -6,20 +6,20 @@ internal import LoadingTransport
 /// tells the outcome once, never within `start`, and nothing after `cancel`.
 final class CoalescingDecision {
     let connection: any MultiplexedConnection
-    private let origin: Origin
+    private let origin: ConnectionKey
     private let pool: ConnectionPool
-    private weak var asker: (any SecurityAsker)?
+    private weak var challengeDelegate: (any ConnectionChallengeDelegate)?
     private var trust: ServerTrustDecision?
     private var outcome: ((Bool) -> Void)?
 
     init(
-        about connection: any MultiplexedConnection, for origin: Origin, in pool: ConnectionPool,
-        asker: any SecurityAsker, outcome: @escaping (Bool) -> Void
+        about connection: any MultiplexedConnection, for origin: ConnectionKey, in pool: ConnectionPool,
+        challengeDelegate: any ConnectionChallengeDelegate, outcome: @escaping (Bool) -> Void
     ) {
         self.connection = connection
         self.origin = origin
         self.pool = pool
-        self.asker = asker
+        self.challengeDelegate = challengeDelegate
         self.outcome = outcome
     }
 
@@ -29,7 +29,7 @@ final class CoalescingDecision {
             return pool.loop.post { tell.value() }
         }
         let peer = TLSPeer(serverName: origin.host, chain: chain, stapledResponse: nil)
-        // Nobody is asked about a certificate that is somebody else's.
+        // No challenge is presented for a certificate of another server.
         pool.security.evaluate(peer, wantsKeys: false, on: pool.loop) { [weak self] result in
             guard let self, outcome != nil else { return }
             if case .reject = result.verdict { return end(false) }
@@ -38,7 +38,7 @@ final class CoalescingDecision {
     }
 
     private func ask(about peer: TLSPeer, _ agreement: ServerTrustDecision.Agreement) {
-        let trust = ServerTrustDecision(about: peer, of: origin, with: agreement, pool: pool, for: asker) {
+        let trust = ServerTrustDecision(about: peer, of: origin, with: agreement, pool: pool, for: challengeDelegate) {
             [weak self] result in
             if case .success = result { self?.end(true) } else { self?.end(false) }
         }
@@ -47,7 +47,7 @@ final class CoalescingDecision {
     }
 
     /// Another load waits for the connection now.
-    func askerChanged() { trust?.askerChanged() }
+    func challengeDelegateChanged() { trust?.challengeDelegateChanged() }
 
     func cancel() {
         outcome = nil

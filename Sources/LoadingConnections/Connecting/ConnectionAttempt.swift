@@ -8,9 +8,9 @@ internal import LoadingTransport
 /// Where the server is known to speak HTTP/3, that is tried first, and TCP beside it when there is no answer for a moment:
 /// the first handshake that is through wins (CONN-8). Where that is TCP's, HTTP/3 goes on as an `HTTP3Upgrade`. Where nothing
 /// is known, name servers are asked beside the addresses (CONN-6).
-final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
-    let home: OriginConnections
-    /// For whom it was started, as long as he waits.
+final class ConnectionAttempt: ConnectionChallengeDelegate, LoopTimerTarget {
+    let primaryOrigin: OriginConnections
+    /// The request it was started for, while that waits.
     private(set) var request: ConnectionRequest?
     /// What has happened on the way that has come furthest.
     var events: [LoadEvent] {
@@ -20,7 +20,7 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
     /// What has happened but for HTTP/3.
     private var ownEvents: [LoadEvent] = []
     private let pool: ConnectionPool
-    private var dial: Dial?
+    private var dial: TransportConnector?
     private var secure: SecureHandshake?
     private var secureBeginning: Int64 = 0
     private var http3: HTTP3Attempt?
@@ -40,14 +40,14 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
     /// When it was begun, and how often connections had been given up by then.
     let beginning: Int64
     let generation: Int
-    /// Whether somebody was asked about the connection.
+    /// Whether a challenge was presented.
     private(set) var hasAsked = false
-    /// Whether somebody is asked about the connection, which stands still meanwhile.
+    /// Whether a challenge is open. The connection waits for its answer.
     private(set) var isAsking = false
 
-    init(for request: ConnectionRequest, at home: OriginConnections, pool: ConnectionPool) {
+    init(for request: ConnectionRequest, at primaryOrigin: OriginConnections, pool: ConnectionPool) {
         self.request = request
-        self.home = home
+        self.primaryOrigin = primaryOrigin
         self.pool = pool
         descriptorWait = DescriptorWait(pool)
         beginning = pool.loop.now
@@ -57,12 +57,12 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
     func start() {
         if pool.requiredVersion == .http3 {
             // Also where it has failed lately: there is nothing else to try.
-            let known = pool.http3Service(of: home.origin, isAssumed: true)
-            return startHTTP3(known ?? AlternativeService(port: home.origin.port))
+            let known = pool.http3Service(of: primaryOrigin.key, isAssumed: true)
+            return startHTTP3(known ?? AlternativeService(port: primaryOrigin.key.port))
         }
         // What is tried already is not tried twice.
-        if home.upgrade != nil { return startTCP() }
-        if let service = pool.http3Service(of: home.origin, isAssumed: request?.assumesHTTP3 ?? false) {
+        if primaryOrigin.upgrade != nil { return startTCP() }
+        if let service = pool.http3Service(of: primaryOrigin.key, isAssumed: request?.assumesHTTP3 ?? false) {
             return startHTTP3(service)
         }
         askForServices()
@@ -75,11 +75,11 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
         self.dial = dial
         dial.start(awaitsServices: awaitsServices)
         // The first use of TLS takes milliseconds, which pass here while the name is looked up. A failure comes again.
-        if home.origin.isSecure { _ = try? pool.security.context() }
+        if primaryOrigin.key.isSecure { _ = try? pool.security.context() }
     }
 
-    private func makeDial() -> Dial {
-        let dial = Dial(to: home.origin, in: pool, for: self) { [weak self] in self?.dialEnded($0) }
+    private func makeDial() -> TransportConnector {
+        let dial = TransportConnector(to: primaryOrigin.key, in: pool, for: self) { [weak self] in self?.dialEnded($0) }
         // Only the last try is told of: there may be any number of them.
         dial.onBeginning = { [weak self] in self?.ownEvents = [] }
         dial.onEvent = { [weak self] in self?.record($0) }
@@ -103,41 +103,41 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
         pool.resolver.withdraw(ticket)
     }
 
-    /// Somebody else waits for the connection now, or nobody for the moment.
+    /// Another request waits for the connection now, or none for the moment.
     func setRequest(_ request: ConnectionRequest?) {
         self.request = request
         guard request != nil else { return }
-        dial?.askerChanged()
-        coalescing?.askerChanged()
-        secure?.askerChanged()
-        http3?.askerChanged()
+        dial?.challengeDelegateChanged()
+        coalescing?.challengeDelegateChanged()
+        secure?.challengeDelegateChanged()
+        http3?.challengeDelegateChanged()
     }
 
-    var tunnelSpeaker: (any TunnelSpeaker)? { request?.taker?.tunnelSpeaker }
+    var proxyAuthorizer: (any ProxyAuthorizer)? { request?.delegate?.proxyAuthorizer }
 
-    func handshakeAsks(_ question: SecurityQuestion) -> Bool {
+    func handshakeReceived(challenge question: ConnectionChallenge) -> Bool {
         // One of the two is enough to be asked about.
         if secure != nil { leaveHTTP3() }
-        isAsking = request?.taker?.connectionAsks(question) ?? false
+        isAsking = request?.delegate?.connectionReceived(challenge: question) ?? false
         if isAsking { hasAsked = true }
         return isAsking
     }
 
-    func handshakeGoesOn() {
+    func handshakeContinues() {
         isAsking = false
-        request?.taker?.connectionIsBeingMade()
-        for other in home.sharing(self) { other.taker?.connectionIsBeingMade() }
+        request?.delegate?.connectionIsBeingMade()
+        for other in primaryOrigin.sharing(self) { other.delegate?.connectionIsBeingMade() }
     }
 
-    /// What is awaited of whoever the way leads to first; nil if he is not to blame.
-    var awaits: AwaitedStep? {
+    /// The step that the first hop has not completed, and since when; nil if something else is awaited.
+    var awaits: PendingPhase? {
         if isAsking { return nil }
-        return securedProxy != nil ? AwaitedStep(step: .connection, since: secureBeginning) : dial?.awaits
+        return securedProxy != nil ? PendingPhase(step: .connection, since: secureBeginning) : dial?.awaits
     }
 
     /// The proxy that TLS is being made with.
     private var securedProxy: ProxyServer? {
-        if secure != nil, case .forwarding(let proxy, _) = home.origin.passage { proxy } else { nil }
+        if secure != nil, case .forwarding(let proxy, _) = primaryOrigin.key.proxyMode { proxy } else { nil }
     }
 
     private func record(_ kind: LoadEvent.Kind) {
@@ -148,19 +148,19 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
 
     /// Begins before the addresses are asked for, so that what is known of both comes in that order.
     private func askForServices() {
-        guard pool.mayFindHTTP3(of: home.origin) else { return }
-        let told = LoopBox({ [weak self] (answer: ServiceAnswer) -> Void in self?.learned(answer) })
-        let question = ServiceQuestion(home.origin.host, port: home.origin.port)
+        guard pool.mayFindHTTP3(of: primaryOrigin.key) else { return }
+        let told = LoopBox({ [weak self] (answer: HTTPSRecordAnswer) -> Void in self?.learned(answer) })
+        let question = HTTPSRecordQuery(primaryOrigin.key.host, port: primaryOrigin.key.port)
         servicesTicket = pool.resolver.findServices(question, on: pool.loop) { answer, _ in told.value(answer) }
     }
 
-    private func learned(_ answer: ServiceAnswer) {
+    private func learned(_ answer: HTTPSRecordAnswer) {
         guard !hasEnded, servicesTicket != nil else { return }
         servicesTicket = nil
         // What comes after TCP has set out, or while somebody else's connection is looked at, is for the next one.
         guard let dial, dial.isResolving else { return }
-        guard home.upgrade == nil, case .success(let found) = answer,
-            let service = pool.http3Service(of: home.origin, among: found)
+        guard primaryOrigin.upgrade == nil, case .success(let found) = answer,
+            let service = pool.http3Service(of: primaryOrigin.key, among: found)
         else { return dial.servicesKnown() }
         let lookupStart = ownEvents.first { if case .resolutionStarted = $0.kind { true } else { false } }?.time
         endTCP()
@@ -168,7 +168,7 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
     }
 
     private func startHTTP3(_ service: AlternativeService, lookupStart: Int64? = nil) {
-        let attempt = HTTP3Attempt(to: service, for: home, pool: pool, asker: self)
+        let attempt = HTTP3Attempt(to: service, for: primaryOrigin, pool: pool, challengeDelegate: self)
         attempt.lookupStart = lookupStart
         attempt.early = { [weak self] in self?.request }
         http3 = attempt
@@ -198,7 +198,9 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
                 return fail(ConnectionFailure(failure.error))
             }
             // Whoever was asked does not trust the server itself, whatever it speaks. One that stands in for it is left alone.
-            if failure.isRefusal, hasAsked, home.shared == nil, attempt.service.isOwn(of: home.origin.place) {
+            if failure.isRefusal, hasAsked, primaryOrigin.shared == nil,
+                attempt.service.isOwn(of: primaryOrigin.key.place)
+            {
                 ownEvents = attempt.events
                 return fail(ConnectionFailure(failure.error))
             }
@@ -208,7 +210,7 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
 
     /// HTTP/3 has not come in time, or not at all.
     private func goOnWithoutHTTP3() {
-        if home.shared != nil {
+        if primaryOrigin.shared != nil {
             // Another attempt's connection, for all.
             end()
             endHTTP3()
@@ -216,7 +218,7 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
             return pool.isNotNeeded(self)
         }
         if let failure {
-            // Nobody is there at all.
+            // Neither TCP nor QUIC reaches the server.
             endHTTP3()
             return fail(failure)
         }
@@ -226,11 +228,13 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
     /// TCP is there first, or all but there. To be slower is not to be broken, so what was begun goes on to its own end, if it
     /// is of use to anybody.
     private func leaveHTTP3() {
-        if let http3, home.upgrade == nil, home.shared?.version != .http3, generation == pool.generation {
-            let upgrade = HTTP3Upgrade(with: http3, of: generation, at: home, pool: pool)
+        if let http3, primaryOrigin.upgrade == nil, primaryOrigin.shared?.version != .http3,
+            generation == pool.generation
+        {
+            let upgrade = HTTP3Upgrade(with: http3, of: generation, at: primaryOrigin, pool: pool)
             self.http3 = nil
             self.upgrade = upgrade
-            home.upgrade = upgrade
+            primaryOrigin.upgrade = upgrade
             upgrade.goOn()
         }
         endHTTP3()
@@ -238,7 +242,9 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
 
     /// Whoever was asked about the server would be asked about it twice by the next load: over QUIC, and over TCP.
     private func dropUpgrade() {
-        if hasAsked, let upgrade, upgrade === home.upgrade, upgrade.request == nil { pool.dropUpgrade(of: home) }
+        if hasAsked, let upgrade, upgrade === primaryOrigin.upgrade, upgrade.request == nil {
+            pool.dropUpgrade(of: primaryOrigin)
+        }
     }
 
     private func endHTTP3() {
@@ -265,11 +271,12 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
     /// The host's name leads to these addresses, and there may be a connection to one of them (CONN-3).
     private func found(_ addresses: [SocketAddress]) {
         guard !hasTriedCoalescing, http3 == nil,
-            let connection = pool.candidate(for: home.origin, at: addresses)
+            let connection = pool.candidate(for: primaryOrigin.key, at: addresses)
         else { return }
         hasTriedCoalescing = true
         endTCP()
-        let decision = CoalescingDecision(about: connection, for: home.origin, in: pool, asker: self) { [weak self] in
+        let decision = CoalescingDecision(about: connection, for: primaryOrigin.key, in: pool, challengeDelegate: self)
+        { [weak self] in
             self?.decided(mayShare: $0)
         }
         coalescing = decision
@@ -286,7 +293,7 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
 
     // MARK: TCP
 
-    private func dialEnded(_ outcome: Result<ByteStream, Dial.Failure>) {
+    private func dialEnded(_ outcome: Result<ByteStream, TransportConnector.Failure>) {
         guard !hasEnded else { return }
         switch outcome {
         case .failure(.noDescriptor): waitForDescriptor()
@@ -298,10 +305,10 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
     }
 
     private func secure(_ stream: ByteStream) {
-        guard home.origin.isSecure else { return succeed(stream) }
+        guard primaryOrigin.key.isSecure else { return succeed(stream) }
         record(.secureConnectionStarted)
         secureBeginning = pool.loop.now
-        secure = SecureHandshake(stream, to: home.origin, with: pool.security, carriesHTTP: true, for: self) {
+        secure = SecureHandshake(stream, to: primaryOrigin.key, with: pool.security, carriesHTTP: true, for: self) {
             [weak self] in
             self?.handshakeEnded($0)
         }

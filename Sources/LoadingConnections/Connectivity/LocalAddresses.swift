@@ -1,4 +1,5 @@
 internal import Glibc
+internal import LoadingEvents
 internal import LoadingTransport
 
 /// The addresses of this machine's interfaces that are up, at one moment.
@@ -44,4 +45,21 @@ struct LocalAddresses: Equatable {
 
     /// Whether what goes out from it can go anywhere: its interface has a carrier.
     func mayCarry(_ address: SocketAddress) -> Bool { address.isLoopback || carries[address.with(port: 0)] == true }
+}
+
+/// The machine's last known addresses, shared by the users of a store that is valid for one network.
+package final class KnownNetwork: @unchecked Sendable {
+    // Sendable because the addresses are guarded by `lock`.
+    private let lock = Lock()
+    private var addresses: LocalAddresses?
+
+    package init() {}
+
+    /// Keeps the addresses of now. Whether there were others before.
+    func changes(to addresses: LocalAddresses) -> Bool {
+        lock.withLock {
+            defer { self.addresses = addresses }
+            return self.addresses.map { $0 != addresses } ?? false
+        }
+    }
 }

@@ -1,12 +1,12 @@
 internal import LoadingSemantics
 package import LoadingTransport
 
-/// Somebody who waits for a change of the machine's routes. Confined to its loop.
+/// One wait for a change of the machine's routes. Confined to its loop.
 package final class RouteWait: LoopTimerTarget {
     let number: UInt64
     let loop: EventLoop
     private let watch: RouteWatch
-    /// Until it was called, or nobody waits any more.
+    /// Until it was called, or the wait has ended.
     private var body: (() -> Void)?
     private let timer = LoopTimer()
 
@@ -17,7 +17,7 @@ package final class RouteWait: LoopTimerTarget {
         self.body = body
     }
 
-    /// Nobody waits any more: nothing is called, and nothing is kept.
+    /// Ends the wait: nothing is called any more.
     package func end() {
         guard body != nil else { return }
         body = nil
@@ -31,7 +31,7 @@ package final class RouteWait: LoopTimerTarget {
         body?()
     }
 
-    /// Ends the waiting in a while, since nobody will hear of a change.
+    /// Ends the wait after a while, since no change will be reported.
     func tellLater() { loop.arm(timer, at: loop.now + loop.limits.routeWatchRetry, for: self) }
 
     package func timerFired(_ timer: LoopTimer) { tell() }

@@ -23,12 +23,12 @@ package final class RouteWatch: ReadinessHandler, LoopTimerTarget, @unchecked Se
     /// A moment from which on changes count.
     package struct Mark: Sendable, Equatable {
         fileprivate let changeCount: UInt64
-        /// Nobody was listening then, so nobody knows what has changed since.
-        fileprivate let isDeaf: Bool
+        /// There was no subscription then, so changes since are unknown.
+        fileprivate let isUnmonitored: Bool
     }
 
     /// What the watch listens to: each message is a change.
-    private struct Ear {
+    private struct NetlinkSubscription {
         let descriptor: Int32
         let registration: LoopRegistration
         let loop: EventLoop
@@ -40,7 +40,7 @@ package final class RouteWatch: ReadinessHandler, LoopTimerTarget, @unchecked Se
     private var waiting: [UInt64: LoopBox<RouteWait>] = [:]
     private var waitCount: UInt64 = 0
     private var changeCount: UInt64 = 0
-    private var ear: Ear?
+    private var subscription: NetlinkSubscription?
     /// Whether the timer is armed, and those who wait will be told when it fires.
     private(set) var isTelling = false
     private let timer = LoopTimer()
@@ -60,7 +60,7 @@ package final class RouteWatch: ReadinessHandler, LoopTimerTarget, @unchecked Se
         lock.lock()
         defer { lock.unlock() }
         let isListening = listen(on: loop)
-        return Mark(changeCount: changeCount, isDeaf: !isListening)
+        return Mark(changeCount: changeCount, isUnmonitored: !isListening)
     }
 
     /// Calls `body` on `loop`, once and never within this call, soon after something has changed since `mark`. Called on
@@ -71,7 +71,7 @@ package final class RouteWatch: ReadinessHandler, LoopTimerTarget, @unchecked Se
         let wait = RouteWait(number: waitCount, of: self, on: loop, body)
         let box = LoopBox(wait)
         let isListening = listen(on: loop)
-        let mayHaveChanged = isListening && (mark.isDeaf || mark.changeCount != changeCount)
+        let mayHaveChanged = isListening && (mark.isUnmonitored || mark.changeCount != changeCount)
         if isListening { waiting[wait.number] = box }
         lock.unlock()
         if mayHaveChanged {
@@ -109,43 +109,43 @@ package final class RouteWatch: ReadinessHandler, LoopTimerTarget, @unchecked Se
     /// Opens the socket unless that has been done; false when the kernel gives none. Called on `loop`, with the lock
     /// held.
     private func listen(on loop: EventLoop) -> Bool {
-        guard ear == nil, let openSocket else { return true }
+        guard subscription == nil, let openSocket else { return true }
         let descriptor = openSocket()
         guard descriptor >= 0 else { return false }
         guard let registration = loop.register(descriptor, self) else {
             close(descriptor)
             return false
         }
-        ear = Ear(descriptor: descriptor, registration: registration, loop: loop)
+        subscription = NetlinkSubscription(descriptor: descriptor, registration: registration, loop: loop)
         return true
     }
 
     package func becameReady(_ readiness: Readiness) {
-        guard let ear = lock.withLock({ self.ear }) else { return }
+        guard let subscription = lock.withLock({ self.subscription }) else { return }
         // What changed does not matter, so the first byte of each message will do: everybody who waits tries again.
         var hasChanged = false
         var byte: UInt8 = 0
-        var count = cll_recv(ear.descriptor, &byte, 1)
+        var count = cll_recv(subscription.descriptor, &byte, 1)
         var code = cll_errno()
         // ENOBUFS: more has changed than the kernel could keep for us.
         while count > 0 || count < 0 && code == ENOBUFS {
             hasChanged = true
-            count = cll_recv(ear.descriptor, &byte, 1)
+            count = cll_recv(subscription.descriptor, &byte, 1)
             code = cll_errno()
         }
         let isBroken = count == 0 || code != EAGAIN && code != EWOULDBLOCK
         guard hasChanged || isBroken else { return }
         if isBroken {
-            // The next who asks opens another one.
-            ear.loop.unregister(ear.descriptor, ear.registration)
-            close(ear.descriptor)
+            // The next call opens another one.
+            subscription.loop.unregister(subscription.descriptor, subscription.registration)
+            close(subscription.descriptor)
         }
         NameResolver.forgetAllAnswers()
-        ProxyAdvisory.shared.forgetAnswers()
+        ProxyResolver.shared.forgetAnswers()
         lock.withLock {
             changeCount &+= 1
-            if isBroken { self.ear = nil }
+            if isBroken { self.subscription = nil }
         }
-        tellSoon(on: ear.loop)
+        tellSoon(on: subscription.loop)
     }
 }

@@ -1,6 +1,6 @@
-internal import FoundationEssentials
+package import FoundationEssentials
 internal import Glibc
-internal import LoadingEvents
+package import LoadingEvents
 package import LoadingProtocols
 package import LoadingSemantics
 package import LoadingTransport
@@ -15,15 +15,15 @@ package import LoadingTransport
 /// Back-pressure: while `isPaused` nothing is read from the data connection, so the kernel's buffer fills and the
 /// server's window closes. What is said on the control connection is little, and is read at any time.
 package final class FTPConnection: ByteStreamOwner {
-    private let origin: Origin
+    private let origin: ConnectionKey
     private let pool: ConnectionPool
     private weak var observer: (any FTPConnectionObserver)?
     private var conversation: FTPConversation
     private var parser = FTPReplyParser()
     private let descriptorWait: DescriptorWait
-    private var dial: Dial?
+    private var dial: TransportConnector?
     /// For the data connection through a proxy.
-    private var dataDial: Dial?
+    private var dataDial: TransportConnector?
     private var control: ByteStream?
     private var data: ByteStream?
     /// What the control connection's socket did not take yet.
@@ -45,9 +45,9 @@ package final class FTPConnection: ByteStreamOwner {
         to url: FTPURL, _ request: FTPRequest, as login: FTPLogin, service: NetworkService, by pool: ConnectionPool,
         through proxy: ProxyServer?, observer: any FTPConnectionObserver
     ) {
-        origin = Origin(
+        origin = ConnectionKey(
             isSecure: false, host: url.host, port: url.port, service: service,
-            passage: proxy.map { ProxyPassage.tunnel($0) })
+            proxyMode: proxy.map { ProxyMode.tunnel($0) })
         self.pool = pool
         self.observer = observer
         conversation = FTPConversation(request, as: login)
@@ -56,7 +56,10 @@ package final class FTPConnection: ByteStreamOwner {
 
     /// Begins; every outcome is told in a later turn.
     package func start() {
-        let dial = dial ?? Dial(to: origin, in: pool, isGreeted: true, for: nil) { [weak self] in self?.dialEnded($0) }
+        let dial =
+            dial
+            ?? TransportConnector(to: origin, in: pool, isGreeted: true, for: nil) { [weak self] in self?.dialEnded($0)
+            }
         self.dial = dial
         dial.onEvent = { [weak self] in self?.observer?.ftpRecorded($0) }
         dial.start()
@@ -86,16 +89,16 @@ package final class FTPConnection: ByteStreamOwner {
 
     // MARK: Connecting
 
-    /// What is awaited of whoever the way to the server leads to first; nil if he is not to blame.
-    package var awaits: AwaitedStep? { dial?.awaits }
+    /// The step that the first hop has not completed, and since when; nil if something else is awaited.
+    package var awaits: PendingPhase? { dial?.awaits }
 
     /// What it is that nothing has come in time.
     package var silence: LoadError {
-        guard let passage = origin.passage, awaits != nil || dataDial?.awaits != nil else { return .timedOut }
-        return passage.silence
+        guard let proxyMode = origin.proxyMode, awaits != nil || dataDial?.awaits != nil else { return .timedOut }
+        return proxyMode.silence
     }
 
-    private func dialEnded(_ outcome: Result<ByteStream, Dial.Failure>) {
+    private func dialEnded(_ outcome: Result<ByteStream, TransportConnector.Failure>) {
         guard !isOver else { return }
         switch outcome {
         case .failure(.noDescriptor): descriptorWait.begin { [weak self] in self?.start() }
@@ -115,7 +118,7 @@ package final class FTPConnection: ByteStreamOwner {
     }
 
     private func connectData() {
-        if origin.passage != nil { return connectDataThroughProxy() }
+        if origin.proxyMode != nil { return connectDataThroughProxy() }
         guard !isOver, let address = control?.remoteAddress?.with(port: dataPort) else {
             return end(.networkConnectionLost)
         }
@@ -130,9 +133,9 @@ package final class FTPConnection: ByteStreamOwner {
 
     private func connectDataThroughProxy() {
         if isOver { return }
-        let target = Origin(
-            isSecure: false, host: origin.host, port: dataPort, service: origin.service, passage: origin.passage)
-        let dial = Dial(to: target, in: pool, isGreeted: true, for: nil) { [weak self] outcome in
+        let target = ConnectionKey(
+            isSecure: false, host: origin.host, port: dataPort, service: origin.service, proxyMode: origin.proxyMode)
+        let dial = TransportConnector(to: target, in: pool, isGreeted: true, for: nil) { [weak self] outcome in
             guard let self, !isOver else { return }
             dataDial = nil
             switch outcome {
@@ -274,4 +277,20 @@ package final class FTPConnection: ByteStreamOwner {
         cancel()
         observer?.ftpEnded(error)
     }
+}
+
+/// Told what comes of an `FTPConnection`, on its loop.
+package protocol FTPConnectionObserver: AnyObject {
+    func ftpRecorded(_ event: LoadEvent.Kind)
+    /// The server has said something, whatever it is.
+    func ftpIsAlive()
+    /// There is no connection to the server, and has been none. The last message.
+    func ftpFoundNoWay(_ failure: ConnectionFailure)
+    /// What comes next is what was asked for.
+    func ftpBegins(_ transfer: FTPTransfer)
+    func ftpReceived(_ data: Data)
+    /// The server does not let the user in. The last message.
+    func ftpRefusedLogin(_ reply: FTPReply)
+    /// The last message.
+    func ftpEnded(_ error: LoadError?)
 }

@@ -1,6 +1,6 @@
 internal import LoadingSemantics
 
-/// Takes the rest of a response that nobody wants, up to a limit; past it the connection is given up.
+/// Reads the rest of a discarded response, up to a limit; beyond it the connection closes.
 final class Drain: ExchangeObserver {
     private let connection: HTTP1Connection
     private var taken = 0

@@ -15,12 +15,12 @@ extension HTTP1Connection {
         return start
     }
 
-    /// Has what follows the head wait, unread as far as may be, for `readRest` or `giveAway`. Has no effect but while the
+    /// Has what follows the head wait, unread as far as may be, for `resumeBody` or `detachConnection`. Has no effect but while the
     /// head is told.
-    package func holdRest() { isRestHeld = isTellingHead }
+    package func holdBody() { isRestHeld = isTellingHead }
 
     /// Goes on with what follows the head.
-    package func readRest() {
+    package func resumeBody() {
         guard isRestHeld, observer != nil else { return }
         isRestHeld = false
         let bytes = rest
@@ -31,7 +31,7 @@ extension HTTP1Connection {
 
     /// Gives the connection away from the end of the head on; the observer hears nothing more. Nil when it has gone
     /// another way already, or the request is not sent to its end.
-    package func giveAway() -> HandedConnection? {
+    package func detachConnection() -> DetachedConnection? {
         guard observer != nil, isRestHeld, isSentWhole, !isClosed else { return nil }
         let bytes = rest
         rest = []
@@ -39,6 +39,6 @@ extension HTTP1Connection {
         endSending()
         pool.loop.disarm(expiryTimer)
         pool.letGo(self)
-        return HandedConnection(stream: stream, origin: home.origin, rest: bytes)
+        return DetachedConnection(stream: stream, origin: primaryOrigin.key, rest: bytes)
     }
 }

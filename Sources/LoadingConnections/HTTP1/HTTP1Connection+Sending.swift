@@ -4,22 +4,8 @@ internal import LoadingProtocols
 internal import LoadingSemantics
 internal import LoadingTransport
 
-/// The request on its way out: what is unsent goes first, then what `sending` says.
+/// Sending the request: unsent bytes first, then the body.
 extension HTTP1Connection {
-    /// What is to be sent after `unsent`.
-    enum Sending {
-        case nothing
-        /// Bytes of the caller's, from `offset` on, and what follows them.
-        case bytes(Data, offset: Int, then: (any RequestBodySource)?)
-        /// So many bytes that lie in a pipe, and what follows them.
-        case pipe(SplicePipe, Int, then: (any RequestBodySource)?)
-        case source(any RequestBodySource)
-        /// The source was asked and has not answered.
-        case awaiting(any RequestBodySource)
-        /// Until the machine says that the body may go (CONN-23).
-        case held(RequestBody)
-    }
-
     /// Writes the head (and a small body with it) and keeps what the socket did not take.
     func writeFirst(_ bytes: [UInt8]) {
         var taken = 0
@@ -39,24 +25,23 @@ extension HTTP1Connection {
                 guard flushUnsent() else { return }
                 continue
             }
-            switch sending {
-            case .nothing:
+            switch body.next {
+            case .end:
                 isSentWhole = true
-                _ = machine.sentBody()
                 observer?.exchangeSentRequest()
-            case .bytes(let data, let offset, let next):
-                guard pump(data, from: offset, then: next) else { return }
-            case .pipe(let pipe, let count, let next):
-                guard pump(pipe, count, then: next) else { return }
+            case .bytes(let data, let offset, _):
+                guard send(data, from: offset) else { return }
+            case .pipe(let pipe, let count, _):
+                guard took(stream.splice(from: pipe.readEnd, most: count)) else { return }
             case .source(let source):
-                sending = .awaiting(source)
+                body.awaitSource()
                 let exchange = exchangeNumber
                 source.nextPiece(mayBePiped: stream.isPlain && !isChunked) { [weak self] piece in
                     guard let self, self.isCarrying(exchange) else { return }
-                    self.received(piece, from: source)
+                    self.received(piece)
                 }
-                if case .awaiting = sending { return }
-            case .awaiting, .held:
+                if body.isAwaited { return }
+            case .awaited, .held, .stopped:
                 return
             }
         }
@@ -69,26 +54,16 @@ extension HTTP1Connection {
         return unsent.isEmpty
     }
 
-    private func pump(_ data: Data, from offset: Int, then next: (any RequestBodySource)?) -> Bool {
-        guard offset < data.endIndex else {
-            sending = next.map { .source($0) } ?? .nothing
-            return true
-        }
-        // A piece this long keeps one write well within the time of a turn.
+    private func send(_ data: Data, from offset: Int) -> Bool {
+        // One write of this size keeps within the time of a turn.
         let end = min(data.endIndex, offset + 1024 * 1024)
-        guard let count = count(of: data[offset..<end].withUnsafeBytes { stream.write($0) }) else { return false }
-        sending = .bytes(data, offset: offset + count, then: next)
-        note(UnsentBytes.Sent(body: count))
-        return true
+        return took(data[offset..<end].withUnsafeBytes { stream.write($0) })
     }
 
-    private func pump(_ pipe: SplicePipe, _ left: Int, then next: (any RequestBodySource)?) -> Bool {
-        guard left > 0 else {
-            sending = next.map { .source($0) } ?? .nothing
-            return true
-        }
-        guard let count = count(of: stream.splice(from: pipe.readEnd, most: left)) else { return false }
-        sending = .pipe(pipe, left - count, then: next)
+    /// False when the socket is full or the exchange is over.
+    private func took(_ write: StreamWrite) -> Bool {
+        guard let count = count(of: write) else { return false }
+        body.advance(by: count)
         note(UnsentBytes.Sent(body: count))
         return true
     }
@@ -104,66 +79,34 @@ extension HTTP1Connection {
         }
     }
 
-    private func received(_ piece: Result<BodyPiece, LoadError>, from source: any RequestBodySource) {
-        guard case .awaiting = sending else { return }
-        switch piece {
-        case .failure(let error):
-            return fail(error)
-        case .success(.bytes(let data)):
-            let taken = missing.map { data.prefix(Int(clamping: $0)) } ?? data
-            let next = rest(of: source, after: taken.count)
-            if isChunked {
-                unsent.append(chunk: taken)
-                sending = next.map { .source($0) } ?? .nothing
+    private func received(_ piece: Result<BodyPiece, LoadError>) {
+        guard body.isAwaited else { return }
+        do throws(LoadError) { try body.received(piece) } catch { return fail(error) }
+        if isChunked {
+            if case .bytes(let data, _, _) = body.next {
+                unsent.append(chunk: data)
+                body.advance(by: data.count)
             } else {
-                sending = .bytes(taken, offset: taken.startIndex, then: next)
+                unsent.appendLastChunk()
             }
-        case .success(.piped(let pipe, let count)):
-            let taken = missing.map { min(count, Int(clamping: $0)) } ?? count
-            sending = .pipe(pipe, taken, then: rest(of: source, after: taken))
-        case .success(.end):
-            if let missing, missing > 0 { return fail(.requestBodyStreamExhausted) }
-            sending = .nothing
-            if isChunked { unsent.appendLastChunk() }
         }
         pump()
     }
 
-    /// The source as long as it has more to give than the bytes it has just given. Whatever is behind an announced length
-    /// would be read as another request.
-    private func rest(of source: any RequestBodySource, after count: Int) -> (any RequestBodySource)? {
-        guard let missing else { return source }
-        self.missing = missing - Int64(count)
-        if missing > count { return source }
-        source.cancel()
-        return nil
-    }
-
     private func note(_ sent: UnsentBytes.Sent) {
-        machine.sentBytes()
+        if progress == .unsent { progress = .sent }
         if sent.head > 0 {
             observer?.exchangeSentHead(bytes: sent.head)
-            if !unsent.hasHead {
-                let timeout = pool.loop.limits.continueTimeout
-                perform(machine.sentHead(at: UInt64(bitPattern: pool.loop.now), continueTimeout: timeout))
+            if !unsent.hasHead, body.isHeld {
+                pool.loop.arm(timer, at: pool.loop.now + pool.loop.limits.continueTimeout, for: self)
             }
         }
         let onWire = sent.body + sent.framing
         if onWire > 0 { observer?.exchangeSentBody(bytes: sent.body, onWire: onWire) }
     }
 
-    /// The body that was held back may go.
-    func releaseBody() {
-        guard case .held(let body) = sending else { return }
-        pool.loop.disarm(timer)
-        switch body {
-        case .none: sending = .nothing
-        case .bytes(let data): sending = .bytes(data, offset: data.startIndex, then: nil)
-        case .source(let source, let length):
-            sending = .source(source)
-            missing = length
-        }
-    }
+    /// The body that was held back is sent from now on.
+    func releaseBody() { if body.release() { pool.loop.disarm(timer) } }
 
     func stopSending() {
         endSending()
@@ -172,13 +115,7 @@ extension HTTP1Connection {
     }
 
     func endSending() {
-        switch sending {
-        case .source(let source), .awaiting(let source), .held(.source(let source, _)), .bytes(_, _, let source?),
-            .pipe(_, _, let source?):
-            source.cancel()
-        case .nothing, .bytes, .pipe, .held: break
-        }
-        sending = .nothing
+        body.stop()
         pool.loop.disarm(timer)
     }
 

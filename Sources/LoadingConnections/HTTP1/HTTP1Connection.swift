@@ -9,8 +9,8 @@ package import LoadingTransport
 /// owned by its pool.
 ///
 /// Back-pressure: while `isPaused` nothing is read, so the kernel's buffer fills and the server's window closes.
-package final class HTTP1Connection: ExchangeCarrier, ByteStreamOwner, LoopTimerTarget {
-    let home: OriginConnections
+package final class HTTP1Connection: HTTPExchangeStream, ByteStreamOwner, LoopTimerTarget {
+    let primaryOrigin: OriginConnections
     let generation: Int
     let pool: ConnectionPool
     let stream: ByteStream
@@ -26,7 +26,10 @@ package final class HTTP1Connection: ExchangeCarrier, ByteStreamOwner, LoopTimer
     private(set) var announcedIdleLifetime: Int64 = .max
 
     // The exchange that is under way.
-    var machine = HTTP1Exchange()
+    /// How far the request has come (CONN-10).
+    var progress = LostExchange.Progress.unsent
+    /// The request carries `Connection: close`.
+    private var closesAfterResponse = false
     var observer: (any ExchangeObserver)?
     /// Counts the exchanges: an observer may give way to another within one.
     private(set) var exchangeNumber: UInt64 = 0
@@ -37,7 +40,7 @@ package final class HTTP1Connection: ExchangeCarrier, ByteStreamOwner, LoopTimer
     private var hasHead = false
     package private(set) var receivedBodyWireBytes: Int64 = 0
     private(set) var isPaused = false
-    /// Whether the connection stays with who holds it when the exchange ends, for another one of the same conversation.
+    /// Whether the connection stays out of the pool when the exchange ends, for another one of the same conversation.
     private var isHeld = false
     private(set) var isTellingHead = false
     /// What was read behind the head, while the head is told.
@@ -46,20 +49,18 @@ package final class HTTP1Connection: ExchangeCarrier, ByteStreamOwner, LoopTimer
     private(set) var hasSwitched = false
     private(set) var isSuspended = false
     private(set) var isHandlingReadiness = false
-    /// For how long an answer to `Expect`, or the rest of what nobody wants, is waited for.
+    /// Limits the wait for 100 (Continue), or for the rest of a response that is drained.
     let timer = LoopTimer()
 
     // Its request; see `HTTP1Connection+Sending`.
-    var sending = Sending.nothing
+    var body = RequestBodyPump()
     /// What the socket did not take yet.
     var unsent = UnsentBytes()
     private(set) var isChunked = false
-    /// What a source has still to give, when its length is announced.
-    var missing: Int64?
     var isSentWhole = false
 
     // What follows the head of its response; see `HTTP1Connection+Rest`.
-    /// Whether that waits for `readRest`, and what of it has been read already.
+    /// Whether that waits for `resumeBody`, and what of it has been read already.
     var isRestHeld = false
     var rest: [UInt8] = []
 
@@ -73,9 +74,9 @@ package final class HTTP1Connection: ExchangeCarrier, ByteStreamOwner, LoopTimer
     private static let spliceMinimum = 128 * 1024
     private static let spliceMost = 512 * 1024
 
-    init(stream: ByteStream, home: OriginConnections, pool: ConnectionPool, generation: Int) {
+    init(stream: ByteStream, primaryOrigin: OriginConnections, pool: ConnectionPool, generation: Int) {
         self.stream = stream
-        self.home = home
+        self.primaryOrigin = primaryOrigin
         self.pool = pool
         self.generation = generation
         stream.owner = self
@@ -90,43 +91,42 @@ package final class HTTP1Connection: ExchangeCarrier, ByteStreamOwner, LoopTimer
     /// idle, so the kernel is asked when there may be something.
     private var seemsSilent: Bool { !stream.mayHaveMore || isSilent }
 
-    /// Whether it leads to whom the default evaluation trusts, and not only somebody who was asked.
+    /// Whether the default evaluation trusts the server, and not only a delegate.
     package var isTrusted: Bool { stream.tls?.isTrusted ?? false }
 
-    package let isElsewhere = false
+    package let mayBeMisdirected = false
     package let isShared = false
-    package func avoidConnection() {}
+    package func disallowConnection() {}
 
     package var acknowledgement: Acknowledgement? { stream.acknowledgement }
 
     package func facts(isReused: Bool) -> ConnectionFacts {
-        ConnectionFacts(of: stream, to: home.origin, speaking: "http/1.1", isReused: isReused)
+        ConnectionFacts(of: stream, to: primaryOrigin.key, speaking: "http/1.1", isReused: isReused)
     }
 
     // MARK: Starting
 
     /// Sends a request over this connection, which is not carrying another. Every outcome goes to `observer`.
     package func start(_ request: ExchangeRequest, observer: any ExchangeObserver) {
-        let body = request.body.framing
-        let action = machine.begin(
-            body: body, expectsContinue: request.expectsContinue, asksToClose: request.asksToClose)
-        guard action == .sendHead else {
+        guard self.observer == nil, !isClosed else {
             pool.discard(self)
             return observer.exchangeFailed(ExchangeFailure(error: .networkConnectionLost, progress: .unsent))
         }
+        let framing = request.body.framing
         self.observer = observer
         isHeld = false
         exchangeNumber &+= 1
         parser.begin(HTTP1RequestKind(request))
-        sending = .nothing
+        body = RequestBodyPump()
+        progress = .unsent
+        closesAfterResponse = request.asksToClose
         isSentWhole = false
         isPaused = false
         isSuspended = false
-        isChunked = body == .chunked
+        isChunked = framing == .chunked
         hasHead = false
         isRestHeld = false
         receivedBodyWireBytes = 0
-        missing = nil
         let isFirst = exchangeNumber == 1
         takenBefore = isFirst || RequestMethod.isIdempotent(request.method) ? 0 : stream.bytesAcknowledged
 
@@ -136,24 +136,21 @@ package final class HTTP1Connection: ExchangeCarrier, ByteStreamOwner, LoopTimer
         defer { pool.encodeBuffer = head }
         do {
             try HTTP1RequestEncoder.appendHead(
-                method: request.method, target: request.target, body: body, fields: request.fields,
+                method: request.method, target: request.target, body: framing, fields: request.fields,
                 additional: request.defaults, to: &head)
         } catch {
             // Nothing was sent, so the connection is as good as before. It goes back in a turn of its own, so that a
             // long line of such requests is no recursion.
             self.observer = nil
-            machine = HTTP1Exchange()
             let box = LoopBox(self)
             pool.loop.post { box.value.giveBack() }
             return observer.exchangeFailed(ExchangeFailure(error: LoadError(error), progress: .unsent))
         }
         unsent.begin(head: head.count)
-        switch request.body {
-        case .none: break
-        case .bytes(let data) where !request.expectsContinue && data.count <= Self.joinedBodyLimit:
+        if case .bytes(let data) = request.body, !request.expectsContinue, data.count <= Self.joinedBodyLimit {
             head.append(contentsOf: data)
-        case .source(let source, length: 0): source.cancel()
-        case .bytes, .source: sending = .held(request.body)
+        } else {
+            body = RequestBodyPump(request.body, expectsContinue: request.expectsContinue)
         }
         writeFirst(head)
         if observer === self.observer { pump() }
@@ -165,22 +162,10 @@ package final class HTTP1Connection: ExchangeCarrier, ByteStreamOwner, LoopTimer
         if seemsSilent { pool.release(self) } else { pool.discard(self) }
     }
 
-    func perform(_ action: HTTP1Exchange.Action) {
-        switch action {
-        case .wait, .sendHead: break
-        case .sendBody: releaseBody()
-        case .awaitContinue(let time):
-            pool.loop.arm(self.timer, at: Int64(clamping: time), for: self)
-        case .stopSending: stopSending()
-        case .finish(let mayReuse): finish(mayReuse: mayReuse)
-        case .handOver, .close, .fail: pool.discard(self)
-        }
-    }
-
     package func timerFired(_ timer: LoopTimer) {
         if timer === expiryTimer { return pool.expiryTimerFired(of: self) }
         if observer is Drain { return cancel() }
-        perform(machine.deadlinePassed(at: UInt64(bitPattern: pool.loop.now)))
+        releaseBody()
         pump()
     }
 
@@ -269,7 +254,7 @@ package final class HTTP1Connection: ExchangeCarrier, ByteStreamOwner, LoopTimer
     func parse(_ bytes: UnsafeRawBufferPointer) {
         var input = bytes
         let exchange = exchangeNumber
-        _ = machine.receivedBytes()
+        progress = .answered
         do {
             while isCarrying(exchange) {
                 let before = input.count
@@ -307,12 +292,12 @@ package final class HTTP1Connection: ExchangeCarrier, ByteStreamOwner, LoopTimer
         guard let observer else { return }
         switch event {
         case .informational(let head):
-            perform(machine.receivedInformational(status: head.status))
+            if head.status == 100 { releaseBody() }
             observer.exchangeReceived(informational: head)
             if !isHandlingReadiness || !isSentWhole { pump() }
         case .head(let head, let body):
             hasHead = true
-            perform(machine.receivedHead(status: head.status))
+            stopIfUnwanted(after: head.status)
             if let text = head.fields.firstValue("Keep-Alive"), let lifetime = Self.idleLifetime(announced: text) {
                 announcedIdleLifetime = lifetime
             }
@@ -324,17 +309,24 @@ package final class HTTP1Connection: ExchangeCarrier, ByteStreamOwner, LoopTimer
         case .body(let bytes):
             observer.exchangeReceived(body: bytes)
         case .end(let end):
-            perform(machine.receivedEnd(mayReuse: end.mayReuse, hasLeftover: !leftOver.isEmpty))
+            finish(mayReuse: end.mayReuse && leftOver.isEmpty && !closesAfterResponse && isRequestSent)
         case .switchedProtocol(let head):
             hasHead = true
             hasSwitched = true
-            perform(machine.receivedHead(status: head.status))
+            stopIfUnwanted(after: head.status)
             isTellingHead = true
             observer.exchangeReceived(head: head, body: .none)
             isTellingHead = false
-            // Who does not take the connection over has no use for it.
+            // A connection that is not detached closes.
             if !isRestHeld { finish(mayReuse: false) }
         }
+    }
+
+    private var isRequestSent: Bool { body.isAtEnd && unsent.isEmpty }
+
+    /// The response is read to its end; then the connection closes.
+    private func stopIfUnwanted(after status: Int) {
+        if body.isUnwanted(after: status) || !unsent.isEmpty && status >= 300 { stopSending() }
     }
 
     /// How long a connection may be idle whose server says `Keep-Alive: timeout=5, max=100`, in nanoseconds: it closes after
@@ -367,7 +359,7 @@ package final class HTTP1Connection: ExchangeCarrier, ByteStreamOwner, LoopTimer
     /// connection go.
     package func hold() { isHeld = true }
 
-    package func putBack() { giveBack() }
+    package func returnUnused() { giveBack() }
 
     package func confirm() -> Bool {
         // The kernel is asked: the loop may not have heard yet what came a moment ago.
@@ -379,7 +371,7 @@ package final class HTTP1Connection: ExchangeCarrier, ByteStreamOwner, LoopTimer
     /// HTTP/1.1 has no way to say it.
     package func setPriority(_ priority: Float) {}
 
-    /// Nobody goes on with what was said on a connection that was held.
+    /// A connection that was held for a conversation cannot serve another request.
     package func letGo() {
         isHeld = false
         if observer == nil, !isClosed { pool.discard(self) }
@@ -394,7 +386,7 @@ package final class HTTP1Connection: ExchangeCarrier, ByteStreamOwner, LoopTimer
     ///   and what it takes later it answers no more. A reset out of nothing says nothing of the kind.
     func fail(_ error: LoadError, isGoodbye: Bool = false) {
         guard let observer else { return }
-        var progress = machine.progress
+        var progress = progress
         if isGoodbye, progress == .sent, takenBefore > 0, stream.bytesAcknowledged == takenBefore {
             progress = .refused
         }
@@ -404,7 +396,7 @@ package final class HTTP1Connection: ExchangeCarrier, ByteStreamOwner, LoopTimer
         observer.exchangeFailed(ExchangeFailure(error: error, progress: progress))
     }
 
-    func wasCutOff() {
+    func localAddressWasLost() {
         if observer == nil { pool.discard(self) } else { fail(.networkConnectionLost(ENETDOWN)) }
     }
 
@@ -429,7 +421,7 @@ package final class HTTP1Connection: ExchangeCarrier, ByteStreamOwner, LoopTimer
         pool.loop.arm(timer, at: pool.loop.now + pool.loop.limits.drainTimeout, for: self)
         isSuspended = false
         setPaused(false)
-        readRest()
+        resumeBody()
     }
 
     func close() {

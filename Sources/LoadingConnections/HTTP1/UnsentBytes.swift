@@ -35,8 +35,6 @@ struct UnsentBytes {
         start = 0
     }
 
-    mutating func append(_ data: Data) { bytes.append(contentsOf: data) }
-
     mutating func append(chunk data: Data) {
         HTTP1RequestEncoder.appendChunkHead(data.count, to: &bytes)
         chunk = bytes.count..<(bytes.count + data.count)

@@ -12,9 +12,9 @@ internal import LoadingTransport
 ///
 /// No access to what is stored here lasts while a stream or the pool is called, so exclusive access is not checked.
 final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTarget {
-    let home: OriginConnections
+    let primaryOrigin: OriginConnections
     let pool: ConnectionPool
-    @exclusivity(unchecked) var guests: [OriginConnections] = []
+    @exclusivity(unchecked) var coalescedOrigins: [OriginConnections] = []
     @exclusivity(unchecked) var isRetired = false
     let isAlternative = false
     let version = HTTPVersion.http2
@@ -22,13 +22,13 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
     private lazy var session = HTTP2Session(observer: self)
     @exclusivity(unchecked) var streams: [Int64: HTTPStream] = [:]
     @exclusivity(unchecked) var gathering: [HTTPStream] = []
-    /// Given out, and not begun yet.
+    /// Handed out, and not begun yet.
     @exclusivity(unchecked) private var reservedCount = 0
     /// What the socket did not take. Its memory is the session's until more is asked for.
     @exclusivity(unchecked) private var unsent = UnsafeRawBufferPointer(start: nil, count: 0)
     @exclusivity(unchecked) private var isHandlingReadiness = false
     @exclusivity(unchecked) private var isTurnPlanned = false
-    /// Whether somebody who waits may have a stream now.
+    /// Whether a waiting request may have a stream now.
     @exclusivity(unchecked) private var hasRoomForMore = false
     /// Why the connection was given up, once it was.
     private(set) var loss: LoadError?
@@ -58,13 +58,13 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
     /// Bytes of one connection that a turn reads before the others have theirs.
     private static let readBudget = 256 * 1024
 
-    init(stream: ByteStream, home: OriginConnections, pool: ConnectionPool) {
+    init(stream: ByteStream, primaryOrigin: OriginConnections, pool: ConnectionPool) {
         self.stream = stream
-        self.home = home
+        self.primaryOrigin = primaryOrigin
         self.pool = pool
         idleSince = pool.loop.now
         lastHeard = pool.loop.now
-        requestLimit = pool.requestLimit(of: home.origin)
+        requestLimit = pool.requestLimit(of: primaryOrigin.key)
         stream.owner = self
     }
 
@@ -73,7 +73,7 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
     var isTrusted: Bool { stream.tls?.isTrusted ?? false }
 
     var peer: ConnectedPeer? {
-        // Who has told this server who he is has not told another.
+        // A client certificate was for this server only.
         guard let tls = stream.tls, !tls.isIdentityRequested, let address = stream.remoteAddress else { return nil }
         let session = tls.session
         return ConnectedPeer(
@@ -84,10 +84,10 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
 
     var localAddresses: [SocketAddress] { stream.localAddresses }
     var remoteAddress: SocketAddress? { stream.remoteAddress }
-    func wasCutOff() { lose(.networkConnectionLost(ENETDOWN)) }
+    func localAddressWasLost() { lose(.networkConnectionLost(ENETDOWN)) }
 
     func facts(isReused: Bool) -> ConnectionFacts {
-        ConnectionFacts(of: stream, to: home.origin, speaking: "h2", isReused: isReused)
+        ConnectionFacts(of: stream, to: primaryOrigin.key, speaking: "h2", isReused: isReused)
     }
 
     /// Begins with what each connection begins with. What the server says first may have come with its handshake.
@@ -115,7 +115,7 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
         return HTTPStream(on: self, for: origin)
     }
 
-    var standsStill: Bool { !isClosed && isIdle && !session.mayOpenStream }
+    var hasNoStreamCredit: Bool { !isClosed && isIdle && !session.mayOpenStream }
     var hasOtherWay: Bool { false }
 
     private var mayOpenStream: Bool {
@@ -152,7 +152,7 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
 
     func receivedResponse() {
         answerCount &+= 1
-        home.lastAnswer = pool.loop.now
+        primaryOrigin.lastAnswer = pool.loop.now
         // Also of a server that answers no PING.
         if let requestLimit, requestLimit.isDisproved(by: answerCount) { liftLimit() }
     }
@@ -160,7 +160,7 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
     private func liftLimit() {
         guard requestLimit != nil, !isRetired, !isClosed else { return }
         requestLimit = nil
-        pool.noteRequestLimit(nil, of: home.origin)
+        pool.noteRequestLimit(nil, of: primaryOrigin.key)
         becameFree()
     }
 
@@ -171,7 +171,7 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
         // The first of two goodbyes does not say which was the last (RFC 9113 §6.8).
         guard lastStream > 0, lastStream < Int32.max else { return }
         let taken = min(requestCount, Int(lastStream / 2) + 1)
-        if code == .noError, taken > 0 { pool.noteRequestLimit(.told(taken), of: home.origin) }
+        if code == .noError, taken > 0 { pool.noteRequestLimit(.told(taken), of: primaryOrigin.key) }
     }
 
     func begin(_ stream: HTTPStream, with request: HTTPStreamRequest) -> Result<Int64, HTTPStreamRequestError> {
@@ -188,7 +188,7 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
         }
     }
 
-    func putBack() {
+    func returnUnused() {
         reservedCount -= 1
         becameFree()
     }
@@ -234,7 +234,7 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
         return acknowledgement
     }
 
-    /// There may be room for somebody who waits.
+    /// There may be a stream for a waiting request.
     func becameFree() {
         guard !isClosed else { return }
         hasRoomForMore = true
@@ -263,8 +263,8 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
         askAboutLimit()
         isHandlingReadiness = false
         watchStall()
-        // Who comes now is better off elsewhere, and so is who waits.
-        if !isRetired, !isClosed, session.isFull && pool.mayHaveAnother(to: home) || !session.hasNumbersLeft {
+        // New and waiting requests are better served by another connection.
+        if !isRetired, !isClosed, session.isFull && pool.mayHaveAnother(to: primaryOrigin) || !session.hasNumbersLeft {
             retire()
         }
         if hasRoomForMore {
@@ -347,7 +347,7 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
 
     private func closeIfDone() {
         guard !isClosed, isIdle, isRetired, unsent.isEmpty || session.isFinished else { return }
-        if goodbye == nil, isAtLimit, requestLimit?.isFirm == true { pool.noteGoodEnd(of: home.origin) }
+        if goodbye == nil, isAtLimit, requestLimit?.isFirm == true { pool.noteGoodEnd(of: primaryOrigin.key) }
         closeAtOnce()
     }
 
@@ -356,7 +356,7 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
         pool.letGo(self)
     }
 
-    /// The peer breaks the rules.
+    /// The peer has violated the protocol.
     private func giveUp(_ error: HTTP2Error) {
         // The last words are for its log. Behind a part of a frame they would be read as the rest of it.
         while unsent.isEmpty, let words = try? session.nextOutput(), case .bytes(words.count) = stream.write(words) {}
@@ -366,7 +366,9 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
     private func lose(_ error: LoadError) {
         guard !isClosed else { return }
         loss = error
-        if goodbye == nil, answerCount > 0, !streams.isEmpty { pool.noteLoss(after: answerCount, of: home.origin) }
+        if goodbye == nil, answerCount > 0, !streams.isEmpty {
+            pool.noteLoss(after: answerCount, of: primaryOrigin.key)
+        }
         shut()
         pool.letGo(self)
         session.fail()

@@ -8,9 +8,9 @@ internal import LoadingTransport
 /// within `start`, and nothing after `cancel`.
 final class HTTP3Attempt {
     let service: AlternativeService
-    private let home: OriginConnections
+    private let primaryOrigin: OriginConnections
     private let pool: ConnectionPool
-    private weak var asker: (any SecurityAsker)?
+    private weak var challengeDelegate: (any ConnectionChallengeDelegate)?
     /// How often the network had changed when it was begun.
     private let networkChanges: Int
     /// Who waits for the connection, whose request may go out before it is there.
@@ -25,7 +25,7 @@ final class HTTP3Attempt {
     /// Whom the decision was about, and what it was.
     private var trusted: (certificates: [[UInt8]], isTrusted: Bool)?
     /// By what this side is to be known, while somebody is asked.
-    private var question: SecurityQuestion?
+    private var question: ConnectionChallenge?
     private var hasAskedForIdentity = false
     private var identity: HTTP3Identity?
     /// Whose handshake is through, while it is decided whether the server is trusted.
@@ -37,12 +37,13 @@ final class HTTP3Attempt {
 
     /// - Parameter service: Where the origin speaks HTTP/3.
     init(
-        to service: AlternativeService, for home: OriginConnections, pool: ConnectionPool, asker: any SecurityAsker
+        to service: AlternativeService, for primaryOrigin: OriginConnections, pool: ConnectionPool,
+        challengeDelegate: any ConnectionChallengeDelegate
     ) {
         self.service = service
-        self.home = home
+        self.primaryOrigin = primaryOrigin
         self.pool = pool
-        self.asker = asker
+        self.challengeDelegate = challengeDelegate
         networkChanges = pool.http3Services.noteNetwork()
     }
 
@@ -60,10 +61,11 @@ final class HTTP3Attempt {
 
     /// Whoever has begun it needs no connection any more. It goes on for another, as one that nobody waits for.
     func pass(
-        to asker: any SecurityAsker, early: @escaping () -> ConnectionRequest?, completed: @escaping () -> Void,
+        to challengeDelegate: any ConnectionChallengeDelegate, early: @escaping () -> ConnectionRequest?,
+        completed: @escaping () -> Void,
         outcome: @escaping (Result<HTTP3Connection, HTTP3AttemptFailure>) -> Void
     ) {
-        self.asker = asker
+        self.challengeDelegate = challengeDelegate
         self.early = early
         self.completed = completed
         self.outcome = outcome
@@ -75,24 +77,25 @@ final class HTTP3Attempt {
         let services = pool.http3Services
         guard failure.isOfServer, networkChanges == services.networkChanges else { return }
         if failure.isRefusal {
-            services.isRefused(service, of: home.origin.place, at: pool.loop.now)
+            services.isRefused(service, of: primaryOrigin.key.place, at: pool.loop.now)
         } else {
-            services.failed(service, of: home.origin.place, at: pool.loop.now)
+            services.failed(service, of: primaryOrigin.key.place, at: pool.loop.now)
         }
     }
 
     private func startRace() {
-        let place = Origin(
-            isSecure: true, host: service.host ?? home.origin.host, port: service.port, service: home.origin.service
+        let place = ConnectionKey(
+            isSecure: true, host: service.host ?? primaryOrigin.key.host, port: service.port,
+            service: primaryOrigin.key.service
         )
         let race = AddressRace<HTTP3Connection>(to: place, on: pool.loop, resolver: pool.resolver) {
-            [home, pool, service, weak self] (address, told) throws(POSIXFailure) in
+            [primaryOrigin, pool, service, weak self] (address, told) throws(POSIXFailure) in
             self?.recordStart()
-            let peer = ConnectionSecurity.QUICPeer(origin: home.origin, place: place.place)
+            let peer = ConnectionSecurity.QUICPeer(origin: primaryOrigin.key, place: place.place)
             let session = pool.security.takeSession(for: peer)
             return try HTTP3Connection(
                 to: address, of: service, as: peer, knownBy: self?.identity, resuming: session,
-                early: self?.earlyRequest(in: session), home: home, pool: pool, opened: told)
+                early: self?.earlyRequest(in: session), primaryOrigin: primaryOrigin, pool: pool, opened: told)
         }
         self.race = race
         race.start(record: { [weak self] in self?.record($0) }) { [weak self] in self?.raceEnded($0) }
@@ -102,7 +105,7 @@ final class HTTP3Attempt {
     /// made with, and no more is asked of it then.
     private func earlyRequest(in session: ConnectionSecurity.QUICSession?) -> HTTPStreamRequest? {
         guard !isEarlyOut, let session, session.wasEvaluated, session.resumption.hasEarlyData,
-            pool.security.requirements(on: home.origin)?.pins == nil, let request = early?(),
+            pool.security.requirements(on: primaryOrigin.key)?.pins == nil, let request = early?(),
             let exchange = request.early
         else { return nil }
         isEarlyOut = true
@@ -141,14 +144,14 @@ final class HTTP3Attempt {
     var held: HTTP3Connection? { isHeld ? connection : nil }
 
     /// Somebody else waits for the connection now.
-    func askerChanged() {
+    func challengeDelegateChanged() {
         if isHeld {
             isHeld = false
             // Not at once: the pool is in the middle of something.
             let step = LoopBox({ [weak self] in self?.goOn() ?? () })
             return pool.loop.post { step.value() }
         }
-        trust?.askerChanged()
+        trust?.challengeDelegateChanged()
         guard let question, case .clientCertificate(let request) = question.subject else { return }
         question.withdraw()
         // Not at once: the pool is in the middle of something.
@@ -206,10 +209,11 @@ final class HTTP3Attempt {
         }
         let agreement = ServerTrustDecision.Agreement(
             version: TLSVersion.tls13.rawValue, cipherSuite: connection.cipherSuite ?? 0)
-        let peer = TLSPeer(serverName: home.origin.host, chain: chain, stapledResponse: connection.stapledResponse)
+        let peer = TLSPeer(
+            serverName: primaryOrigin.key.host, chain: chain, stapledResponse: connection.stapledResponse)
         trust = ServerTrustDecision(
-            about: peer, of: home.origin, with: agreement, wasEvaluated: connection.wasEvaluated, pool: pool,
-            for: asker
+            about: peer, of: primaryOrigin.key, with: agreement, wasEvaluated: connection.wasEvaluated, pool: pool,
+            for: challengeDelegate
         ) { [weak self] in self?.decided($0) }
         trust?.start()
     }
@@ -232,20 +236,20 @@ final class HTTP3Attempt {
     /// The server wants to know whom it speaks with.
     private func ask(_ request: TLSIdentityRequest) {
         hasAskedForIdentity = true
-        let question = SecurityQuestion(.clientCertificate(request), of: home.origin) { [weak self] in
-            self?.heed($0)
+        let question = ConnectionChallenge(.clientCertificate(request), of: primaryOrigin.key) { [weak self] in
+            self?.apply($0)
         }
         self.question = question
-        if asker?.handshakeAsks(question) == true { return }
+        if challengeDelegate?.handshakeReceived(challenge: question) == true { return }
         question.withdraw()
         self.question = nil
         begin()
     }
 
-    private func heed(_ answer: SecurityQuestion.Answer) {
+    private func apply(_ answer: ConnectionChallenge.Answer) {
         guard outcome != nil else { return }
         question = nil
-        asker?.handshakeGoesOn()
+        challengeDelegate?.handshakeContinues()
         guard case .identity(let identity) = answer else { return begin() }
         let server = connection?.certificates.first ?? []
         connection?.close()

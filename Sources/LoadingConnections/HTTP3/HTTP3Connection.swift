@@ -9,10 +9,10 @@ internal import LoadingTransport
 ///
 /// QUIC's own clockwork (what is lost, what is sent again, and how fast) is a deadline of the session's, which is one
 /// timer here. What a turn has asked for goes out together, in the next one.
-final class HTTP3Connection: MultiplexedConnection, AddressEntrant, DatagramSocketOwner, LoopTimerTarget {
-    let home: OriginConnections
+final class HTTP3Connection: MultiplexedConnection, AddressRaceCandidate, DatagramSocketOwner, LoopTimerTarget {
+    let primaryOrigin: OriginConnections
     let pool: ConnectionPool
-    var guests: [OriginConnections] = []
+    var coalescedOrigins: [OriginConnections] = []
     var isRetired = false
     /// Where it leads.
     let service: AlternativeService
@@ -40,7 +40,7 @@ final class HTTP3Connection: MultiplexedConnection, AddressEntrant, DatagramSock
     /// Whether the server has ended the connection for what it saw of the handshake.
     private(set) var isRefusedByHandshake = false
     /// Whether its address is gone and there is no way from another one.
-    private(set) var isCutOff = false
+    private(set) var hasLostLocalAddress = false
 
     /// Told when the handshake is through, or has failed; before anybody has looked at the certificates.
     private var opened: ((LoadError?) -> Void)?
@@ -71,7 +71,7 @@ final class HTTP3Connection: MultiplexedConnection, AddressEntrant, DatagramSock
     private let sessionTimer = LoopTimer()
     private let idleTimer = LoopTimer()
     private let answerTimer = LoopTimer()
-    private let standstillTimer = LoopTimer()
+    private let streamCreditTimer = LoopTimer()
     /// Armed while streams are open, for the next look whether anything has come.
     private let silenceTimer = LoopTimer()
 
@@ -86,7 +86,7 @@ final class HTTP3Connection: MultiplexedConnection, AddressEntrant, DatagramSock
     init(
         to address: SocketAddress, of service: AlternativeService, as origin: ConnectionSecurity.QUICPeer,
         knownBy identity: HTTP3Identity?, resuming resumed: ConnectionSecurity.QUICSession?,
-        early: HTTPStreamRequest?, home: OriginConnections, pool: ConnectionPool,
+        early: HTTPStreamRequest?, primaryOrigin: OriginConnections, pool: ConnectionPool,
         opened: @escaping (LoadError?) -> Void
     ) throws(POSIXFailure) {
         self.origin = origin
@@ -94,7 +94,7 @@ final class HTTP3Connection: MultiplexedConnection, AddressEntrant, DatagramSock
         self.resumed = resumed
         beginsEarly = early != nil
         generation = pool.security.generation
-        self.home = home
+        self.primaryOrigin = primaryOrigin
         self.service = service
         self.pool = pool
         self.opened = opened
@@ -111,19 +111,19 @@ final class HTTP3Connection: MultiplexedConnection, AddressEntrant, DatagramSock
         var configuration = HTTP3Configuration(
             idleTimeout: limits.quicIdle, handshakeTimeout: limits.quicHandshake,
             keepAliveInterval: limits.quicKeepAlive)
-        if let file = QlogFile(of: home.origin.host, on: pool.loop) {
+        if let file = QlogFile(of: primaryOrigin.key.host, on: pool.loop) {
             configuration.qlog = { piece, _ in file.write(piece) }
         }
         return HTTP3Session(
             configuration: configuration,
-            serverName: SocketAddress(literal: home.origin.host, port: 0) == nil ? home.origin.host : nil,
+            serverName: SocketAddress(literal: primaryOrigin.key.host, port: 0) == nil ? primaryOrigin.key.host : nil,
             endpoints: HTTP3Endpoints(socket), resumption: resumed?.resumption, allowsEarlyData: beginsEarly,
             identity: identity, at: pool.loop.now, observer: self)
     }
 
     var isClosed: Bool { socket.isClosed }
     var isIdle: Bool { streams.isEmpty && reservedCount == 0 }
-    var isAlternative: Bool { !service.isOwn(of: home.origin.place) }
+    var isAlternative: Bool { !service.isOwn(of: primaryOrigin.key.place) }
     /// Whether the server lets requests be made, once it is trusted.
     var takesRequests: Bool { !session.isGoingAway && session.maximumConcurrentStreams > 0 }
 
@@ -141,11 +141,11 @@ final class HTTP3Connection: MultiplexedConnection, AddressEntrant, DatagramSock
 
     /// The connection goes on from another address of this machine's (RFC 9000 §9). Where there is none, the streams wait
     /// for one until QUIC's own timer ends the connection, and new ones are not let wait with them.
-    func wasCutOff() {
+    func localAddressWasLost() {
         let before = socket
         guard !isClosed, opened == nil else { return lose(.networkConnectionLost(ENETDOWN)) }
         guard let next = try? DatagramSocket(to: before.remoteAddress, on: pool.loop, owner: self) else {
-            isCutOff = true
+            hasLostLocalAddress = true
             // No answer can come.
             pool.loop.disarm(answerTimer)
             if isIdle { return lose(.networkConnectionLost(ENETDOWN)) }
@@ -153,7 +153,7 @@ final class HTTP3Connection: MultiplexedConnection, AddressEntrant, DatagramSock
             if isAdopted, !isRetired { pool.retire(self) }
             return
         }
-        isCutOff = false
+        hasLostLocalAddress = false
         hasRoomForMore = true
         socket = next
         before.close()
@@ -195,7 +195,7 @@ final class HTTP3Connection: MultiplexedConnection, AddressEntrant, DatagramSock
     /// What the server wants to know this side by; nil if it does not ask.
     var identityRequest: TLSIdentityRequest? {
         guard session.isIdentityRequested else { return nil }
-        return TLSIdentityRequest(serverName: home.origin.host, distinguishedNames: session.issuers)
+        return TLSIdentityRequest(serverName: primaryOrigin.key.host, distinguishedNames: session.issuers)
     }
 
     var stapledResponse: [UInt8]? { session.stapledResponse }
@@ -243,9 +243,9 @@ final class HTTP3Connection: MultiplexedConnection, AddressEntrant, DatagramSock
 
     func openStream(isRepeatable: Bool, for origin: OriginConnections) -> HTTPStream? {
         guard mayOpenStream else {
-            if standsStill, !standstillTimer.isArmed {
+            if hasNoStreamCredit, !streamCreditTimer.isArmed {
                 pool.loop.arm(
-                    standstillTimer, at: pool.loop.now + pool.loop.limits.http3StreamCreditTimeout, for: self)
+                    streamCreditTimer, at: pool.loop.now + pool.loop.limits.http3StreamCreditTimeout, for: self)
             }
             return nil
         }
@@ -259,16 +259,16 @@ final class HTTP3Connection: MultiplexedConnection, AddressEntrant, DatagramSock
         return HTTPStream(on: self, for: origin)
     }
 
-    var standsStill: Bool { !isClosed && isIdle && !isCutOff && !session.mayOpenStream }
+    var hasNoStreamCredit: Bool { !isClosed && isIdle && !hasLostLocalAddress && !session.mayOpenStream }
 
     private var mayOpenStream: Bool {
-        !isClosed && !isRetired && !isCutOff && session.mayOpenStream
+        !isClosed && !isRetired && !hasLostLocalAddress && session.mayOpenStream
             && session.openStreamCount + reservedCount < session.maximumConcurrentStreams
     }
 
     func begin(_ stream: HTTPStream, with request: HTTPStreamRequest) -> Result<Int64, HTTPStreamRequestError> {
         reservedCount -= 1
-        pool.loop.disarm(standstillTimer)
+        pool.loop.disarm(streamCreditTimer)
         guard !isClosed else { return .failure(.notAllowed) }
         watchSilence()
         if let number = takeUpEarly(request, for: stream) { return .success(number) }
@@ -283,7 +283,7 @@ final class HTTP3Connection: MultiplexedConnection, AddressEntrant, DatagramSock
         }
     }
 
-    func putBack() {
+    func returnUnused() {
         reservedCount -= 1
         becameFree()
     }
@@ -327,7 +327,7 @@ final class HTTP3Connection: MultiplexedConnection, AddressEntrant, DatagramSock
     /// The peer may take more than before.
     func roomChanged() {
         guard !isClosed else { return }
-        pool.loop.disarm(standstillTimer)
+        pool.loop.disarm(streamCreditTimer)
         hasRoomForMore = true
         planTurn()
     }
@@ -366,7 +366,7 @@ final class HTTP3Connection: MultiplexedConnection, AddressEntrant, DatagramSock
         isHandlingReadiness = false
         setDeadline()
         // Who comes now is better off elsewhere, and so is who waits.
-        if isAdopted, !isRetired, !isClosed, session.isFull, pool.mayHaveAnother(to: home) { retire() }
+        if isAdopted, !isRetired, !isClosed, session.isFull, pool.mayHaveAnother(to: primaryOrigin) { retire() }
         if hasRoomForMore {
             hasRoomForMore = false
             if !isClosed { pool.serve(from: self) }
@@ -427,7 +427,7 @@ final class HTTP3Connection: MultiplexedConnection, AddressEntrant, DatagramSock
     }
 
     private func send(_ output: HTTP3Output) -> DatagramWrite {
-        let mark = output.ecn | home.origin.service.trafficClass << 2
+        let mark = output.ecn | primaryOrigin.key.service.trafficClass << 2
         return socket.write(output.bytes, segment: output.segmentSize, mark: mark)
     }
 
@@ -459,7 +459,7 @@ final class HTTP3Connection: MultiplexedConnection, AddressEntrant, DatagramSock
     private func lookForSilence() {
         if isIdle { return }
         let end = lastHeard + pool.loop.limits.http3StreamSilence
-        if pool.loop.now >= end, !isCutOff, !answerTimer.isArmed {
+        if pool.loop.now >= end, !hasLostLocalAddress, !answerTimer.isArmed {
             session.ping()
             pool.loop.arm(answerTimer, at: pool.loop.now + pool.loop.limits.http3StreamPingTimeout, for: self)
             planTurn()
@@ -469,14 +469,14 @@ final class HTTP3Connection: MultiplexedConnection, AddressEntrant, DatagramSock
     }
 
     /// A server that has answered all requests and allows no others is one whose HTTP/3 has failed: there is TCP.
-    private func standstillIsOver() {
-        guard standsStill, !isRetired else { return }
-        pool.http3Services.failed(service, of: home.origin.place, at: pool.loop.now)
+    private func streamCreditTimedOut() {
+        guard hasNoStreamCredit, !isRetired else { return }
+        pool.http3Services.failed(service, of: primaryOrigin.key.place, at: pool.loop.now)
         retire()
     }
 
     private func closeIfDone() {
-        guard !isClosed, isIdle, opened == nil, isAdopted, isRetired || isCutOff else { return }
+        guard !isClosed, isIdle, opened == nil, isAdopted, isRetired || hasLostLocalAddress else { return }
         closeAtOnce()
     }
 
@@ -499,16 +499,16 @@ final class HTTP3Connection: MultiplexedConnection, AddressEntrant, DatagramSock
     /// A response has begun: whoever is there speaks HTTP/3.
     func answered() {
         answerCount &+= 1
-        home.lastAnswer = pool.loop.now
+        primaryOrigin.lastAnswer = pool.loop.now
         guard answerCount == 1 else { return }
-        pool.http3Services.succeeded(service, of: home.origin.place)
+        pool.http3Services.succeeded(service, of: primaryOrigin.key.place)
     }
 
     /// A request was refused. Who has never answered one may refuse all, and there is TCP; had he answered one before, the next
     /// connection would be as good as this one.
     func refused() {
         guard !hasAnswered else { return }
-        pool.http3Services.failed(service, of: home.origin.place, at: pool.loop.now)
+        pool.http3Services.failed(service, of: primaryOrigin.key.place, at: pool.loop.now)
         if isAdopted, !isRetired { retire() }
     }
 
@@ -544,7 +544,7 @@ final class HTTP3Connection: MultiplexedConnection, AddressEntrant, DatagramSock
         guard !isClosed else { return }
         loss = error
         if opened == nil, !hasAnswered, !streams.isEmpty, !error.isNoRoute {
-            pool.http3Services.failed(service, of: home.origin.place, at: pool.loop.now)
+            pool.http3Services.failed(service, of: primaryOrigin.key.place, at: pool.loop.now)
         }
         shut()
         if let opened {
@@ -563,7 +563,7 @@ final class HTTP3Connection: MultiplexedConnection, AddressEntrant, DatagramSock
         opened = nil
         early = nil
         for stream in streams.values { stream.detach() }
-        let mark = home.origin.service.trafficClass << 2
+        let mark = primaryOrigin.key.service.trafficClass << 2
         session.close(at: pool.loop.now).withUnsafeBytes { words in
             if !words.isEmpty { _ = socket.write(words, segment: words.count, mark: mark) }
         }
@@ -575,7 +575,7 @@ final class HTTP3Connection: MultiplexedConnection, AddressEntrant, DatagramSock
         pool.loop.disarm(idleTimer)
         pool.loop.disarm(sessionTimer)
         pool.loop.disarm(answerTimer)
-        pool.loop.disarm(standstillTimer)
+        pool.loop.disarm(streamCreditTimer)
         pool.loop.disarm(silenceTimer)
         unsent = nil
         socket.close()
@@ -588,7 +588,7 @@ final class HTTP3Connection: MultiplexedConnection, AddressEntrant, DatagramSock
             }
         }
         if timer === answerTimer { return lose(.networkConnectionLost(ETIMEDOUT)) }
-        if timer === standstillTimer { return standstillIsOver() }
+        if timer === streamCreditTimer { return streamCreditTimedOut() }
         if timer === silenceTimer { return lookForSilence() }
         guard isIdle else { return }
         let end = idleSince + pool.loop.limits.multiplexedIdle

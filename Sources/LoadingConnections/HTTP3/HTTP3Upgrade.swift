@@ -11,8 +11,8 @@ internal import LoadingTransport
 ///
 /// Confined to the pool's loop, owned by its origin; ends with exactly one call of the pool's `succeeded` or `failed`, never
 /// within `start` or `goOn`, and with none after `cancel`.
-final class HTTP3Upgrade: SecurityAsker, LoopTimerTarget {
-    let home: OriginConnections
+final class HTTP3Upgrade: ConnectionChallengeDelegate, LoopTimerTarget {
+    let primaryOrigin: OriginConnections
     /// Who waits for it.
     private(set) var request: ConnectionRequest?
     /// Whether somebody has waited for it and does not any more.
@@ -26,21 +26,21 @@ final class HTTP3Upgrade: SecurityAsker, LoopTimerTarget {
     private let timer = LoopTimer()
 
     init(
-        to service: AlternativeService, for request: ConnectionRequest, at home: OriginConnections,
+        to service: AlternativeService, for request: ConnectionRequest, at primaryOrigin: OriginConnections,
         pool: ConnectionPool
     ) {
         self.request = request
-        self.home = home
+        self.primaryOrigin = primaryOrigin
         self.pool = pool
         generation = pool.generation
         wasLeft = false
-        attempt = HTTP3Attempt(to: service, for: home, pool: pool, asker: self)
+        attempt = HTTP3Attempt(to: service, for: primaryOrigin, pool: pool, challengeDelegate: self)
     }
 
     /// Goes on with what was begun for an attempt that has come to something otherwise.
-    init(with attempt: HTTP3Attempt, of generation: Int, at home: OriginConnections, pool: ConnectionPool) {
+    init(with attempt: HTTP3Attempt, of generation: Int, at primaryOrigin: OriginConnections, pool: ConnectionPool) {
         self.attempt = attempt
-        self.home = home
+        self.primaryOrigin = primaryOrigin
         self.pool = pool
         self.generation = generation
         wasLeft = true
@@ -94,8 +94,8 @@ final class HTTP3Upgrade: SecurityAsker, LoopTimerTarget {
     func join(_ request: ConnectionRequest) {
         self.request = request
         pool.loop.disarm(timer)
-        request.taker?.connectionIsBeingMade()
-        attempt?.askerChanged()
+        request.delegate?.connectionIsBeingMade()
+        attempt?.challengeDelegateChanged()
     }
 
     func timerFired(_ timer: LoopTimer) {
@@ -108,17 +108,17 @@ final class HTTP3Upgrade: SecurityAsker, LoopTimerTarget {
         pool.failed(self)
     }
 
-    var tunnelSpeaker: (any TunnelSpeaker)? { request?.taker?.tunnelSpeaker }
+    var proxyAuthorizer: (any ProxyAuthorizer)? { request?.delegate?.proxyAuthorizer }
 
-    func handshakeAsks(_ question: SecurityQuestion) -> Bool {
+    func handshakeReceived(challenge question: ConnectionChallenge) -> Bool {
         // People take their time.
         if request != nil { pool.loop.disarm(timer) }
         if case .clientCertificate = question.subject { mayHandshakeAgain = true }
-        return request?.taker?.connectionAsks(question) ?? false
+        return request?.delegate?.connectionReceived(challenge: question) ?? false
     }
 
-    func handshakeGoesOn() {
-        request?.taker?.connectionIsBeingMade()
+    func handshakeContinues() {
+        request?.delegate?.connectionIsBeingMade()
         if mayHandshakeAgain, request != nil {
             pool.loop.arm(timer, at: pool.loop.now + pool.loop.limits.http3UpgradeTimeout, for: self)
         }

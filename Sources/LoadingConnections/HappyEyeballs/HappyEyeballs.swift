@@ -1,3 +1,4 @@
+internal import Glibc
 package import LoadingSemantics
 package import LoadingTransport
 
@@ -19,7 +20,7 @@ package struct HappyEyeballs: Sendable {
         case servicesKnown
         /// The moment of the last `setDeadline` has come.
         case deadline
-        /// Nobody wants the connection any more.
+        /// The connection is not needed any more.
         case cancelled
     }
 
@@ -149,5 +150,22 @@ package struct HappyEyeballs: Sendable {
         var best: LoadError?
         for failure in failures where best.map({ failure.tellingRank > $0.tellingRank }) ?? true { best = failure }
         return best ?? .cannotFindHost
+    }
+}
+
+extension LoadError {
+    /// How much a failure of one attempt says about the host: one that answered beats one that was never reached,
+    /// and any attempt beats a name that was not found in one family.
+    var tellingRank: Int {
+        switch (code, cause) {
+        case (-1299 ... -1200, _): 6
+        case (-1004, .posix(ECONNREFUSED)): 5
+        case (-1004, .posix(EHOSTUNREACH)): 2
+        case (-1004, _), (-1005, _): 4
+        case (-1001, _): 3
+        case (-1009, _): 1
+        case (-1003, _): 0
+        default: 4
+        }
     }
 }

@@ -6,7 +6,7 @@ internal import LoadingTransport
 
 /// One exchange on a connection that carries many. Confined to its loop; held by its connection while it is open, and by whoever
 /// uses it.
-final class HTTPStream: ExchangeCarrier, LoopTimerTarget {
+final class HTTPStream: HTTPExchangeStream, LoopTimerTarget {
     private let connection: any MultiplexedConnection
     private let origin: OriginConnections
     /// Its number, once it has begun.
@@ -18,9 +18,7 @@ final class HTTPStream: ExchangeCarrier, LoopTimerTarget {
     private var urgency: Int?
 
     // The request's body.
-    private var sending = Sending.nothing
-    /// What a source has still to give, when its length is announced.
-    private var missing: Int64?
+    private var body = RequestBodyPump()
     private var isFilling = false
     private var isSentWhole = false
     private var isSuspended = false
@@ -41,24 +39,11 @@ final class HTTPStream: ExchangeCarrier, LoopTimerTarget {
     private var isAwaited = false
     private var endedWireBytes: Int64?
 
-    private enum Sending {
-        case nothing
-        /// Bytes of the caller's, from `offset` on, and what follows them.
-        case bytes(Data, offset: Int, then: (any RequestBodySource)?)
-        case source(any RequestBodySource)
-        /// The source was asked and has not answered.
-        case awaiting(any RequestBodySource)
-        /// Until the server has asked for it, or a second has passed (CONN-23).
-        case held(RequestBody)
-        /// The server has answered without it.
-        case stopped
-    }
-
     /// A body whose length nobody has announced is gathered where its pieces are as long as a packet, so many bytes at a time.
     private static let gatheredPiece = 1024
     private static let unannouncedRoom = 64 * 1024
 
-    /// - Parameter origin: Whose exchange it is: that of the connection, or one of its guests.
+    /// - Parameter origin: Whose exchange it is: that of the connection, or one of its coalescedOrigins.
     init(on connection: any MultiplexedConnection, for origin: OriginConnections) {
         self.connection = connection
         self.origin = origin
@@ -72,8 +57,8 @@ final class HTTPStream: ExchangeCarrier, LoopTimerTarget {
     var acknowledgement: Acknowledgement? { number.flatMap { connection.acknowledgement(of: $0) } }
 
     let isShared = true
-    var isElsewhere: Bool { origin !== connection.home || connection.isAlternative }
-    func avoidConnection() { connection.pool.avoid(connection, for: origin) }
+    var mayBeMisdirected: Bool { origin !== connection.primaryOrigin || connection.isAlternative }
+    func disallowConnection() { connection.pool.avoid(connection, for: origin) }
 
     func facts(isReused: Bool) -> ConnectionFacts { connection.facts(isReused: isReused) }
 
@@ -83,7 +68,7 @@ final class HTTPStream: ExchangeCarrier, LoopTimerTarget {
         self.observer = observer
         method = request.method
         isIncremental = request.isIncremental
-        set(request.body, isHeld: request.expectsContinue)
+        body = RequestBodyPump(request.body, expectsContinue: request.expectsContinue)
         switch connection.begin(self, with: request.asStream(urgency: urgency)) {
         case .success(let number):
             self.number = number
@@ -94,7 +79,7 @@ final class HTTPStream: ExchangeCarrier, LoopTimerTarget {
             observer.exchangeFailed(
                 ExchangeFailure(
                     error: LoadError(error), progress: .unsent, wasAlone: connection.requestCount == 0,
-                    lastAnswer: connection.home.lastAnswer))
+                    lastAnswer: connection.primaryOrigin.lastAnswer))
         }
     }
 
@@ -122,26 +107,26 @@ final class HTTPStream: ExchangeCarrier, LoopTimerTarget {
         if let number { connection.cancel(number) }
     }
 
-    /// To have the server stop is cheaper than to take what nobody wants.
+    /// To reset the stream is cheaper than to read the rest.
     func drain(then: (@Sendable () -> Void)?) {
         cancel()
         if let then { connection.pool.loop.post(then) }
     }
 
-    func putBack() { connection.putBack() }
+    func returnUnused() { connection.returnUnused() }
 
     /// A place that was not used at once is asked for again, so that the pool looks whether the server takes more.
     func confirm() -> Bool {
-        putBack()
+        returnUnused()
         return false
     }
 
     func startOfBody(most: Int) -> [UInt8]? { nil }
 
     // A connection that others share stays where it is.
-    func holdRest() {}
-    func readRest() {}
-    func giveAway() -> HandedConnection? { nil }
+    func holdBody() {}
+    func resumeBody() {}
+    func detachConnection() -> DetachedConnection? { nil }
     func hold() {}
     func letGo() {}
 
@@ -153,28 +138,15 @@ final class HTTPStream: ExchangeCarrier, LoopTimerTarget {
 
     // MARK: The request's body
 
-    private func set(_ body: RequestBody, isHeld: Bool) {
-        if case .source(_, let length) = body { missing = length }
-        if isHeld, !body.isEmpty { return sending = .held(body) }
-        switch body {
-        case .none: sending = .nothing
-        case .bytes(let data): sending = .bytes(data, offset: data.startIndex, then: nil)
-        case .source(let source, length: 0):
-            source.cancel()
-            sending = .nothing
-        case .source(let source, _): sending = .source(source)
-        }
-    }
-
     /// Writes what there is into a frame.
     func fill(_ buffer: UnsafeMutableRawBufferPointer) -> HTTPStreamBodyRead {
         var filled = 0
         isFilling = true
         defer { isFilling = false }
         while filled < buffer.count, !isSuspended {
-            switch sending {
-            case .nothing: return .bytes(filled, isLast: true)
-            case .bytes(let data, let offset, let next):
+            switch body.next {
+            case .end: return .bytes(filled, isLast: true)
+            case .bytes(let data, let offset, _):
                 let count = min(data.endIndex - offset, buffer.count - filled)
                 data.withUnsafeBytes { bytes in
                     let start = offset - data.startIndex
@@ -182,62 +154,35 @@ final class HTTPStream: ExchangeCarrier, LoopTimerTarget {
                     UnsafeMutableRawBufferPointer(rebasing: buffer[filled...]).copyMemory(from: piece)
                 }
                 filled += count
-                if offset + count < data.endIndex {
-                    sending = .bytes(data, offset: offset + count, then: next)
-                } else {
-                    sending = next.map { .source($0) } ?? .nothing
-                }
+                body.advance(by: count)
             case .source(let source):
-                sending = .awaiting(source)
-                source.nextPiece(mayBePiped: false) { [weak self] in self?.received($0, from: source) }
+                body.awaitSource()
+                source.nextPiece(mayBePiped: false) { [weak self] in self?.received($0) }
                 guard observer != nil else { return .failed }
-                if case .awaiting = sending { return filled > 0 ? .bytes(filled, isLast: false) : .later }
-            case .awaiting, .held, .stopped:
+                if body.isAwaited { return filled > 0 ? .bytes(filled, isLast: false) : .later }
+            case .pipe, .awaited, .held, .stopped:
                 return filled > 0 ? .bytes(filled, isLast: false) : .later
             }
         }
-        if case .nothing = sending { return .bytes(filled, isLast: true) }
+        if body.isAtEnd { return .bytes(filled, isLast: true) }
         return filled > 0 ? .bytes(filled, isLast: false) : .later
     }
 
-    private func received(_ piece: Result<BodyPiece, LoadError>, from source: any RequestBodySource) {
-        guard case .awaiting = sending, observer != nil else { return }
-        switch piece {
-        case .failure(let error): return fail(error)
-        case .success(.bytes(let data)):
-            let taken = missing.map { data.prefix(Int(clamping: $0)) } ?? data
-            sending = .bytes(taken, offset: taken.startIndex, then: rest(of: source, after: taken.count))
-        case .success(.piped), .success(.end):
-            if let missing, missing > 0 { return fail(.requestBodyStreamExhausted) }
-            sending = .nothing
-        }
+    private func received(_ piece: Result<BodyPiece, LoadError>) {
+        guard body.isAwaited, observer != nil else { return }
+        do throws(LoadError) { try body.received(piece) } catch { return fail(error) }
         if !isFilling, let number { connection.resumeBody(of: number) }
     }
 
-    /// The source as long as it has more to give. What is behind an announced length is not sent.
-    private func rest(of source: any RequestBodySource, after count: Int) -> (any RequestBodySource)? {
-        guard let missing else { return source }
-        self.missing = missing - Int64(count)
-        if missing > count { return source }
-        source.cancel()
-        return nil
-    }
-
-    /// The body that was held back may go.
+    /// The body that was held back is sent from now on.
     private func releaseBody() {
-        guard case .held(let body) = sending else { return }
+        guard body.release() else { return }
         stopWaiting()
-        set(body, isHeld: false)
         if let number { connection.resumeBody(of: number) }
     }
 
     private func stopSending() {
-        switch sending {
-        case .source(let source), .awaiting(let source), .held(.source(let source, _)), .bytes(_, _, let source?):
-            source.cancel()
-        case .nothing, .bytes, .held, .stopped: break
-        }
-        sending = isSentWhole ? .nothing : .stopped
+        body.stop()
         stopWaiting()
     }
 
@@ -252,7 +197,7 @@ final class HTTPStream: ExchangeCarrier, LoopTimerTarget {
     // MARK: From the connection
 
     func sentHead(_ count: Int) {
-        if case .held = sending {
+        if body.isHeld {
             let timer = LoopTimer()
             self.timer = timer
             connection.pool.loop.arm(
@@ -287,7 +232,7 @@ final class HTTPStream: ExchangeCarrier, LoopTimerTarget {
         noteStart()
         // Who has not asked for the body has no use for it. Who has found fault may still want to read it before he goes on: to stop
         // in the midst of it cannot be said on a stream without giving up the response.
-        if case .held = sending { stopSending() }
+        if body.isHeld { stopSending() }
         let length: BodyLength =
             if method == "HEAD" || head.status == 204 || head.status == 304 {
                 .none
@@ -381,7 +326,7 @@ final class HTTPStream: ExchangeCarrier, LoopTimerTarget {
         observer.exchangeEnded(bodyBytes: bytes)
     }
 
-    /// The observer hears nothing more. What it has not taken is nobody's to take any more.
+    /// The observer is told nothing more, and what it has not read is dropped.
     func detach() {
         observer = nil
         forgetGathered()
@@ -406,61 +351,12 @@ final class HTTPStream: ExchangeCarrier, LoopTimerTarget {
             ExchangeFailure(
                 error: LoadError(failure, over: connection.version, loss: loss), progress: failure.progress,
                 requiresHTTP1: failure == .http11Required, hasOtherWay: connection.hasOtherWay,
-                wasAlone: connection.requestCount <= 1, lastAnswer: connection.home.lastAnswer))
-    }
-}
-
-extension RequestBody {
-    fileprivate var isEmpty: Bool {
-        switch self {
-        case .none, .source(_, length: 0): true
-        case .bytes(let data): data.isEmpty
-        case .source: false
-        }
+                wasAlone: connection.requestCount <= 1, lastAnswer: connection.primaryOrigin.lastAnswer))
     }
 }
 
 extension ResponseHead {
     fileprivate init(_ head: HTTPStreamResponseHead, _ version: HTTPVersion) {
         self.init(status: head.status, version: version, fields: head.fields, byteCount: head.byteCount)
-    }
-}
-
-extension ExchangeRequest {
-    /// Whether the caller has said that each piece of the response is of use as it comes (RFC 9218 §4.2).
-    fileprivate var isIncremental: Bool {
-        let block = fields.contains("Priority") ? fields : defaults
-        guard block.contains("Priority") else { return false }
-        return StructuredField.dictionary(block.values("Priority").joined(separator: ", "))?["i"] == .boolean(true)
-    }
-
-    /// The request as a stream begins with it.
-    func asStream(urgency: Int?) -> HTTPStreamRequest {
-        var fields = fields
-        if let urgency, urgency != 3, !fields.contains("Priority"), !defaults.contains("Priority") {
-            fields.append("Priority", "u=\(urgency)")
-        }
-        let hasBody: Bool
-        let length: Int64?
-        switch body {
-        case .none: (hasBody, length) = (false, nil)
-        case .bytes(let data): (hasBody, length) = (true, Int64(data.count))
-        case .source(_, let announced): (hasBody, length) = (true, announced)
-        }
-        return HTTPStreamRequest(
-            method: method, scheme: "https", path: target.path, fields: fields, additional: defaults, hasBody: hasBody,
-            contentLength: length)
-    }
-}
-
-extension HTTP1RequestTarget {
-    /// What stands in `:path`.
-    fileprivate var path: String {
-        switch self {
-        case .origin(let path, let query), .absolute(_, _, let path, let query):
-            (path.isEmpty ? "/" : path) + (query.map { "?" + $0 } ?? "")
-        case .authority: ""
-        case .asterisk: "*"
-        }
     }
 }

@@ -6,29 +6,29 @@ internal import LoadingTransport
 /// A connection that carries many exchanges at once, each as an `HTTPStream`: HTTP/2 over TLS, HTTP/3 over QUIC. Confined
 /// to its loop, owned by its pool.
 protocol MultiplexedConnection: RoutedConnection {
-    /// For whom it was made.
-    var home: OriginConnections { get }
-    /// Other origins that its server has proved to be, and whose requests it carries too (CONN-3).
-    var guests: [OriginConnections] { get set }
+    /// The origin it was made for.
+    var primaryOrigin: OriginConnections { get }
+    /// Other origins that its certificate covers, and whose requests it carries too (CONN-3).
+    var coalescedOrigins: [OriginConnections] { get set }
     /// Whether it takes no new requests.
     var isRetired: Bool { get set }
     var pool: ConnectionPool { get }
     var version: HTTPVersion { get }
     var isClosed: Bool { get }
-    /// Whether it carries nothing, and nobody was promised a stream.
+    /// Whether it has no streams, and none is reserved.
     var isIdle: Bool { get }
     /// Since when, on the loop's clock.
     var idleSince: Int64 { get }
-    /// Whether it leads to whom the default evaluation trusts, and not only somebody who was asked.
+    /// Whether the default evaluation trusts the server, and not only a delegate.
     var isTrusted: Bool { get }
-    /// Whether it leads where its origin is said to be besides its own place.
+    /// Whether it leads to an alternative service of its origin.
     var isAlternative: Bool { get }
-    /// Whom it leads to, and what was agreed upon; nil if that is not known.
+    /// The server and the negotiated parameters; nil if they are not known.
     var peer: ConnectedPeer? { get }
     func facts(isReused: Bool) -> ConnectionFacts
-    /// Whether it carries nothing, and the server does not let it carry anything.
-    var standsStill: Bool { get }
-    /// Whether its server may be reached in another way that has not failed, now that it is lost.
+    /// Whether it has no streams, and the server grants none.
+    var hasNoStreamCredit: Bool { get }
+    /// Whether the server may be reachable by another route, now that this connection is lost.
     var hasOtherWay: Bool { get }
     /// How many requests were begun on it.
     var requestCount: Int { get set }
@@ -51,9 +51,9 @@ protocol MultiplexedConnection: RoutedConnection {
     var gathering: [HTTPStream] { get set }
     /// The stream's number, or why there is none.
     func begin(_ stream: HTTPStream, with request: HTTPStreamRequest) -> Result<Int64, HTTPStreamRequestError>
-    /// A stream that was given out is not used.
-    func putBack()
-    /// Nobody wants the response.
+    /// A stream that was handed out is not used.
+    func returnUnused()
+    /// The response is not needed.
     func cancel(_ number: Int64)
     /// The response is whole; what is left of the request is of no use to anybody.
     func stopRequest(of number: Int64)
@@ -69,4 +69,12 @@ extension MultiplexedConnection {
     func handOutGathered() {
         while let stream = gathering.popLast() { stream.turnEnded() }
     }
+}
+
+/// The server of a connection.
+struct ConnectedPeer {
+    let address: SocketAddress
+    /// In DER, the leaf first.
+    let certificates: [[UInt8]]
+    let agreement: ServerTrustDecision.Agreement
 }

@@ -8,8 +8,8 @@ package struct ConnectionFailure {
     /// Whether the next way of a `ProxyRouteList` may be tried.
     package internal(set) var permitsNextRoute = false
     /// How far the way was gone.
-    package private(set) var step = ProxyStep.connection
-    /// Whether it is about whom somebody trusts, or who he is: somebody else may fare otherwise.
+    package private(set) var step = ConnectPhase.connection
+    /// Whether it concerns trust or credentials: another request may succeed.
     package internal(set) var isPersonal: Bool
 
     package init(_ error: LoadError) {
@@ -29,11 +29,27 @@ package struct ConnectionFailure {
         isPersonal = failure == .tunnelRefused(status: 407) || failure == .badCredentials
     }
 
-    /// There is no TLS with a proxy, and so no connection to it, whoever of the two did not want it.
+    /// The TLS handshake with a proxy failed, so there is no connection to it.
     init(_ error: LoadError, inHandshakeWith proxy: ProxyServer) {
         var error = error
         error.proxy = FailedProxy(proxy)
         self.init(error)
         permitsNextRoute = true
     }
+}
+
+/// The steps of a route, in order.
+package enum ConnectPhase: Sendable {
+    /// The address of the first hop.
+    case resolution
+    /// The first connection, with its TLS where a proxy wants that.
+    case connection
+    /// That the proxy has made a tunnel.
+    case tunnel
+}
+
+/// The step of a route that is awaited, and since when, by the loop's clock.
+package struct PendingPhase: Sendable {
+    package let step: ConnectPhase
+    package let since: Int64
 }

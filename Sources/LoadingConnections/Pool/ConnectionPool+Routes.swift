@@ -20,7 +20,9 @@ extension ConnectionPool {
         let mark = RouteWatch.watch(for: loop).mark(on: loop)
         if let addresses = LocalAddresses() {
             if HTTP3Session.isAvailable { http3Services.networkChanged(to: addresses) }
-            for connection in allConnections where isCutOff(connection, addresses) { connection.wasCutOff() }
+            for connection in allConnections where hasLostLocalAddress(connection, addresses) {
+                connection.localAddressWasLost()
+            }
         }
         // Those that carry their last may need another way too.
         if !allConnections.isEmpty { watchRoutes(since: mark) }
@@ -28,10 +30,10 @@ extension ConnectionPool {
 
     /// Whether nothing comes back to the address that the connection has here. One that carries nothing is given up too when
     /// a new one would go another way.
-    private func isCutOff(_ connection: any RoutedConnection, _ addresses: LocalAddresses) -> Bool {
+    private func hasLostLocalAddress(_ connection: any RoutedConnection, _ addresses: LocalAddresses) -> Bool {
         let own = connection.localAddresses
         guard !own.isEmpty, let remote = connection.remoteAddress else { return false }
-        if connection.isCutOff || !own.contains(where: addresses.contains) { return true }
+        if connection.hasLostLocalAddress || !own.contains(where: addresses.contains) { return true }
         if !connection.isIdle || own.contains(where: \.isLoopback) { return false }
         // Nothing tells whether an interface without a carrier gets it back.
         if !connection.canMigrate, !own.contains(where: addresses.mayCarry) { return true }
@@ -39,4 +41,28 @@ extension ConnectionPool {
         guard own.count == 1, let local = own.first else { return false }
         return remote.preferredSource?.with(port: local.port) != local
     }
+}
+
+/// A connection whose local address can be lost.
+protocol RoutedConnection: AnyObject {
+    var isIdle: Bool { get }
+    /// Its local addresses; several for MPTCP.
+    var localAddresses: [SocketAddress] { get }
+    var remoteAddress: SocketAddress? { get }
+    /// Whether it has no route now, and waits for one.
+    var hasLostLocalAddress: Bool { get }
+    /// Whether it can go on from another address (RFC 9000 §9).
+    var canMigrate: Bool { get }
+    /// Its local address is gone, so nothing more arrives there.
+    func localAddressWasLost()
+}
+
+extension RoutedConnection {
+    var hasLostLocalAddress: Bool { false }
+    var canMigrate: Bool { false }
+}
+
+extension HTTP1Connection: RoutedConnection {
+    var localAddresses: [SocketAddress] { stream.localAddresses }
+    var remoteAddress: SocketAddress? { stream.remoteAddress }
 }

@@ -6,14 +6,14 @@ internal import LoadingTransport
 extension ConnectionPool {
     /// Whether a request is to wait for HTTP/3, though it could be served otherwise or would have to stand in line.
     func mayUpgrade(_ origin: OriginConnections, isAssumed: Bool) -> Bool {
-        guard origin.origin.mayShare, origin.shared?.version != .http3 else { return false }
-        // There is one, which nobody was there to be asked about. One question about the server is enough at a time.
+        guard origin.key.mayShare, origin.shared?.version != .http3 else { return false }
+        // A connection is held that no request could be challenged for. One challenge about a server is open at a time.
         if let upgrade = origin.upgrade { return upgrade.held != nil && !origin.isAsking }
         guard origin.attemptCount == 0, origin.shared != nil || origin.hasIdle || !mayStartAttempt(at: origin)
         else {
             return false
         }
-        return http3Service(of: origin.origin, isAssumed: isAssumed) != nil
+        return http3Service(of: origin.key, isAssumed: isAssumed) != nil
     }
 
     /// Has a request wait for HTTP/3. False if there is none after all.
@@ -25,7 +25,7 @@ extension ConnectionPool {
             // Who wants a certificate has declined what nobody could show.
             let isDeclined = held.isRefusedByHandshake && held.identityRequest == nil
             if isDeclined || !held.isClosed && !held.takesRequests {
-                http3Services.failed(held.service, of: origin.origin.place, at: loop.now)
+                http3Services.failed(held.service, of: origin.key.place, at: loop.now)
             }
             dropUpgrade(of: origin)
         }
@@ -36,19 +36,19 @@ extension ConnectionPool {
             return true
         }
         guard origin.attemptCount == 0,
-            let service = http3Service(of: origin.origin, isAssumed: request.assumesHTTP3)
+            let service = http3Service(of: origin.key, isAssumed: request.assumesHTTP3)
         else { return false }
         origin.waiting.note(request)
         let upgrade = HTTP3Upgrade(to: service, for: request, at: origin, pool: self)
         request.upgrade = upgrade
         origin.upgrade = upgrade
-        request.taker?.connectionIsBeingMade()
+        request.delegate?.connectionIsBeingMade()
         upgrade.start()
         return true
     }
 
     func succeeded(_ upgrade: HTTP3Upgrade, with connection: HTTP3Connection, events: [LoadEvent]) {
-        let origin = upgrade.home
+        let origin = upgrade.primaryOrigin
         let request = upgrade.request
         origin.upgrade = nil
         line(request, at: origin)
@@ -57,7 +57,7 @@ extension ConnectionPool {
 
     /// There is no HTTP/3 for now.
     func failed(_ upgrade: HTTP3Upgrade) {
-        let origin = upgrade.home
+        let origin = upgrade.primaryOrigin
         origin.upgrade = nil
         line(upgrade.request, at: origin)
         serveOtherwise(origin)
@@ -68,14 +68,14 @@ extension ConnectionPool {
     func isLate(_ upgrade: HTTP3Upgrade) {
         let request = upgrade.request
         leave(upgrade)
-        line(request, at: upgrade.home)
-        serveOtherwise(upgrade.home)
+        line(request, at: upgrade.primaryOrigin)
+        serveOtherwise(upgrade.primaryOrigin)
     }
 
     /// Its request is served otherwise, or is no more. One from before a flush is of no use to others.
     func leave(_ upgrade: HTTP3Upgrade) {
         upgrade.leave()
-        if upgrade.generation != generation { dropUpgrade(of: upgrade.home) }
+        if upgrade.generation != generation { dropUpgrade(of: upgrade.primaryOrigin) }
     }
 
     /// The connection of HTTP/3 carries what comes from now on.
@@ -83,7 +83,7 @@ extension ConnectionPool {
         _ connection: HTTP3Connection, of itsGeneration: Int, first: ConnectionRequest?, isReused: Bool = false,
         events: [LoadEvent]
     ) {
-        let origin = connection.home
+        let origin = connection.primaryOrigin
         let before = origin.shared
         if before != nil, itsGeneration != generation {
             // It takes nothing from what was begun after a flush.
@@ -93,11 +93,11 @@ extension ConnectionPool {
         connection.isAdopted = true
         adopt(connection, at: origin, of: itsGeneration, first: first, isReused: isReused, events: events)
         guard let before else { return }
-        if before.home === origin {
+        if before.primaryOrigin === origin {
             // It carries on with what it has.
             before.retire()
         } else {
-            before.guests.removeAll { $0 === origin }
+            before.coalescedOrigins.removeAll { $0 === origin }
         }
     }
 
@@ -109,7 +109,7 @@ extension ConnectionPool {
         line(upgrade.request, at: origin)
     }
 
-    /// Gives up those that nobody waits for. False if there are none such.
+    /// Cancels those that match. False if there are none.
     @discardableResult
     func dropUpgrades(where isSuch: (HTTP3Upgrade) -> Bool) -> Bool {
         let all = origins.values.filter { $0.upgrade.map(isSuch) ?? false }
@@ -120,7 +120,7 @@ extension ConnectionPool {
         return !all.isEmpty
     }
 
-    /// Has who has waited for HTTP/3 stand in line, where he would stand if he had from the beginning.
+    /// Puts a request that waited for HTTP/3 into the line, by its time of arrival.
     private func line(_ request: ConnectionRequest?, at origin: OriginConnections) {
         guard let request else { return }
         request.upgrade = nil
@@ -128,7 +128,7 @@ extension ConnectionPool {
         request.line = origin
     }
 
-    /// Gives who waits what else there is.
+    /// Serves waiting requests from other connections.
     private func serveOtherwise(_ origin: OriginConnections) {
         serveFromShared(origin)
         while origin.shared == nil, let next = origin.waiting.first(), next.acceptsReused,
@@ -137,7 +137,7 @@ extension ConnectionPool {
             origin.waiting.remove(next)
             hand(connection, of: origin, to: next, isReused: true, events: [])
         }
-        // Who lost a request on a reused connection is promised a new one, as in `release`.
+        // A request that was lost on a reused connection gets a new one, as in `release`.
         if let next = origin.waiting.first(), !next.acceptsReused, !mayStartAttempt(at: origin),
             let idle = origin.oldestIdle
         {

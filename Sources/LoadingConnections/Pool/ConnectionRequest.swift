@@ -1,10 +1,10 @@
 package import LoadingEvents
 internal import LoadingSemantics
 
-/// One load's wish for a connection, from asking to having. Confined to the pool's loop.
+/// One load's request for a connection. Confined to the pool's loop.
 package final class ConnectionRequest {
-    package let origin: Origin
-    /// 0 to 1; among the waiting the highest goes first, then who came first (CONN-1).
+    package let origin: ConnectionKey
+    /// 0 to 1; the highest is served first, equals in their order of arrival (CONN-1).
     package internal(set) var priority: Float
     /// False after a reused connection turned out dead: the idle ones may be as stale.
     let acceptsReused: Bool
@@ -15,22 +15,22 @@ package final class ConnectionRequest {
     /// What is to be sent, if that may be before the server has answered (C-32).
     let early: ExchangeRequest?
     /// Held until the request is answered or withdrawn.
-    var taker: (any ConnectionTaker)?
+    var delegate: (any ConnectionRequestDelegate)?
     /// The attempt that was started for this request, while it runs.
     var attempt: ConnectionAttempt?
-    /// The attempt of somebody else whose connection may carry this request too.
+    /// The attempt for another request whose connection may carry this one too.
     var sharedAttempt: ConnectionAttempt?
     /// The attempt at another version that it waits for, out of the line.
     var upgrade: HTTP3Upgrade?
     var isWaiting = false
     /// Where it waits.
     weak var line: OriginConnections?
-    /// Its number in the order in which those who wait have come.
+    /// Its number in the order of arrival.
     var arrival: UInt64 = 0
 
     package init(
-        origin: Origin, priority: Float, acceptsReused: Bool, isRepeatable: Bool, assumesHTTP3: Bool = false,
-        early: ExchangeRequest? = nil, taker: any ConnectionTaker
+        origin: ConnectionKey, priority: Float, acceptsReused: Bool, isRepeatable: Bool, assumesHTTP3: Bool = false,
+        early: ExchangeRequest? = nil, delegate: any ConnectionRequestDelegate
     ) {
         self.origin = origin
         self.priority = priority
@@ -38,20 +38,37 @@ package final class ConnectionRequest {
         self.isRepeatable = isRepeatable
         self.assumesHTTP3 = assumesHTTP3
         self.early = early
-        self.taker = taker
+        self.delegate = delegate
     }
 
-    /// Whether a connection is being made for this request, and nobody else is asked about it; or its server is to let it go.
+    /// Whether a connection is being made for this request without a challenge to another, or the server is to grant a stream.
     package var isBeingServed: Bool {
-        attempt != nil || upgrade != nil || sharedAttempt?.isAsking == false || isWaiting && line?.standsStill == true
+        attempt != nil || upgrade != nil || sharedAttempt?.isAsking == false
+            || isWaiting && line?.hasNoStreamCredit == true
     }
 
-    /// What is awaited of whoever the way leads to first; nil if that is not what the request waits for.
-    package var awaits: AwaitedStep? { (attempt ?? sharedAttempt)?.awaits }
+    /// The step that the first hop has not completed, and since when; nil if something else is awaited.
+    package var awaits: PendingPhase? { (attempt ?? sharedAttempt)?.awaits }
 
     /// What an attempt in progress has done so far, for the metrics of a load that ends while it waits.
     package var eventsSoFar: [LoadEvent] {
         if let upgrade { return upgrade.events }
         return (attempt ?? sharedAttempt)?.events ?? []
     }
+}
+
+/// The load that asked. Called on the pool's loop, exactly one of `connectionBecameAvailable` and `failed` once, and neither after
+/// `ConnectionPool.withdraw`.
+package protocol ConnectionRequestDelegate: AnyObject {
+    /// A connection is being made for this request, so its time counts as activity from now on (CONN-24).
+    func connectionIsBeingMade()
+    /// The connection that is being made needs an answer before it can go on. False if the challenge is not handled.
+    /// What the question awaits is no activity of the network's.
+    func connectionReceived(challenge question: ConnectionChallenge) -> Bool
+    /// Authenticates to proxies.
+    var proxyAuthorizer: (any ProxyAuthorizer)? { get }
+    /// The connection is the delegate's until it calls `start` and the exchange ends. `events` tell how it was made; none
+    /// when it is reused.
+    func connectionBecameAvailable(_ connection: any HTTPExchangeStream, isReused: Bool, events: [LoadEvent])
+    func connectionFailed(_ failure: ConnectionFailure, events: [LoadEvent])
 }

@@ -1,6 +1,6 @@
-/// The connections to one origin, those being made, and who waits for one. Kept by the pool and confined to its loop.
+/// The connections to one origin, those being made, and the requests that wait for one. Confined to the pool's loop.
 final class OriginConnections {
-    let origin: Origin
+    let key: ConnectionKey
     @exclusivity(unchecked) var waiting = WaitingLine()
     /// Used last is last. Connections that closed while idle stay until their turn comes or they outnumber the others.
     private var idle: [HTTP1Connection] = []
@@ -10,7 +10,7 @@ final class OriginConnections {
     /// The connection that carries all new requests, if there is one.
     @exclusivity(unchecked) private(set) var shared: (any MultiplexedConnection)?
     /// Whether the server lets nobody make a request: then who waits does not wait for others (CONN-24).
-    private(set) var standsStill = false
+    private(set) var hasNoStreamCredit = false
     /// The attempt at a connection of a later version than that one's, or than those of HTTP/1.1.
     @exclusivity(unchecked) var upgrade: HTTP3Upgrade?
     /// That one, and those that carry their last requests.
@@ -19,14 +19,14 @@ final class OriginConnections {
     /// When the server last answered a request on one of those, by the loop's clock; 0 for never.
     @exclusivity(unchecked) var lastAnswer: Int64 = 0
 
-    init(_ origin: Origin) { self.origin = origin }
+    init(_ key: ConnectionKey) { self.key = key }
 
     /// What counts against the limit per host.
     var liveCount: Int { connections.count + attempts.count + (shared == nil ? 0 : 1) }
     var attemptCount: Int { attempts.count }
-    /// Whether somebody is asked about one that is being made.
+    /// Whether a challenge about one that is being made is open.
     var isAsking: Bool { attempts.values.contains(where: \.isAsking) }
-    /// Whether somebody waits who is to be served before others are.
+    /// Whether requests wait that are served before new ones.
     var hasLine: Bool { !waiting.isEmpty }
     var isUnused: Bool { liveCount == 0 && multiplexed.isEmpty && waiting.isEmpty && upgrade == nil }
 
@@ -37,18 +37,18 @@ final class OriginConnections {
     func finish(_ attempt: ConnectionAttempt) {
         attempts[ObjectIdentifier(attempt)] = nil
         attempt.request?.attempt = nil
-        guard origin.mayShare else { return }
+        guard key.mayShare else { return }
         for request in sharing(attempt) { request.sharedAttempt = nil }
     }
 
-    /// Has a request wait for a connection that is being made for somebody else.
+    /// Has a request wait for a connection that is being made for another.
     func share(with request: ConnectionRequest) {
         guard request.isWaiting, request.attempt == nil, let attempt = attempts.values.first else { return }
         request.sharedAttempt = attempt
-        request.taker?.connectionIsBeingMade()
+        request.delegate?.connectionIsBeingMade()
     }
 
-    /// Who waits for an attempt of somebody else's.
+    /// The requests that wait for an attempt of another.
     func sharing(_ attempt: ConnectionAttempt) -> [ConnectionRequest] {
         waiting.requests.filter { $0.sharedAttempt === attempt }
     }
@@ -67,7 +67,7 @@ final class OriginConnections {
         }
     }
 
-    /// Those that carry something, those that are idle, those that carry their last, and one that is held for who comes next.
+    /// All that are open, and one over QUIC that is held for the next request.
     var all: [any RoutedConnection] {
         let all: [any RoutedConnection] =
             connections.values.filter { !$0.isClosed } + multiplexed.values.filter { !$0.isClosed }
@@ -83,25 +83,25 @@ final class OriginConnections {
     }
 
     /// A connection that was made for another origin carries the requests of this one too.
-    func lodge(with connection: any MultiplexedConnection) {
+    func coalesce(with connection: any MultiplexedConnection) {
         shared = connection
-        connection.guests.append(self)
+        connection.coalescedOrigins.append(self)
     }
 
     /// It carries on with what it has, and takes nothing new.
     func retire(_ connection: any MultiplexedConnection) {
         guard shared === connection else { return }
         shared = nil
-        noteStandstill()
+        noteStreamCredit()
     }
 
-    /// Looks whether the server lets requests be made. Who waits is told when it does not any more.
-    func noteStandstill() {
-        let standsStill = !waiting.isEmpty && shared?.standsStill == true
-        guard standsStill != self.standsStill else { return }
-        self.standsStill = standsStill
-        guard standsStill else { return }
-        for request in waiting.requests { request.taker?.connectionIsBeingMade() }
+    /// Checks whether the server grants streams. If it does not any more, the waiting requests are told.
+    func noteStreamCredit() {
+        let hasNoStreamCredit = !waiting.isEmpty && shared?.hasNoStreamCredit == true
+        guard hasNoStreamCredit != self.hasNoStreamCredit else { return }
+        self.hasNoStreamCredit = hasNoStreamCredit
+        guard hasNoStreamCredit else { return }
+        for request in waiting.requests { request.delegate?.connectionIsBeingMade() }
     }
 
     func forget(_ connection: any MultiplexedConnection) {
@@ -145,7 +145,7 @@ final class OriginConnections {
         connections = [:]
         multiplexed = [:]
         shared = nil
-        standsStill = false
+        hasNoStreamCredit = false
         idle = []
         closedIdleCount = 0
     }

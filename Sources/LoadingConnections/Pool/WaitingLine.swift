@@ -8,7 +8,7 @@ struct WaitingLine {
         var requests: [ConnectionRequest] = []
         var head = 0
 
-        /// Where who came as number `arrival` stands, or would stand: a rank is in the order of arrival.
+        /// The index of request number `arrival`: a rank is in the order of arrival.
         func place(of arrival: UInt64) -> Int {
             var low = head
             var high = requests.count
@@ -36,13 +36,13 @@ struct WaitingLine {
         ranks[index].requests.append(request)
     }
 
-    /// Somebody has come who does not stand in the line, and may yet.
+    /// Numbers a request that is not in the line, and may enter it later.
     mutating func note(_ request: ConnectionRequest) {
         arrivals &+= 1
         request.arrival = arrivals
     }
 
-    /// Who has been noted, and has not stood in the line yet, stands where he would if he had from the beginning.
+    /// A request that was numbered before enters the line by its time of arrival.
     mutating func enter(_ request: ConnectionRequest) {
         request.isWaiting = true
         count += 1
@@ -98,7 +98,7 @@ struct WaitingLine {
         return nil
     }
 
-    /// Who is served next.
+    /// The request that is served next.
     mutating func first() -> ConnectionRequest? {
         for rank in ranks.indices {
             stepOverGone(in: rank)
@@ -107,7 +107,7 @@ struct WaitingLine {
         return nil
     }
 
-    /// Who is first among those that no connection is being made for.
+    /// The first request that no connection is being made for.
     mutating func firstWithoutAttempt() -> ConnectionRequest? {
         for rank in ranks.indices {
             stepOverGone(in: rank)
@@ -119,12 +119,12 @@ struct WaitingLine {
         return nil
     }
 
-    /// All who wait, in their order.
+    /// All waiting requests, in their order.
     var requests: [ConnectionRequest] {
         ranks.flatMap { $0.requests[$0.head...].filter(\.isWaiting) }
     }
 
-    /// Those who went from the front are looked at only once, however many stand behind them.
+    /// Requests that left at the front are skipped only once, however many follow.
     private mutating func stepOverGone(in rank: Int) {
         while ranks[rank].head < ranks[rank].requests.count, !ranks[rank].requests[ranks[rank].head].isWaiting {
             ranks[rank].head += 1

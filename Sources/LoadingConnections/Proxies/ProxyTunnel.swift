@@ -1,5 +1,5 @@
 internal import LoadingProtocols
-internal import LoadingSemantics
+package import LoadingSemantics
 internal import LoadingTransport
 
 /// Has a proxy make a way through to a host, over a stream that leads to the proxy. Confined to the stream's loop; tells
@@ -18,8 +18,8 @@ final class ProxyTunnel: ByteStreamOwner {
     /// What is said to a proxy with the first request of a connection.
     struct Introduction {
         let authorization: String
-        /// Who knows what that is.
-        let speaker: any TunnelSpeaker
+        /// The authorizer that made it.
+        let speaker: any ProxyAuthorizer
     }
 
     private enum Machine {
@@ -29,36 +29,37 @@ final class ProxyTunnel: ByteStreamOwner {
 
     private let stream: ByteStream
     private let proxy: ProxyServer
-    private let origin: Origin
+    private let origin: ConnectionKey
     private let destination: ProxyDestination
     /// Whether the host may speak first, so that what follows the proxy's last byte is left where it is.
     private let isGreeted: Bool
-    private weak var asker: (any SecurityAsker)?
+    private weak var challengeDelegate: (any ConnectionChallengeDelegate)?
     private var machine: Machine
     private var introduction: Introduction?
-    /// Who has said what the proxy answers.
-    private var speaker: (any TunnelSpeaker)?
+    /// The authorizer of the request that the proxy answers.
+    private var speaker: (any ProxyAuthorizer)?
     /// What the speaker calls the request that the proxy answers.
     private var round: UInt64 = 0
     private var unsent: ArraySlice<UInt8> = []
     private var outcome: ((Outcome) -> Void)?
-    /// The answer to the request, if that asks who the user is.
+    /// The answer to the request, if it is a 407.
     private var challenge: ResponseHead?
-    /// What stands open; the tunnel stands still meanwhile.
-    private var question: SecurityQuestion?
+    private let challenges: ChallengePresenter
     /// Whether the connection takes no other request.
     private var isSpent = false
 
     init(
-        over stream: ByteStream, to origin: Origin, by proxy: ProxyServer, isGreeted: Bool,
-        introduction: Introduction?, for asker: (any SecurityAsker)?, outcome: @escaping (Outcome) -> Void
+        over stream: ByteStream, to origin: ConnectionKey, by proxy: ProxyServer, isGreeted: Bool,
+        introduction: Introduction?, for challengeDelegate: (any ConnectionChallengeDelegate)?,
+        outcome: @escaping (Outcome) -> Void
     ) {
         self.stream = stream
         self.proxy = proxy
         self.origin = origin
         self.isGreeted = isGreeted
         self.introduction = introduction
-        self.asker = asker
+        self.challengeDelegate = challengeDelegate
+        challenges = ChallengePresenter(to: challengeDelegate, about: origin, on: stream.loop)
         self.outcome = outcome
         destination = ProxyDestination(
             traffic: origin.isSecure ? .https : .http, host: origin.host, port: origin.port)
@@ -71,7 +72,7 @@ final class ProxyTunnel: ByteStreamOwner {
     func start() {
         switch machine {
         case .connect:
-            speaker = introduction?.speaker ?? asker?.tunnelSpeaker
+            speaker = introduction?.speaker ?? challengeDelegate?.proxyAuthorizer
             request(introduction?.authorization ?? speaker?.authorization(for: proxy, to: destination))
         case .socks(var handshake):
             let action = handshake.start()
@@ -82,25 +83,11 @@ final class ProxyTunnel: ByteStreamOwner {
 
     func cancel() {
         outcome = nil
-        question?.withdraw()
-        question = nil
+        challenges.withdraw()
         stream.close()
     }
 
-    /// Somebody else waits for the connection now: an open question is put to that one.
-    func askerChanged() {
-        guard let question else { return }
-        question.withdraw()
-        // Not at once: the pool is in the middle of something.
-        let step = LoopBox({ [weak self] in self?.askAgain(instead: question) ?? () })
-        stream.loop.post { step.value() }
-    }
-
-    private func askAgain(instead withdrawn: SecurityQuestion) {
-        guard outcome != nil, question === withdrawn else { return }
-        question = nil
-        ask()
-    }
+    func challengeDelegateChanged() { challenges.delegateChanged() }
 
     func streamBecameReady(_ stream: ByteStream) {
         write()
@@ -122,13 +109,13 @@ final class ProxyTunnel: ByteStreamOwner {
 
     private func read() {
         while outcome != nil {
-            // A head is short, so nobody minds that it is read a byte at a time.
+            // A head is short, so it may be read a byte at a time.
             let most = isGreeted && challenge == nil ? 1 : stream.loop.scratch.count
             let scratch = UnsafeMutableRawBufferPointer(rebasing: stream.loop.scratch[..<most])
             switch stream.read(into: scratch) {
             case .bytes(let count):
-                // Nobody has asked for anything.
-                if question != nil { return isSpent = true }
+                // The proxy speaks out of turn.
+                if challenges.isOpen { return isSpent = true }
                 take(UnsafeRawBufferPointer(rebasing: scratch[..<count]))
                 if outcome != nil, !stream.mayHaveMore { return }
             case .wouldBlock: return
@@ -141,11 +128,11 @@ final class ProxyTunnel: ByteStreamOwner {
         var input = bytes
         switch machine {
         case .connect(var tunnel):
-            while outcome != nil, question == nil {
+            while outcome != nil, !challenges.isOpen {
                 let event = tunnel.next(&input)
                 machine = .connect(tunnel)
                 guard let event else { return }
-                heed(event, hasMore: !input.isEmpty)
+                apply(event, hasMore: !input.isEmpty)
             }
         case .socks(var handshake):
             while outcome != nil, let action = handshake.next(&input) {
@@ -168,11 +155,11 @@ final class ProxyTunnel: ByteStreamOwner {
 
     private func connectionEnded() {
         switch machine {
-        case .connect where question != nil: return isSpent = true
+        case .connect where challenges.isOpen: return isSpent = true
         case .connect(var tunnel):
             let event = tunnel.connectionEnded()
             machine = .connect(tunnel)
-            if let event { return heed(event, hasMore: false) }
+            if let event { return apply(event, hasMore: false) }
         case .socks(var handshake):
             if let action = handshake.connectionEnded() { perform(action) }
         }
@@ -201,7 +188,7 @@ final class ProxyTunnel: ByteStreamOwner {
     }
 
     /// - Parameter hasMore: Whether something has come behind it, where nobody speaks unasked.
-    private func heed(_ event: ConnectTunnel.Event, hasMore: Bool) {
+    private func apply(_ event: ConnectTunnel.Event, hasMore: Bool) {
         if let head = event.head { speaker?.tunnelAnswered(head, to: round) }
         switch event {
         case .open(let head):
@@ -224,27 +211,26 @@ final class ProxyTunnel: ByteStreamOwner {
         return false
     }
 
-    // MARK: Who the user is
+    // MARK: Authentication
 
     private func ask() {
         guard let challenge else { return end(.failed(.tunnelLost)) }
-        // Who has not spoken yet does not go on with what another has said.
-        let speaker = asker?.tunnelSpeaker
+        // One authorizer does not continue the conversation of another.
+        let speaker = challengeDelegate?.proxyAuthorizer
         if speaker !== self.speaker { isSpent = true }
         self.speaker = speaker
         let about = TunnelChallenge(head: challenge, proxy: proxy, destination: destination)
-        let question = SecurityQuestion(.tunnel(about), of: origin) { [weak self] in self?.take($0) }
-        self.question = question
-        if asker?.handshakeAsks(question) == true { return }
-        question.withdraw()
-        self.question = nil
+        let isPresented = challenges.present(.tunnel(about)) { [weak self] in
+            self?.ask()
+        } answer: { [weak self] in
+            self?.take($0)
+        }
+        if isPresented { return }
         end(.failed(.tunnelRefused(status: challenge.status)))
     }
 
-    private func take(_ answer: SecurityQuestion.Answer) {
-        guard outcome != nil, question != nil else { return }
-        question = nil
-        asker?.handshakeGoesOn()
+    private func take(_ answer: ConnectionChallenge.Answer) {
+        guard outcome != nil else { return }
         guard case .authorization(let value, let isBound) = answer, let speaker else {
             return end(.failed(.tunnelRefused(status: 407)))
         }
@@ -266,4 +252,17 @@ extension ConnectTunnel.Event {
         case .challengeEnded, .failed: nil
         }
     }
+}
+
+/// Who says to proxies who the user is, when they are asked for a tunnel, and watches what is said. Called on the connection's
+/// loop.
+package protocol ProxyAuthorizer: AnyObject {
+    /// What is said unasked: the value of `Proxy-Authorization`, or nil for nothing.
+    func authorization(for proxy: ProxyServer, to destination: ProxyDestination) -> String?
+    /// The proxy has answered without a challenge. False if it fails to authenticate itself.
+    func isBelieved(_ head: ResponseHead, of proxy: ProxyServer, to destination: ProxyDestination) -> Bool
+    /// A request goes out. Gives a number for it, by which its response is told.
+    func tunnelRequested(_ authority: String, _ fields: HTTPFields) -> UInt64
+    /// Whatever the proxy has answered to the request of that number.
+    func tunnelAnswered(_ head: ResponseHead, to round: UInt64)
 }

@@ -14,8 +14,8 @@ struct ScriptRun {
     private var run: clx_run
     private var addresses: [String: String] = [:]
 
-    static func answer(of source: String, to inquiry: ProxyQuery) -> ProxyAdvice {
-        guard ProxyAdvisory.runsScripts else { return .nothing }
+    static func answer(of source: String, to inquiry: ProxyQuery) -> ProxyResolution {
+        guard ProxyResolver.runsScripts else { return .nothing }
         let deadline = cll_now() + TimeLimits.standard.proxyScript
         while true {
             if var run = ScriptRun(source, inquiry) {
@@ -49,7 +49,7 @@ struct ScriptRun {
         }
     }
 
-    private mutating func listen() -> ProxyAdvice {
+    private mutating func listen() -> ProxyResolution {
         let beginning = cll_now()
         var deadline = beginning + TimeLimits.standard.proxyScript
         var questions = 0
@@ -96,7 +96,7 @@ struct ScriptRun {
         // A name with a zero in it would be another one.
         var found = ""
         if !host.isEmpty, !host.utf8.contains(0),
-            case .success(let list) = NameResolver.askSystem(NameQuestion(host, .ipv4))
+            case .success(let list) = NameResolver.askSystem(AddressQuery(host, .ipv4))
         {
             found = list.first?.description ?? ""
         }

@@ -7,7 +7,7 @@ struct HostsFile {
 
     init(_ text: [UInt8]) { self.text = text }
 
-    /// As it is now. Takes its time. One that cannot be read names nobody.
+    /// As it is now. Blocks. A file that cannot be read has no names.
     static var system: HostsFile {
         HostsFile(FileManager.default.contents(atPath: "/etc/hosts").map { [UInt8]($0) } ?? [])
     }

@@ -15,29 +15,29 @@ package final class NameResolver: Sendable {
     /// What asks, for everybody.
     private final class Lines: Sendable {
         static let system = Lines(mostThreads: 32, idleSeconds: TimeLimits.standard.resolverThreadIdle, ask: askSystem)
-        { ServiceQuery($0).answer() }
+        { HTTPSRecordLookup($0).answer() }
 
-        let addresses: AnswerLine<AnswerMemory>
-        let services: AnswerLine<ServiceMemory>
+        let addresses: InFlightQueries<AddressCache>
+        let services: InFlightQueries<HTTPSRecordCache>
 
         init(
-            mostThreads: Int, idleSeconds: Int, ask: @escaping @Sendable (NameQuestion) -> NameAnswer,
-            askForServices: @escaping @Sendable (ServiceQuestion) -> ServiceAnswer
+            mostThreads: Int, idleSeconds: Int, ask: @escaping @Sendable (AddressQuery) -> AddressAnswer,
+            askForServices: @escaping @Sendable (HTTPSRecordQuery) -> HTTPSRecordAnswer
         ) {
             let unavailable = NameFailure(code: EAI_SYSTEM, posixCode: EAGAIN)
-            addresses = AnswerLine(
+            addresses = InFlightQueries(
                 mostThreads: mostThreads, idleSeconds: idleSeconds, unavailable: .failure(unavailable), ask: ask)
-            services = AnswerLine(
+            services = InFlightQueries(
                 mostThreads: min(mostThreads, mostServiceThreads), idleSeconds: idleSeconds,
                 unavailable: .failure(unavailable), ask: askForServices)
         }
     }
 
-    /// Somebody's place among those who wait for an answer.
+    /// Identifies one request for an answer.
     package struct Ticket: Sendable {
         fileprivate enum Place: Sendable {
-            case address(AnswerLine<AnswerMemory>.Ticket)
-            case service(AnswerLine<ServiceMemory>.Ticket)
+            case address(InFlightQueries<AddressCache>.Ticket)
+            case service(InFlightQueries<HTTPSRecordCache>.Ticket)
         }
         fileprivate let place: Place
     }
@@ -53,7 +53,7 @@ package final class NameResolver: Sendable {
     /// Asks the system, on threads that all of these share.
     package convenience init() { self.init(.system) }
 
-    /// Asks somebody else, on threads of its own.
+    /// Uses other resolvers, on threads of its own.
     ///
     /// - Parameters:
     ///   - mostThreads: How many questions about addresses are asked at a time.
@@ -62,8 +62,8 @@ package final class NameResolver: Sendable {
     ///   - askForServices: The same for services.
     package convenience init(
         mostThreads: Int = 32, idleSeconds: Int = TimeLimits.standard.resolverThreadIdle,
-        ask: @escaping @Sendable (NameQuestion) -> NameAnswer,
-        askForServices: @escaping @Sendable (ServiceQuestion) -> ServiceAnswer = { _ in .success(.none) }
+        ask: @escaping @Sendable (AddressQuery) -> AddressAnswer,
+        askForServices: @escaping @Sendable (HTTPSRecordQuery) -> HTTPSRecordAnswer = { _ in .success(.none) }
     ) {
         self.init(Lines(mostThreads: mostThreads, idleSeconds: idleSeconds, ask: ask, askForServices: askForServices))
     }
@@ -74,8 +74,8 @@ package final class NameResolver: Sendable {
     }
 
     deinit {
-        lines.addresses.forgetAsker(number)
-        lines.services.forgetAsker(number)
+        lines.addresses.removeClient(number)
+        lines.services.removeClient(number)
     }
 
     // MARK: From loops
@@ -83,16 +83,16 @@ package final class NameResolver: Sendable {
     /// Answers on `loop`, once and never before returning, unless the ticket is given back before. `isRemembered` says
     /// that nobody was asked.
     package func resolve(
-        _ question: NameQuestion, on loop: EventLoop,
-        answer: @escaping @Sendable (_ answer: NameAnswer, _ isRemembered: Bool) -> Void
+        _ question: AddressQuery, on loop: EventLoop,
+        answer: @escaping @Sendable (_ answer: AddressAnswer, _ isRemembered: Bool) -> Void
     ) -> Ticket {
         Ticket(place: .address(lines.addresses.ask(question, by: number, on: loop, answer: answer)))
     }
 
     /// The same for services. Nil, and no answer, for an origin that no name server is asked about.
     package func findServices(
-        _ question: ServiceQuestion, on loop: EventLoop,
-        answer: @escaping @Sendable (_ answer: ServiceAnswer, _ isRemembered: Bool) -> Void
+        _ question: HTTPSRecordQuery, on loop: EventLoop,
+        answer: @escaping @Sendable (_ answer: HTTPSRecordAnswer, _ isRemembered: Bool) -> Void
     ) -> Ticket? {
         guard question.mayBeAsked else { return nil }
         return Ticket(place: .service(lines.services.ask(question, by: number, on: loop, answer: answer)))
@@ -132,7 +132,7 @@ package final class NameResolver: Sendable {
     // MARK: The system's resolver
 
     /// Takes its time.
-    static func askSystem(_ question: NameQuestion) -> NameAnswer {
+    static func askSystem(_ question: AddressQuery) -> AddressAnswer {
         if isLocal(question.host) {
             let address = SocketAddress(literal: question.family == .ipv4 ? "127.0.0.1" : "::1", port: 0)
             return address.map { .success([$0]) } ?? .failure(NameFailure(code: EAI_NONAME))
@@ -160,13 +160,13 @@ package final class NameResolver: Sendable {
         return addresses.isEmpty ? .failure(NameFailure(code: EAI_NONAME)) : .success(addresses)
     }
 
-    /// Names of this machine itself, which nobody else is asked for (RFC 6761 §6.3).
+    /// Names of this machine itself, for which no name server is queried (RFC 6761 §6.3).
     package static func isLocal(_ host: String) -> Bool {
         let name = host.hasSuffix(".") ? host.dropLast() : host[...]
         return name == "localhost" || name.hasSuffix(".localhost")
     }
 
-    /// Whether a host is an address, or this machine by a name that nobody else is asked for.
+    /// Whether a host is an address, or a name of this machine itself.
     package static func needsNoNameServer(_ host: String) -> Bool {
         SocketAddress(literal: host, port: 0) != nil || isLocal(host)
     }

@@ -19,23 +19,23 @@ package final class ConnectionSecurity {
     /// With whom a TLS session was made. Of connections that carry HTTP more may be asked than of others, and a session that
     /// is less cannot be resumed there.
     private struct Peer: Hashable {
-        var origin: Origin
+        var origin: ConnectionKey
         var carriesHTTP: Bool
     }
 
     /// A TLS session that can be resumed.
     struct Session: ResumableSession {
         let resumption: TLSResumption
-        /// Whether the default evaluation trusts the server; else somebody who was asked did.
+        /// Whether the default evaluation trusts the server; else a delegate did.
         let wasEvaluated: Bool
 
         var isSingleUse: Bool { resumption.isSingleUse }
         var expiry: Int64 { resumption.expiry }
     }
 
-    /// For whom a session was made over QUIC, and where.
+    /// The peer of a session over QUIC.
     struct QUICPeer: Hashable {
-        let origin: Origin
+        let origin: ConnectionKey
         let place: HostPort
     }
 
@@ -57,7 +57,7 @@ package final class ConnectionSecurity {
     }
 
     /// What a connection that carries HTTP has to be like (TLS-2); nil if it needs to be like nothing in particular.
-    func requirements(on origin: Origin) -> TransportSecurityRequirements? {
+    func requirements(on origin: ConnectionKey) -> TransportSecurityRequirements? {
         transportSecurity?.requirements(on: origin.host)
     }
 
@@ -83,11 +83,11 @@ package final class ConnectionSecurity {
         loop.callOut(ServerEvaluation(of: peer, by: evaluator, wantsKeys: wantsKeys, on: loop, tell: tell))
     }
 
-    func takeSession(for origin: Origin, carriesHTTP: Bool) -> Session? {
+    func takeSession(for origin: ConnectionKey, carriesHTTP: Bool) -> Session? {
         sessions.take(for: Peer(origin: origin, carriesHTTP: carriesHTTP), at: Self.today)
     }
 
-    func keep(_ session: Session, of generation: Int, for origin: Origin, carriesHTTP: Bool) {
+    func keep(_ session: Session, of generation: Int, for origin: ConnectionKey, carriesHTTP: Bool) {
         guard generation == self.generation else { return }
         sessions.keep(session, for: Peer(origin: origin, carriesHTTP: carriesHTTP))
     }

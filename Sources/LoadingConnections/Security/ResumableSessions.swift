@@ -1,4 +1,4 @@
-/// Sessions that can be resumed, by with whom they were made. Not more than a connection needs, and not of all servers.
+/// TLS sessions that can be resumed, by peer; bounded for each peer and in all.
 struct ResumableSessions<Peer: Hashable, Session: ResumableSession> {
     private var sessions: [Peer: [Session]] = [:]
 
@@ -21,4 +21,12 @@ struct ResumableSessions<Peer: Hashable, Session: ResumableSession> {
         sessions[peer, default: []].append(session)
         if let count = sessions[peer]?.count, count > Self.mostPerPeer { sessions[peer]?.removeFirst() }
     }
+}
+
+/// What a server is willing to resume.
+protocol ResumableSession {
+    /// Whether it should be offered once only, lest connections can be linked (RFC 8446 appendix C.4).
+    var isSingleUse: Bool { get }
+    /// Seconds since 1970.
+    var expiry: Int64 { get }
 }

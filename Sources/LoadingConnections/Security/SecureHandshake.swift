@@ -9,17 +9,15 @@ internal import LoadingTransport
 /// the decision (AUTH-3). Without anybody to ask, a session that was evaluated when it was made needs no more of it.
 final class SecureHandshake: ByteStreamOwner {
     private let stream: ByteStream
-    private let origin: Origin
+    private let origin: ConnectionKey
     private let security: ConnectionSecurity
     /// Which sessions are of its time.
     private let generation: Int
     private let carriesHTTP: Bool
     /// What App Transport Security wants of the connection, beyond what the configuration says.
     private let requirements: TransportSecurityRequirements?
-    private weak var asker: (any SecurityAsker)?
+    private let challenges: ChallengePresenter
     private var outcome: ((Result<ByteStream, LoadError>) -> Void)?
-    /// What stands open; the handshake stands still meanwhile.
-    private var question: SecurityQuestion?
     private var isEvaluating = false
     private var isComplete = false
     /// Whether the session that is being resumed was trusted by an evaluation.
@@ -35,8 +33,9 @@ final class SecureHandshake: ByteStreamOwner {
 
     /// - Parameter carriesHTTP: Whether App Transport Security has a say.
     init(
-        _ stream: ByteStream, to origin: Origin, with security: ConnectionSecurity, carriesHTTP: Bool,
-        for asker: (any SecurityAsker)?, outcome: @escaping (Result<ByteStream, LoadError>) -> Void
+        _ stream: ByteStream, to origin: ConnectionKey, with security: ConnectionSecurity, carriesHTTP: Bool,
+        for challengeDelegate: (any ConnectionChallengeDelegate)?,
+        outcome: @escaping (Result<ByteStream, LoadError>) -> Void
     ) {
         self.stream = stream
         self.origin = origin
@@ -44,7 +43,7 @@ final class SecureHandshake: ByteStreamOwner {
         generation = security.generation
         self.carriesHTTP = carriesHTTP
         requirements = carriesHTTP ? security.requirements(on: origin) : nil
-        self.asker = asker
+        challenges = ChallengePresenter(to: challengeDelegate, about: origin, on: stream.loop)
         self.outcome = outcome
         stream.owner = self
     }
@@ -78,31 +77,16 @@ final class SecureHandshake: ByteStreamOwner {
 
     func cancel() {
         outcome = nil
-        question?.withdraw()
-        question = nil
+        challenges.withdraw()
         stream.close()
     }
 
-    /// Another load waits for the connection now: an open question is put to that one.
-    func askerChanged() {
-        guard let question else { return }
-        question.withdraw()
-        // Not at once: the pool is in the middle of something.
-        let step = LoopBox({ [weak self] in self?.askAgain(instead: question) ?? () })
-        stream.loop.post { step.value() }
-    }
-
-    private func askAgain(instead withdrawn: SecurityQuestion) {
-        guard outcome != nil, question === withdrawn else { return }
-        question = nil
-        ask(withdrawn.subject)
-        proceed()
-    }
+    func challengeDelegateChanged() { challenges.delegateChanged() }
 
     func streamBecameReady(_ stream: ByteStream) { proceed() }
 
     private func proceed() {
-        while outcome != nil, question == nil, !isEvaluating {
+        while outcome != nil, !challenges.isOpen, !isEvaluating {
             switch stream.handshake() {
             case .wantsRead, .wantsWrite: return
             case .wantsTrust(let peer): ask(.serverTrust(peer))
@@ -159,24 +143,18 @@ final class SecureHandshake: ByteStreamOwner {
 
     // MARK: Decisions
 
-    private func ask(_ subject: SecurityQuestion.Subject) {
-        let question = SecurityQuestion(subject, of: origin) { [weak self] in self?.take($0) }
-        self.question = question
-        if asker?.handshakeAsks(question) == true { return }
-        question.withdraw()
-        self.question = nil
-        heed(.defaultHandling, about: subject)
+    private func ask(_ subject: ConnectionChallenge.Subject) {
+        let isPresented = challenges.present(subject) { [weak self] in
+            self?.ask(subject)
+            self?.proceed()
+        } answer: { [weak self] in
+            self?.apply($0, about: subject)
+            self?.proceed()
+        }
+        if !isPresented { apply(.defaultHandling, about: subject) }
     }
 
-    private func take(_ answer: SecurityQuestion.Answer) {
-        guard outcome != nil, let subject = question?.subject else { return }
-        question = nil
-        asker?.handshakeGoesOn()
-        heed(answer, about: subject)
-        proceed()
-    }
-
-    private func heed(_ answer: SecurityQuestion.Answer, about subject: SecurityQuestion.Subject) {
+    private func apply(_ answer: ConnectionChallenge.Answer, about subject: ConnectionChallenge.Subject) {
         switch (subject, answer) {
         case (.serverTrust(let peer), .trust(let isEvaluated)):
             isTrusted = isEvaluated

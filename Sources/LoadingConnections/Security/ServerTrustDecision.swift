@@ -12,62 +12,48 @@ final class ServerTrustDecision {
     }
 
     private let peer: TLSPeer
-    private let origin: Origin
+    private let origin: ConnectionKey
     private let agreement: Agreement
     private let pool: ConnectionPool
     /// Whether this is a session of a connection that the default evaluation has trusted.
     private let wasEvaluated: Bool
     private let requirements: TransportSecurityRequirements?
-    private weak var asker: (any SecurityAsker)?
+    private let challenges: ChallengePresenter
     /// Whether the default evaluation trusts the server, or why it is not trusted.
     private var outcome: ((Result<Bool, LoadError>) -> Void)?
-    private var question: SecurityQuestion?
 
     init(
-        about peer: TLSPeer, of origin: Origin, with agreement: Agreement, wasEvaluated: Bool = false,
-        pool: ConnectionPool, for asker: (any SecurityAsker)?, outcome: @escaping (Result<Bool, LoadError>) -> Void
+        about peer: TLSPeer, of origin: ConnectionKey, with agreement: Agreement, wasEvaluated: Bool = false,
+        pool: ConnectionPool, for challengeDelegate: (any ConnectionChallengeDelegate)?,
+        outcome: @escaping (Result<Bool, LoadError>) -> Void
     ) {
         self.peer = peer
         self.origin = origin
         self.agreement = agreement
         self.pool = pool
         self.wasEvaluated = wasEvaluated
-        self.asker = asker
+        challenges = ChallengePresenter(to: challengeDelegate, about: origin, on: pool.loop)
         self.outcome = outcome
         requirements = pool.security.requirements(on: origin)
     }
 
     func start() {
-        let question = SecurityQuestion(.serverTrust(peer), of: origin) { [weak self] in self?.take($0) }
-        self.question = question
-        if asker?.handshakeAsks(question) == true { return }
-        question.withdraw()
-        self.question = nil
-        evaluateIfNeeded()
+        let isPresented = challenges.present(.serverTrust(peer)) { [weak self] in
+            self?.start()
+        } answer: { [weak self] in
+            self?.take($0)
+        }
+        if !isPresented { evaluateIfNeeded() }
     }
 
     func cancel() {
         outcome = nil
-        question?.withdraw()
-        question = nil
+        challenges.withdraw()
     }
 
-    /// Another load waits for the connection now: an open question is put to that one.
-    func askerChanged() {
-        guard let question else { return }
-        question.withdraw()
-        // Not at once: the pool is in the middle of something.
-        let step = LoopBox({ [weak self] in
-            guard let self, outcome != nil, self.question === question else { return }
-            start()
-        })
-        pool.loop.post { step.value() }
-    }
+    func challengeDelegateChanged() { challenges.delegateChanged() }
 
-    private func take(_ answer: SecurityQuestion.Answer) {
-        guard outcome != nil else { return }
-        question = nil
-        asker?.handshakeGoesOn()
+    private func take(_ answer: ConnectionChallenge.Answer) {
         switch answer {
         case .trust(let isEvaluated):
             if requirements?.needsEvaluation == true {
@@ -81,7 +67,7 @@ final class ServerTrustDecision {
         }
     }
 
-    /// A session that was evaluated when it was made needs no more of it, but for keys that nobody has kept.
+    /// A session that was evaluated when it was made is not evaluated again, unless pinned keys must be compared.
     private func evaluateIfNeeded() {
         if wasEvaluated, requirements?.pins == nil { return end(isTrusted: true, keys: []) }
         evaluate(isDecided: false)

@@ -5,21 +5,21 @@ package import LoadingTransport
 
 /// A connection of plain bytes that belongs to one owner and never to a pool: made for him, or taken over from HTTP.
 /// Confined to its loop; nothing is told after `close`, and nothing within `connect`.
-package final class StreamConnection: ByteStreamOwner, SecurityAsker {
-    private let origin: Origin
+package final class StreamConnection: ByteStreamOwner, ConnectionChallengeDelegate {
+    private let origin: ConnectionKey
     private let pool: ConnectionPool
     /// Held until the connection is closed or given away.
     private var owner: (any StreamConnectionOwner)?
-    private var dial: Dial?
+    private var dial: TransportConnector?
     private var handshake: SecureHandshake?
     private var stream: ByteStream?
     private let descriptorWait: DescriptorWait
     private var isClosingWriting = false
     /// The question about the connection that is open.
-    private var question: SecurityQuestion?
+    private var question: ConnectionChallenge?
 
     /// - Parameter origin: host and port, and the name by which a server has to prove itself once TLS is wanted.
-    package init(to origin: Origin, in pool: ConnectionPool, owner: any StreamConnectionOwner) {
+    package init(to origin: ConnectionKey, in pool: ConnectionPool, owner: any StreamConnectionOwner) {
         self.origin = origin
         isSecure = false
         self.pool = pool
@@ -28,7 +28,7 @@ package final class StreamConnection: ByteStreamOwner, SecurityAsker {
     }
 
     /// Goes on with a connection that carried HTTP.
-    package init(_ handed: HandedConnection, in pool: ConnectionPool, owner: any StreamConnectionOwner) {
+    package init(_ handed: DetachedConnection, in pool: ConnectionPool, owner: any StreamConnectionOwner) {
         origin = handed.origin
         isSecure = handed.origin.isSecure
         stream = handed.stream
@@ -42,12 +42,15 @@ package final class StreamConnection: ByteStreamOwner, SecurityAsker {
 
     /// Finds the host and connects to it; the owner hears how that went.
     package func connect() {
-        let dial = dial ?? Dial(to: origin, in: pool, isGreeted: true, for: self) { [weak self] in self?.dialEnded($0) }
+        let dial =
+            dial
+            ?? TransportConnector(to: origin, in: pool, isGreeted: true, for: self) { [weak self] in self?.dialEnded($0)
+            }
         self.dial = dial
         dial.start()
     }
 
-    private func dialEnded(_ outcome: Result<ByteStream, Dial.Failure>) {
+    private func dialEnded(_ outcome: Result<ByteStream, TransportConnector.Failure>) {
         switch outcome {
         case .success(let stream):
             dial = nil
@@ -63,8 +66,8 @@ package final class StreamConnection: ByteStreamOwner, SecurityAsker {
         }
     }
 
-    /// What is awaited of whoever the way leads to first; nil if he is not to blame.
-    package var awaits: AwaitedStep? { isAsking ? nil : dial?.awaits }
+    /// The step that the first hop has not completed, and since when; nil if something else is awaited.
+    package var awaits: PendingPhase? { isAsking ? nil : dial?.awaits }
 
     // MARK: TLS
 
@@ -96,16 +99,16 @@ package final class StreamConnection: ByteStreamOwner, SecurityAsker {
         }
     }
 
-    func handshakeAsks(_ question: SecurityQuestion) -> Bool {
+    func handshakeReceived(challenge question: ConnectionChallenge) -> Bool {
         self.question = question
-        return owner?.connectionAsks(question) ?? false
+        return owner?.connectionReceived(challenge: question) ?? false
     }
 
-    var tunnelSpeaker: (any TunnelSpeaker)? { owner?.tunnelSpeaker }
+    var proxyAuthorizer: (any ProxyAuthorizer)? { owner?.proxyAuthorizer }
 
-    func handshakeGoesOn() { owner?.connectionIsActive() }
+    func handshakeContinues() { owner?.connectionIsActive() }
 
-    /// Whether somebody is asked about the connection, which stands still meanwhile.
+    /// Whether a challenge is open. The connection waits for its answer.
     package var isAsking: Bool { question?.isOpen ?? false }
 
     // MARK: Bytes
@@ -141,7 +144,7 @@ package final class StreamConnection: ByteStreamOwner, SecurityAsker {
     // MARK: The end
 
     /// Gives the open connection away.
-    package func giveAway() -> ByteStream? {
+    package func detachConnection() -> ByteStream? {
         owner = nil
         defer { stream = nil }
         return stream
@@ -149,7 +152,7 @@ package final class StreamConnection: ByteStreamOwner, SecurityAsker {
 
     /// The owner is done in order: what was written still arrives, though the peer may go on speaking.
     package func closeWhenHeard() {
-        if let stream = giveAway() { StreamFarewell.begin(on: stream, isClosingWriting: isClosingWriting) }
+        if let stream = detachConnection() { LingeringClose.begin(on: stream, isClosingWriting: isClosingWriting) }
         close()
     }
 
@@ -164,4 +167,28 @@ package final class StreamConnection: ByteStreamOwner, SecurityAsker {
         stream?.close()
         stream = nil
     }
+}
+
+/// The owner of a `StreamConnection`. Called on its loop.
+package protocol StreamConnectionOwner: AnyObject {
+    func connectionOpened()
+    func connectionSecured()
+    /// It could not be made, or not be made secure.
+    func connectionFailed(_ failure: ConnectionFailure)
+    /// A handshake needs an answer. False to have the default apply.
+    func connectionReceived(challenge question: ConnectionChallenge) -> Bool
+    /// Authenticates to proxies.
+    var proxyAuthorizer: (any ProxyAuthorizer)? { get }
+    /// An answer has come; the network has its turn again.
+    func connectionIsActive()
+    /// It may be read or written again.
+    func connectionIsReady()
+}
+
+/// A connection that carried HTTP, and belongs to no pool any more.
+package struct DetachedConnection {
+    package let stream: ByteStream
+    package let origin: ConnectionKey
+    /// What was read behind the head of the response.
+    package let rest: [UInt8]
 }

@@ -9,11 +9,11 @@ internal import Synchronization
 ///
 /// There is no response of the load's yet: the question is one of the connection that is being made, which stands still
 /// until there is an answer.
-final class TunnelAuthentication: TunnelSpeaker, AuthenticatorOwner {
+final class TunnelAuthentication: ProxyAuthorizer, AuthenticatorOwner {
     private weak var user: (any TunnelClient)?
     private let environment: LoadingEnvironment
     private lazy var authenticator = Authenticator(.proxy, for: self, in: environment)
-    private var question: SecurityQuestion?
+    private var question: ConnectionChallenge?
     private var challenge: TunnelChallenge?
     /// Whether the proxy understands what is said next on the same connection alone.
     private var isBound = false
@@ -66,7 +66,7 @@ final class TunnelAuthentication: TunnelSpeaker, AuthenticatorOwner {
     }
 
     /// Whether there may be something to say to a proxy that has asked, which is said later.
-    func takes(_ question: SecurityQuestion, about challenge: TunnelChallenge) -> Bool {
+    func takes(_ question: ConnectionChallenge, about challenge: TunnelChallenge) -> Bool {
         authenticator.giveUp()
         self.question = question
         self.challenge = challenge

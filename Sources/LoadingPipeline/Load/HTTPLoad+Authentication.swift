@@ -199,13 +199,13 @@ extension HTTPLoad: TunnelClient {
     }
 
     /// Authenticates the user to a proxy before it makes a tunnel.
-    var tunnelSpeaker: any TunnelSpeaker {
+    var proxyAuthorizer: any ProxyAuthorizer {
         let speaker = tunnelAuthentication ?? TunnelAuthentication(for: self, in: environment)
         tunnelAuthentication = speaker
         return speaker
     }
 
-    func exchangeAsks(_ question: SecurityQuestion) -> Bool {
+    func exchangeAsks(_ question: ConnectionChallenge) -> Bool {
         guard case .tunnel(let challenge) = question.subject else {
             return client?.load(self, asks: question) ?? false
         }
@@ -216,7 +216,7 @@ extension HTTPLoad: TunnelClient {
 /// A connection that is kept for the next step of a conversation. What is said on it is for whom it leads to, whatever way would be
 /// picked by now (PROXY-11).
 struct HeldConnection {
-    let carrier: any ExchangeCarrier
+    let carrier: any HTTPExchangeStream
     let way: ProxyRoute
     /// Whether nothing of the conversation has been said: another connection does as well.
     let isBeginning: Bool

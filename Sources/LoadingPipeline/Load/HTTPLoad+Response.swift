@@ -168,7 +168,7 @@ extension HTTPLoad {
         machine.receive(.asks(.response))
         guard case .now = client.load(self, didReceive: response) else {
             // The client may want the connection itself from here on.
-            if !response.isPart { exchange?.holdRest() }
+            if !response.isPart { exchange?.holdBody() }
             return applyFlow()
         }
         answerResponse()
@@ -184,7 +184,7 @@ extension HTTPLoad {
         }
         sink.open(expectedLength: response?.expectedLength ?? -1)
         noteActivity()
-        exchange?.readRest()
+        exchange?.resumeBody()
         flow()
     }
 

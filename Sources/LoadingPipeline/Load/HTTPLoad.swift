@@ -147,7 +147,7 @@ package final class HTTPLoad: Load, LoopTimerTarget {
 
     /// Gives the connection away, from the end of the response's head on, and ends without a word. Nil, and nothing has
     /// changed, when the connection has gone another way.
-    package func giveConnectionAway() -> HandedConnection? {
+    package func giveConnectionAway() -> DetachedConnection? {
         guard machine.stage == .response, let handed = exchange?.giveConnectionAway() else { return nil }
         exchange = nil
         stop()

@@ -11,7 +11,7 @@ package final class ProxyRoutes {
 
     package let rules: ProxyRules
     let loop: EventLoop
-    let advisory: ProxyAdvisory
+    let advisory: ProxyResolver
     private let fetch: Fetch
     private var scripts: [String: Script] = [:]
     /// Until then the desktop is not asked, since it gave no answer.
@@ -45,7 +45,7 @@ package final class ProxyRoutes {
         var waiting: [(Result<ProxyScriptText, ProxyFailure>) -> Void]?
     }
 
-    package init(_ rules: ProxyRules, on loop: EventLoop, advisory: ProxyAdvisory = .shared, fetch: @escaping Fetch) {
+    package init(_ rules: ProxyRules, on loop: EventLoop, advisory: ProxyResolver = .shared, fetch: @escaping Fetch) {
         self.rules = rules
         self.loop = loop
         self.advisory = advisory

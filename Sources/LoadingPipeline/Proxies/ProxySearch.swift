@@ -11,7 +11,7 @@ final class ProxySearch: LoopTimerTarget {
     private let routes: ProxyRoutes
     /// Nil when it is over.
     private var found: ((ProxyRouteList) -> Void)?
-    private var ticket: ProxyAdvisory.Ticket?
+    private var ticket: ProxyResolver.Ticket?
     private let timer = LoopTimer()
 
     init(
@@ -62,11 +62,11 @@ final class ProxySearch: LoopTimerTarget {
     }
 
     private func ask(_ script: ProxyScriptText?) {
-        let took = LoopBox({ [weak self] (advice: ProxyAdvice) -> Void in self?.end(advice) })
+        let took = LoopBox({ [weak self] (advice: ProxyResolution) -> Void in self?.end(advice) })
         ticket = routes.advisory.ask(script: script, inquiry, on: routes.loop) { took.value($0) }
     }
 
-    private func end(_ advice: ProxyAdvice?) {
+    private func end(_ advice: ProxyResolution?) {
         guard let found else { return }
         cancel()
         let answer: ProxyRouteList? = if case .route(let route) = advice { route } else { nil }

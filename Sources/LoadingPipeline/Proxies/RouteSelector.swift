@@ -79,7 +79,7 @@ final class RouteSelector: LoopTimerTarget {
     }
 
     /// The time for the route has passed without an answer. False if there is no other route.
-    func wasSilent(at awaited: AwaitedStep) -> Bool {
+    func wasSilent(at awaited: PendingPhase) -> Bool {
         rest()
         guard left.count > 1 else { return false }
         if mayTell {
@@ -108,7 +108,7 @@ final class RouteSelector: LoopTimerTarget {
     /// What was found in another network, or before a flush, says nothing any more.
     ///
     /// - Parameter silence: How long the proxy has not answered.
-    private func blame(_ step: ProxyStep, after silence: Int64) {
+    private func blame(_ step: ConnectPhase, after silence: Int64) {
         guard case .through(let proxy) = current, stretch == routes.stretch else { return }
         switch step {
         case .resolution: break

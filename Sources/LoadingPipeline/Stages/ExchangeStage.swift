@@ -6,7 +6,7 @@ internal import LoadingTransport
 
 /// The last stage: a connection from the pool, one request on it, one response from it, and a second try when the
 /// connection died before the server can have seen the request (CONN-10). Confined to the load's loop.
-final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
+final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTimerTarget {
     /// Cleared when the stage is done, which also breaks the cycle between the two.
     @exclusivity(unchecked) private var load: HTTPLoad?
     private let environment: LoadingEnvironment
@@ -18,19 +18,19 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
     /// Where there are several.
     @exclusivity(unchecked) private var ways: RouteSelector?
     private let route: ProxyRouteList
-    @exclusivity(unchecked) private var origin: Origin
+    @exclusivity(unchecked) private var origin: ConnectionKey
     private var priority: Float
     /// Whether it may go out a second time should its connection turn out dead (CONN-10).
     private let isRepeatable: Bool
     private let assumesHTTP3: Bool
     private var wish: ConnectionRequest?
     /// What the client is asked about the connection that is being made.
-    private var question: SecurityQuestion?
-    @exclusivity(unchecked) private var connection: (any ExchangeCarrier)?
+    private var question: ConnectionChallenge?
+    @exclusivity(unchecked) private var connection: (any HTTPExchangeStream)?
     /// Whether the client is to be asked for the body when there is a connection (S-50).
     private var needsStream: Bool
     /// The connection that the request goes out on when the client has given the body.
-    private var reserved: (any ExchangeCarrier)?
+    private var reserved: (any HTTPExchangeStream)?
     /// Whether the client has not given the body at once.
     private var hasWaited = false
     /// Until the reserved connection is given back to the pool.
@@ -95,7 +95,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
     /// To what a request needs a connection that goes a way; without one nobody asks for it.
     private static func origin(
         of url: HTTPURL, _ identity: UInt64, _ fields: HTTPFields, by way: ProxyRoute?, for load: HTTPLoad
-    ) -> Origin {
+    ) -> ConnectionKey {
         load.environment.pool.usable(
             url.origin(
                 of: identity, switchesProtocol: fields.contains("Upgrade"), by: way ?? .direct,
@@ -126,11 +126,11 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
             let connection = environment.pool.takeIdle(
                 origin, isRepeatable: isRepeatable, assumesHTTP3: assumesHTTP3)
         {
-            return took(connection, isReused: true, events: [])
+            return connectionBecameAvailable(connection, isReused: true, events: [])
         }
         let wish = ConnectionRequest(
             origin: origin, priority: priority, acceptsReused: !onNewConnection, isRepeatable: isRepeatable,
-            assumesHTTP3: assumesHTTP3, early: early, taker: self)
+            assumesHTTP3: assumesHTTP3, early: early, delegate: self)
         self.wish = wish
         environment.pool.request(wish)
     }
@@ -148,11 +148,11 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
     /// Sends the request over a connection that was held for it, and leads the stage's only way.
     ///
     /// - Parameter isBound: Whether the request says something that only this connection understands.
-    func start(on connection: any ExchangeCarrier, isBound: Bool) {
+    func start(on connection: any HTTPExchangeStream, isBound: Bool) {
         attempts += 1
         isHeld = true
         self.isBound = isBound
-        took(connection, isReused: true, events: [])
+        connectionBecameAvailable(connection, isReused: true, events: [])
     }
 
     /// Keeps the connection for another exchange of the same conversation, whose it is from now on.
@@ -165,7 +165,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
     /// Whose connection the request has to the server, or to the proxy that loads it; nil for nobody's.
     func identity(of asker: ChallengeSource) -> UInt64? {
         var identity = identity
-        if asker == .proxy, case .forwarding(_, let own) = origin.passage { identity = own }
+        if asker == .proxy, case .forwarding(_, let own) = origin.proxyMode { identity = own }
         return identity == 0 ? nil : identity
     }
 
@@ -193,10 +193,10 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
 
     private func giveBackReserved() {
         guard let reserved = takeReserved() else { return }
-        if isBound { reserved.letGo() } else { reserved.putBack() }
+        if isBound { reserved.letGo() } else { reserved.returnUnused() }
     }
 
-    private func takeReserved() -> (any ExchangeCarrier)? {
+    private func takeReserved() -> (any HTTPExchangeStream)? {
         if let reservationTimer { environment.loop.disarm(reservationTimer) }
         defer { reserved = nil }
         return reserved
@@ -205,14 +205,14 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
     /// The first bytes of the body that were read together with the head; nil if they are delivered later in the turn.
     func startOfBody(most: Int) -> [UInt8]? { connection.map { $0.startOfBody(most: most) } ?? [] }
 
-    /// Has what follows the head of the response wait for `readRest` or `giveConnectionAway`.
-    func holdRest() { connection?.holdRest() }
+    /// Has what follows the head of the response wait for `resumeBody` or `giveConnectionAway`.
+    func holdBody() { connection?.holdBody() }
 
-    func readRest() { connection?.readRest() }
+    func resumeBody() { connection?.resumeBody() }
 
     /// Gives the connection away and ends the stage; the load hears nothing more from it.
-    func giveConnectionAway() -> HandedConnection? {
-        guard let handed = connection?.giveAway() else { return nil }
+    func giveConnectionAway() -> DetachedConnection? {
+        guard let handed = connection?.detachConnection() else { return nil }
         load = nil
         connection = nil
         return handed
@@ -253,8 +253,8 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
 
     /// What it is that nothing has come in time: a proxy that has not done its part is told from the server (PROXY-10).
     var silence: LoadError {
-        guard let passage = origin.passage, wish?.awaits != nil else { return .timedOut }
-        return passage.silence
+        guard let proxyMode = origin.proxyMode, wish?.awaits != nil else { return .timedOut }
+        return proxyMode.silence
     }
 
     /// Lets the rest of a response that nobody wants pass, to keep the connection if that is cheap. `then` is
@@ -300,16 +300,16 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
         ways?.begins()
     }
 
-    func connectionAsks(_ question: SecurityQuestion) -> Bool {
+    func connectionReceived(challenge question: ConnectionChallenge) -> Bool {
         guard let load, load.exchangeAsks(question) else { return false }
         self.question = question
         return true
     }
 
-    func took(_ connection: any ExchangeCarrier, isReused: Bool, events: [LoadEvent]) {
+    func connectionBecameAvailable(_ connection: any HTTPExchangeStream, isReused: Bool, events: [LoadEvent]) {
         wish = nil
         if isReused { ways?.rest() } else { ways?.succeeded() }
-        guard let load else { return connection.putBack() }
+        guard let load else { return connection.returnUnused() }
         let isSame = givenBack.map { connection.facts(isReused: $0.isReused) == $0 } ?? false
         // One that is not shared may have carried another request meanwhile.
         self.isReused = isSame && connection.isShared ? givenBack?.isReused == true : isReused
@@ -340,7 +340,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
     private func giveBackUntilBody() {
         guard let reserved = takeReserved() else { return }
         givenBack = reserved.facts(isReused: isReused)
-        reserved.putBack()
+        reserved.returnUnused()
     }
 
     /// The client has given the body. If that took its time, the server may have closed the connection meanwhile.
@@ -355,7 +355,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
         start(onNewConnection: needsNewConnection)
     }
 
-    private func send(over connection: any ExchangeCarrier) {
+    private func send(over connection: any HTTPExchangeStream) {
         self.connection = connection
         record(.requestStarted)
         if priority != 0.5 { connection.setPriority(priority) }
@@ -411,9 +411,9 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
     }
 
     /// The proxy that loads the request itself, if one does.
-    var forwarder: ProxyServer? { if case .forwarding(let proxy, _) = origin.passage { proxy } else { nil } }
+    var forwarder: ProxyServer? { if case .forwarding(let proxy, _) = origin.proxyMode { proxy } else { nil } }
 
-    var tunnelSpeaker: (any TunnelSpeaker)? { load?.tunnelSpeaker }
+    var proxyAuthorizer: (any ProxyAuthorizer)? { load?.proxyAuthorizer }
 
     private func end(_ tell: (HTTPLoad) -> Void) {
         guard let load else { return }
@@ -530,8 +530,8 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
     /// Asks the origin's own server after one that serves another origin, or is said to be one more of this, has declined
     /// (CONN-3). Once; false if that cannot be, or was done. Whoever comes later is spared it.
     private func goElsewhere() -> Bool {
-        guard let load, let connection, connection.isElsewhere else { return false }
-        connection.avoidConnection()
+        guard let load, let connection, connection.mayBeMisdirected else { return false }
+        connection.disallowConnection()
         guard !wasSentAway, !isBound else { return false }
         wasSentAway = true
         recordBreak()

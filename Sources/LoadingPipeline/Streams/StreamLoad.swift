@@ -15,14 +15,14 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
     private let limits: Limits
     /// Held until the end.
     private(set) var client: (any StreamClient)?
-    private let origin: Origin
+    private let origin: ConnectionKey
     /// Where there are several to the host.
     private var ways: RouteSelector?
     private var search: ProxySearch?
     private var tunnelAuthentication: TunnelAuthentication?
     private var connection: StreamConnection?
     /// How a proxy comes into it, if one does.
-    private var passage: ProxyPassage?
+    private var proxyMode: ProxyMode?
     private var connectivity = ConnectivityStage()
     private var machine: StreamMachine
     private var buffer: StreamBuffer
@@ -74,7 +74,8 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
 
     /// A connection to a host.
     package init(
-        to origin: Origin, in environment: LoadingEnvironment, limits: Limits, log: EventLog?, client: any StreamClient
+        to origin: ConnectionKey, in environment: LoadingEnvironment, limits: Limits, log: EventLog?,
+        client: any StreamClient
     ) {
         self.origin = origin
         self.environment = environment
@@ -87,7 +88,7 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
 
     /// One that carried HTTP until now.
     package init(
-        on handed: HandedConnection, in environment: LoadingEnvironment, limits: Limits, log: EventLog?,
+        on handed: DetachedConnection, in environment: LoadingEnvironment, limits: Limits, log: EventLog?,
         client: any StreamClient
     ) {
         origin = handed.origin
@@ -212,9 +213,10 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
     }
 
     private func go(_ way: ProxyRoute) {
-        passage = if case .through(let proxy) = way { .tunnel(proxy) } else { nil }
-        let target = Origin(
-            isSecure: origin.isSecure, host: origin.host, port: origin.port, service: origin.service, passage: passage)
+        proxyMode = if case .through(let proxy) = way { .tunnel(proxy) } else { nil }
+        let target = ConnectionKey(
+            isSecure: origin.isSecure, host: origin.host, port: origin.port, service: origin.service,
+            proxyMode: proxyMode)
         let connection = StreamConnection(to: target, in: environment.pool, owner: self)
         self.connection = connection
         connection.connect()
@@ -265,14 +267,14 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
         }
     }
 
-    package func connectionAsks(_ question: SecurityQuestion) -> Bool {
+    package func connectionReceived(challenge question: ConnectionChallenge) -> Bool {
         guard case .tunnel(let challenge) = question.subject else {
             return client?.load(self, asks: question) ?? false
         }
         return tunnelAuthentication?.takes(question, about: challenge) ?? false
     }
 
-    package var tunnelSpeaker: (any TunnelSpeaker)? {
+    package var proxyAuthorizer: (any ProxyAuthorizer)? {
         let speaker = tunnelAuthentication ?? TunnelAuthentication(for: self, in: environment)
         tunnelAuthentication = speaker
         return speaker
@@ -382,7 +384,7 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
     }
 
     private func handOver() {
-        guard let stream = connection?.giveAway(), let client else { return }
+        guard let stream = connection?.detachConnection(), let client else { return }
         connection = nil
         let captured = CapturedConnection(stream, rest: buffer.take(buffer.count))
         letGo()
@@ -433,8 +435,8 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
 
     /// What it is that nothing has come in time: a proxy that has not done its part is told from the host (PROXY-10).
     private var silence: LoadError {
-        guard let passage, connection?.awaits != nil else { return .timedOut }
-        return passage.silence
+        guard let proxyMode, connection?.awaits != nil else { return .timedOut }
+        return proxyMode.silence
     }
 
     // MARK: The end

@@ -178,7 +178,7 @@ package final class Transfer: LoadClient {
 
     package var wantedParts: WantedParts { .none }
     package var wantsConnectionChallenges: Bool { false }
-    package func load(_ load: any Load, asks question: SecurityQuestion) -> Bool { false }
+    package func load(_ load: any Load, asks question: ConnectionChallenge) -> Bool { false }
     package func load(_ load: any Load, didReceiveInformational head: ResponseHead) {}
     package func load(_ load: any Load, didReceive response: SourceResponse) -> ClientAnswer<Void> { .now }
     package func load(

@@ -5,7 +5,7 @@ internal import LoadingTransport
 
 /// Challenges of the TLS handshake: server trust and client certificates.
 extension TaskCore {
-    func load(_ load: any Load, asks question: SecurityQuestion) -> Bool {
+    func load(_ load: any Load, asks question: ConnectionChallenge) -> Bool {
         guard wantsConnectionChallenges else { return false }
         let origin = question.origin
         let port = Int(origin.port)
@@ -21,13 +21,13 @@ extension TaskCore {
         }
         let challenge = URLAuthenticationChallenge(
             protectionSpace: space, proposedCredential: nil, previousFailureCount: 0, failureResponse: nil, error: nil)
-        let pending = ask(challenge) { question.answer(SecurityQuestion.Answer($0, to: space)) }
+        let pending = ask(challenge) { question.answer(ConnectionChallenge.Answer($0, to: space)) }
         question.onWithdrawal = { pending.withdraw() }
         return true
     }
 }
 
-extension SecurityQuestion.Answer {
+extension ConnectionChallenge.Answer {
     /// Converts a delegate's answer for the handshake. A missing credential, one of another kind, or one for another
     /// certificate counts as no answer (AUTH-29).
     fileprivate init(_ answer: ChallengeAnswer, to space: URLProtectionSpace) {

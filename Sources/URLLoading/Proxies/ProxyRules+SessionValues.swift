@@ -13,7 +13,7 @@ extension ProxyRules {
             dictionary: session.proxySettings().map { ProxyDictionary($0.mapValues { .init($0) }) },
             system: ProxyEnvironment(Self.environment),
             // Under CGI, HTTP_PROXY is set from a header field of the client, so libproxy must not read it.
-            knowsDesktop: getenv("REQUEST_METHOD") == nil && ProxyAdvisory.knowsDesktop)
+            knowsDesktop: getenv("REQUEST_METHOD") == nil && ProxyResolver.knowsDesktop)
     }
 
     /// The current values of the proxy environment variables.

@@ -351,7 +351,7 @@ final class SessionCore: ForkGuarded, @unchecked Sendable {
         let environment = LoopBox(environment)
         loop.post {
             environment.value.renewConnections()
-            ProxyAdvisory.shared.forgetAnswers()
+            ProxyResolver.shared.forgetAnswers()
         }
     }
 }

@@ -15,7 +15,7 @@ struct StreamEndpoint {
     /// The origin for the connection pool: an ASCII host name, or an address without brackets.
     ///
     /// - Parameter service: The connection's requirements on the network.
-    func origin(_ service: NetworkService) throws(LoadError) -> Origin {
+    func origin(_ service: NetworkService) throws(LoadError) -> ConnectionKey {
         guard let number = UInt16(exactly: port) else { throw .badURL }
         // Host names contain no colon, so this is an IPv6 address.
         let isBareAddress = host.contains(":") && !host.hasPrefix("[")
@@ -23,7 +23,7 @@ struct StreamEndpoint {
         guard !host.isEmpty, !host.contains(where: { "/?#@\\".contains($0) }) else { throw .cannotFindHost }
         do {
             let url = try HTTPURL("https://\(isBareAddress ? "[\(host)]" : host):\(number)")
-            return Origin(isSecure: true, host: url.host, port: number, service: service)
+            return ConnectionKey(isSecure: true, host: url.host, port: number, service: service)
         } catch {
             throw LoadError.cannotFindHost
         }

@@ -35,7 +35,7 @@ import Testing
         _ host: String, _ port: Int, hold: @escaping @Sendable (AddressRace<ByteStream>) -> Void = { _ in }
     ) async {
         await loop.run { [loop, resolver, outcomes, events] in
-            let origin = Origin(isSecure: false, host: host, port: UInt16(port))
+            let origin = ConnectionKey(isSecure: false, host: host, port: UInt16(port))
             let race = AddressRace(to: origin, on: loop, resolver: resolver)
             hold(race)
             race.start(
@@ -163,7 +163,7 @@ import Testing
     @Test("name servers that cannot be asked", .inNetworkNamespace, .needsNetworkNamespace)
     func nameServersThatCannotBeAsked() async throws {
         for family in [SocketAddress.Family.ipv4, .ipv6] {
-            book.set(NameQuestion("any", family), .failure(.tryAgain))
+            book.set(AddressQuery("any", family), .failure(.tryAgain))
         }
         #expect(!RouteWatch.hasRoute)
         #expect(try await race("any", 80) == .failed(LoadError(code: -1009, cause: .dns(EAI_AGAIN))))
@@ -184,7 +184,7 @@ import Testing
         async throws
     {
         for family in [SocketAddress.Family.ipv4, .ipv6] {
-            book.set(NameQuestion("any", family), .failure(NameFailure(code: EAI_SYSTEM, posixCode: code)))
+            book.set(AddressQuery("any", family), .failure(NameFailure(code: EAI_SYSTEM, posixCode: code)))
         }
         #expect(try await race("any", 80) == .noDescriptor)
     }
@@ -261,7 +261,7 @@ import Testing
         for host in ["127.0.0.1", "held"] {
             let isClean = await loop.run { [loop, resolver, outcomes] in
                 let before = [loop.registrationCount, loop.armedTimerCount]
-                let origin = Origin(isSecure: false, host: host, port: UInt16(silent.port))
+                let origin = ConnectionKey(isSecure: false, host: host, port: UInt16(silent.port))
                 let race = AddressRace(to: origin, on: loop, resolver: resolver)
                 race.start(record: { _ in }, outcome: { _ in outcomes.record(.noDescriptor) })
                 race.cancel()
@@ -278,7 +278,7 @@ import Testing
     private func remember(_ host: String) async throws {
         let answers = EventRecorder<Bool>()
         for family in [SocketAddress.Family.ipv4, .ipv6] {
-            _ = resolver.resolve(NameQuestion(host, family), on: loop) { _, isRemembered in
+            _ = resolver.resolve(AddressQuery(host, family), on: loop) { _, isRemembered in
                 answers.record(isRemembered)
             }
         }

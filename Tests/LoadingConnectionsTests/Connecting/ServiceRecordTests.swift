@@ -23,10 +23,10 @@ import Testing
             authority: TrustedAuthority.authority, profile: .server(CertificateProfile.Name(name)))
     }
 
-    private func found(_ port: Int, at target: String = host, _ protocols: String...) -> ServiceAnswer {
+    private func found(_ port: Int, at target: String = host, _ protocols: String...) -> HTTPSRecordAnswer {
         let record = HTTPSRecord(
             priority: 1, target: target, protocols: protocols.map { Array($0.utf8) }, port: UInt16(port))
-        return .success(FoundServices([record], lifetime: 60))
+        return .success(HTTPSRecordSet([record], lifetime: 60))
     }
 
     private func connectionPool(_ tcp: Int, _ records: ServiceBook, isAlwaysDirect: Bool = true) throws
@@ -49,7 +49,7 @@ import Testing
         let connectionPool = try connectionPool(tcp.port, records)
         let guest = await Guest.ask(connectionPool)
         #expect(try await guest.version() == "h3")
-        #expect(records.asked.events == [ServiceQuestion(Self.host, port: UInt16(tcp.port))])
+        #expect(records.asked.events == [HTTPSRecordQuery(Self.host, port: UInt16(tcp.port))])
         #expect(tcp.connectionCount == 0)
         // The name was asked about from the beginning on, and the metrics say so.
         let kinds = guest.events.map(\.kind)
@@ -68,7 +68,7 @@ import Testing
         defer { tcp.stop() }
         let connectionPool = try connectionPool(tcp.port, ServiceBook(found(quic.port, at: "b.example", "h3")))
         #expect(try await Guest.ask(connectionPool).version() == (isTrusted ? "h3" : "http/1.1"))
-        #expect(book.asked.events.contains(NameQuestion("b.example", .ipv4)))
+        #expect(book.asked.events.contains(AddressQuery("b.example", .ipv4)))
         await connectionPool.close()
     }
 
@@ -138,7 +138,7 @@ import Testing
         records.release()
         let learned = EventRecorder<Bool>()
         await connectionPool.onLoop { [loop = connectionPool.loop] pool in
-            let question = ServiceQuestion(Self.host, port: UInt16(tcp.port))
+            let question = HTTPSRecordQuery(Self.host, port: UInt16(tcp.port))
             _ = pool.resolver.findServices(question, on: loop) { _, _ in learned.record(true) }
         }
         try await learned.waitFor(count: 1)
@@ -239,17 +239,17 @@ import Testing
 
 /// What a name server knows about services, and how long it takes to say so.
 private final class ServiceBook: Sendable {
-    let asked = EventRecorder<ServiceQuestion>()
-    private let known: ServiceAnswer
+    let asked = EventRecorder<HTTPSRecordQuery>()
+    private let known: HTTPSRecordAnswer
     private let held = Watched(false)
 
-    init(_ answer: ServiceAnswer) { known = answer }
+    init(_ answer: HTTPSRecordAnswer) { known = answer }
 
     var isHeld: Bool { held.current }
     func hold() { held.withValue { $0 = true } }
     func release() { held.withValue { $0 = false } }
 
-    func answer(_ question: ServiceQuestion) -> ServiceAnswer {
+    func answer(_ question: HTTPSRecordQuery) -> HTTPSRecordAnswer {
         asked.record(question)
         try? held.wait(for: "the release of records", within: .seconds(60)) { $0 ? nil : () }
         return known
@@ -257,7 +257,7 @@ private final class ServiceBook: Sendable {
 }
 
 /// Somebody who wants one connection of a pool, and notes which version it speaks. Confined to the pool's loop.
-private final class Guest: ConnectionTaker, @unchecked Sendable {
+private final class Guest: ConnectionRequestDelegate, @unchecked Sendable {
     // Sendable because what is mutable is touched on the loop only, or, the events, after they were told.
 
     let recorded = EventRecorder<String>()
@@ -276,7 +276,7 @@ private final class Guest: ConnectionTaker, @unchecked Sendable {
         let guest = Guest(connectionPool, keeps: keeps)
         await connectionPool.onLoop { pool in
             let request = ConnectionRequest(
-                origin: connectionPool.origin, priority: 0.5, acceptsReused: true, isRepeatable: true, taker: guest)
+                origin: connectionPool.origin, priority: 0.5, acceptsReused: true, isRepeatable: true, delegate: guest)
             guest.request = request
             pool.request(request)
         }
@@ -293,13 +293,13 @@ private final class Guest: ConnectionTaker, @unchecked Sendable {
     }
 
     func connectionIsBeingMade() {}
-    func connectionAsks(_ question: SecurityQuestion) -> Bool { false }
-    var tunnelSpeaker: (any TunnelSpeaker)? { nil }
+    func connectionReceived(challenge question: ConnectionChallenge) -> Bool { false }
+    var proxyAuthorizer: (any ProxyAuthorizer)? { nil }
 
-    func took(_ connection: any ExchangeCarrier, isReused: Bool, events: [LoadEvent]) {
+    func connectionBecameAvailable(_ connection: any HTTPExchangeStream, isReused: Bool, events: [LoadEvent]) {
         self.events = events
         let version = connection.facts(isReused: isReused).protocolName
-        if !keeps { connection.putBack() }
+        if !keeps { connection.returnUnused() }
         recorded.record(version)
     }
 

@@ -87,7 +87,7 @@ import Testing
         // HTTP/1.1 is known, and one connection of that is idle.
         let first = await Visitor.ask(connectionPool, assumesHTTP3: false)
         #expect(try await first.outcome() == "http/1.1")
-        await connectionPool.onLoop { _ in first.putBack() }
+        await connectionPool.onLoop { _ in first.returnUnused() }
         let second = await Visitor.ask(connectionPool)
         #expect(await isTried)
         await connectionPool.onLoop { $0.retireAll() }
@@ -126,14 +126,14 @@ import Testing
 }
 
 /// Somebody who wants one connection of a pool, keeps it, and notes which version it speaks. Confined to the pool's loop.
-private final class Visitor: ConnectionTaker, @unchecked Sendable {
+private final class Visitor: ConnectionRequestDelegate, @unchecked Sendable {
     // Sendable because what is mutable is touched on the loop only.
 
     let questions = EventRecorder<Bool>()
     private let recorded = EventRecorder<String>()
     private(set) var request: ConnectionRequest?
-    private var question: SecurityQuestion?
-    private var carrier: (any ExchangeCarrier)?
+    private var question: ConnectionChallenge?
+    private var carrier: (any HTTPExchangeStream)?
     private let connectionPool: PoolOnLoop
     private let isToBeAsked: Bool
 
@@ -151,7 +151,7 @@ private final class Visitor: ConnectionTaker, @unchecked Sendable {
         await connectionPool.onLoop { pool in
             let request = ConnectionRequest(
                 origin: connectionPool.origin, priority: 0.5, acceptsReused: true, isRepeatable: true,
-                assumesHTTP3: assumesHTTP3, taker: visitor)
+                assumesHTTP3: assumesHTTP3, delegate: visitor)
             visitor.request = request
             pool.request(request)
             then(pool)
@@ -162,28 +162,28 @@ private final class Visitor: ConnectionTaker, @unchecked Sendable {
     /// The version of the connection, once there is one, or why there is none.
     func outcome() async throws -> String? { try await recorded.waitFor(count: 1).first }
 
-    func answer(_ answer: SecurityQuestion.Answer) async {
+    func answer(_ answer: ConnectionChallenge.Answer) async {
         let answer = LoopBox(answer)
         await connectionPool.onLoop { _ in self.question?.answer(answer.value) }
     }
 
-    func putBack() {
-        carrier?.putBack()
+    func returnUnused() {
+        carrier?.returnUnused()
         carrier = nil
     }
 
     func connectionIsBeingMade() {}
 
-    func connectionAsks(_ question: SecurityQuestion) -> Bool {
+    func connectionReceived(challenge question: ConnectionChallenge) -> Bool {
         guard isToBeAsked else { return false }
         self.question = question
         questions.record(true)
         return true
     }
 
-    var tunnelSpeaker: (any TunnelSpeaker)? { nil }
+    var proxyAuthorizer: (any ProxyAuthorizer)? { nil }
 
-    func took(_ connection: any ExchangeCarrier, isReused: Bool, events: [LoadEvent]) {
+    func connectionBecameAvailable(_ connection: any HTTPExchangeStream, isReused: Bool, events: [LoadEvent]) {
         carrier = connection
         recorded.record(connection.facts(isReused: isReused).protocolName)
     }

@@ -34,7 +34,7 @@ import Testing
         try await connectionPool.recorded.wait(for: "busy took a new one")
         _ = await connectionPool.customer("idle")
         try await connectionPool.recorded.wait(for: "idle took a new one")
-        let place = Origin(isSecure: true, host: "localhost", port: 443)
+        let place = ConnectionKey(isSecure: true, host: "localhost", port: 443)
         let isTried: @Sendable (ConnectionPool) -> Bool = { $0.http3Service(of: place, isAssumed: true) != nil }
         #expect(await connectionPool.onLoop(isTried) == HTTP3Build.isAvailable)
         await connectionPool.onLoop { pool in
@@ -51,7 +51,7 @@ import Testing
         _ = await connectionPool.customer("next")
         #expect(connectionPool.recorded.events.last == "next took a used one")
         #expect(await connectionPool.onLoop { _ in busy.connection?.isClosed } == false)
-        await connectionPool.onLoop { _ in busy.putBack() }
+        await connectionPool.onLoop { _ in busy.returnUnused() }
         // That it can tell.
         try await tell(connectionPool, ["address", "add", "10.0.0.7/24", "dev", "out"])
         #expect(await connectionPool.onLoop(isTried) == HTTP3Build.isAvailable)
@@ -60,16 +60,16 @@ import Testing
         await connectionPool.close()
     }
 
-    private static let place = Origin(isSecure: true, host: "a.example", port: 443)
-    private static let other = Origin(isSecure: true, host: "b.example", port: 443)
+    private static let place = ConnectionKey(isSecure: true, host: "a.example", port: 443)
+    private static let other = ConnectionKey(isSecure: true, host: "b.example", port: 443)
 
     /// Says of an origin that it is found over QUIC as well, in this network.
-    private func say(_ services: HTTP3Services, _ origin: Origin) {
+    private func say(_ services: HTTP3Services, _ origin: ConnectionKey) {
         guard let url = try? HTTPURL("https://\(origin.host)/") else { return }
         services.note(HTTPFields([("Alt-Svc", "h3=\":443\"")]), from: url)
     }
 
-    private func isKnown(_ pool: ConnectionPool, _ origin: Origin) -> Bool {
+    private func isKnown(_ pool: ConnectionPool, _ origin: ConnectionKey) -> Bool {
         pool.http3Service(of: origin, isAssumed: false) != nil
     }
 
@@ -99,7 +99,7 @@ import Testing
         try await connectionPool.recorded.wait(for: "busy took a new one")
         try await tell(connectionPool, ["link", "set", "out", "mtu", "1400"])
         #expect(await connectionPool.onLoop { self.isKnown($0, Self.other) })
-        await connectionPool.onLoop { _ in busy.putBack() }
+        await connectionPool.onLoop { _ in busy.returnUnused() }
         await connectionPool.close()
     }
 
@@ -112,7 +112,7 @@ import Testing
             LoopBox(
                 HTTP3Attempt(
                     to: AlternativeService(port: 443), for: OriginConnections(Self.place), pool: pool,
-                    asker: Nobody()))
+                    challengeDelegate: Nobody()))
         }
         let before = await connectionPool.onLoop(begin)
         try NetworkNamespace.ip("address", "add", "10.0.0.7/24", "dev", "out")
@@ -138,7 +138,7 @@ import Testing
         for (services, origin) in [(watching, Self.place), (resting, Self.other)] { say(services, origin) }
         try NetworkNamespace.ip("address", "add", "10.0.0.7/24", "dev", "out")
         watching.networkChanged(to: try #require(LocalAddresses()))
-        let service: (HTTP3Services, Origin) -> AlternativeService? = {
+        let service: (HTTP3Services, ConnectionKey) -> AlternativeService? = {
             $0.service(of: $1.place, isAssumed: false, mayBeElsewhere: true, isWatched: $0 === watching, at: 0)
         }
         #expect(service(watching, Self.place) == nil && service(watching, Self.other) == nil)
@@ -149,10 +149,10 @@ import Testing
 }
 
 /// Is asked nothing.
-private final class Nobody: SecurityAsker {
-    var tunnelSpeaker: (any TunnelSpeaker)? { nil }
+private final class Nobody: ConnectionChallengeDelegate {
+    var proxyAuthorizer: (any ProxyAuthorizer)? { nil }
 
-    func handshakeAsks(_ question: SecurityQuestion) -> Bool { false }
+    func handshakeReceived(challenge question: ConnectionChallenge) -> Bool { false }
 
-    func handshakeGoesOn() {}
+    func handshakeContinues() {}
 }

@@ -23,9 +23,9 @@ import Testing
         try await connectionPool.recorded.waitUntil { $0.count { $0.hasSuffix("took a new one") } == limit }
         #expect(await connectionPool.onLoop { $0.connectionCount } == limit)
         let served = customers
-        await connectionPool.onLoop { _ in served[0].putBack() }
+        await connectionPool.onLoop { _ in served[0].returnUnused() }
         #expect(connectionPool.recorded.events.last == "\(limit) took a used one")
-        await connectionPool.onLoop { _ in served[limit].putBack() }
+        await connectionPool.onLoop { _ in served[limit].returnUnused() }
         #expect(connectionPool.recorded.events.last == "\(limit + 1) took a used one")
         #expect(await connectionPool.onLoop { $0.connectionCount } == limit)
         _ = try await server.connection(limit - 1)
@@ -45,7 +45,7 @@ import Testing
         for (name, priority) in [("b1", 0.5), ("c", 0.1), ("b2", 0.5), ("a", 0.9), ("b3", 0.5)] as [(_, Float)] {
             _ = await connectionPool.customer(name, priority: priority)
         }
-        await connectionPool.onLoop { _ in first.putBack() }
+        await connectionPool.onLoop { _ in first.returnUnused() }
         #expect(
             Array(connectionPool.recorded.events.dropFirst(2))
                 == ["a", "b1", "b2", "b3", "c"].map { "\($0) took a used one" })
@@ -66,7 +66,7 @@ import Testing
             for (index, priority) in [(3, 0.9), (0, 0.1), (1, 0.9), (2, 0.8), (2, 0.5)] as [(_, Float)] {
                 if let request = waiting[index].request { pool.setPriority(priority, of: request) }
             }
-            first.putBack()
+            first.returnUnused()
         }
         #expect(
             Array(connectionPool.recorded.events.dropFirst(2)) == ["b", "d", "c", "a"].map { "\($0) took a used one" })
@@ -88,7 +88,7 @@ import Testing
         let b = await connectionPool.customer("b", keeps: true)
         let c = await connectionPool.customer("c", keeps: true)
         #expect(await connectionPool.onLoop { _ in [b, c].map { $0.request?.isBeingServed } } == [true, false])
-        await connectionPool.onLoop { _ in a.putBack() }
+        await connectionPool.onLoop { _ in a.returnUnused() }
         #expect(await connectionPool.onLoop { _ in c.request?.isBeingServed } == true)
         book.releaseAll()
         try await connectionPool.recorded.wait(for: "c took a new one")
@@ -144,8 +144,8 @@ import Testing
         let b = await connectionPool.customer("b", keeps: true)
         try await connectionPool.recorded.waitFor(count: 4)
         await connectionPool.onLoop { _ in
-            a.putBack()
-            b.putBack()
+            a.returnUnused()
+            b.returnUnused()
         }
         _ = await connectionPool.customer("c", acceptsReused: false, keeps: true)
         try await connectionPool.recorded.wait(for: "c took a new one")
@@ -164,9 +164,9 @@ import Testing
         let used = await connectionPool.customer("used", keeps: true)
         try await connectionPool.recorded.waitFor(count: 4)
         await connectionPool.onLoop { pool in
-            idle.putBack()
+            idle.returnUnused()
             pool.retireAll()
-            used.putBack()
+            used.returnUnused()
         }
         #expect(await connectionPool.onLoop { $0.connectionCount } == 0)
         _ = await connectionPool.customer("later")

@@ -54,12 +54,12 @@ import Testing
         let a = await connectionPool.customer("a", keeps: true)
         try await connectionPool.recorded.wait(for: "a took a new one")
         for _ in 0..<3 {
-            await connectionPool.onLoop { _ in a.putBack() }
+            await connectionPool.onLoop { _ in a.returnUnused() }
             try await stepped.step(by: TimeLimits.seconds(40))
             await connectionPool.onLoop { _ in a.ask() }
         }
         #expect(connectionPool.recorded.events.dropFirst(2) == Array(repeating: "a took a used one", count: 3)[...])
-        await connectionPool.onLoop { _ in a.putBack() }
+        await connectionPool.onLoop { _ in a.returnUnused() }
         try await stepped.step(by: TimeLimits.seconds(60) - 1)
         #expect(await connectionPool.onLoop { $0.connectionCount } == 1)
         #expect(server.connections.map(\.end) == [nil])
@@ -78,7 +78,7 @@ import Testing
         try await connectionPool.recorded.wait(for: "a took a new one")
         // In one turn, so that the time to expire is not there.
         await connectionPool.onLoop { _ in
-            a.putBack()
+            a.returnUnused()
             a.ask()
         }
         // The timer of the idle time fires nevertheless.
@@ -132,7 +132,7 @@ import Testing
         }
         // Each in a turn of its own, b first.
         let (a, b, c) = (customers[0], customers[1], customers[2])
-        for customer in [b, a, c] { await connectionPool.onLoop { _ in customer.putBack() } }
+        for customer in [b, a, c] { await connectionPool.onLoop { _ in customer.returnUnused() } }
         #expect(await connectionPool.onLoop { $0.closeOneIdle() })
         try await server.connection(1).waitForEnd()
         #expect(await connectionPool.onLoop { $0.closeOneIdle() })
@@ -230,7 +230,7 @@ import Testing
         try await connectionPool.recorded.wait(for: "first took a new one")
         // The tickets are the last that the server's part of the handshake sends.
         #expect(try await server.connection(0).waitForHandshake() != nil)
-        await connectionPool.onLoop { _ in first.putBack() }
+        await connectionPool.onLoop { _ in first.returnUnused() }
         _ = await connectionPool.customer("second", isRepeatable: false, sends: "POST")
         try await connectionPool.recorded.wait(for: "second is done")
         #expect(connectionPool.recorded.events.contains("second took a used one"))
@@ -291,7 +291,7 @@ import Testing
         await connectionPool.onLoop { _ in
             close.fire()
             try? isClosed.wait()
-            first.putBack()
+            first.returnUnused()
         }
         try await connectionPool.recorded.wait(for: "second took a new one")
         #expect(

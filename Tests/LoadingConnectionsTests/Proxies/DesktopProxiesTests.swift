@@ -10,7 +10,7 @@ import Testing
     private func inquiry(_ url: String) throws -> ProxyQuery { ProxyQuery(try HTTPURL(url)) }
 
     // PROXY-8: its library reads the environment too, which is how a test can tell it something
-    @Test("what libproxy says", .needs("libproxy", of: "libproxy1v5", ProxyAdvisory.knowsDesktop))
+    @Test("what libproxy says", .needs("libproxy", of: "libproxy1v5", ProxyResolver.knowsDesktop))
     func libproxy() throws {
         setenv("http_proxy", "http://a.test:3128", 1)
         setenv("no_proxy", ".b.test", 1)
@@ -26,7 +26,7 @@ import Testing
     // PROXY-8
     @Test("loads ask, and share what was said") func asked() async throws {
         let asked = EventRecorder<String>()
-        let advisory = ProxyAdvisory(
+        let advisory = ProxyResolver(
             askScript: { _, _ in .nothing },
             askDesktop: { inquiry in
                 asked.record(inquiry.url)

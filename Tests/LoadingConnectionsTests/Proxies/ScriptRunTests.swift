@@ -6,11 +6,11 @@ import Testing
 @testable import LoadingConnections
 
 /// Scripts that pick proxies, in the engine of the system.
-@Suite(.needs("Duktape", of: "libduktape207", ProxyAdvisory.runsScripts))
+@Suite(.needs("Duktape", of: "libduktape207", ProxyResolver.runsScripts))
 struct ScriptRunTests {
     private func inquiry(_ url: String) throws -> ProxyQuery { ProxyQuery(try HTTPURL(url)) }
 
-    private func answer(_ source: String, _ url: String = "http://www.a.example/x?y") throws -> ProxyAdvice {
+    private func answer(_ source: String, _ url: String = "http://www.a.example/x?y") throws -> ProxyResolution {
         ScriptRun.answer(of: source, to: try inquiry(url))
     }
 
@@ -149,7 +149,7 @@ struct ScriptRunTests {
             ("localHostOrDomainIs('www.a.example', 'www.a.example')", "true"),
             ("localHostOrDomainIs('www', 'www.a.example')", "true"),
             ("localHostOrDomainIs('www.b.example', 'www.a.example')", "false"),
-            ("localHostOrDomainIs('home.a.example', 'www.a.example')", "false"),
+            ("localHostOrDomainIs('primaryOrigin.a.example', 'www.a.example')", "false"),
             ("localHostOrDomainIs('ww', 'www.a.example')", "false"), ("dnsDomainLevels('www')", "0"),
             ("dnsDomainLevels('www.a.example')", "2"),
         ])

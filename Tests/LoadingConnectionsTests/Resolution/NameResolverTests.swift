@@ -24,7 +24,7 @@ import Testing
     private func ask(
         _ resolver: NameResolver, _ host: String, _ family: SocketAddress.Family = .ipv4
     ) -> NameResolver.Ticket {
-        resolver.resolve(NameQuestion(host, family), on: loop) { [recorded] answer, isRemembered in
+        resolver.resolve(AddressQuery(host, family), on: loop) { [recorded] answer, isRemembered in
             let addresses = try? answer.get().map { "\($0)" }
             recorded.record(Heard(host, addresses, isRemembered: isRemembered))
         }
@@ -62,7 +62,7 @@ import Testing
         book.releaseAll()
         let answer = Heard("a", ["10.0.0.1", "10.0.0.2"])
         #expect(try await recorded.waitFor(count: 4) == [answer, answer, answer, answer])
-        #expect(book.asked.events == [NameQuestion("a", .ipv4)])
+        #expect(book.asked.events == [AddressQuery("a", .ipv4)])
     }
 
     // CONN-15: time that other hosts' names take is not this one's
@@ -120,7 +120,7 @@ import Testing
             kept = held
             for index in 0..<100 {
                 tickets.append(
-                    resolver.resolve(NameQuestion("gone\(index)", .ipv4), on: loop) { _, _ in
+                    resolver.resolve(AddressQuery("gone\(index)", .ipv4), on: loop) { _, _ in
                         withExtendedLifetime(held) {}
                     })
             }
@@ -132,7 +132,7 @@ import Testing
         #expect(kept == nil)
         book.releaseAll()
         #expect(try await recorded.waitFor(count: 2) == [Heard("slow", ["10.0.0.1"]), Heard("wanted", ["10.0.0.2"])])
-        #expect(book.asked.events == [NameQuestion("slow", .ipv4), NameQuestion("wanted", .ipv4)])
+        #expect(book.asked.events == [AddressQuery("slow", .ipv4), AddressQuery("wanted", .ipv4)])
     }
 
     // T-5
@@ -142,7 +142,7 @@ import Testing
         book.hold("a")
         let resolver = book.resolver()
         let never = EventRecorder<Int>()
-        let ticket = resolver.resolve(NameQuestion("a", .ipv4), on: loop) { _, _ in never.record(0) }
+        let ticket = resolver.resolve(AddressQuery("a", .ipv4), on: loop) { _, _ in never.record(0) }
         ask(resolver, "a")
         try await book.asked.waitFor(count: 1)
         resolver.withdraw(ticket)
@@ -200,7 +200,7 @@ import Testing
         ask(resolver, "a")
         try await recorded.waitFor(count: 1)
         let before = await loop.run { [recorded] in
-            _ = resolver.resolve(NameQuestion("a", .ipv4), on: loop) { _, isRemembered in
+            _ = resolver.resolve(AddressQuery("a", .ipv4), on: loop) { _, isRemembered in
                 recorded.record(Heard("again", nil, isRemembered: isRemembered))
             }
             return recorded.count

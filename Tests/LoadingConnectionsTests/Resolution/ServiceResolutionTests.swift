@@ -8,7 +8,7 @@ import Testing
 /// What name servers are asked about the services of origins, and what they say.
 @Suite struct ServiceResolutionTests {
     private struct Heard: Equatable, Sendable {
-        let answer: ServiceAnswer
+        let answer: HTTPSRecordAnswer
         let isRemembered: Bool
     }
 
@@ -18,16 +18,16 @@ import Testing
 
     @discardableResult
     private func ask(_ resolver: NameResolver, _ host: String, port: UInt16 = 443) -> NameResolver.Ticket? {
-        resolver.findServices(ServiceQuestion(host, port: port), on: loop) { [recorded] answer, isRemembered in
+        resolver.findServices(HTTPSRecordQuery(host, port: port), on: loop) { [recorded] answer, isRemembered in
             recorded.record(Heard(answer: answer, isRemembered: isRemembered))
         }
     }
 
     // CONN-6: RFC 9460 §9.1
     @Test("an origin is asked about by its name, and by its port if that is another") func names() {
-        #expect(ServiceQuestion("a.example", port: 443).name == "a.example")
-        #expect(ServiceQuestion("a.example.", port: 443).name == "a.example")
-        #expect(ServiceQuestion("a.example", port: 8443).name == "_8443._https.a.example")
+        #expect(HTTPSRecordQuery("a.example", port: 443).name == "a.example")
+        #expect(HTTPSRecordQuery("a.example.", port: 443).name == "a.example")
+        #expect(HTTPSRecordQuery("a.example", port: 8443).name == "_8443._https.a.example")
     }
 
     // CONN-6: RFC 6761, RFC 6762
@@ -44,13 +44,13 @@ import Testing
             return .success(.none)
         }
         #expect(ask(never, host) == nil)
-        #expect(ServiceQuestion("local.example", port: 443).mayBeAsked)
+        #expect(HTTPSRecordQuery("local.example", port: 443).mayBeAsked)
     }
 
     // CONN-6
     @Test("an answer is remembered beside those about addresses, until it is forgotten") func memory() async throws {
-        let asked = EventRecorder<ServiceQuestion>()
-        let answer = ServiceAnswer.success(FoundServices([record], lifetime: 60))
+        let asked = EventRecorder<HTTPSRecordQuery>()
+        let answer = HTTPSRecordAnswer.success(HTTPSRecordSet([record], lifetime: 60))
         let resolver = NameResolver(ask: { _ in .failure(.unknownName) }) { question in
             asked.record(question)
             return answer
@@ -75,7 +75,7 @@ import Testing
     // CONN-9: RFC 8305 §3
     @Test("servers that do not answer hold up no address, and who withdraws hears nothing") func slow() async throws {
         let gate = Signal("the end of the test")
-        let asked = EventRecorder<ServiceQuestion>()
+        let asked = EventRecorder<HTTPSRecordQuery>()
         let resolver = NameResolver(idleSeconds: 0, ask: { _ in .failure(.unknownName) }) { question in
             asked.record(question)
             try? gate.wait(within: .seconds(60))
@@ -84,7 +84,7 @@ import Testing
         let tickets = (0..<40).map { ask(resolver, "h\($0).example") }
         try await asked.waitFor(count: 8)
         let answered = EventRecorder<Bool>()
-        _ = resolver.resolve(NameQuestion("a.example", .ipv4), on: loop) { _, _ in answered.record(true) }
+        _ = resolver.resolve(AddressQuery("a.example", .ipv4), on: loop) { _, _ in answered.record(true) }
         try await answered.waitFor(count: 1)
         #expect(asked.events.count == 8)
         #expect(resolver.queuedQuestionCount == 32)
@@ -97,9 +97,9 @@ import Testing
 
     // CONN-6: RFC 9460 §3
     @Test("aliases are followed, but not for ever") func aliases() {
-        func answer(_ book: [String: HTTPSAnswer]) -> (ServiceAnswer, [String]) {
+        func answer(_ book: [String: HTTPSAnswer]) -> (HTTPSRecordAnswer, [String]) {
             var asked: [String] = []
-            let query = ServiceQuery(ServiceQuestion("a.example", port: 8443), hosts: { HostsFile([]) }) { name in
+            let query = HTTPSRecordLookup(HTTPSRecordQuery("a.example", port: 8443), hosts: { HostsFile([]) }) { name in
                 asked.append(name)
                 return book[name].map { .success($0) } ?? .failure(.tryAgain)
             }
@@ -110,27 +110,27 @@ import Testing
             first: HTTPSAnswer(.alias("b.example"), lifetime: 50),
             "b.example": HTTPSAnswer(.services([record]), lifetime: 60),
         ])
-        #expect(found == .success(FoundServices([record], lifetime: 50)))
+        #expect(found == .success(HTTPSRecordSet([record], lifetime: 50)))
         #expect(asked == [first, "b.example"])
         let (nothing, _) = answer([
             first: HTTPSAnswer(.alias("b.example"), lifetime: 50), "b.example": HTTPSAnswer(.none, lifetime: nil),
         ])
-        #expect(nothing == .success(FoundServices([], lifetime: 50)))
+        #expect(nothing == .success(HTTPSRecordSet([], lifetime: 50)))
         let (circle, round) = answer([
             first: HTTPSAnswer(.alias("b.example"), lifetime: 9),
             "b.example": HTTPSAnswer(.alias("b.example"), lifetime: 8),
         ])
-        #expect(circle == .success(FoundServices([], lifetime: 8)))
+        #expect(circle == .success(HTTPSRecordSet([], lifetime: 8)))
         #expect(round.count == 5)
         #expect(answer([first: HTTPSAnswer(.alias("c.example"), lifetime: 9)]).0 == .failure(.tryAgain))
         // What is nobody's business is not asked about because somebody else's record leads there.
         for target in ["printer.local", "a.onion", "localhost", "intranet", "127.0.0.1"] {
             let (nowhere, asked) = answer([first: HTTPSAnswer(.alias(target), lifetime: 9)])
-            #expect(nowhere == .success(FoundServices([], lifetime: 9)))
+            #expect(nowhere == .success(HTTPSRecordSet([], lifetime: 9)))
             #expect(asked == [first])
             let service = HTTPSRecord(priority: 1, target: target, protocols: [Array("h3".utf8)])
             let (some, _) = answer([first: HTTPSAnswer(.services([service, record]), lifetime: 9)])
-            #expect(some == .success(FoundServices([record], lifetime: 9)))
+            #expect(some == .success(HTTPSRecordSet([record], lifetime: 9)))
         }
     }
 
@@ -146,11 +146,12 @@ import Testing
     func hostsFile(text: String, isNamed: Bool) {
         for host in ["a.example", "a.example."] {
             var asked: [String] = []
-            let query = ServiceQuery(ServiceQuestion(host, port: 443), hosts: { HostsFile(Array(text.utf8)) }) { name in
+            let query = HTTPSRecordLookup(HTTPSRecordQuery(host, port: 443), hosts: { HostsFile(Array(text.utf8)) }) {
+                name in
                 asked.append(name)
                 return .success(HTTPSAnswer(.services([self.record]), lifetime: 60))
             }
-            #expect(query.answer() == .success(isNamed ? .none : FoundServices([record], lifetime: 60)))
+            #expect(query.answer() == .success(isNamed ? .none : HTTPSRecordSet([record], lifetime: 60)))
             #expect(asked == (isNamed ? [] : ["a.example"]))
         }
     }
@@ -160,12 +161,12 @@ import Testing
 @Suite(.inNetworkNamespace, .needsNetworkNamespace, .needsNameServer, .timeLimit(.minutes(1)))
 struct SystemServiceResolutionTests {
     private func answer(
-        about question: ServiceQuestion, _ reply: @escaping @Sendable (NameServer.Question) -> NameServer.Answer
-    ) async throws -> (ServiceAnswer, [NameServer.Question]) {
+        about question: HTTPSRecordQuery, _ reply: @escaping @Sendable (NameServer.Question) -> NameServer.Answer
+    ) async throws -> (HTTPSRecordAnswer, [NameServer.Question]) {
         try NetworkNamespace.raiseLoopback()
         let names = try NameServer(answering: reply)
         defer { names.stop() }
-        let recorded = EventRecorder<ServiceAnswer>()
+        let recorded = EventRecorder<HTTPSRecordAnswer>()
         let system = NameResolver()
         _ = system.findServices(question, on: EventLoops.assign()) { answer, _ in recorded.record(answer) }
         let answer = try #require(try await recorded.waitFor(count: 1, within: .seconds(30)).first)
@@ -176,29 +177,29 @@ struct SystemServiceResolutionTests {
 
     // CONN-6
     @Test("the system's name servers are asked for HTTPS records") func records() async throws {
-        let (answer, asked) = try await answer(about: ServiceQuestion("a.example", port: 443)) { _ in
+        let (answer, asked) = try await answer(about: HTTPSRecordQuery("a.example", port: 443)) { _ in
             .records([Self.data], lifetime: 42)
         }
         let record = HTTPSRecord(priority: 1, target: "a.example", protocols: [Array("h3".utf8)])
-        #expect(answer == .success(FoundServices([record], lifetime: 42)))
+        #expect(answer == .success(HTTPSRecordSet([record], lifetime: 42)))
         #expect(asked == [.init("a.example", .https)])
     }
 
     // CONN-6
     @Test("an alias is another question") func alias() async throws {
-        let (answer, asked) = try await answer(about: ServiceQuestion("a.example", port: 8443)) { question in
+        let (answer, asked) = try await answer(about: HTTPSRecordQuery("a.example", port: 8443)) { question in
             let alias: [UInt8] = [0, 0, 1] + Array("b".utf8) + [7] + Array("example".utf8) + [0]
             return .records([question.name == "b.example" ? Self.data : alias], lifetime: 42)
         }
         let record = HTTPSRecord(priority: 1, target: "b.example", protocols: [Array("h3".utf8)])
-        #expect(answer == .success(FoundServices([record], lifetime: 42)))
+        #expect(answer == .success(HTTPSRecordSet([record], lifetime: 42)))
         #expect(asked == [.init("_8443._https.a.example", .https), .init("b.example", .https)])
     }
 
     // CONN-6
     @Test("a name without records, and one that nobody has, have no services", arguments: [false, true])
     func nothing(exists: Bool) async throws {
-        let (answer, asked) = try await answer(about: ServiceQuestion("a.example", port: 443)) { _ in
+        let (answer, asked) = try await answer(about: HTTPSRecordQuery("a.example", port: 443)) { _ in
             exists ? .nothing : .noSuchName
         }
         #expect(answer == .success(.none))
@@ -207,7 +208,7 @@ struct SystemServiceResolutionTests {
 
     // CONN-6: nothing that a name server sends does harm
     @Test("a server that fails, and a record that is none") func failures() async throws {
-        let question = ServiceQuestion("a.example", port: 443)
+        let question = HTTPSRecordQuery("a.example", port: 443)
         let (failed, _) = try await answer(about: question) { _ in .failure }
         #expect(failed == .failure(NameFailure(code: -3)))
         let (broken, _) = try await answer(about: question) { _ in .records([[0, 1, 0xC0, 12]], lifetime: 1) }
@@ -217,7 +218,7 @@ struct SystemServiceResolutionTests {
     // CONN-6
     @Test("a server that says nothing is waited for a few seconds") func silence() async throws {
         let begin = ContinuousClock.now
-        let (answer, asked) = try await answer(about: ServiceQuestion("a.example", port: 443)) { _ in .silence }
+        let (answer, asked) = try await answer(about: HTTPSRecordQuery("a.example", port: 443)) { _ in .silence }
         #expect(answer == .failure(NameFailure(code: -3)))
         #expect(asked.count == 2)
         #expect(ContinuousClock.now - begin < .seconds(15))

@@ -20,13 +20,13 @@ import Testing
 
         let outcomes = EventRecorder<Outcome>()
         private let loop = EventLoops.assign()
-        private let origin: Origin
+        private let origin: ConnectionKey
         private let security: ConnectionSecurity
         private var handshake: SecureHandshake?
         private var stream: ByteStream?
 
         init(to server: ScriptedServer, host: String, security: ConnectionSecurity) {
-            origin = Origin(isSecure: true, host: host, port: UInt16(server.port))
+            origin = ConnectionKey(isSecure: true, host: host, port: UInt16(server.port))
             self.security = security
         }
 

@@ -12,7 +12,7 @@ final class PoolOnLoop: @unchecked Sendable {
     // Sendable because pool and customers are touched on the loop only.
 
     let loop: EventLoop
-    let origin: Origin
+    let origin: ConnectionKey
     let recorded = EventRecorder<String>()
     private(set) var pool: ConnectionPool
 
@@ -22,7 +22,7 @@ final class PoolOnLoop: @unchecked Sendable {
         resolver: NameResolver = NameResolver(), on loop: EventLoop = EventLoops.assign()
     ) {
         self.loop = loop
-        origin = Origin(isSecure: isSecure, host: host, port: UInt16(port))
+        origin = ConnectionKey(isSecure: isSecure, host: host, port: UInt16(port))
         pool = ConnectionPool(
             loop: loop, security: ConnectionSecurity(configuration), maximumPerHost: limit,
             isAlwaysDirect: isAlwaysDirect, resolver: resolver)
@@ -52,7 +52,7 @@ final class PoolOnLoop: @unchecked Sendable {
 }
 
 /// Somebody who wants a connection of a pool, and notes what he gets. Confined to the pool's loop.
-final class Customer: ConnectionTaker, ExchangeObserver, @unchecked Sendable {
+final class Customer: ConnectionRequestDelegate, ExchangeObserver, @unchecked Sendable {
     // Sendable because what is mutable is touched on the loop only.
 
     private let name: String
@@ -62,7 +62,7 @@ final class Customer: ConnectionTaker, ExchangeObserver, @unchecked Sendable {
     private(set) var request: ConnectionRequest?
     private(set) var connection: HTTP1Connection?
     /// Whatever the connection is.
-    private var carrier: (any ExchangeCarrier)?
+    private var carrier: (any HTTPExchangeStream)?
     private let bodyLength: Int
     private var sent = 0
     /// How much that was when it was looked at last, and since when.
@@ -95,7 +95,7 @@ final class Customer: ConnectionTaker, ExchangeObserver, @unchecked Sendable {
     ) {
         let request = ConnectionRequest(
             origin: connectionPool.origin, priority: priority, acceptsReused: acceptsReused, isRepeatable: isRepeatable,
-            assumesHTTP3: assumesHTTP3, taker: self)
+            assumesHTTP3: assumesHTTP3, delegate: self)
         self.request = request
         connectionPool.pool.request(request)
     }
@@ -105,10 +105,10 @@ final class Customer: ConnectionTaker, ExchangeObserver, @unchecked Sendable {
         connectionPool.pool.withdraw(request)
     }
 
-    func putBack() {
+    func returnUnused() {
         guard let connection else { return }
         self.connection = nil
-        connection.putBack()
+        connection.returnUnused()
     }
 
     /// Sends a request over the connection that was kept.
@@ -121,16 +121,16 @@ final class Customer: ConnectionTaker, ExchangeObserver, @unchecked Sendable {
 
     func connectionIsBeingMade() { note("is served") }
 
-    func connectionAsks(_ question: SecurityQuestion) -> Bool { false }
+    func connectionReceived(challenge question: ConnectionChallenge) -> Bool { false }
 
-    var tunnelSpeaker: (any TunnelSpeaker)? { nil }
+    var proxyAuthorizer: (any ProxyAuthorizer)? { nil }
 
-    func took(_ connection: any ExchangeCarrier, isReused: Bool, events: [LoadEvent]) {
+    func connectionBecameAvailable(_ connection: any HTTPExchangeStream, isReused: Bool, events: [LoadEvent]) {
         note(isReused ? "took a used one" : "took a new one")
         self.connection = connection as? HTTP1Connection
         carrier = connection
         if let method { return connection.start(request(method), observer: self) }
-        if !keeps { putBack() }
+        if !keeps { returnUnused() }
     }
 
     func connectionFailed(_ failure: ConnectionFailure, events: [LoadEvent]) {

@@ -13,7 +13,8 @@ enum LoadMachineTable {
 
     /// The cases of `Input`, without their values.
     private enum Kind: CaseIterable {
-        case start, passed, losesRoute, pauses, givesUpExchange, suspend, resume, asks, acceptsResponse, dropsChallenge, tellsParts
+        case start, passed, losesRoute, pauses, givesUpExchange, suspend, resume, asks, acceptsResponse, dropsChallenge,
+            tellsParts
         case responseEnds, fetchesAgain, completes, fails, ends
 
         /// Has no other use than that a new case of `Input` is missed here.

@@ -87,7 +87,7 @@ private final class PartClient: LoadClient, @unchecked Sendable {
     var wantsConnectionChallenges: Bool { false }
     func loadIsWaitingForConnectivity(_ load: any Load) {}
     func load(_ load: any Load, isUpgradedTo url: String) {}
-    func load(_ load: any Load, asks question: SecurityQuestion) -> Bool { false }
+    func load(_ load: any Load, asks question: ConnectionChallenge) -> Bool { false }
     func load(
         _ load: HTTPLoad, willStore entry: CacheEntry, _ lookup: @autoclosure () -> PendingLookup<CacheEntry?>
     ) -> ClientAnswer<CacheEntry?> { .now(entry) }

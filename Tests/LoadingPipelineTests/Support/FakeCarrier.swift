@@ -3,7 +3,7 @@ import LoadingEvents
 import LoadingTransport
 
 /// A connection, or a place on one, that carries what a test has it carry. Confined to the load's loop.
-final class FakeCarrier: ExchangeCarrier {
+final class FakeCarrier: HTTPExchangeStream {
     private let name: String
     let isTrusted = true
     let isShared: Bool
@@ -52,7 +52,7 @@ final class FakeCarrier: ExchangeCarrier {
             localPort: nil, remoteAddress: nil, remotePort: nil, tlsVersion: nil, tlsCipherSuite: nil)
     }
 
-    func avoidConnection() { note("avoided") }
+    func disallowConnection() { note("avoided") }
     func setPriority(_ priority: Float) { note("priority \(priority)") }
     func setSuspended(_ suspended: Bool) { note(suspended ? "suspended" : "resumed") }
     func putBack() { note("put back") }
@@ -66,5 +66,5 @@ final class FakeCarrier: ExchangeCarrier {
     func startOfBody(most: Int) -> [UInt8]? { [] }
     func holdRest() {}
     func readRest() {}
-    func giveAway() -> HandedConnection? { nil }
+    func giveAway() -> DetachedConnection? { nil }
 }

@@ -60,7 +60,7 @@ final class RecordingClient: LoadClient, @unchecked Sendable {
     var wantsConnectionChallenges: Bool { false }
     func loadIsWaitingForConnectivity(_ load: any Load) { note("waits for a route") }
     func load(_ load: any Load, isUpgradedTo url: String) {}
-    func load(_ load: any Load, asks question: SecurityQuestion) -> Bool { false }
+    func load(_ load: any Load, asks question: ConnectionChallenge) -> Bool { false }
     func load(_ load: any Load, didReceive response: SourceResponse) -> ClientAnswer<Void> { .now }
     func load(_ load: any Load, leavesHTTPBy redirected: RedirectedRequest, response: LoadResponse) -> Bool {
         false

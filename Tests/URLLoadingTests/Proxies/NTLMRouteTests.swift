@@ -7,7 +7,7 @@ import URLLoading
 
 /// NTLM with several routes to the server: later messages are sent only on the connection's route.
 @Suite(
-    .needs("Duktape", of: "libduktape207", ProxyAdvisory.runsScripts),
+    .needs("Duktape", of: "libduktape207", ProxyResolver.runsScripts),
     .needs("gss-ntlmssp", of: "gss-ntlmssp", GSSSecurityContext.knowsNTLM),
     .leavesNothing, .timeLimit(.minutes(2)))
 struct NTLMRouteTests {

@@ -101,7 +101,7 @@ import URLLoading
     // PROXY-5, MET-10
     @Test(
         "a request that is forwarded by a proxy within TLS is in the clear behind it",
-        .needs("Duktape", of: "libduktape207", ProxyAdvisory.runsScripts)) func forwarded() async throws
+        .needs("Duktape", of: "libduktape207", ProxyResolver.runsScripts)) func forwarded() async throws
     {
         let proxy = try ScriptedServer.answering(tls: TrustedAuthority.server()) { .text($0.target) }
         defer { proxy.stop() }

@@ -6,7 +6,7 @@ import URLLoading
 
 /// Loads with routes of a PAC script or the desktop's settings. Only the proxy can resolve the servers' names.
 @Suite(
-    .needs("Duktape", of: "libduktape207", ProxyAdvisory.runsScripts), .leavesNothing,
+    .needs("Duktape", of: "libduktape207", ProxyResolver.runsScripts), .leavesNothing,
     .timeLimit(.minutes(2)))
 struct ProxyScriptTests {
     private func session(script: String, _ more: [AnyHashable: Any] = [:]) -> URLSession {

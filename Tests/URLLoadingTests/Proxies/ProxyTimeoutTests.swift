@@ -104,7 +104,7 @@ import URLLoading
     // PROXY-10
     @Test(
         "a load by a proxy that is asked for it, in its handshake",
-        .needs("Duktape", of: "libduktape207", ProxyAdvisory.runsScripts))
+        .needs("Duktape", of: "libduktape207", ProxyResolver.runsScripts))
     func forwarded() async throws {
         let proxy = try proxy(silentAt: .tlsOfRequest)
         defer { proxy.stop() }

@@ -1,4 +1,0 @@
-/// What an `AddressRace` begins with an address: the first that comes through wins, and the others are closed.
-protocol AddressEntrant: AnyObject, SendableMetatype {
-    func close()
-}

@@ -1,0 +1,70 @@
+internal import CLoadingLinux
+internal import Glibc
+internal import LoadingSemantics
+
+/// Asks the system's name servers for the HTTPS records of an origin, and for those of the names that it is another name
+/// of (RFC 9460 §3). Takes its time.
+struct HTTPSRecordLookup {
+    private let question: HTTPSRecordQuery
+    private let hosts: () -> HostsFile
+    private let ask: (String) -> Result<HTTPSAnswer, NameFailure>
+
+    /// How many aliases are followed.
+    private static let mostAliases = 4
+    /// A larger answer is none.
+    private static let mostBytes = 16_384
+    /// How often all servers are asked. No load waits for this answer once there is a connection.
+    private static let tries: Int32 = 2
+
+    init(
+        _ question: HTTPSRecordQuery, hosts: @escaping () -> HostsFile = { .system },
+        ask: @escaping (String) -> Result<HTTPSAnswer, NameFailure> = askSystem
+    ) {
+        self.question = question
+        self.hosts = hosts
+        self.ask = ask
+    }
+
+    func answer() -> HTTPSRecordAnswer {
+        // A name in the hosts file means that machine, whatever DNS says.
+        if hosts().names(question.host) { return .success(.none) }
+        var name = question.name
+        var lifetime: UInt32?
+        for _ in 0...Self.mostAliases {
+            let answer: HTTPSAnswer
+            switch ask(name) {
+            case .success(let success): answer = success
+            case .failure(let failure): return .failure(failure)
+            }
+            if let told = answer.lifetime { lifetime = min(lifetime ?? told, told) }
+            switch answer.content {
+            case .none: return .success(HTTPSRecordSet([], lifetime: lifetime))
+            case .services(let records):
+                // A record may name anything, also what is this machine's or its network's own.
+                let usable = records.filter { $0.target == name || HTTPSRecordQuery.isForNameServers($0.target) }
+                return .success(HTTPSRecordSet(usable, lifetime: lifetime))
+            case .alias(let target):
+                guard HTTPSRecordQuery.isForNameServers(target) else {
+                    return .success(HTTPSRecordSet([], lifetime: lifetime))
+                }
+                name = target
+            }
+        }
+        return .success(HTTPSRecordSet([], lifetime: lifetime))
+    }
+
+    private static func askSystem(_ name: String) -> Result<HTTPSAnswer, NameFailure> {
+        var message = [UInt8](repeating: 0, count: mostBytes)
+        let count = cll_ask_name_servers(
+            name, 65, &message, Int32(message.count), TimeLimits.standard.recordQueryTimeout, tries)
+        guard count >= 0 else {
+            // The name has no such records, or is not there at all: then it has none of any kind.
+            let isNothing = count == -CLL_NO_SUCH_NAME || count == -CLL_NO_SUCH_DATA
+            return isNothing ? .success(HTTPSAnswer(.none, lifetime: nil)) : .failure(NameFailure(code: EAI_AGAIN))
+        }
+        guard count <= message.count else { return .failure(NameFailure(code: EAI_FAIL)) }
+        message.removeLast(message.count - Int(count))
+        guard let answer = HTTPSAnswer(message, about: name) else { return .failure(NameFailure(code: EAI_FAIL)) }
+        return .success(answer)
+    }
+}

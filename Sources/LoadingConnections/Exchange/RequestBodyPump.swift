@@ -1,0 +1,124 @@
+internal import FoundationEssentials
+internal import LoadingSemantics
+internal import LoadingTransport
+
+/// The body of one request on its way out. A value without a socket: a connection sends what `next` holds, and reports with
+/// `advance(by:)` how much was taken.
+///
+/// With `Expect: 100-continue` the body is held back until the server answers, or until the connection's timer fires after
+/// `TimeLimits.continueTimeout` (CONN-23).
+struct RequestBodyPump {
+    enum Next {
+        case end
+        /// The bytes from `offset` on, then the source.
+        case bytes(Data, offset: Int, then: (any RequestBodySource)?)
+        /// So many bytes in a pipe, then the source.
+        case pipe(SplicePipe, Int, then: (any RequestBodySource)?)
+        case source(any RequestBodySource)
+        /// The source was called and has not answered.
+        case awaited(any RequestBodySource)
+        case held(RequestBody)
+        /// The rest is not sent.
+        case stopped
+    }
+
+    private(set) var next = Next.end
+    /// How many bytes the source still has to give, if its length was announced.
+    private var missing: Int64?
+
+    init() {}
+
+    init(_ body: RequestBody, expectsContinue: Bool) {
+        begin(body)
+        if expectsContinue, !isAtEnd { next = .held(body) }
+    }
+
+    private mutating func begin(_ body: RequestBody) {
+        switch body {
+        case .none: next = .end
+        case .bytes(let data): next = data.isEmpty ? .end : .bytes(data, offset: data.startIndex, then: nil)
+        case .source(let source, length: 0):
+            source.cancel()
+            next = .end
+        case .source(let source, let length):
+            next = .source(source)
+            missing = length
+        }
+    }
+
+    var isAtEnd: Bool { if case .end = next { true } else { false } }
+    var isHeld: Bool { if case .held = next { true } else { false } }
+    var isAwaited: Bool { if case .awaited = next { true } else { false } }
+
+    /// So many bytes of `next` were taken.
+    mutating func advance(by count: Int) {
+        switch next {
+        case .bytes(let data, let offset, let source):
+            let rest = offset + count
+            next = rest < data.endIndex ? .bytes(data, offset: rest, then: source) : Self.after(source)
+        case .pipe(let pipe, let left, let source):
+            next = count < left ? .pipe(pipe, left - count, then: source) : Self.after(source)
+        case .end, .source, .awaited, .held, .stopped: break
+        }
+    }
+
+    private static func after(_ source: (any RequestBodySource)?) -> Next { source.map { .source($0) } ?? .end }
+
+    /// The source is called now.
+    mutating func awaitSource() { if case .source(let source) = next { next = .awaited(source) } }
+
+    /// Takes the answer of the source, without what exceeds the announced length: behind it that would be read as another
+    /// request.
+    mutating func received(_ piece: Result<BodyPiece, LoadError>) throws(LoadError) {
+        guard case .awaited(let source) = next else { return }
+        switch try piece.get() {
+        case .bytes(let data):
+            let taken = missing.map { data.prefix(Int(clamping: $0)) } ?? data
+            next = .bytes(taken, offset: taken.startIndex, then: rest(of: source, after: taken.count))
+        case .piped(let pipe, let count):
+            let taken = missing.map { min(count, Int(clamping: $0)) } ?? count
+            next = .pipe(pipe, taken, then: rest(of: source, after: taken))
+        case .end:
+            if let missing, missing > 0 { throw .requestBodyStreamExhausted }
+            next = .end
+        }
+    }
+
+    private mutating func rest(of source: any RequestBodySource, after count: Int) -> (any RequestBodySource)? {
+        guard let missing else { return source }
+        self.missing = missing - Int64(count)
+        if missing > count { return source }
+        source.cancel()
+        return nil
+    }
+
+    // MARK: 100 (Continue)
+
+    /// A body that was held back may be sent. False if none was.
+    mutating func release() -> Bool {
+        guard case .held(let body) = next else { return false }
+        begin(body)
+        return true
+    }
+
+    /// Whether a final response means that the server does not want the rest: always if the body was held back; in the middle
+    /// of the body if the response redirects or refuses. A server that answers 2xx in the middle may still be reading.
+    func isUnwanted(after status: Int) -> Bool {
+        switch next {
+        case .end, .stopped: false
+        case .held: true
+        case .bytes, .pipe, .source, .awaited: status >= 300
+        }
+    }
+
+    /// Sends nothing more, and cancels the source.
+    mutating func stop() {
+        switch next {
+        case .source(let source), .awaited(let source), .held(.source(let source, _)), .bytes(_, _, let source?),
+            .pipe(_, _, let source?):
+            source.cancel()
+        case .end, .bytes, .pipe, .held, .stopped: break
+        }
+        next = .stopped
+    }
+}

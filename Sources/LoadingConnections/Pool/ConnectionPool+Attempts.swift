@@ -1,0 +1,221 @@
+internal import LoadingEvents
+internal import LoadingProtocols
+package import LoadingSemantics
+internal import LoadingTransport
+
+/// Connections that are being made: when to start one, and what becomes of its result.
+extension ConnectionPool {
+    /// An attempt whose request was served otherwise goes on for somebody else who waits, and whose time counts from
+    /// now on; without one it is given up, since nobody would see to its end.
+    func passOnAttempt(of request: ConnectionRequest, at origin: OriginConnections) {
+        guard let attempt = request.attempt else { return }
+        request.attempt = nil
+        attempt.setRequest(nil)
+        let isStale =
+            attempt.generation != generation
+            || loop.now - attempt.beginning > loop.limits.attemptReuse && !attempt.isAsking
+        if !isStale, let next = origin.waiting.firstWithoutAttempt() {
+            next.attempt = attempt
+            // A request that shared the attempt has been counted as active already.
+            if next.sharedAttempt == nil { next.delegate?.connectionIsBeingMade() }
+            next.sharedAttempt = nil
+            attempt.setRequest(next)
+        } else {
+            origin.finish(attempt)
+            attempt.cancel()
+            serveFromShared(origin)
+            startAttempts(at: origin)
+        }
+    }
+
+    func startAttempts(at origin: OriginConnections) {
+        while mayStartAttempt(at: origin), origin.attemptCount < origin.waiting.count,
+            let request = origin.waiting.firstWithoutAttempt()
+        {
+            startAttempt(for: request, at: origin)
+        }
+        guard isUnknown(origin.key), origin.attemptCount > 0 else { return }
+        for request in origin.waiting.requests where request.sharedAttempt == nil { origin.share(with: request) }
+    }
+
+    func mayStartAttempt(at origin: OriginConnections) -> Bool {
+        origin.shared == nil && origin.liveCount < maximumPerHost
+            && (origin.attemptCount == 0 || !isUnknown(origin.key))
+    }
+
+    /// Whether it will show with the first connection what the server speaks.
+    func isUnknown(_ origin: ConnectionKey) -> Bool { origin.mayShare && !serversOfHTTP1.contains(origin) }
+
+    @discardableResult
+    func startAttempt(for request: ConnectionRequest, at origin: OriginConnections) -> ConnectionAttempt {
+        let attempt = ConnectionAttempt(for: request, at: origin, pool: self)
+        request.attempt = attempt
+        origin.begin(attempt)
+        request.delegate?.connectionIsBeingMade()
+        attempt.start()
+        return attempt
+    }
+
+    // MARK: Outcomes
+
+    func succeeded(_ attempt: ConnectionAttempt, with stream: ByteStream) {
+        let origin = attempt.primaryOrigin
+        let first = attempt.request
+        if stream.tls?.session.applicationProtocol == "h2" {
+            guard origin.key.mayShare else {
+                // It was not offered.
+                stream.close()
+                return failed(attempt, with: ConnectionFailure(LoadError(code: TLSError.secureConnectionFailed)))
+            }
+            origin.finish(attempt)
+            serversOfHTTP1.remove(origin.key)
+            return adopt(stream, of: attempt, first: first)
+        }
+        if requiredVersion == .http2 {
+            stream.close()
+            return failed(attempt, with: ConnectionFailure(.cannotSpeak("the server did not agree to HTTP/2")))
+        }
+        origin.finish(attempt)
+        if origin.key.mayShare {
+            if serversOfHTTP1.count >= Self.mostServers { serversOfHTTP1 = [] }
+            serversOfHTTP1.insert(origin.key)
+        }
+        let connection = HTTP1Connection(
+            stream: stream, primaryOrigin: origin, pool: self, generation: attempt.generation)
+        origin.adopt(connection)
+        watchRoutes()
+        if let first, first.isWaiting {
+            origin.waiting.remove(first)
+            hand(connection, of: origin, to: first, isReused: false, events: attempt.events)
+        } else if let next = origin.waiting.popFirst() {
+            hand(connection, of: origin, to: next, isReused: false, events: attempt.events)
+        } else {
+            keepIdle(connection, at: origin)
+        }
+        // Requests that waited for the server's version.
+        startAttempts(at: origin)
+    }
+
+    /// A connection that all can share. One is enough.
+    private func adopt(_ stream: ByteStream, of attempt: ConnectionAttempt, first: ConnectionRequest?) {
+        let origin = attempt.primaryOrigin
+        if let shared = origin.shared {
+            stream.close()
+            return serve(from: shared)
+        }
+        let connection = HTTP2Connection(stream: stream, primaryOrigin: origin, pool: self)
+        connection.start()
+        adopt(connection, at: origin, of: attempt.generation, first: first, events: attempt.events)
+    }
+
+    /// - Parameter isReused: Whether it was not made for the request that gets it first.
+    func adopt(
+        _ connection: any MultiplexedConnection, at origin: OriginConnections, of itsGeneration: Int,
+        first: ConnectionRequest?, isReused: Bool = false, events: [LoadEvent]
+    ) {
+        origin.adopt(connection)
+        watchRoutes()
+        if let next = first?.isWaiting == true ? first : origin.waiting.first(),
+            let opened = connection.openStream(isRepeatable: true, for: origin)
+        {
+            origin.waiting.remove(next)
+            hand(opened, of: origin, to: next, isReused: isReused, events: events)
+        }
+        // One from before a flush serves only the request that it was made for (CONN-18).
+        if itsGeneration == generation { serve(from: connection) } else { connection.retire() }
+    }
+
+    /// A connection for another origin whose server may be that of this one too: its name leads to the same address
+    /// (RFC 9113 §9.1.1). Whether the certificate covers it is still to be seen.
+    func candidate(for origin: ConnectionKey, at addresses: [SocketAddress]) -> (any MultiplexedConnection)? {
+        guard origin.mayShare, origin.proxyMode == nil, !coalescingDisallowed.contains(origin) else { return nil }
+        return origins.values.lazy.compactMap(\.shared).first { connection in
+            guard !connection.isRetired, !connection.isClosed, connection.isTrusted,
+                connection.primaryOrigin.key.proxyMode == nil,
+                connection.primaryOrigin.key.port == origin.port,
+                connection.primaryOrigin.key.service == origin.service,
+                let peer = connection.peer
+            else { return false }
+            return addresses.contains { $0.with(port: origin.port) == peer.address }
+        }
+    }
+
+    /// The server of that connection has proved to be that of the attempt's origin too.
+    func succeeded(_ attempt: ConnectionAttempt, sharing connection: any MultiplexedConnection) {
+        let origin = attempt.primaryOrigin
+        origin.finish(attempt)
+        origin.coalesce(with: connection)
+        serve(origin, from: connection)
+    }
+
+    func succeeded(_ attempt: ConnectionAttempt, with connection: HTTP3Connection, events: [LoadEvent]) {
+        let origin = attempt.primaryOrigin
+        let first = attempt.request
+        origin.finish(attempt)
+        dropUpgrade(of: origin)
+        adopt(connection, of: attempt.generation, first: first, events: events)
+    }
+
+    /// Another connection serves the waiting requests.
+    func isNotNeeded(_ attempt: ConnectionAttempt) {
+        let origin = attempt.primaryOrigin
+        origin.finish(attempt)
+        serveFromShared(origin)
+        startAttempts(at: origin)
+    }
+
+    /// Where to try HTTP/3 for such an origin; nil if nowhere.
+    func http3Service(of origin: ConnectionKey, isAssumed: Bool) -> AlternativeService? {
+        guard maySpeakHTTP3(origin) else { return nil }
+        return http3Services.service(
+            of: origin.place, isAssumed: isAssumed, mayBeElsewhere: isAlwaysDirect, isWatched: routes != nil,
+            at: loop.now)
+    }
+
+    /// The same by what name servers say.
+    func http3Service(of origin: ConnectionKey, among found: HTTPSRecordSet) -> AlternativeService? {
+        guard maySpeakHTTP3(origin) else { return nil }
+        return http3Services.service(
+            of: origin.place, among: found.records, mayBeElsewhere: isAlwaysDirect, at: loop.now)
+    }
+
+    /// Whether name servers are worth asking where such an origin speaks HTTP/3. Where QUIC does not get through to the
+    /// origin itself, it hardly does to another place of the same.
+    func mayFindHTTP3(of origin: ConnectionKey) -> Bool {
+        maySpeakHTTP3(origin) && !http3Services.isBroken(origin.place, at: loop.now)
+    }
+
+    func maySpeakHTTP3(_ origin: ConnectionKey) -> Bool {
+        origin.mayShare && origin.proxyMode == nil && security.allowsHTTP3 && requiredVersion != .http2
+    }
+
+    /// The `Alt-Svc` fields of a response (CONN-6).
+    package func noteAlternatives(in fields: HTTPFields, from url: HTTPURL) {
+        if fields.contains("Alt-Svc"), HTTP3Session.isAvailable { http3Services.note(fields, from: url) }
+    }
+
+    func failed(_ attempt: ConnectionAttempt, with failure: ConnectionFailure) {
+        let origin = attempt.primaryOrigin
+        let request = attempt.request
+        // The request that it was made for, else the next in line; and those that shared it.
+        var victims = isAbout(attempt, failure) ? [] : origin.sharing(attempt)
+        origin.finish(attempt)
+        if let request, request.isWaiting { victims.insert(request, at: 0) }
+        if victims.isEmpty, let next = origin.waiting.popFirst() { victims.append(next) }
+        let delegates = victims.compactMap { victim in
+            origin.waiting.remove(victim)
+            defer { victim.delegate = nil }
+            return victim.delegate
+        }
+        for delegate in delegates { delegate.connectionFailed(failure, events: attempt.events) }
+        serveFromShared(origin)
+        startAttempts(at: origin)
+        discardIfUnused(origin)
+    }
+
+    /// Whether a failure is that of whom the attempt was made for, whose delegate was asked, or would have been asked had
+    /// there been another.
+    private func isAbout(_ attempt: ConnectionAttempt, _ failure: ConnectionFailure) -> Bool {
+        attempt.hasAsked || failure.isPersonal
+    }
+}

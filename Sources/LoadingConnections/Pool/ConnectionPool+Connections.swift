@@ -1,0 +1,163 @@
+internal import LoadingEvents
+internal import LoadingSemantics
+internal import LoadingTransport
+
+/// Open connections: which are kept idle, which are shared, and who gets one that becomes free.
+extension ConnectionPool {
+    /// The exchange ended in order and the connection may carry another.
+    func release(_ connection: HTTP1Connection) {
+        guard connection.generation == generation else { return discard(connection) }
+        let origin = connection.primaryOrigin
+        if let first = origin.waiting.first(),
+            !first.acceptsReused || !first.isRepeatable && !connection.isSilent
+        {
+            // Who lost a request on a reused connection is promised a new one, for which this one makes room. And who
+            // has one try gets no connection that the server closed behind its last response.
+            discard(connection)
+        } else if let next = origin.waiting.popFirst() {
+            hand(connection, of: origin, to: next, isReused: true, events: [])
+        } else {
+            keepIdle(connection, at: origin)
+        }
+    }
+
+    /// Serves waiting requests with streams.
+    func serve(from connection: any MultiplexedConnection) {
+        serve(connection.primaryOrigin, from: connection)
+        for guest in connection.coalescedOrigins { serve(guest, from: connection) }
+    }
+
+    func serve(_ origin: OriginConnections, from connection: any MultiplexedConnection) {
+        while origin.shared === connection, let next = origin.waiting.first(),
+            let stream = connection.openStream(isRepeatable: next.isRepeatable, for: origin)
+        {
+            origin.waiting.remove(next)
+            hand(stream, of: origin, to: next, isReused: true, events: [])
+        }
+        origin.noteStreamCredit()
+    }
+
+    /// Serves from the connection that all share, if there is one.
+    func serveFromShared(_ origin: OriginConnections) {
+        if let shared = origin.shared { serve(origin, from: shared) }
+    }
+
+    /// Whether there may be one more beside those that all share, or have shared (C-24): each full one holds what many have
+    /// not read.
+    func mayHaveAnother(to origin: OriginConnections) -> Bool { origin.multiplexedCount < maximumPerHost }
+
+    /// How many requests an origin's server is expected to take on a connection; nil if nothing is known.
+    func requestLimit(of origin: ConnectionKey) -> RequestLimit? { requestLimits.isEmpty ? nil : requestLimits[origin] }
+
+    /// - Parameter limit: Nil if the server takes more than it was expected to.
+    func noteRequestLimit(_ limit: RequestLimit?, of origin: ConnectionKey) {
+        if limit != nil, requestLimits.count >= Self.mostServers { requestLimits = [:] }
+        requestLimits[origin] = limit
+    }
+
+    /// A connection was lost with requests under way, after the server had answered others.
+    func noteLoss(after answers: Int, of origin: ConnectionKey) {
+        var limit = requestLimit(of: origin) ?? RequestLimit()
+        limit.lostConnection(after: answers)
+        noteRequestLimit(limit, of: origin)
+    }
+
+    /// All requests of a connection were answered that was given up at the expected number.
+    func noteGoodEnd(of origin: ConnectionKey) {
+        guard var limit = requestLimit(of: origin) else { return }
+        limit.connectionEndedWell()
+        noteRequestLimit(limit == RequestLimit() ? nil : limit, of: origin)
+    }
+
+    /// The connection takes no new requests any more.
+    func retire(_ connection: any MultiplexedConnection) {
+        connection.isRetired = true
+        for origin in [connection.primaryOrigin] + connection.coalescedOrigins { origin.retire(connection) }
+        for origin in [connection.primaryOrigin] + connection.coalescedOrigins { startAttempts(at: origin) }
+    }
+
+    func letGo(_ connection: any MultiplexedConnection) {
+        connection.isRetired = true
+        let all = [connection.primaryOrigin] + connection.coalescedOrigins
+        connection.coalescedOrigins = []
+        for origin in all { origin.forget(connection) }
+        for origin in all {
+            startAttempts(at: origin)
+            discardIfUnused(origin)
+        }
+    }
+
+    /// The server at the other end says that it is not that origin.
+    func avoid(_ connection: any MultiplexedConnection, for origin: OriginConnections) {
+        if origin === connection.primaryOrigin {
+            if let connection = connection as? HTTP3Connection {
+                http3Services.isMisdirected(connection.service, of: origin.key.place, at: loop.now)
+            }
+            return connection.retire()
+        }
+        connection.coalescedOrigins.removeAll { $0 === origin }
+        origin.retire(connection)
+        if coalescingDisallowed.count >= Self.mostServers { coalescingDisallowed = [] }
+        coalescingDisallowed.insert(origin.key)
+        startAttempts(at: origin)
+    }
+
+    /// The connection is closed or must be.
+    func discard(_ connection: HTTP1Connection) {
+        connection.close()
+        letGo(connection)
+    }
+
+    /// The connection is none of the pool's any more.
+    func letGo(_ connection: HTTP1Connection) {
+        connection.primaryOrigin.forget(connection)
+        startAttempts(at: connection.primaryOrigin)
+        discardIfUnused(connection.primaryOrigin)
+    }
+
+    // MARK: Idle connections
+
+    /// An idle connection, looked at where it matters: the server may have closed it without the loop's having heard of
+    /// that, and then a request that may go out only once is lost with it. It matters too where closing is likely.
+    func takeIdle(of origin: OriginConnections, isRepeatable: Bool) -> HTTP1Connection? {
+        while let connection = origin.takeIdle() {
+            let isTrusted = isRepeatable && loop.now - connection.idleSince <= loop.limits.unverifiedReuse
+            if isTrusted || connection.isSilent { return connection }
+            connection.close()
+            origin.forget(connection)
+        }
+        return nil
+    }
+
+    func keepIdle(_ connection: HTTP1Connection, at origin: OriginConnections) {
+        connection.idleSince = loop.now
+        connection.idleDeadline = loop.now + min(loop.limits.http1Idle, connection.announcedIdleLifetime)
+        origin.keepIdle(connection)
+        let timer = connection.expiryTimer
+        if !timer.isArmed || connection.idleDeadline < timer.deadline {
+            loop.arm(timer, at: connection.idleDeadline, for: connection)
+        }
+    }
+
+    /// The connection may have been used since its timer was armed, or be in use; then its time is yet to come.
+    func expiryTimerFired(of connection: HTTP1Connection) {
+        guard connection.isIdle else { return }
+        if connection.idleDeadline <= loop.now { return discard(connection) }
+        loop.arm(connection.expiryTimer, at: connection.idleDeadline, for: connection)
+    }
+
+    /// Frees a descriptor for an attempt that got none: closes the idle connection that is unused longest. False when
+    /// nothing is idle.
+    func closeOneIdle() -> Bool {
+        if dropUpgrades(where: { $0.request == nil }) { return true }
+        let oldestOfEach = origins.values.lazy.compactMap(\.oldestIdle)
+        if let oldest = oldestOfEach.min(by: { $0.idleSince < $1.idleSince }) {
+            discard(oldest)
+            return true
+        }
+        let unused = origins.values.lazy.compactMap(\.shared).filter(\.isIdle)
+        guard let oldest = unused.min(by: { $0.idleSince < $1.idleSince }) else { return false }
+        oldest.closeAtOnce()
+        return true
+    }
+}

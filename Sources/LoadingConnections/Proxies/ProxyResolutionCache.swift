@@ -1,0 +1,55 @@
+internal import LoadingSemantics
+
+/// What advisers have said lately. A script that did not answer in its time, and so several times in a row, is not asked anything
+/// for a while, whatever the question: each answer would take as long. A single question may be made for it to take long by a
+/// server that leads there.
+struct ProxyResolutionCache: ResolverCache {
+    private struct Entry {
+        let answer: ProxyResolution
+        let expiry: Int64
+    }
+
+    static let most = 256
+    /// Questions in a row after which a script counts as silent.
+    static let patience = 3
+
+    private struct Silence {
+        var count = 0
+        /// Of the last one.
+        var expiry: Int64 = 0
+    }
+
+    private var entries: [ProxyResolverQuery: Entry] = [:]
+    /// Since the last answer.
+    private var silences: [ProxyResolverQuery.Adviser: Silence] = [:]
+
+    var count: Int { entries.count }
+
+    func answer(to question: ProxyResolverQuery, at now: Int64) -> ProxyResolution? {
+        if let entry = entries[question], entry.expiry > now { return entry.answer }
+        guard let silence = silences[question.adviser], silence.expiry > now, silence.count >= Self.patience else {
+            return nil
+        }
+        return .silence
+    }
+
+    mutating func remember(_ answer: ProxyResolution, to question: ProxyResolverQuery, at now: Int64) {
+        if answer == .silence {
+            silences = silences.filter { $0.value.expiry > now }
+            silences[question.adviser, default: Silence()].count += 1
+            silences[question.adviser]?.expiry = now + TimeLimits.standard.proxyAnswerLifetime
+        } else if !silences.isEmpty {
+            silences[question.adviser] = nil
+        }
+        if entries.count >= Self.most { entries = entries.filter { $0.value.expiry > now } }
+        if entries.count >= Self.most { entries = [:] }
+        entries[question] = Entry(answer: answer, expiry: now + TimeLimits.standard.proxyAnswerLifetime)
+    }
+
+    mutating func forget(_ host: String) { entries = entries.filter { $0.key.inquiry.host != host } }
+
+    mutating func forgetAll() {
+        entries = [:]
+        silences = [:]
+    }
+}

@@ -1,0 +1,272 @@
+internal import CLoadingLinux
+internal import Glibc
+internal import LoadingEvents
+internal import LoadingTransport
+
+/// Asks what takes its time, on threads of its own: `getaddrinfo` and its like block.
+///
+/// Who asks what is being asked already shares its answer. Each client has a memory of his own, and what he was told is
+/// remembered there for as long as it says. A question that nobody waits for any more is dropped if no thread has begun it; a thread that is asking cannot be called
+/// off, and its answer is remembered.
+///
+/// There are as many threads as there are questions at a time, up to a limit: only as many slow names can hold up the
+/// others. A thread without a question for a while ends.
+final class InFlightQueries<Memory: ResolverCache>: @unchecked Sendable {
+    // Sendable because everything mutable is guarded by `mutex`.
+
+    typealias Question = Memory.Question
+    typealias Answer = Memory.Answer
+
+    /// A query and the requests that wait for its answer.
+    final class PendingQuery: @unchecked Sendable {
+        // Sendable because everything mutable is guarded by the line's mutex.
+        let question: Question
+        var isBegun = false
+        /// The clients that cache the answer, each with its clock.
+        var clients: [UInt64: LoopClock] = [:]
+        /// Clients whose cache was cleared since, and does not take the answer.
+        var staleFor: Set<UInt64> = []
+        /// By number.
+        var waiting: [UInt64: @Sendable (Answer) -> Void] = [:]
+
+        init(_ question: Question) { self.question = question }
+    }
+
+    /// Identifies one request for an answer.
+    struct Ticket: Sendable {
+        /// None when the answer was known.
+        fileprivate let inquiry: PendingQuery?
+        fileprivate let number: UInt64
+    }
+
+    private let ask: @Sendable (Question) -> Answer
+    private let unavailable: Answer
+    private let mostThreads: Int
+    private let idleSeconds: Int
+    private let name: String
+    private let mutex: UnsafeMutablePointer<pthread_mutex_t>
+    private let condition: UnsafeMutablePointer<pthread_cond_t>
+    /// Those that no thread has begun, first come first served; those behind `queueHead` that nobody waits for any
+    /// more are passed over.
+    private var queue: [PendingQuery] = []
+    private var queueHead = 0
+    private var droppedCount = 0
+    private var pending: [Question: PendingQuery] = [:]
+    /// By the number of the client.
+    private var memories: [UInt64: Memory] = [:]
+    private var lastNumber: UInt64 = 0
+    private var threads = 0
+    private var idleThreads = 0
+
+    /// - Parameters:
+    ///   - mostThreads: How many questions are asked at a time.
+    ///   - idleSeconds: How long a thread without a question is kept.
+    ///   - name: Of its threads.
+    ///   - unavailable: The answer when there is no thread to ask with.
+    ///   - ask: Answers a question, taking its time; called on any thread.
+    init(
+        mostThreads: Int, idleSeconds: Int, name: String = "url-resolve", unavailable: Answer,
+        ask: @escaping @Sendable (Question) -> Answer
+    ) {
+        self.ask = ask
+        self.unavailable = unavailable
+        self.mostThreads = max(1, mostThreads)
+        self.idleSeconds = max(0, idleSeconds)
+        self.name = name
+        mutex = .allocate(capacity: 1)
+        condition = .allocate(capacity: 1)
+        pthread_mutex_init(mutex, nil)
+        var attributes = pthread_condattr_t()
+        pthread_condattr_init(&attributes)
+        pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
+        pthread_cond_init(condition, &attributes)
+        pthread_condattr_destroy(&attributes)
+    }
+
+    deinit {
+        // Threads hold the line, so there are none.
+        pthread_cond_destroy(condition)
+        pthread_mutex_destroy(mutex)
+        condition.deallocate()
+        mutex.deallocate()
+    }
+
+    private func locked<Result>(_ body: () -> Result) -> Result {
+        pthread_mutex_lock(mutex)
+        defer { pthread_mutex_unlock(mutex) }
+        return body()
+    }
+
+    // MARK: From loops
+
+    /// Answers on `loop`, once and never before returning, unless the ticket is given back before. `isRemembered` says
+    /// that nobody was asked.
+    ///
+    /// - Parameter client: Whose memory it is; where all have one, it is 0's.
+    func ask(
+        _ question: Question, by client: UInt64 = 0, on loop: EventLoop,
+        answer: @escaping @Sendable (_ answer: Answer, _ isRemembered: Bool) -> Void
+    ) -> Ticket {
+        pthread_mutex_lock(mutex)
+        if memories[client] == nil { memories[client] = Memory() }
+        if let known = memories[client]?.answer(to: question, at: loop.clock.now) {
+            pthread_mutex_unlock(mutex)
+            loop.post { answer(known, true) }
+            return Ticket(inquiry: nil, number: 0)
+        }
+        let inquiry: PendingQuery
+        if let known = pending[question], !known.staleFor.contains(client) {
+            inquiry = known
+        } else {
+            inquiry = PendingQuery(question)
+            pending[question] = inquiry
+            queue.append(inquiry)
+        }
+        inquiry.clients[client] = loop.clock
+        lastNumber &+= 1
+        let ticket = Ticket(inquiry: inquiry, number: lastNumber)
+        inquiry.waiting[ticket.number] = { result in loop.post { answer(result, false) } }
+        let mustStart = idleThreads < queuedCount && threads < mostThreads
+        if mustStart { threads += 1 } else { pthread_cond_signal(condition) }
+        pthread_mutex_unlock(mutex)
+        if mustStart, !DetachedThread.startIfPossible(named: name, { self.answerQuestions() }) {
+            threadIsMissing()
+        }
+        return ticket
+    }
+
+    /// The answer is not wanted any more.
+    func withdraw(_ ticket: Ticket) {
+        // What is let go of may be the last of much else, so it goes outside the lock.
+        let dropped = locked { () -> (@Sendable (Answer) -> Void)? in
+            guard let inquiry = ticket.inquiry, let waiting = inquiry.waiting.removeValue(forKey: ticket.number)
+            else { return nil }
+            if inquiry.waiting.isEmpty, !inquiry.isBegun { drop(inquiry) }
+            return waiting
+        }
+        _ = dropped
+    }
+
+    /// Drops what an client remembers of a host.
+    func forget(_ host: String, by client: UInt64) { locked { memories[client]?.forget(host) } }
+
+    /// Drops all that an client remembers, or everybody. Answers to what is being asked now count only for those who wait for
+    /// them already.
+    func forgetAnswers(by client: UInt64? = nil) {
+        locked {
+            for client in client.map({ [$0] }) ?? Array(memories.keys) { memories[client]?.forgetAll() }
+            guard let client else { return pending = pending.filter { !$0.value.isBegun } }
+            for inquiry in pending.values where inquiry.isBegun { inquiry.staleFor.insert(client) }
+        }
+    }
+
+    /// The client is gone.
+    func removeClient(_ client: UInt64) { locked { memories[client] = nil } }
+
+    /// Questions that no thread has begun, and threads.
+    var queuedQuestionCount: Int { locked { queuedCount } }
+    var threadCount: Int { locked { threads } }
+
+    // MARK: The queue, with the mutex held
+
+    private var queuedCount: Int { queue.count - queueHead - droppedCount }
+
+    private func drop(_ inquiry: PendingQuery) {
+        pending[inquiry.question] = nil
+        droppedCount += 1
+        guard droppedCount > 32, droppedCount > queuedCount else { return }
+        queue = queue[queueHead...].filter { !$0.waiting.isEmpty }
+        queueHead = 0
+        droppedCount = 0
+    }
+
+    private func takeFirst() -> PendingQuery? {
+        while queueHead < queue.count {
+            let inquiry = queue[queueHead]
+            queueHead += 1
+            if queueHead == queue.count {
+                queue = []
+                queueHead = 0
+            } else if queueHead > 64, queueHead * 2 > queue.count {
+                queue.removeFirst(queueHead)
+                queueHead = 0
+            }
+            if !inquiry.waiting.isEmpty {
+                inquiry.isBegun = true
+                return inquiry
+            }
+            droppedCount -= 1
+        }
+        return nil
+    }
+
+    // MARK: Threads
+
+    /// Without any thread no query is ever answered, so all requests fail now.
+    private func threadIsMissing() {
+        let answers = locked { () -> [@Sendable (Answer) -> Void] in
+            threads -= 1
+            guard threads == 0 else { return [] }
+            var answers: [@Sendable (Answer) -> Void] = []
+            while let inquiry = takeFirst() { answers += end(inquiry) }
+            return answers
+        }
+        for answer in answers { answer(unavailable) }
+    }
+
+    private func answerQuestions() {
+        while let inquiry = nextQuery() {
+            let answer = ask(inquiry.question)
+            let waiting = locked {
+                if pending[inquiry.question] === inquiry {
+                    // A removed client has no cache.
+                    for (client, clock) in inquiry.clients where !inquiry.staleFor.contains(client) {
+                        memories[client]?.remember(answer, to: inquiry.question, at: clock.now)
+                    }
+                }
+                return end(inquiry)
+            }
+            for deliver in waiting { deliver(answer) }
+        }
+    }
+
+    /// With the mutex held: the waiting requests, in the order in which they came.
+    private func end(_ inquiry: PendingQuery) -> [@Sendable (Answer) -> Void] {
+        if pending[inquiry.question] === inquiry { pending[inquiry.question] = nil }
+        defer { inquiry.waiting = [:] }
+        return inquiry.waiting.sorted { $0.key < $1.key }.map(\.value)
+    }
+
+    /// Waits for a question; nil when there was none for a while, and then the thread ends.
+    private func nextQuery() -> PendingQuery? {
+        pthread_mutex_lock(mutex)
+        defer { pthread_mutex_unlock(mutex) }
+        var deadline = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &deadline)
+        deadline.tv_sec += idleSeconds
+        while true {
+            if let inquiry = takeFirst() { return inquiry }
+            idleThreads += 1
+            let outcome = pthread_cond_timedwait(condition, mutex, &deadline)
+            idleThreads -= 1
+            if outcome == ETIMEDOUT, queuedCount == 0 {
+                threads -= 1
+                return nil
+            }
+        }
+    }
+}
+
+/// What was answered lately, and for how long that is believed. A value without a clock; times are nanoseconds of a clock
+/// that never goes back.
+protocol ResolverCache: Sendable {
+    associatedtype Question: Hashable, Sendable
+    associatedtype Answer: Sendable
+
+    init()
+
+    func answer(to question: Question, at now: Int64) -> Answer?
+    mutating func remember(_ answer: Answer, to question: Question, at now: Int64)
+    mutating func forget(_ host: String)
+    mutating func forgetAll()
+}

@@ -1,0 +1,34 @@
+internal import LoadingConnections
+internal import LoadingSemantics
+internal import LoadingTransport
+
+extension HTTPURL {
+    /// - Parameters:
+    ///   - identity: The identity of the connections to use; 0 for shared ones.
+    ///   - switchesProtocol: Whether the connection may come to speak something else: then nothing but HTTP/1.1 may be
+    ///     spoken, and to nobody but the server.
+    ///   - service: What the connection wants of the network.
+    ///   - proxyIdentity: The identity of the connections to a forwarding proxy.
+    func origin(
+        of identity: UInt64, switchesProtocol: Bool, by way: ProxyRoute, service: NetworkService,
+        proxyIdentity: (ProxyServer) -> UInt64
+    ) -> ConnectionKey {
+        switch way {
+        case .through(let proxy) where mayBeForwarded && !switchesProtocol && proxy.forwards:
+            ConnectionKey(
+                isSecure: proxy.kind == .https, host: proxy.host, port: proxy.port, identity: identity,
+                needsHTTP1: true, service: service, proxyMode: .forwarding(proxy, identity: proxyIdentity(proxy)))
+        case .through(let proxy):
+            ConnectionKey(
+                isSecure: scheme.isSecure, host: host, port: port, identity: identity, needsHTTP1: switchesProtocol,
+                service: service, proxyMode: .tunnel(proxy))
+        case .direct:
+            ConnectionKey(
+                isSecure: scheme.isSecure, host: host, port: port, identity: identity, needsHTTP1: switchesProtocol,
+                service: service)
+        }
+    }
+
+    /// Whether a proxy can be asked to load it (PROXY-5).
+    private var mayBeForwarded: Bool { scheme == .http || scheme == .ftp }
+}
