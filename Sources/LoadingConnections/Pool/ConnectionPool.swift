@@ -17,6 +17,9 @@ package import LoadingTransport
 /// A server may close an idle connection at any time, and a request that is on its way then is lost. So a connection is
 /// looked at before it carries a request that cannot be repeated, and after a second of idleness before it carries any
 /// (CONN-10).
+///
+/// No access to what each request needs here lasts while a taker, a connection or an attempt is called, so exclusive access
+/// to that is not checked.
 package final class ConnectionPool {
     package let loop: EventLoop
     let security: ConnectionSecurity
@@ -31,7 +34,7 @@ package final class ConnectionPool {
         let http3Services: HTTP3Services
     #endif
     /// Servers that speak HTTP/1.1 though HTTP/2 was offered.
-    @exclusivity(unchecked) private var serversOfHTTP1: Set<Origin> = []
+    private var serversOfHTTP1: Set<Origin> = []
     /// Connections from before a flush carry an older number and are not kept.
     @exclusivity(unchecked) private(set) var generation = 0
     /// While changes of the machine's routes are waited for.
@@ -97,6 +100,7 @@ package final class ConnectionPool {
     package func takeIdle(
         _ origin: Origin, isRepeatable: Bool, assumesHTTP3: Bool = false
     ) -> (any ExchangeCarrier)? {
+        loop.checkConfinement(of: "A connection pool")
         guard let known = origins[origin], !known.hasLine else { return nil }
         #if HTTP3
             if mayUpgrade(known, isAssumed: assumesHTTP3) { return nil }
@@ -112,6 +116,7 @@ package final class ConnectionPool {
     }
 
     package func request(_ request: ConnectionRequest) {
+        loop.checkConfinement(of: "A connection pool")
         if !request.acceptsReused, let known = origins[request.origin] {
             // Idle connections that are as old as the one that died make room for a new one. With the last of them
             // the origin may be forgotten, so it is looked up after that.
@@ -145,6 +150,7 @@ package final class ConnectionPool {
 
     /// Takes a wish back. An attempt that nobody is left to wait for is given up.
     package func withdraw(_ request: ConnectionRequest) {
+        loop.checkConfinement(of: "A connection pool")
         request.taker = nil
         request.sharedAttempt = nil
         guard let origin = origins[request.origin] else { return }
@@ -158,12 +164,14 @@ package final class ConnectionPool {
 
     /// Who waits moves to the place that the new priority gives him (T-19).
     package func setPriority(_ priority: Float, of request: ConnectionRequest) {
+        loop.checkConfinement(of: "A connection pool")
         guard let origin = origins[request.origin] else { return request.priority = priority }
         origin.waiting.setPriority(priority, of: request)
     }
 
     /// From now on every request goes over a new connection (CONN-18).
     package func retireAll() {
+        loop.checkConfinement(of: "A connection pool")
         generation += 1
         security.forgetResumptions()
         for connection in origins.values.flatMap(\.idleConnections) { discard(connection) }
@@ -179,6 +187,7 @@ package final class ConnectionPool {
 
     /// Closes everything. Nothing waits any more and nothing is asked for afterwards.
     package func shutDown() {
+        loop.checkConfinement(of: "A connection pool")
         for origin in Array(origins.values) { origin.closeAll() }
         origins = [:]
         routes?.end()
@@ -189,6 +198,7 @@ package final class ConnectionPool {
 
     /// The exchange ended in order and the connection may carry another.
     func release(_ connection: HTTP1Connection) {
+        loop.checkConfinement(of: "A connection pool")
         guard connection.generation == generation else { return discard(connection) }
         let origin = connection.home
         if let first = origin.waiting.first(),

@@ -1,4 +1,6 @@
 /// The connections to one origin, those being made, and who waits for one. Kept by the pool and confined to its loop.
+///
+/// No access to what each request needs here lasts while anybody else is called, so exclusive access to that is not checked.
 final class OriginConnections {
     let origin: Origin
     @exclusivity(unchecked) var waiting = WaitingLine()

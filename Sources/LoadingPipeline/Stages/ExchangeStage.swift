@@ -6,6 +6,9 @@ internal import LoadingTransport
 
 /// The last stage: a connection from the pool, one request on it, one response from it, and a second try when the
 /// connection died before the server can have seen the request (CONN-10). Confined to the load's loop.
+///
+/// No access to what each request needs here lasts while the load, the pool or the connection is called, so exclusive access
+/// to that is not checked.
 final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
     /// Cleared when the stage is done, which also breaks the cycle between the two.
     @exclusivity(unchecked) private var load: HTTPLoad?
@@ -68,7 +71,8 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
     private var sentWireBytes: Int64 = 0
 
     init(
-        _ request: consuming ExchangeRequest, to url: HTTPURL, by route: ProxyRouteList, identity: UInt64, priority: Float,
+        _ request: consuming ExchangeRequest, to url: HTTPURL, by route: ProxyRouteList, identity: UInt64,
+        priority: Float,
         for load: HTTPLoad
     ) {
         self.url = url

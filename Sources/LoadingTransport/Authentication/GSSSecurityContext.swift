@@ -27,7 +27,7 @@ package final class GSSSecurityContext: Callout, @unchecked Sendable {
 
     private struct Order {
         var token: [UInt8]
-        var then: (Outcome) -> Void
+        var then: LoopBox<(Outcome) -> Void>
     }
 
     private let mechanism: Mechanism
@@ -65,7 +65,9 @@ package final class GSSSecurityContext: Callout, @unchecked Sendable {
 
     /// Takes the peer's token, an empty one at first. `then` is called on the loop, once and later.
     package func next(_ token: [UInt8] = [], then: @escaping (Outcome) -> Void) {
+        loop.checkConfinement(of: "A security conversation")
         steps += 1
+        let then = LoopBox(then)
         lock.withLock { order = Order(token: token, then: then) }
         loop.callOut(self)
     }
@@ -77,7 +79,7 @@ package final class GSSSecurityContext: Callout, @unchecked Sendable {
         }
         guard let order else { return }
         let outcome = step(order.token)
-        let then = LoopBox(order.then)
+        let then = order.then
         loop.post { [self] in
             if case .token(_, continues: true) = outcome { isComplete = false } else { isComplete = true }
             then.value(outcome)

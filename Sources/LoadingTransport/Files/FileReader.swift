@@ -48,6 +48,7 @@ package final class FileReader: Callout, @unchecked Sendable {
     }
 
     private func order(_ order: Order) {
+        loop.checkConfinement(of: "A file reader")
         lock.lock()
         orders.append(order)
         let mustStart = !isAtWork

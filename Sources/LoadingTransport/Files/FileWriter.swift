@@ -155,6 +155,7 @@ package final class FileWriter: Callout, LoopTimerTarget, @unchecked Sendable {
 
     /// Nobody waits for the file any more: if there is no descriptor for it now, it fails.
     package func giveUp() {
+        loop.checkConfinement(of: "A file writer")
         lock.withLock { mayWait = false }
         tryAgain()
     }
@@ -175,6 +176,7 @@ package final class FileWriter: Callout, LoopTimerTarget, @unchecked Sendable {
     }
 
     private func order(_ order: Order) {
+        loop.checkConfinement(of: "A file writer")
         lock.lock()
         orders.append(order)
         let mustStart = !isAtWork

@@ -3,9 +3,7 @@ internal import LoadingPipeline
 internal import LoadingSemantics
 
 /// Whom a protocol of the caller's tells what it loads. A protocol may keep it, and call it after the end.
-final class ProtocolClient: NSObject, URLProtocolClient, @unchecked Sendable {
-    // Sendable because it never changes.
-
+final class ProtocolClient: NSObject, URLProtocolClient, Sendable {
     private let source: ProtocolSource
     /// What the protocol is to load.
     let request: URLRequest

@@ -7,6 +7,7 @@ package import LoadingSemantics
 /// The fields stay in the bytes they came in; the dictionary is built when first asked for. Safe to use from any
 /// thread.
 open class HTTPURLResponse: URLResponse, @unchecked Sendable {
+    // Sendable as its superclass: constants, and `dictionary` behind the lock.
     private let status: Int
     private let version: String
     private let fields: HTTPFields

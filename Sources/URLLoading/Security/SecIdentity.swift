@@ -4,8 +4,7 @@ internal import LoadingTransport
 /// A certificate with its private key: what proves a client's identity. Immutable.
 ///
 /// Linux has no keychain to find one in; `SecPKCS12Import` makes one of an archive.
-public final class SecIdentity: NSObject, @unchecked Sendable {
-    // Sendable: constants only.
+public final class SecIdentity: NSObject, Sendable {
     let certificate: SecCertificate
     let key: SecKey
     /// Those that came with it, between it and its root.

@@ -2,8 +2,7 @@ public import Foundation
 internal import LoadingTransport
 
 /// A public or a private key. Immutable; two are equal when they are the same half of the same key.
-public final class SecKey: NSObject, @unchecked Sendable {
-    // Sendable: constants only.
+public final class SecKey: NSObject, Sendable {
     let key: CryptographicKey
 
     init(_ key: CryptographicKey) { self.key = key }

@@ -1,8 +1,7 @@
 public import Foundation
 
 /// What a certificate chain has to be good for. Immutable.
-public final class SecPolicy: NSObject, @unchecked Sendable {
-    // Sendable: constants only.
+public final class SecPolicy: NSObject, Sendable {
     enum Kind: Equatable {
         case basic
         /// `isServer`: the certificate is a server's; else it is a client's.

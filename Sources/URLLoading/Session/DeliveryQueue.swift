@@ -15,10 +15,11 @@ internal import LoadingTransport
 /// - **No queue given**: calls run one after the other on the loop's thread, with the loop lent meanwhile (see
 ///   `EventLoop`). From the moment somebody asks for the session's `delegateQueue` they are operations on that queue.
 final class DeliveryQueue: Callout, @unchecked Sendable {
-    // Sendable because everything mutable is guarded by `lock`.
+    // Sendable because everything mutable is guarded by `lock`. That also keeps accesses apart, so exclusive access to what each
+    // batch changes is not checked.
 
     private let loop: EventLoop
-    private let lock = Lock()
+    let lock = ForkGuardedLock()
     /// The caller's queue, or ours once somebody asked for it.
     private var operationQueue: OperationQueue?
     /// Nil where it has been taken: none is let go of with the lock held, for its end is the caller's code.
@@ -27,8 +28,6 @@ final class DeliveryQueue: Callout, @unchecked Sendable {
     private var isRunning = false
     /// Ours was made while a call ran on the loop's thread: its first operation waits here until that call is done.
     private var gate: DispatchSemaphore?
-    /// Whether the lock is held for a fork.
-    private var isHeld = false
 
     init(loop: EventLoop, operationQueue: OperationQueue?) {
         self.loop = loop
@@ -52,16 +51,6 @@ final class DeliveryQueue: Callout, @unchecked Sendable {
         }
         operationQueue = queue
         return queue
-    }
-
-    func hold(until deadline: Int64) {
-        if lock.lock(until: deadline) { isHeld = true }
-    }
-
-    func release() {
-        guard isHeld else { return }
-        isHeld = false
-        lock.unlock()
     }
 
     /// Has `delivery` called soon, from any thread. Not again before it was: whoever schedules keeps track of that.

@@ -7,7 +7,8 @@ internal import LoadingTransport
 
 /// What stands behind a session: its values, its tasks, its loop, and the way to its end.
 final class SessionCore: ForkGuarded, @unchecked Sendable {
-    // Sendable because what is mutable is guarded by `lock`, and `environment` is used on the loop only.
+    // Sendable because what is mutable is guarded by `lock`, and `environment` is used on the loop only, which debug builds
+    // check. The lock also keeps accesses apart, so exclusive access to what each task changes is not checked.
 
     let configuration: SessionValues
     let additionalFields: [(name: String, value: String)]
@@ -17,10 +18,12 @@ final class SessionCore: ForkGuarded, @unchecked Sendable {
     let loop: EventLoop
     /// Writes a log of the tasks, where one is wanted.
     let trace: SessionTrace?
+    private let boxedEnvironment: LoopBox<LoadingEnvironment>
     /// Confined to the loop.
-    let environment: LoadingEnvironment
+    var environment: LoadingEnvironment { boxedEnvironment.value }
 
-    private let lock = Lock()
+    /// Taken with the lock of a task held.
+    private let lock = ForkGuardedLock(.middle)
     private var currentDelegate: (any URLSessionDelegate)?
     @exclusivity(unchecked) private var currentDelegateReference: DelegateReference?
     private var label: String?
@@ -32,8 +35,7 @@ final class SessionCore: ForkGuarded, @unchecked Sendable {
     private var isShared = false
     /// Whether the session was invalidated by `invalidateAndCancel`.
     private var cancelsTasks = false
-    /// Whether the lock is held for a fork, and those of which tasks with it.
-    private var isHeld = false
+    /// The tasks whose locks are held for a fork.
     private var heldTasks: [TaskCore] = []
     private var heldObjects: [URLSessionTask] = []
 
@@ -85,7 +87,7 @@ final class SessionCore: ForkGuarded, @unchecked Sendable {
             maximumPerHost: configuration.httpMaximumConnectionsPerHost, isAlwaysDirect: proxies.rules.isEmpty,
             alternatives: configuration.alternatives)
         pool.requiredVersion = configuration.requiredHTTPVersion
-        environment = LoadingEnvironment(
+        let environment = LoadingEnvironment(
             loop: loop, pool: pool,
             transportSecurity: TransportSecurityStage(hosts: configuration.hsts, rules: transportSecurity),
             proxies: proxies,
@@ -95,6 +97,7 @@ final class SessionCore: ForkGuarded, @unchecked Sendable {
         environment.cookies = SessionCookies(configuration)
         environment.responses = SessionResponses()
         environment.credentials = configuration.urlCredentialStorage.map { SessionCredentials($0) }
+        boxedEnvironment = LoopBox(environment, on: loop)
         ForkGuards.shared.add(self)
     }
 
@@ -103,21 +106,20 @@ final class SessionCore: ForkGuarded, @unchecked Sendable {
     // MARK: Forks
 
     func hold(until deadline: Int64) {
-        guard lock.lock(until: deadline) else { return }
-        let (waiting, running) = (self.waiting, self.running)
-        lock.unlock()
-        heldObjects = waiting.values.compactMap { $0.task }
-        heldTasks = Array(running.values) + heldObjects.compactMap { $0.core }
+        lock.withLock(until: deadline) {
+            heldObjects = waiting.values.compactMap { $0.task }
+            heldTasks = Array(running.values)
+        }
+        heldTasks += heldObjects.compactMap { $0.core }
         // A task takes its own lock before the session's.
-        for task in heldTasks { task.hold(until: deadline) }
-        if lock.lock(until: deadline) { isHeld = true }
-        delivery.hold(until: deadline)
+        for task in heldTasks { task.lock.hold(until: deadline) }
+        lock.hold(until: deadline)
+        delivery.lock.hold(until: deadline)
     }
 
     func release(inChild: Bool) -> [AnyObject] {
-        delivery.release()
-        if isHeld { lock.unlock() }
-        isHeld = false
+        delivery.lock.release()
+        lock.release()
         for task in heldTasks { task.release(inChild: inChild) }
         defer { (heldTasks, heldObjects) = ([], []) }
         return (heldTasks as [AnyObject]) + (heldObjects as [AnyObject])
@@ -320,14 +322,12 @@ final class SessionCore: ForkGuarded, @unchecked Sendable {
     }
 
     private func closeConnections() {
-        let environment = LoopBox(environment)
-        loop.post { environment.value.pool.shutDown() }
+        loop.post { [boxedEnvironment] in boxedEnvironment.value.pool.shutDown() }
     }
 
     /// Forgets who the user is, here and in the storage (S-89).
     func forgetCredentials() {
-        let environment = LoopBox(environment)
-        loop.post { environment.value.authentication.forgetAll() }
+        loop.post { [boxedEnvironment] in boxedEnvironment.value.authentication.forgetAll() }
         guard let storage = configuration.urlCredentialStorage else { return }
         if type(of: storage) == URLCredentialStorage.self { return storage.removeAll() }
         let options = [NSURLCredentialStorageRemoveSynchronizableCredentials: true]
@@ -349,9 +349,8 @@ final class SessionCore: ForkGuarded, @unchecked Sendable {
     }
 
     func renewConnections() {
-        let environment = LoopBox(environment)
-        loop.post {
-            environment.value.renewConnections()
+        loop.post { [boxedEnvironment] in
+            boxedEnvironment.value.renewConnections()
             ProxyAdvisory.shared.forgetAnswers()
         }
     }

@@ -156,7 +156,7 @@ extension TaskCore: StreamClient {
     func load(_ load: StreamLoad, hasGivenAway captured: CapturedConnection) {
         enqueue(.captured(captured))
         self.load = nil
-        lock.withLock { isSilent = true }
+        locked { $0.isSilent = true }
         detach()
     }
 }

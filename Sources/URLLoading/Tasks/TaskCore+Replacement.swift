@@ -27,7 +27,7 @@ extension TaskCore {
     func yield() -> Bool {
         locked { values in
             guard values.state != .canceling else { return false }
-            isSilent = true
+            values.isSilent = true
             return true
         }
     }

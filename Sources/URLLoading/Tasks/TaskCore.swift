@@ -13,7 +13,11 @@ internal import Synchronization
 /// task are strictly in order on whatever queue (S-76), many events cost one hop, and a caller who does not keep up
 /// stops the reading once enough waits (T-65).
 final class TaskCore: Delivery, Callout, @unchecked Sendable {
-    // Sendable because what is mutable is atomic, guarded by `lock`, or marked as confined to the loop.
+    // Sendable because what is mutable is atomic, guarded by `lock`, confined to the loop, or handed from the loop to the
+    // thread that delivers the end, as it is marked. Where no loop runs, `WorkWithoutLoop` takes the place of the loop.
+    //
+    // Exclusive access to what each request changes is not checked: the lock keeps accesses apart, and of what is the loop's
+    // none lasts while the load or a delegate is called.
 
     let core: SessionCore
     let identifier: Int
@@ -31,13 +35,10 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
 
     // MARK: Guarded by `lock`
 
-    let lock = Lock()
+    /// Held while that of the session is taken.
+    let lock = ForkGuardedLock(.outer)
     @exclusivity(unchecked) private var values = Values()
     @exclusivity(unchecked) private var events = DelegateEventQueue()
-    /// Another task tells the rest.
-    var isSilent = false
-    /// Whether the lock is held for a fork.
-    private var isHeld = false
 
     struct Values {
         var state = URLSessionTask.State.suspended
@@ -61,6 +62,8 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
         var resumeDataHandlers: [@Sendable (Data?) -> Void] = []
         /// A body that was gathered has been told before the end.
         var hasToldBody = false
+        /// Another task tells the rest.
+        var isSilent = false
         /// Whether somebody is about to end the task without a load.
         var isEndClaimed = false
         /// How many parts of a body in parts have been told.
@@ -80,10 +83,6 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
     var stream: StreamLoad?
     /// What was asked of a stream that is not there yet.
     var earlyOperations: [StreamOperation] = []
-    @exclusivity(unchecked) var log: EventLog?
-    /// What was fetched and what came of it, one more for each redirect and each answer to a challenge, as long as
-    /// there is a log to go with it.
-    @exclusivity(unchecked) var fetches: [URLSessionTaskMetrics.Fetch] = []
     @exclusivity(unchecked) var hasEnded = false
     /// What it ended with, for another task that tells it.
     var endError: LoadError?
@@ -100,6 +99,14 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
     /// How many responses a cookie storage of the program is storing the cookies of, and the lookup that waits for that.
     var cookieStorings = 0
     var awaitedLookup: (any Callout)?
+
+    // MARK: Confined to the loop until the end is in `events`, and read by the thread that delivers it
+
+    @exclusivity(unchecked) var log: EventLog?
+    /// What was fetched and what came of it, one more for each redirect and each answer to a challenge, as long as
+    /// there is a log to go with it.
+    @exclusivity(unchecked) var fetches: [URLSessionTaskMetrics.Fetch] = []
+
     private let creationTime: Int64
 
     init(
@@ -138,15 +145,11 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
         return body(&values)
     }
 
-    func hold(until deadline: Int64) {
-        if lock.lock(until: deadline) { isHeld = true }
-    }
-
+    /// After a fork, for which `lock` was held.
     func release(inChild: Bool) {
-        guard isHeld else { return }
-        isHeld = false
-        if inChild { events.deliveryIsGone() }
-        lock.unlock()
+        lock.release {
+            if inChild { events.deliveryIsGone() }
+        }
     }
 
     /// The task while it is held: from `resume` or `cancel` to the end.
@@ -457,7 +460,8 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
         endError = error
         if let error { log?.traceOnly(.taskFailed(code: error.code, reason: error.reasonForTrace)) }
         load = nil
-        delay?.end()
+        // In a process that was forked off the timer is in a loop that has no thread.
+        if !ForkedProcess.isOne { delay?.end() }
         delay = nil
         withdrawChallenge()
         // What is done with a file may wait for the disk.
@@ -523,9 +527,12 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
 
     /// Has the end wait for an answer. False when there is nothing to wait: the end was told, or nobody has resumed the task.
     func promiseAnswer() -> Bool {
-        lock.lock()
-        defer { lock.unlock() }
-        return values.anyTask != nil && events.promise()
+        // If it is the last to hold the task, it lets go outside the lock, which the end of the task takes.
+        let (task, isPromised) = lock.withLock {
+            let task = values.anyTask
+            return (task, task != nil && events.promise())
+        }
+        return withExtendedLifetime(task) { isPromised }
     }
 
     /// Gives an answer that was promised.
@@ -574,7 +581,7 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
 
     /// Delivers the end, and lets go of everything.
     private func finish(_ ending: TaskEnding) {
-        let isResumeDataWanted = locked { !$0.resumeDataHandlers.isEmpty }
+        let (isSilent, isResumeDataWanted) = locked { ($0.isSilent, !$0.resumeDataHandlers.isEmpty) }
         var resumeData = resumeData(ending, isWanted: isResumeDataWanted)
         if case .stopped(let path, _) = ending.body {
             switch resumeData {

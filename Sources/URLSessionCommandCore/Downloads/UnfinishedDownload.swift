@@ -13,8 +13,8 @@ import URLLoading
 /// Whatever moment the process is killed at, what lies here goes together: a file's name never comes to stand for
 /// other contents than those its record speaks of, and each record is put in place of the one before as a whole.
 ///
-/// Unchecked: used by one thread at a time, that of `run` before the load and after it, the delegate's meanwhile.
-final class UnfinishedDownload: @unchecked Sendable {
+/// Used by one thread at a time, that of `run` before the load and after it, the delegate's meanwhile.
+final class UnfinishedDownload: Sendable {
     let target: String
     let folder: String
     private let descriptor: Int32

@@ -2,8 +2,7 @@ import Foundation
 import URLLoading
 
 /// What is said to the challenges of a connection: whom the command line trusts, and as whom it is known.
-struct SecurityAnswers: @unchecked Sendable {
-    // Sendable: constants only.
+struct SecurityAnswers: Sendable {
     private let isInsecure: Bool
     private let anchors: [SecCertificate]?
     private let pins: Set<Data>

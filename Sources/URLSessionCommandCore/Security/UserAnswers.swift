@@ -2,8 +2,7 @@ package import Foundation
 package import URLLoading
 
 /// What is said to a server that asks who the user is.
-package struct UserAnswers: @unchecked Sendable {
-    // Sendable: constants only.
+package struct UserAnswers: Sendable {
     private let credential: URLCredential?
     private let methods: Set<String>
     /// Where the name and the password are for: a redirect may lead elsewhere.

@@ -5,9 +5,8 @@ import URLLoading
 /// What `--trace` prints: every call that the session makes to its delegate, as it happens, and what is answered.
 ///
 /// It stands between the two, and passes each call on. No header field is printed, and no user information of a URL.
-///
-/// Unchecked: constants only, and delegates that are used on the queue they are made for.
-final class DelegateTrace: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, @unchecked Sendable {
+/// The delegates are used on the queue they are made for.
+final class DelegateTrace: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, Sendable {
     private let target: any URLSessionTaskDelegate
     private let data: (any URLSessionDataDelegate)?
     private let download: (any URLSessionDownloadDelegate)?

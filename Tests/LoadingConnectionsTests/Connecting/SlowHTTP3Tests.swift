@@ -160,7 +160,7 @@
         func outcome() async throws -> String? { try await heard.waitFor(count: 1).first }
 
         func answer(_ answer: SecurityQuestion.Answer) async {
-            let answer = LoopBox(answer)
+            let answer = LoopBox(answer, on: house.loop)
             await house.onLoop { _ in self.question?.answer(answer.value) }
         }
 
