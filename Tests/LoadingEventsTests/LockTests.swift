@@ -25,6 +25,25 @@ import Testing
         #expect(count == 8)
     }
 
+    // Another thread holds it longer than a fork waits: that thread releases it.
+    @Test("a fork releases only the lock that it holds") func fork() {
+        let lock = ForkGuardedLock()
+        var releases = 0
+        lock.lock()
+        lock.hold(until: 0)
+        lock.release { releases += 1 }
+        #expect(releases == 0)
+        lock.withLock(until: 0) { Issue.record("It is held") }
+        lock.unlock()
+        lock.hold(until: .max)
+        lock.withLock(until: 0) { Issue.record("The fork holds it") }
+        lock.release { releases += 1 }
+        lock.release { releases += 1 }
+        #expect(releases == 1)
+        lock.withLock(until: 0) { releases += 1 }
+        #expect(releases == 2)
+    }
+
     #if DEBUG && compiler(>=6.2)
         /// Whether the process was stopped for that reason.
         private static func says(_ reason: String, _ result: ExitTest.Result?) -> Bool {

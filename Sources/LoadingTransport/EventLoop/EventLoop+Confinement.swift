@@ -30,7 +30,7 @@ extension EventLoop {
         static var current: UInt { currentMark.value }
 
         /// Whether confinement can be checked.
-        static var isChecked: Bool { currentMark.isAvailable && !ForkedProcess.isOne }
+        static var isChecked: Bool { currentMark.isAvailable && !ForkedProcess.isCurrent }
 
         /// What tells the loop from others.
         @usableFromInline

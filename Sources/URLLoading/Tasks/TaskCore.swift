@@ -461,7 +461,7 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
         if let error { log?.traceOnly(.taskFailed(code: error.code, reason: error.reasonForTrace)) }
         load = nil
         // In a process that was forked off the timer is in a loop that has no thread.
-        if !ForkedProcess.isOne { delay?.end() }
+        if !ForkedProcess.isCurrent { delay?.end() }
         delay = nil
         withdrawChallenge()
         // What is done with a file may wait for the disk.
