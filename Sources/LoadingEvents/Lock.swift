@@ -10,12 +10,15 @@ internal import Synchronization
 package struct Lock: ~Copyable, Sendable {
     /// A thread that holds a lock may acquire only locks of higher levels.
     package enum Level: UInt, Sendable {
-        /// Held while locks of both other levels are acquired.
+        /// Held while locks of all other levels are acquired.
         case outer = 1
         /// Held while inner locks are acquired.
         case middle = 2
-        /// No other lock is acquired while it is held.
+        /// Held while only the lock of the free buffers is acquired.
         case inner = 4
+        /// The lock of the free buffers, which is acquired wherever the bytes of a body are released. No other lock is acquired while
+        /// it is held.
+        case buffers = 8
     }
 
     /// 0: free; 1: held; 2: held, with sleeping waiters.
@@ -25,7 +28,7 @@ package struct Lock: ~Copyable, Sendable {
         private let level: Level
         /// The levels of the locks that a thread holds, one bit each, and `uncheckedOrder`.
         private static let held = ThreadWord()
-        private static let uncheckedOrder: UInt = 8
+        private static let uncheckedOrder: UInt = 16
     #endif
 
     /// Whether the calling thread must take locks in the order of their levels. Not while it holds all locks of `ForkGuards` for

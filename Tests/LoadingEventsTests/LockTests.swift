@@ -9,6 +9,7 @@ import Testing
         let middle = Lock(.middle)
         let inner = Lock()
         let other = Lock()
+        let buffers = Lock(.buffers)
     }
 
     @Test("locks are taken from the outer to the inner, and each again") func order() {
@@ -19,7 +20,7 @@ import Testing
                 locks.middle.withLock { locks.inner.withLock { count += 1 } }
                 locks.other.withLock { count += 1 }
             }
-            locks.inner.withLock { count += 1 }
+            locks.inner.withLock { locks.buffers.withLock { count += 1 } }
             locks.middle.withLock { locks.other.withLock { count += 1 } }
         }
         #expect(count == 8)

@@ -20,7 +20,7 @@ package enum ReadBuffers {
 
     private final class Storage: ForkGuarded, @unchecked Sendable {
         // Sendable because everything is guarded by `lock`.
-        private let lock = ForkGuardedLock()
+        private let lock = ForkGuardedLock(.buffers)
         private var buffers: [UnsafeMutableRawPointer] = []
 
         init() { ForkGuards.shared.add(self) }
