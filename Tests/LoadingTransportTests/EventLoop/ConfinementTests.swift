@@ -22,7 +22,7 @@ import Testing
         loop.disarm(handler.timer)
         loop.callAgain(handler)
         let pipe = SplicePipe()
-        if let entrance = pipe?.entrance, let registration = loop.register(entrance, handler) {
+        if let entrance = pipe?.writeEnd, let registration = loop.register(entrance, handler) {
             loop.unregister(entrance, registration)
         }
         loop.checkConfinement(of: "A part of a loop")
@@ -103,7 +103,7 @@ import Testing
                 let loop = EventLoops.assign()
                 loop.post {
                     let pipe = SplicePipe()
-                    guard let entrance = pipe?.entrance, let registration = loop.register(entrance, Handler()) else {
+                    guard let entrance = pipe?.writeEnd, let registration = loop.register(entrance, Handler()) else {
                         return
                     }
                     loop.callOut(
