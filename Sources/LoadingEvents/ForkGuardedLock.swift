@@ -22,8 +22,11 @@ package struct ForkGuardedLock: ~Copyable, Sendable {
     }
 
     /// Takes the lock for a fork, unless it is still held at that time of the monotonic clock.
-    package func hold(until deadline: Int64) {
-        if base.lock(until: deadline) { isHeld.store(true, ordering: .relaxed) }
+    @discardableResult
+    package func hold(until deadline: Int64) -> Bool {
+        guard base.lock(until: deadline) else { return false }
+        isHeld.store(true, ordering: .relaxed)
+        return true
     }
 
     /// Runs `body` with the lock held, unless it is still held at that time of the monotonic clock.

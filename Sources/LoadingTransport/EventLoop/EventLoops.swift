@@ -25,13 +25,14 @@ package enum EventLoops {
         init() { ForkGuards.shared.add(self) }
 
         func hold(until deadline: Int64) {
-            lock.hold(until: deadline)
+            guard lock.hold(until: deadline) else { return }
             for loop in loops { loop.lock.hold(until: deadline) }
         }
 
         func release(inChild: Bool) -> [AnyObject] {
-            for loop in loops { loop.lock.release() }
-            lock.release()
+            lock.release {
+                for loop in loops { loop.lock.release() }
+            }
             return []
         }
 
