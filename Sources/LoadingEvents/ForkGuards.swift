@@ -35,7 +35,7 @@ package final class ForkGuards: @unchecked Sendable {
 
     /// Nanoseconds. A thread may fork while it holds one of the locks, or locks may be taken in another order: neither must
     /// deadlock.
-    private static let patience: Int64 = 100_000_000
+    private static let lockTimeout: Int64 = 100_000_000
 
     private init() {}
 
@@ -53,7 +53,7 @@ package final class ForkGuards: @unchecked Sendable {
     func hold() {
         lock.lock()
         held = members.values.sorted { $0.number < $1.number }
-        let deadline = cll_now() + Self.patience
+        let deadline = cll_now() + Self.lockTimeout
         for member in held { member.guarded.hold(until: deadline) }
     }
 
@@ -64,4 +64,17 @@ package final class ForkGuards: @unchecked Sendable {
         lock.unlock()
         withExtendedLifetime(leftovers) {}
     }
+}
+
+/// Detects a process that was created by `fork` without `exec`, and so lacks the threads of its parent.
+package enum ForkedProcess {
+    /// Starts detection. Processes that were forked earlier are not affected, because this library had not started a
+    /// thread then.
+    package static func watch() {
+        cll_watch_forks({ ForkGuards.shared.hold() }, { ForkGuards.shared.release(inChild: $0) })
+    }
+
+    /// Whether this process was forked after `watch`.
+    @inline(__always)
+    package static var isCurrent: Bool { cll_is_forked() }
 }

@@ -1,4 +1,5 @@
 internal import CLoadingLinux
+internal import Glibc
 
 /// Writes log lines. Thread-safe. Each line is one `write`, so lines of different threads do not mix.
 ///
@@ -38,5 +39,18 @@ package final class LineOutput: @unchecked Sendable {
     private func put(_ line: String, within milliseconds: Int32) -> Bool {
         var text = Self.prefix + line + "\n"
         return text.withUTF8 { cll_write_line(descriptor, $0.baseAddress, $0.count, milliseconds) }
+    }
+}
+
+/// Messages that have no other channel.
+package enum StandardError {
+    /// For log lines, which may be numerous.
+    package static let log = LineOutput(STDERR_FILENO)
+
+    /// Writes one line. `message` has no final full stop.
+    package static func write(_ message: String) {
+        Array("URLLoading: \(message).\n".utf8).withUnsafeBytes {
+            cll_write_message(STDERR_FILENO, $0.baseAddress, $0.count)
+        }
     }
 }

@@ -16,10 +16,10 @@ struct AcknowledgedProgress {
         defer { last = now }
         guard let last, handed == self.handed else {
             self.handed = handed
-            end = now.taken &+ now.outstanding
+            end = now.acknowledged &+ now.outstanding
             return false
         }
-        guard last.outstanding > 0, last.taken < end else { return false }
-        return now.taken > last.taken || now.outstanding < last.outstanding
+        guard last.outstanding > 0, last.acknowledged < end else { return false }
+        return now.acknowledged > last.acknowledged || now.outstanding < last.outstanding
     }
 }

@@ -7,7 +7,7 @@ package enum BodyDestination: Sendable {
     /// In one piece, at the end.
     case whole
     /// In a file, whose path comes at the end.
-    case file(FileWriter.Place)
+    case file(FileWriter.Destination)
     /// In the file of a download that stopped, behind what is there if that is still good.
     case stopped(StoppedDownload)
 

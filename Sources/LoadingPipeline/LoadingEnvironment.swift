@@ -48,6 +48,6 @@ package final class LoadingEnvironment {
             proxies.rules.externalSource(for: ProxyDestination(url)) == nil,
             case .through(let proxy)? = proxies.rules.route(for: ProxyDestination(url)).routes.first, proxy.forwards
         else { return nil }
-        return url.place
+        return url.httpURL
     }
 }

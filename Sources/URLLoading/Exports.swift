@@ -1,2 +1,2 @@
-// As on Apple platforms, where one import brings both: whoever imports this module has Foundation too.
+// As on Apple platforms, where URLSession is part of Foundation: importing this module also imports Foundation.
 @_exported public import Foundation

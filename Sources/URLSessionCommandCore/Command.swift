@@ -4,7 +4,7 @@
     import Glibc
 #endif
 
-/// The program: reads the arguments, does what they ask for, and says how it went.
+/// The entry point of the program: parses the arguments, runs the command, and returns its exit code.
 package enum Command {
     package static let version = "0.1.0"
 
@@ -13,7 +13,7 @@ package enum Command {
     }
 
     package static func run(arguments: [String], terminal: Terminal) -> ExitCode {
-        // A reader that goes away is an error of `write`, not the end of the process.
+        // With SIGPIPE ignored, a closed reader makes `write` fail with EPIPE instead of ending the process.
         signal(SIGPIPE, SIG_IGN)
         do throws(UsageError) {
             switch try Arguments.parse(arguments) {
@@ -32,7 +32,7 @@ package enum Command {
     }
 
     private static func show(_ text: String) -> ExitCode {
-        do throws(WriteError) {
+        do throws(FileError) {
             try OutputDescriptor.standardOutput.write(text)
             return .success
         } catch {

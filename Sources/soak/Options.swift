@@ -1,6 +1,6 @@
 import Foundation
 
-/// What the command line asks for.
+/// The command-line options.
 struct Options: Sendable {
     enum Proof: String, Sendable, CaseIterable {
         case traffic

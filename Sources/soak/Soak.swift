@@ -1,7 +1,7 @@
 import Foundation
 import URLSessionCommandCore
 
-/// `make soak`: long, disturbed and greedy traffic against a loopback server. What it proves is listed by `--help`.
+/// `make soak`: long, disturbed and large transfers with a loopback server. `--help` lists the scenarios.
 @main
 enum Soak {
     static func main() {
@@ -34,7 +34,7 @@ enum Soak {
         case .hostileCookies: return try HostileCookies.run(options)
         case .cacheFlow: return try CacheFlow.run(options)
         case nil:
-            // Each in a process of its own, so that none sees what another has left in memory.
+            // Each in its own process, so that the memory of one does not affect another.
             var isClean = true
             for proof in Options.Proof.allCases {
                 let child = try ChildProcess([proof.rawValue] + arguments, readsOutput: false)

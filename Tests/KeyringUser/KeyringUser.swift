@@ -11,8 +11,8 @@ internal import StorageSteps
 @main enum KeyringUser {
     static func main() {
         let words = CommandLine.arguments
-        guard words.count == 4, let patience = UInt32(words[3]), let wire = fdopen(3, "r+") else { exit(64) }
-        let orders = KeyringOrders(folder: words[1], application: words[2], patience: patience)
+        guard words.count == 4, let timeout = UInt32(words[3]), let wire = fdopen(3, "r+") else { exit(64) }
+        let orders = KeyringOrders(folder: words[1], application: words[2], timeout: timeout)
         while let line = readLine(from: wire) {
             for answer in orders.answers(to: line) { fputs(answer + "\n", wire) }
             fputs("\n", wire)
@@ -38,20 +38,20 @@ private final class KeyringOrders {
 
     private let folder: String
     private let application: String
-    private let patience: UInt32
+    private let timeout: UInt32
     private let messages = Messages()
     private var credentials: PersistentCredentialStore?
 
-    init(folder: String, application: String, patience: UInt32) {
+    init(folder: String, application: String, timeout: UInt32) {
         self.folder = folder
         self.application = application
-        self.patience = patience
+        self.timeout = timeout
         credentials = make()
     }
 
     private func make() -> PersistentCredentialStore {
         PersistentCredentialStore(
-            in: StorageDirectory(path: folder), application: application, patience: patience,
+            in: StorageDirectory(path: folder), application: application, timeout: timeout,
             notify: { [messages] in messages.all.append("\($0)") })
     }
 

@@ -3,9 +3,9 @@ import LoadingEvents
 import TestSupport
 import Testing
 
-/// Lines of a log on their way to a reader.
+/// Log lines, written to a pipe.
 @Suite struct LineOutputTests {
-    /// A small pipe, which says that it is full when the last of its four pages is begun.
+    /// A small pipe, which reports that it is full once its last page of four has data.
     private final class Pipe {
         let exit: Int32
         let entrance: Int32
@@ -31,7 +31,7 @@ import Testing
     }
 
     // MISC-28
-    @Test("a line is a line") func line() throws {
+    @Test("each message is one line") func line() throws {
         let pipe = try Pipe()
         let output = LineOutput(pipe.entrance)
         output.write("one")
@@ -39,13 +39,13 @@ import Testing
         #expect(pipe.read() == "URLLoading: one\nURLLoading: two\n")
     }
 
-    // MISC-28: neither a reader that does not read nor one that has gone holds up who writes
-    @Test("a reader that stops, and goes on") func stuckReader() throws {
+    // MISC-28: a reader that does not read or has closed does not block the writer
+    @Test("a reader that pauses and continues") func stuckReader() throws {
         let pipe = try Pipe()
         let output = LineOutput(pipe.entrance)
         let text = String(repeating: "x", count: 500)
         let line = "URLLoading: \(text)\n"
-        // Far more than there is room for: what comes then would block for ever.
+        // More than the pipe's capacity: a blocking write would wait for ever.
         for _ in 0..<100 { output.write(text) }
         let kept = pipe.read()
         let count = kept.utf8.count / line.utf8.count
@@ -62,11 +62,11 @@ import Testing
     }
 
     // MISC-28
-    @Test("a reader that has gone, and a descriptor that is none") func noReader() throws {
+    @Test("a closed reader and an invalid descriptor") func noReader() throws {
         var ends: [Int32] = [-1, -1]
         guard pipe(&ends) == 0 else { throw POSIXFailure("pipe") }
         close(ends[0])
-        // By default the signal would end the process.
+        // The default action of SIGPIPE would end the process.
         let before = signal(SIGPIPE, SIG_DFL)
         defer { signal(SIGPIPE, before) }
         let output = LineOutput(ends[1])
@@ -112,7 +112,7 @@ import Testing
             try #require(words.count == 4, "\(line)")
             #expect(words[0] == "URLLoading:" && words[3] == Self.filling(Int(words[1]) ?? -1))
         }
-        // Of each thread in its order.
+        // The lines of each thread keep their order.
         for number in 0..<8 {
             let indices = lines.compactMap { line -> Int? in
                 let words = line.split(separator: " ")

@@ -1,18 +1,18 @@
 import LoadingStorage
 import Testing
 
-/// Which messages of the stores of a process are said.
-@Suite struct StorageAnnouncementsTests {
+/// Which messages of a process's stores are written.
+@Suite struct StorageMessageFilterTests {
     private let data = StorageMessage.inMemory(StorageFailure(.make, "/home/a/data", .system(13)))
     private let cache = StorageMessage.inMemory(StorageFailure(.make, "/home/a/cache", .system(13)))
 
-    // C-36: without a writable home four stores say the same
+    // C-36: without a writable home folder four stores have the same message
     @Test func oneLineForAllStores() {
         let announcements = StorageMessageFilter()
         #expect([data, data, cache, data].map { announcements.take($0) } == [true, false, false, false])
     }
 
-    // C-36: a full disk is full for one load, and has room for the next
+    // C-36: a disk may be full for one load, and not for the next
     @Test func whatComesAndGoesIsSaidOnce() {
         let announcements = StorageMessageFilter()
         let again = StorageMessage.writableAgain(path: "/home/a/data")

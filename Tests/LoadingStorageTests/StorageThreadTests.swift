@@ -16,13 +16,13 @@ import Testing
         ProcessResources.current.threads.filter { $0.name == "test-store" }.count
     }
 
-    @Test("all is done in the order of asking") func order() {
+    @Test("work runs in the order of submission") func order() {
         let thread = StorageThread(named: "test-store") { Store() }
         for item in 0..<1000 { thread.perform { $0.items.append(item) } }
         #expect(thread.wait { $0.items } == Array(0..<1000))
     }
 
-    @Test("what is done is let go of, whatever else is asked for") func done() throws {
+    @Test("completed work is released while other work is queued") func done() throws {
         final class Body: Sendable {}
         struct Weak: @unchecked Sendable {
             // Sendable: weak references are read and cleared atomically.
@@ -43,7 +43,7 @@ import Testing
         #expect(isGone.events == [true])
     }
 
-    @Test("from many threads, nothing is lost") func manyThreads() {
+    @Test("no work is lost when many threads submit") func manyThreads() {
         let thread = StorageThread(named: "test-store") { Store() }
         DispatchQueue.concurrentPerform(iterations: 8) { part in
             for item in 0..<200 { thread.perform { $0.items.append(part * 1000 + item) } }
@@ -52,7 +52,7 @@ import Testing
         #expect(thread.wait { $0.items.count } == 1600)
     }
 
-    @Test("the thread is there from the first need on, until the store is let go of") func life() async throws {
+    @Test("the thread runs from the first work until the store is released") func life() async throws {
         let made = Signal("the store is made")
         let ended = Signal("the store is gone")
         var thread: StorageThread<Store>? = StorageThread(named: "test-store") {
@@ -70,7 +70,7 @@ import Testing
         try await eventually { Self.threads == 0 }
     }
 
-    @Test("what was asked for is done before the store goes") func lastWork() throws {
+    @Test("queued work is done before the store is released") func lastWork() throws {
         let ended = Signal("the store is gone")
         let hold = Signal("held up")
         let done = EventRecorder<Int>()
@@ -84,7 +84,7 @@ import Testing
     }
 
     // S-88
-    @Test("a flush is told when all that was asked for before is done") func flush() throws {
+    @Test("a flush completes after all work submitted before it") func flush() throws {
         let thread = StorageThread(named: "test-store") { Store() }
         let hold = Signal("held up")
         let told = EventRecorder<String>()
@@ -98,7 +98,7 @@ import Testing
         #expect(try told.waitFor(count: 2) == ["work", "flushed"])
     }
 
-    @Test("to wait in the midst of the store's own work does not hang") func waitWithin() {
+    @Test("waiting within the store's own work does not deadlock") func waitWithin() {
         let thread = StorageThread(named: "test-store") { Store() }
         let inner = thread.wait { store in
             store.items.append(1)
@@ -107,7 +107,7 @@ import Testing
         #expect(inner == [1])
     }
 
-    @Test("a thread that nobody needs is not started") func notNeeded() {
+    @Test("no thread is started without work") func notNeeded() {
         _ = StorageThread(named: "test-store") { () -> Store in
             Issue.record("nobody has asked for it")
             return Store()

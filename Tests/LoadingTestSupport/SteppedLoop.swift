@@ -3,18 +3,17 @@ package import LoadingSemantics
 package import LoadingTransport
 internal import TestSupport
 
-/// An event loop whose time stands still until a test moves it: what waits for a time is proven without waiting.
+/// An event loop with a virtual clock that a test advances, to test timers without waiting.
 ///
 ///     let stepped = try SteppedLoop()
 ///     … something on `stepped.loop` arms a timer …
 ///     try await stepped.step(by: stepped.limits.http1Idle)
 ///
-/// Sockets, and servers in other threads, take real time as ever. What has not come yet when a step begins comes later in the
-/// loop's time, so a test waits for it first.
+/// Sockets and servers in other threads take real time. A test must wait for their events before it advances the clock.
 package final class SteppedLoop: Sendable {
     package let loop: EventLoop
     private let time = SteppedTime()
-    /// What the last check of the lending saw.
+    /// The state at the last check of the lending.
     private let lending = Watched<UInt64>(0)
 
     package init(limits: TimeLimits = .standard) throws {
@@ -29,7 +28,7 @@ package final class SteppedLoop: Sendable {
 
     package var limits: TimeLimits { loop.limits }
 
-    /// Nanoseconds; near the system's monotonic clock at the beginning.
+    /// Nanoseconds; initially the system's monotonic time.
     package var now: Int64 { time.now }
     /// Nanoseconds since 1970.
     package var wallNow: Int64 { time.wallNow }
@@ -44,7 +43,7 @@ package final class SteppedLoop: Sendable {
         return try await result.wait(for: "the loop") { $0 }
     }
 
-    /// Returns when the loop has done all that it can before its time moves, or something comes from outside.
+    /// Returns when the loop has no work until its clock advances or an external event arrives.
     package func settle() async throws {
         let loop = loop
         let end = ContinuousClock.now + .testDeadline
@@ -53,7 +52,7 @@ package final class SteppedLoop: Sendable {
         }
     }
 
-    /// Moves the time by so many nanoseconds, to each timer in turn, and settles after each and at the end.
+    /// Advances the clock by a number of nanoseconds, timer by timer, and settles after each one and at the end.
     package func step(by duration: Int64) async throws {
         let loop = loop
         let end = time.now + duration
@@ -68,15 +67,15 @@ package final class SteppedLoop: Sendable {
         try await settle()
     }
 
-    /// Waits, in real time, until the next timer is due in exactly this time: what arms it may need something from outside.
+    /// Waits, in real time, until the next timer is due in exactly this time. It may be armed by an external event.
     package func waitForTimer(in duration: Int64) async throws {
         let loop = loop
         let moment = now + duration
         try await eventually { (try? await self.run { loop.nextDeadline }) == moment }
     }
 
-    /// Runs `body`, and moves the time to each timer that is due within `window` of the present while it runs: for pauses that
-    /// are not what a test is about. Timers beyond the window, as those of timeouts, do not fire.
+    /// Runs `body`, and meanwhile advances the clock to each timer that is due within `window`: for pauses that the
+    /// test is not about. Later timers, such as timeouts, do not fire.
     package func skippingPauses<Result: Sendable>(
         within window: Int64, _ body: @escaping @Sendable () async throws -> Result
     ) async throws -> Result {
@@ -94,8 +93,8 @@ package final class SteppedLoop: Sendable {
         return try await result
     }
 
-    /// What the watch does once in each `TimeLimits.callback`. Whether the loop went to another thread: it was in the same
-    /// callbacks at the last check.
+    /// Performs the periodic check for blocked callbacks (every `TimeLimits.callback`). Returns whether the loop moved
+    /// to another thread, because it was in the same callbacks at the last check.
     @discardableResult
     package func checkLending() -> Bool {
         lending.withValue { last in

@@ -15,8 +15,8 @@ import URLLoading
     }
 
     // AUTH-17, AUTH-18, AUTH-26: asked once, then unasked on the same connection
-    @Test("let in", arguments: ["basic", "digest"])
-    func letIn(kind: String) async throws {
+    @Test("accepted credentials", arguments: ["basic", "digest"])
+    func acceptedCredentials(kind: String) async throws {
         let server = try ApacheServer()
         defer { server.stop() }
         let session = URLSession(configuration: .ephemeral)
@@ -33,8 +33,8 @@ import URLLoading
     }
 
     // AUTH-9, AUTH-10
-    @Test("not let in", arguments: ["basic", "digest"])
-    func notLetIn(kind: String) async throws {
+    @Test("rejected credentials", arguments: ["basic", "digest"])
+    func rejectedCredentials(kind: String) async throws {
         let server = try ApacheServer()
         defer { server.stop() }
         let session = URLSession(configuration: .ephemeral)

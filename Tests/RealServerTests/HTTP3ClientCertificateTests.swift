@@ -119,7 +119,7 @@
         }
 
         // AUTH-31, TLS-5
-        @Test("without a certificate, or with a stranger's, it ends", arguments: [false, true])
+        @Test("the connection fails without a certificate, or with an untrusted one", arguments: [false, true])
         func unknown(isStranger: Bool) async throws {
             defer { server.stop() }
             let stranger = isStranger ? try credential(TestIdentity.selfSigned(.client("stranger"))) : nil
@@ -131,7 +131,7 @@
         }
 
         // AUTH-31, CONN-8: the second handshake is no reason to wait either
-        @Test("a second handshake that is slow does not hold up who has another connection") func slow() async throws {
+        @Test("a slow second handshake does not delay loads on another connection") func slow() async throws {
             defer { server.stop() }
             let relay = try DatagramRelay(to: server.port)
             defer { relay.stop() }

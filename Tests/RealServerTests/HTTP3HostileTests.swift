@@ -59,21 +59,21 @@
         }
 
         // ERR-7
-        @Test("what breaks a rule of HTTP/3", arguments: HTTP3Attack.http) func http(attack: HTTP3Attack) async throws {
+        @Test("HTTP/3 protocol violations", arguments: HTTP3Attack.http) func http(attack: HTTP3Attack) async throws {
             try await load(attack)
         }
 
         // ERR-7
-        @Test("what breaks a rule of QUIC", arguments: HTTP3Attack.quic) func quic(attack: HTTP3Attack) async throws {
+        @Test("QUIC protocol violations", arguments: HTTP3Attack.quic) func quic(attack: HTTP3Attack) async throws {
             try await load(attack)
         }
 
         // ERR-7, CONN-22
-        @Test("what comes without end ends the connection, and costs little", arguments: HTTP3Attack.floods)
+        @Test("a flood ends the connection, with little memory", arguments: HTTP3Attack.floods)
         func floods(attack: HTTP3Attack) async throws { try await load(attack) }
 
         // CONN-22
-        @Test("what comes without end after the load", arguments: HTTP3Attack.after)
+        @Test("a flood after the load", arguments: HTTP3Attack.after)
         func after(attack: HTTP3Attack) async throws { try await load(attack) }
 
         // ERR-7, CONN-27: the connection goes on

@@ -52,7 +52,7 @@
         // MARK: Early data
 
         // C-32, TLS-9: the request is out before the handshake is over, and its response is there after that
-        @Test("a request goes out with the first packets of a resumed session", arguments: ["GET", "HEAD"])
+        @Test("a request is sent as early data in a resumed session", arguments: ["GET", "HEAD"])
         func early(method: String) async throws {
             let folder = try TemporaryDirectory()
             setenv("QLOGDIR", folder.path, 1)
@@ -102,7 +102,7 @@
         }
 
         // C-32, TLS-8, CONN-18
-        @Test("nothing goes out early that should not", arguments: Reason.allCases)
+        @Test("requests that must not be sent as early data", arguments: Reason.allCases)
         func late(reason: Reason) async throws {
             let folder = try TemporaryDirectory()
             setenv("QLOGDIR", folder.path, 1)
@@ -180,7 +180,7 @@
         }
 
         // AUTH-3: who is asked about a new connection is asked about a resumed one too, and before anything goes out
-        @Test("no request goes out early where a delegate is asked about the server") func asked() async throws {
+        @Test("no early data if a delegate evaluates server trust") func asked() async throws {
             let server = try server()
             defer { server.stop() }
             let delegate = AskedRecorder()
@@ -195,7 +195,7 @@
         }
 
         // C-32: nobody notices
-        @Test("what a server does not take early goes out again after the handshake") func refused() async throws {
+        @Test("rejected early data is sent again after the handshake") func refused() async throws {
             let first = try server()
             let metrics = TransactionRecorder()
             let session = session(metrics)
@@ -262,7 +262,7 @@
         }
 
         // C-32, T-2
-        @Test("cancelling what went out early leaves the connection to others") func cancelled() async throws {
+        @Test("cancelling early data keeps the connection for other requests") func cancelled() async throws {
             let server = try server()
             defer { server.stop() }
             let session = session(TransactionRecorder())

@@ -12,7 +12,7 @@
         private static let middle = [UInt8](big.prefix(3_000_000))
 
         private func server(
-            in far: FarNetwork, _ name: String = FarNetwork.address, port: Int? = nil, options: [String] = []
+            in far: RemoteNetwork, _ name: String = RemoteNetwork.address, port: Int? = nil, options: [String] = []
         ) throws -> GtlsServer {
             let authority = try TrustedAuthority.authority
             return try far.perform {
@@ -22,7 +22,7 @@
             }
         }
 
-        private func request(_ port: Int, _ path: String, _ host: String = FarNetwork.address) throws -> URLRequest {
+        private func request(_ port: Int, _ path: String, _ host: String = RemoteNetwork.address) throws -> URLRequest {
             var request = URLRequest(url: try #require(URL(string: "https://\(host):\(port)\(path)")))
             request.assumesHTTP3Capable = true
             return request
@@ -82,10 +82,10 @@
             let session: URLSession
             private let url: URL
 
-            init(in far: FarNetwork, of session: URLSession) async throws {
+            init(in far: RemoteNetwork, of session: URLSession) async throws {
                 server = try far.perform { try ScriptedServer.answering(.everywhere) { .text($0.target) } }
                 self.session = session
-                url = server.url("/", host: FarNetwork.address)
+                url = server.url("/", host: RemoteNetwork.address)
                 _ = try await session.data(from: url)
             }
 
@@ -104,7 +104,7 @@
         }
 
         private func using(
-            _ far: FarNetwork, options: [String] = [],
+            _ far: RemoteNetwork, options: [String] = [],
             _ body: (URLSession, GtlsServer, Witness, TransactionRecorder) async throws -> Void
         ) async throws {
             let server = try server(in: far, options: options)
@@ -154,7 +154,7 @@
         // S-7, MET-7, RFC 9000 §9: the load goes on where it was, and soon
         @Test("an address changes in the middle of a load", arguments: Change.allCases)
         func migration(change: Change) async throws {
-            let far = try FarNetwork()
+            let far = try RemoteNetwork()
             try await using(far) { session, server, witness, metrics async throws in
                 var body = Body(try await session.bytes(for: request(server.port, "/big")).0)
                 try await body.read(1_000_000)
@@ -166,7 +166,7 @@
                 let transactions = try await transactions(metrics, of: server, count: 2)
                 #expect(transactions.count == 2)
                 #expect(transactions.map(\.networkProtocolName) == ["h3", "h3"])
-                #expect(transactions.map(\.remoteAddress) == [FarNetwork.address, FarNetwork.address])
+                #expect(transactions.map(\.remoteAddress) == [RemoteNetwork.address, RemoteNetwork.address])
                 // The first tells where it has begun.
                 #expect(transactions.map(\.localAddress) == ["10.0.0.1", change.address])
                 #expect(transactions.first?.isReusedConnection == false)
@@ -180,7 +180,7 @@
         // S-7: longer than a packet takes to be given up; what is there already is read meanwhile
         @Test("an interface is down for a second and a half in the middle of several loads") func outage() async throws
         {
-            let far = try FarNetwork()
+            let far = try RemoteNetwork()
             try await using(far) { session, server, witness, metrics async throws in
                 let isDown = Signal("the interface is down")
                 let bodies = try await withThrowingTaskGroup(of: Body.self) { group async throws in
@@ -220,7 +220,7 @@
             "an address changes under several loads of one connection",
             arguments: Change.allCases.filter { $0 != .interfaceBlinks })
         func severalLoads(change: Change) async throws {
-            let far = try FarNetwork()
+            let far = try RemoteNetwork()
             try await using(far) { session, server, witness, metrics async throws in
                 #expect(try await text(session, request(server.port, "/small")) == "small")
                 var bodies: [Body] = []
@@ -246,12 +246,12 @@
         // S-7, CONN-10: it is sent once, and comes whole
         @Test("an address changes in the middle of an upload", arguments: Change.allCases)
         func upload(change: Change) async throws {
-            let far = try FarNetwork()
+            let far = try RemoteNetwork()
             try await using(far) { session, server, witness, metrics async throws in
                 let (isRead, release) = (Signal("half of the body"), Signal("the other half"))
                 defer { release.fire() }
                 var request = try post(server.port)
-                request.httpBodyStream = HeldStream(
+                request.httpBodyStream = BlockingInputStream(
                     Self.big, givingFirst: 4_000_000, onRead: isRead, until: release)
                 let answer = Task { [request] in try await session.data(for: request) }
                 try await isRead.wait()
@@ -274,7 +274,7 @@
             "a connection in waiting whose way is lost goes another way, or is given up",
             arguments: Change.allCases.filter { $0 != .interfaceBlinks })
         func idle(change: Change) async throws {
-            let far = try FarNetwork()
+            let far = try RemoteNetwork()
             try await using(far) { session, server, witness, metrics async throws in
                 #expect(try await text(session, request(server.port, "/small")) == "small")
                 try await change.happen {
@@ -305,9 +305,9 @@
         }
 
         // CONN-11, CONN-15, MET-7: there may be another way yet, so not at once; but not later than anybody has asked for
-        @Test("an interface goes down in the middle of a load, and stays down", arguments: Patience.allCases)
+        @Test("an interface goes down during a load and stays down", arguments: Patience.allCases)
         func outageWithoutEnd(patience: Patience) async throws {
-            let far = try FarNetwork()
+            let far = try RemoteNetwork()
             let isLong = patience == .ofTheConnection
             try await using(far, options: isLong ? ["--timeout=2s"] : []) {
                 session, server, witness, metrics async throws in
@@ -332,14 +332,14 @@
                 #expect(transactions.map(\.networkProtocolName) == ["h3", "h3", "h3"])
                 #expect(transactions.map(\.isReusedConnection) == [false, true, false])
                 #expect(transactions.map(\.localAddress) == ["10.0.0.1", "10.0.0.1", "10.0.0.1"])
-                #expect(transactions.map(\.remoteAddress) == [String](repeating: FarNetwork.address, count: 3))
+                #expect(transactions.map(\.remoteAddress) == [String](repeating: RemoteNetwork.address, count: 3))
                 #expect(transactions.allSatisfy { $0.responseStartDate != nil })
             }
         }
 
         // CONN-12, CONN-14: a load under way waits for another way, one that begins is told at once
         @Test("a load begins while the connection of others has no way") func beginsDuringOutage() async throws {
-            let far = try FarNetwork()
+            let far = try RemoteNetwork()
             try await using(far) { session, server, witness, metrics async throws in
                 var body = Body(try await session.bytes(for: request(server.port, "/big")).0)
                 try await body.read(1_000_000)
@@ -363,8 +363,8 @@
         }
 
         // CONN-14, T-27, MET-7
-        @Test("a load that waits goes on when the interface is up") func waiting() async throws {
-            let far = try FarNetwork()
+        @Test("a waiting load continues when the interface is up") func waiting() async throws {
+            let far = try RemoteNetwork()
             let server = try server(in: far)
             defer { server.stop() }
             try await TransactionRecorder.record(waitsForConnectivity: true) { session, metrics async throws in
@@ -382,9 +382,9 @@
 
         // CONN-6, CONN-8: and the next load does not try again
         @Test("datagrams are lost on their way, and TCP is taken") func datagramsLost() async throws {
-            let far = try FarNetwork()
+            let far = try RemoteNetwork()
             try far.swallowDatagrams()
-            let tls = try TrustedAuthority.server(.server(CertificateProfile.Name(FarNetwork.address)))
+            let tls = try TrustedAuthority.server(.server(CertificateProfile.Name(RemoteNetwork.address)))
             let server = try far.perform { try ScriptedServer.answering(.everywhere, tls: tls) { .text($0.target) } }
             defer { server.stop() }
             try await TransactionRecorder.record { session, metrics async throws in
@@ -407,8 +407,8 @@
             "datagrams of one family are lost on their way, and there is no TCP", .needsNameServer,
             arguments: [Loopback.ipv6, .ipv4])
         func familyLost(_ family: Loopback) async throws {
-            let far = try FarNetwork()
-            let names = try FarNetwork.nameServer()
+            let far = try RemoteNetwork()
+            let names = try RemoteNetwork.nameServer()
             defer { names.stop() }
             try far.swallowDatagrams(over: family)
             let server = try server(in: far, "both.example")
@@ -417,7 +417,7 @@
                 #expect(try await text(session, request(server.port, "/small", "both.example")) == "small")
                 let transaction = try #require(try await metrics.transactions.waitFor(count: 1).first)
                 #expect(transaction.networkProtocolName == "h3")
-                #expect(transaction.remoteAddress == (family == .ipv6 ? FarNetwork.address : FarNetwork.address6))
+                #expect(transaction.remoteAddress == (family == .ipv6 ? RemoteNetwork.address : RemoteNetwork.address6))
                 #expect(transaction.localAddress == (family == .ipv6 ? "10.0.0.1" : "fd00::1"))
                 let start = try #require(transaction.connectStartDate)
                 let duration = try #require(transaction.connectEndDate).timeIntervalSince(start)
@@ -429,8 +429,8 @@
         // CONN-8, CONN-9: the first handshake that is through wins, and TCP is not far
         @Test("datagrams of the first family are lost on their way, and TCP is there", .needsNameServer)
         func familyLostBesideTCP() async throws {
-            let far = try FarNetwork()
-            let names = try FarNetwork.nameServer()
+            let far = try RemoteNetwork()
+            let names = try RemoteNetwork.nameServer()
             defer { names.stop() }
             try far.swallowDatagrams(over: .ipv6)
             let tls = try TrustedAuthority.server(.server("both.example"))
@@ -447,7 +447,7 @@
                 // TCP begins earlier than QUIC's next address, by no more than a busy machine may lose.
                 let ways = transactions.map { "\($0.networkProtocolName ?? "") \($0.remoteAddress ?? "")" }
                 // QUIC's goes on, and is there for the second if it is there by then.
-                let tcpWay = "http/1.1 \(FarNetwork.address6)", quicWay = "h3 \(FarNetwork.address)"
+                let tcpWay = "http/1.1 \(RemoteNetwork.address6)", quicWay = "h3 \(RemoteNetwork.address)"
                 #expect([[tcpWay, tcpWay], [tcpWay, quicWay], [quicWay, quicWay]].contains(ways))
                 #expect(transactions.map(\.isReusedConnection) == [false, true])
                 let start = try #require(transactions.first?.fetchStartDate)

@@ -54,7 +54,7 @@
         }
 
         // T-19, MISC-26: RFC 9218
-        @Test("a request says how urgent it is", .needs(.aioquic)) func priority() async throws {
+        @Test("a request has a priority field", .needs(.aioquic)) func priority() async throws {
             let server = try AioquicServer(files: ["small": Array("small".utf8)], authority: TrustedAuthority.authority)
             defer { server.stop() }
             try await TransactionRecorder.record { session, _ async throws in
@@ -78,7 +78,7 @@
         }
 
         // CONN-22
-        @Test("a large body comes whole, and many at once") func large() async throws {
+        @Test("a large body is complete, also with many concurrent requests") func large() async throws {
             let server = try server()
             defer { server.stop() }
             try await TransactionRecorder.record { session, _ async throws in
@@ -149,7 +149,7 @@
         }
 
         // CONN-6: fall back when QUIC fails
-        @Test("a server that nobody reaches by QUIC is reached by TCP") func fallback() async throws {
+        @Test("a server that is unreachable over QUIC is reached over TCP") func fallback() async throws {
             let server = try ScriptedServer.answering(tls: TrustedAuthority.server()) { .text($0.target) }
             defer { server.stop() }
             let datagrams = try SilentDatagramPort(server.port)
@@ -186,7 +186,7 @@
         }
 
         // CONN-6: what a response says counts for what comes next
-        @Test("a server that says where it speaks HTTP/3 is asked there") func alternative() async throws {
+        @Test("an advertised HTTP/3 service is used") func alternative() async throws {
             let quic = try server()
             defer { quic.stop() }
             let tcp = try ScriptedServer.answering(tls: TrustedAuthority.server()) { _ in

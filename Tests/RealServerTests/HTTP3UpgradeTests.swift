@@ -27,8 +27,7 @@
         }
 
         // CONN-6, CONN-8: those who come meanwhile are served by the connections that are there
-        @Test("a connection gives way to one of HTTP/3", arguments: versions) func upgrade(version: String) async throws
-        {
+        @Test("a connection is replaced by HTTP/3", arguments: versions) func upgrade(version: String) async throws {
             let quic = try server()
             defer { quic.stop() }
             let tcp = try ScriptedServer.naming(quic.port, over: version)
@@ -46,7 +45,7 @@
         }
 
         // CONN-6: one request after the other, over a connection that is kept
-        @Test("a connection of HTTP/1.1 that is kept gives way to one of HTTP/3", arguments: [false, true])
+        @Test("a kept HTTP/1.1 connection is replaced by HTTP/3", arguments: [false, true])
         func polling(isAssumed: Bool) async throws {
             let quic = try server()
             defer { quic.stop() }
@@ -67,7 +66,7 @@
         }
 
         // CONN-6, CONN-8: also for those who come while it is tried
-        @Test("a connection stays where there is nobody over QUIC", arguments: versions, [false, true])
+        @Test("a connection stays if QUIC gets no answer", arguments: versions, [false, true])
         func failedUpgrade(version: String, isSilent: Bool) async throws {
             // Nobody is there, or somebody who never answers.
             let silence = try SilentDatagramPort()
@@ -198,7 +197,7 @@
         }
 
         // CONN-6, AUTH-3: nobody's no is none
-        @Test("who is to be asked about a place is asked when he comes", arguments: versions, [false, true])
+        @Test("a delegate evaluates the trust of an upgraded connection", arguments: versions, [false, true])
         func askedLater(version: String, isTrusted: Bool) async throws {
             let quic = try server(TestCertificateAuthority())
             defer { quic.stop() }
@@ -261,7 +260,9 @@
         }
 
         // CONN-18: what was begun before a flush takes nothing from what was begun after it
-        @Test("a connection from before a flush comes after one from after it") func overtaken() async throws {
+        @Test("a connection attempt from before a flush completes after one from after it") func overtaken()
+            async throws
+        {
             let quic = try server(TestCertificateAuthority())
             defer { quic.stop() }
             let tcp = try ScriptedServer.naming(quic.port, over: "h2")

@@ -53,7 +53,7 @@ import URLLoading
     }
 
     // S-57, AUTH-20
-    @Test("who has a ticket is not asked") func whoHasATicketIsNotAsked() async throws {
+    @Test("with a Kerberos ticket there is no challenge") func withAKerberosTicketThereIsNoChallenge() async throws {
         let realm = try KerberosRealm.shared()
         let server = try ApacheServer(realm: realm)
         defer { server.stop() }

@@ -38,7 +38,7 @@ import URLLoading
     }
 
     // AUTH-29, TLS-10: the response reaches the trust that a delegate is asked about
-    @Test("whoever demands a response gets one") func whoeverDemandsAResponseGetsOne() async throws {
+    @Test("a required OCSP response is stapled") func aRequiredOCSPResponseIsStapled() async throws {
         for isStapled in [true, false] {
             var options = NginxServer.Options()
             options.offersHTTP2 = false

@@ -237,7 +237,7 @@ import URLLoading
     }
 
     // ERR-5, CONN-10: while the server is away nobody answers; when it is back all is well
-    @Test("a server that goes away") func aServerThatGoesAway() async throws {
+    @Test("a server that stops") func aServerThatStops() async throws {
         let server = try NginxServer(files: ["x": Array("x".utf8)])
         try await using { session async throws in
             #expect(try await session.data(from: server.url("/x")).0 == Data("x".utf8))
@@ -248,7 +248,7 @@ import URLLoading
     }
 
     // CONN-10: a restart closes idle connections, and nobody notices
-    @Test("a server that starts anew between two loads") func aServerThatStartsAnewBetweenTwoLoads() async throws {
+    @Test("a server that restarts between two loads") func aServerThatRestartsBetweenTwoLoads() async throws {
         let server = try NginxServer(files: ["x": Array("x".utf8)])
         defer { server.stop() }
         try await using { session async throws in

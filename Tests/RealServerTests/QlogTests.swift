@@ -23,7 +23,7 @@
         }
 
         // Done when of HTTP/3: qlog by an environment variable
-        @Test("each connection tells each packet in a file of its own, and no contents") func told() async throws {
+        @Test("each connection logs its packets to its own file, without contents") func told() async throws {
             let folder = try TemporaryDirectory()
             try await load(into: folder.path)
             // Others may write there meanwhile, and a connection to another address of the host too.

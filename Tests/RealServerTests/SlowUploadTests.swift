@@ -17,8 +17,8 @@ struct SlowUploadTests {
     }
 
     /// Answers when it has all of the body, if it reads that far.
-    private func server(_ version: Version, in far: FarNetwork, reading most: Int = .max) throws -> any Stoppable {
-        let profile = CertificateProfile.server(CertificateProfile.Name(FarNetwork.address))
+    private func server(_ version: Version, in far: RemoteNetwork, reading most: Int = .max) throws -> any Stoppable {
+        let profile = CertificateProfile.server(CertificateProfile.Name(RemoteNetwork.address))
         if version == .http3 {
             let authority = try TrustedAuthority.authority
             return try far.perform {
@@ -60,7 +60,7 @@ struct SlowUploadTests {
         configuration.timeoutIntervalForRequest = Self.timeout
         let session = URLSession(configuration: configuration)
         defer { session.invalidateAndCancel() }
-        var request = URLRequest(url: try #require(URL(string: "https://\(FarNetwork.address):\(port)/post")))
+        var request = URLRequest(url: try #require(URL(string: "https://\(RemoteNetwork.address):\(port)/post")))
         request.httpMethod = "POST"
         request.assumesHTTP3Capable = version == .http3
         let start = ContinuousClock.now
@@ -76,7 +76,7 @@ struct SlowUploadTests {
 
     // CONN-15, CONN-17: what the server acknowledges is progress
     @Test("a slow upload has its time", arguments: Version.allCases) func slow(version: Version) async throws {
-        let far = try FarNetwork()
+        let far = try RemoteNetwork()
         let server = try server(version, in: far)
         defer { server.stop() }
         // The handshake is not what is slow.
@@ -90,7 +90,7 @@ struct SlowUploadTests {
     @Test("a stuck upload ends at its time", arguments: [Version.http1, .http2]) func stuck(version: Version)
         async throws
     {
-        let far = try FarNetwork()
+        let far = try RemoteNetwork()
         let server = try server(version, in: far, reading: 1000)
         defer { server.stop() }
         let (text, seconds) = try await upload(to: server.port, version)

@@ -49,7 +49,7 @@ import URLLoading
     }
 
     // MISC-17, ERR-8
-    @Test("what is not there") func whatIsNotThere() async throws {
+    @Test("missing files") func missingFiles() async throws {
         let server = try VsftpdServer(files: Self.files)
         defer { server.stop() }
         #expect(await code(server.url("/none")) == .fileDoesNotExist)

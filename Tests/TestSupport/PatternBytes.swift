@@ -1,10 +1,10 @@
 extension Array<UInt8> {
-    /// Bytes that differ by place, the same in every run: a piece lost, doubled or out of order shows.
+    /// Deterministic bytes that depend on their position, so that lost, duplicated or reordered pieces are detected.
     package static func pattern(count: Int) -> Self {
         [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
             let bytes = UnsafeMutableRawBufferPointer(buffer)
             var state: UInt64 = 0x9E37_79B9_7F4A_7C15
-            // Eight at a time: tests make tens of millions of them without optimization.
+            // Eight at a time, because unoptimized tests create tens of millions.
             for place in stride(from: 0, to: count, by: 8) {
                 state ^= state << 13
                 state ^= state >> 7

@@ -1,6 +1,6 @@
 package import Foundation
 
-/// A directory of one's own, which is removed with its content when the last reference goes.
+/// A temporary directory, removed with its contents when the last reference is released.
 package final class TemporaryDirectory: Sendable {
     package let url: URL
 
@@ -17,7 +17,7 @@ package final class TemporaryDirectory: Sendable {
         try? FileManager.default.removeItem(at: url)
     }
 
-    /// Where a file of this name is, or will be.
+    /// The URL of a file with this name.
     package func file(_ name: String) -> URL {
         url.appendingPathComponent(name)
     }

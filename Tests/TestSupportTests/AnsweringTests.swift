@@ -33,11 +33,11 @@ import Testing
     func heldResponsesAndPacedBodiesGoWhenTheTestSaysSo() throws {
         let head = Signal("the head")
         let body = Signal("the body")
-        let ticks = Ticks()
+        let permits = Permits()
         let server = try ScriptedServer.answering { request in
             switch request.path {
             case "/held": .text("x").held(until: head).bodyHeld(until: body)
-            default: .paced(Array("abcdef".utf8), portion: 2, by: ticks)
+            default: .paced(Array("abcdef".utf8), portion: 2, by: permits)
             }
         }
         defer { server.stop() }
@@ -55,9 +55,9 @@ import Testing
         let second = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\nConnection: close\r\n\r\n"
         #expect(try client.receive(exactly: second.utf8.count) == second)
         for portion in ["ab", "cd", "ef"] {
-            ticks.release()
+            permits.release()
             #expect(try client.receive(exactly: 2) == portion)
-            #expect(ticks.available == 0)
+            #expect(permits.available == 0)
         }
         #expect(try client.receiveToEnd() == "")
     }

@@ -134,7 +134,7 @@ import Testing
                 case 0: _ = try connection.readRequest()
                 case 1: try connection.wait(for: never)
                 case 2: try connection.stopReading()
-                case 3: try connection.wait(for: Ticks())
+                case 3: try connection.wait(for: Permits())
                 default: while true { try connection.send([UInt8](repeating: 0, count: 65_536)) }
                 }
             }

@@ -242,7 +242,7 @@ import URLSessionCommandCore
         for url in ["http://h/", "localhost:80", "HTTP://h"] {
             #expect(
                 failure(name, url)
-                    == UsageError("\(version) is spoken with https only, not with http", exitCode: .unavailable))
+                    == UsageError("\(version) needs https, not http", exitCode: .unavailable))
         }
         #expect(failure("--http1.1", "http://h/") == nil)
     }

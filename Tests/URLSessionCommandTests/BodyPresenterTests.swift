@@ -5,14 +5,14 @@ import URLSessionCommandCore
 @Suite struct BodyPresenterTests {
     private func present(_ bytes: [UInt8], _ type: String?, forPerson: Bool = true) -> (text: String, refused: Bool) {
         var presenter = BodyPresenter(
-            mimeType: type, isForPerson: forPerson, style: TextStyle(isColored: false), isUTF8: true)
+            mimeType: type, isFormatted: forPerson, style: TextStyle(isColored: false), isUTF8: true)
         let output = presenter.add(bytes) + presenter.finish()
         return (String(decoding: output, as: UTF8.self), presenter.isRefused)
     }
 
     @Test func programsGetExactBytes() {
         var presenter = BodyPresenter(
-            mimeType: "application/json", isForPerson: false, style: TextStyle(isColored: false), isUTF8: true)
+            mimeType: "application/json", isFormatted: false, style: TextStyle(isColored: false), isUTF8: true)
         let bytes = [UInt8](0...255)
         #expect(presenter.add(bytes) == bytes)
         #expect(presenter.finish() == [])
@@ -34,14 +34,14 @@ import URLSessionCommandCore
     }
 
     @Test(arguments: [nil, "text/plain", "application/octet-stream", "application/json"])
-    func binaryBytesAreRefusedWhateverTheType(_ type: String?) {
+    func binaryBytesAreRefusedForEveryType(_ type: String?) {
         let result = present([0x7F, 0x45, 0x4C, 0x46, 0x02, 0x00], type)
         #expect(result.text == "")
         #expect(result.refused)
     }
 
     @Test(arguments: [nil, "application/octet-stream", "image/svg+xml", "text/html"])
-    func textIsShownWhateverTheType(_ type: String?) {
+    func textIsShownForEveryType(_ type: String?) {
         let result = present(Array("<a>".utf8), type)
         #expect(result.text == "<a>\n")
         #expect(!result.refused)

@@ -48,9 +48,9 @@ import URLSessionCommandCore
         let wrong = try pin(authority.root)
         #expect(run(server, "--cacert", root, "--pin", right) == .success)
         #expect(run(server, "--cacert", root, "--pin", "\(wrong);\(right)") == .success)
-        #expect(run(server, "--cacert", root, "--pin", wrong) == .otherKey)
+        #expect(run(server, "--cacert", root, "--pin", wrong) == .pinMismatch)
         // A pin stands also where any certificate will do, and vouches for none.
-        #expect(run(server, "-k", "--pin", wrong) == .otherKey)
+        #expect(run(server, "-k", "--pin", wrong) == .pinMismatch)
         #expect(run(server, "-k", "--pin", right) == .success)
         #expect(run(server, "--pin", right) == .serverCertificate)
         for text in ["sha256//", "md5//AAAA", right + ";", ""] { #expect(run(server, "--pin", text) == .usage) }

@@ -40,55 +40,55 @@ import Testing
             .with(field: "ETag", "\"v1\"")
     }
 
-    private static let isKept = "urlsession: 977 KiB are kept in 'FOLDER/a.download': the same command goes on\n"
-    private static let isGoingOn = "urlsession: going on at 977 KiB of 1.91 MiB\n"
+    private static let isKept = "urlsession: 977 KiB are kept in 'FOLDER/a.download': run the same command to resume\n"
+    private static let isGoingOn = "urlsession: resuming at 977 KiB of 1.91 MiB\n"
     private static let isDone = "urlsession: 'FOLDER/a', 1.91 MiB\n"
 
     // T-30
-    @Test("a file comes whole, and nothing else is left") func aFileComesWhole() throws {
-        let scene = try CommandScene(makeServer(firstStops: false, Self.rest))
-        defer { scene.server.stop() }
-        let (exit, said) = try scene.download()
+    @Test("the file is complete, and nothing else is left") func aFileComesWhole() throws {
+        let harness = try CommandHarness(makeServer(firstStops: false, Self.rest))
+        defer { harness.server.stop() }
+        let (exit, output) = try harness.download()
         #expect(exit == .code(0))
-        #expect(said == Self.isDone)
-        #expect(try scene.contents() == Self.whole)
-        #expect(try scene.names() == ["a"])
+        #expect(output == Self.isDone)
+        #expect(try harness.contents() == Self.whole)
+        #expect(try harness.names() == ["a"])
     }
 
     // RES-1, RES-3, RES-4
-    @Test("after a signal a second run goes on", arguments: [SIGINT, SIGTERM])
-    func afterASignalASecondRunGoesOn(signal: Int32) async throws {
-        let scene = try CommandScene(makeServer(Self.rest))
-        defer { scene.server.stop() }
-        let (exit, said) = try await scene.stopDownload(at: Self.half, by: signal)
+    @Test("a second run resumes after a signal", arguments: [SIGINT, SIGTERM])
+    func aSecondRunResumesAfterASignal(signal: Int32) async throws {
+        let harness = try CommandHarness(makeServer(Self.rest))
+        defer { harness.server.stop() }
+        let (exit, output) = try await harness.stopDownload(at: Self.half, by: signal)
         #expect(exit == .code(128 + signal))
-        #expect(said == Self.isKept)
-        #expect(try scene.names() == ["a.download"])
-        let second = try scene.download()
+        #expect(output == Self.isKept)
+        #expect(try harness.names() == ["a.download"])
+        let second = try harness.download()
         #expect(second.exit == .code(0))
-        #expect(second.said == Self.isGoingOn + Self.isDone)
-        #expect(try scene.contents() == Self.whole)
-        #expect(try scene.names() == ["a"])
-        let ranges = scene.server.connections.flatMap(\.requests).map { $0["Range"] }
+        #expect(second.output == Self.isGoingOn + Self.isDone)
+        #expect(try harness.contents() == Self.whole)
+        #expect(try harness.names() == ["a"])
+        let ranges = harness.server.connections.flatMap(\.requests).map { $0["Range"] }
         #expect(ranges == [nil, "bytes=1000000-"])
     }
 
     // RES-3, RES-4: nothing could be said any more
-    @Test("after a kill a second run goes on") func afterAKillASecondRunGoesOn() async throws {
-        let scene = try CommandScene(makeServer(Self.rest))
-        defer { scene.server.stop() }
-        let (exit, said) = try await scene.stopDownload(at: Self.half, by: SIGKILL)
+    @Test("a second run resumes after a kill") func aSecondRunResumesAfterAKill() async throws {
+        let harness = try CommandHarness(makeServer(Self.rest))
+        defer { harness.server.stop() }
+        let (exit, output) = try await harness.stopDownload(at: Self.half, by: SIGKILL)
         #expect(exit == .signal(SIGKILL))
-        #expect(said == "")
-        let second = try scene.download()
+        #expect(output == "")
+        let second = try harness.download()
         #expect(second.exit == .code(0))
-        #expect(second.said == Self.isGoingOn + Self.isDone)
-        #expect(try scene.contents() == Self.whole)
-        #expect(try scene.names() == ["a"])
+        #expect(second.output == Self.isGoingOn + Self.isDone)
+        #expect(try harness.contents() == Self.whole)
+        #expect(try harness.names() == ["a"])
     }
 
     // RES-12
-    @Test("what came before a lost connection is kept") func whatCameBeforeALostConnectionIsKept() throws {
+    @Test("partial data is kept after a lost connection") func partialDataIsKeptAfterALostConnection() throws {
         let tries = Watched(0)
         let server = try ScriptedServer { connection in
             while let request = try connection.nextRequest() {
@@ -106,28 +106,29 @@ import Testing
                 return connection.close()
             }
         }
-        let scene = try CommandScene(server)
-        defer { scene.server.stop() }
-        let (exit, said) = try scene.download()
+        let harness = try CommandHarness(server)
+        defer { harness.server.stop() }
+        let (exit, output) = try harness.download()
         #expect(exit == .code(18))
         #expect(
-            said == "urlsession: PLACE closed the connection after 1000000 of 2000000 bytes: "
-                + "what came is incomplete, try again\n" + Self.isKept)
-        let second = try scene.download()
-        #expect(second.said == Self.isGoingOn + Self.isDone)
-        #expect(try scene.contents() == Self.whole)
+            output == "urlsession: PLACE closed the connection after 1000000 of 2000000 bytes: "
+                + "the response is incomplete, try again\n" + Self.isKept)
+        let second = try harness.download()
+        #expect(second.output == Self.isGoingOn + Self.isDone)
+        #expect(try harness.contents() == Self.whole)
     }
 
     // RES-5
-    @Test("a changed file begins anew") func aChangedFileBeginsAnew() async throws {
-        let scene = try CommandScene(makeServer { _ in .text("new").with(field: "ETag", "\"v2\"") })
-        defer { scene.server.stop() }
-        _ = try await scene.stopDownload(at: Self.half, by: SIGKILL)
-        let (exit, said) = try scene.download()
+    @Test("a changed file starts over") func aChangedFileStartsOver() async throws {
+        let harness = try CommandHarness(makeServer { _ in .text("new").with(field: "ETag", "\"v2\"") })
+        defer { harness.server.stop() }
+        _ = try await harness.stopDownload(at: Self.half, by: SIGKILL)
+        let (exit, output) = try harness.download()
         #expect(exit == .code(0))
-        #expect(said == "urlsession: the file on the server has changed: beginning anew\nurlsession: 'FOLDER/a', 3 B\n")
-        #expect(try scene.contents() == Array("new".utf8))
-        #expect(try scene.names() == ["a"])
+        #expect(
+            output == "urlsession: the file on the server has changed: starting over\nurlsession: 'FOLDER/a', 3 B\n")
+        #expect(try harness.contents() == Array("new".utf8))
+        #expect(try harness.names() == ["a"])
     }
 
     // RES-5: the page of an error takes the place of nothing
@@ -139,104 +140,105 @@ import Testing
                 return busy ? .text("busy", status: 503) : Self.rest(of: request)
             }
         }
-        let scene = try CommandScene(server)
-        defer { scene.server.stop() }
-        _ = try await scene.stopDownload(at: Self.half, by: SIGINT)
-        let (exit, said) = try scene.download()
+        let harness = try CommandHarness(server)
+        defer { harness.server.stop() }
+        _ = try await harness.stopDownload(at: Self.half, by: SIGINT)
+        let (exit, output) = try harness.download()
         #expect(exit == .code(22))
-        #expect(said == "urlsession: SERVER/file answered 503 Service Unavailable\n" + Self.isKept)
-        #expect(try scene.names() == ["a.download"])
-        let third = try scene.download()
-        #expect(third.said == Self.isGoingOn + Self.isDone)
-        #expect(try scene.contents() == Self.whole)
+        #expect(output == "urlsession: SERVER/file answered 503 Service Unavailable\n" + Self.isKept)
+        #expect(try harness.names() == ["a.download"])
+        let third = try harness.download()
+        #expect(third.output == Self.isGoingOn + Self.isDone)
+        #expect(try harness.contents() == Self.whole)
     }
 
     @Test("an error's page makes no file") func anErrorsPageMakesNoFile() throws {
-        let scene = try CommandScene(makeServer(firstStops: false) { _ in .text("no", status: 404) })
-        defer { scene.server.stop() }
-        let (exit, said) = try scene.download()
+        let harness = try CommandHarness(makeServer(firstStops: false) { _ in .text("no", status: 404) })
+        defer { harness.server.stop() }
+        let (exit, output) = try harness.download()
         #expect(exit == .code(22))
-        #expect(said == "urlsession: SERVER/file answered 404 Not Found\n")
-        #expect(try scene.names() == [])
+        #expect(output == "urlsession: SERVER/file answered 404 Not Found\n")
+        #expect(try harness.names() == [])
     }
 
     @Test("a file that is there is replaced only on request") func aFileThatIsThereIsReplacedOnlyOnRequest() throws {
-        let scene = try CommandScene(makeServer(firstStops: false, Self.rest))
-        defer { scene.server.stop() }
-        try scene.folder.write("old", to: "a")
-        let (exit, said) = try scene.download()
+        let harness = try CommandHarness(makeServer(firstStops: false, Self.rest))
+        defer { harness.server.stop() }
+        try harness.folder.write("old", to: "a")
+        let (exit, output) = try harness.download()
         #expect(exit == .code(23))
-        #expect(said == "urlsession: 'FOLDER/a' is there already: --force loads it again\n")
-        #expect(try scene.contents() == Array("old".utf8))
-        #expect(try scene.names() == ["a"])
-        #expect(try scene.download("--force").exit == .code(0))
-        #expect(try scene.contents() == Self.whole)
-        #expect(try scene.names() == ["a"])
+        #expect(output == "urlsession: 'FOLDER/a' already exists: --force downloads it again\n")
+        #expect(try harness.contents() == Array("old".utf8))
+        #expect(try harness.names() == ["a"])
+        #expect(try harness.download("--force").exit == .code(0))
+        #expect(try harness.contents() == Self.whole)
+        #expect(try harness.names() == ["a"])
     }
 
-    @Test("--no-resume begins anew") func noResumeBeginsAnew() async throws {
-        let scene = try CommandScene(makeServer(Self.rest))
-        defer { scene.server.stop() }
-        _ = try await scene.stopDownload(at: Self.half, by: SIGINT)
-        let (exit, said) = try scene.download("--no-resume")
+    @Test("--no-resume starts over") func noResumeStartsOver() async throws {
+        let harness = try CommandHarness(makeServer(Self.rest))
+        defer { harness.server.stop() }
+        _ = try await harness.stopDownload(at: Self.half, by: SIGINT)
+        let (exit, output) = try harness.download("--no-resume")
         #expect(exit == .code(0))
-        #expect(said == Self.isDone)
-        #expect(try scene.contents() == Self.whole)
-        let ranges = scene.server.connections.flatMap(\.requests).map { $0["Range"] }
+        #expect(output == Self.isDone)
+        #expect(try harness.contents() == Self.whole)
+        let ranges = harness.server.connections.flatMap(\.requests).map { $0["Range"] }
         #expect(ranges == [nil, nil])
     }
 
-    @Test("what is kept of another URL is not gone on with") func whatIsKeptOfAnotherURLIsNotGoneOnWith() async throws {
-        let scene = try CommandScene(makeServer(Self.rest))
-        defer { scene.server.stop() }
-        _ = try await scene.stopDownload(at: Self.half, by: SIGINT)
-        let (exit, said) = try scene.run(
-            "download", scene.server.url("/other").absoluteString, scene.target.path)
+    @Test("partial data of another URL is not used") func partialDataOfAnotherURLIsNotUsed() async throws {
+        let harness = try CommandHarness(makeServer(Self.rest))
+        defer { harness.server.stop() }
+        _ = try await harness.stopDownload(at: Self.half, by: SIGINT)
+        let (exit, output) = try harness.run(
+            "download", harness.server.url("/other").absoluteString, harness.target.path)
         #expect(exit == .code(0))
         #expect(
-            said == "urlsession: what was kept beside 'FOLDER/a' is of another URL: beginning anew\n" + Self.isDone)
-        #expect(scene.server.connections.flatMap(\.requests).map { $0["Range"] } == [nil, nil])
+            output == "urlsession: the partial data beside 'FOLDER/a' is from another URL: starting over\n"
+                + Self.isDone)
+        #expect(harness.server.connections.flatMap(\.requests).map { $0["Range"] } == [nil, nil])
     }
 
     // RES-10: and what proves who the user is is said again
     @Test("no secret is kept") func noSecretIsKept() async throws {
-        let scene = try CommandScene(makeServer(Self.rest))
-        defer { scene.server.stop() }
-        _ = try await scene.stopDownload(at: Self.half, by: SIGKILL, "-H", "Authorization: Bearer s3cret")
-        let record = try Data(contentsOf: scene.kept.appendingPathComponent("record"))
+        let harness = try CommandHarness(makeServer(Self.rest))
+        defer { harness.server.stop() }
+        _ = try await harness.stopDownload(at: Self.half, by: SIGKILL, "-H", "Authorization: Bearer s3cret")
+        let record = try Data(contentsOf: harness.kept.appendingPathComponent("record"))
         let fields = try #require(try JSONSerialization.jsonObject(with: record) as? [String: Any])
         let text = try #require(fields["resumeData"] as? String)
         let data = try #require(Data(base64Encoded: text))
         #expect(data.range(of: Data("s3cret".utf8)) == nil)
         #expect(record.range(of: Data("s3cret".utf8)) == nil)
-        #expect(try scene.download("-H", "Authorization: Bearer s3cret").exit == .code(0))
-        let said = scene.server.connections.flatMap(\.requests).map { $0["Authorization"] }
-        #expect(said == ["Bearer s3cret", "Bearer s3cret"])
+        #expect(try harness.download("-H", "Authorization: Bearer s3cret").exit == .code(0))
+        let output = harness.server.connections.flatMap(\.requests).map { $0["Authorization"] }
+        #expect(output == ["Bearer s3cret", "Bearer s3cret"])
     }
 
     @Test("two processes do not write one file") func twoProcessesDoNotWriteOneFile() async throws {
-        let scene = try CommandScene(makeServer(Self.rest))
-        defer { scene.server.stop() }
-        async let first = scene.stopDownload(at: Self.half, by: SIGINT)
+        let harness = try CommandHarness(makeServer(Self.rest))
+        defer { harness.server.stop() }
+        async let first = harness.stopDownload(at: Self.half, by: SIGINT)
         // The first one waits for the server, which waits for it to go.
-        try await scene.waitUntilKept(Self.half)
+        try await harness.waitUntilKept(Self.half)
         _ = try await first
-        let holder = open(scene.kept.path, O_RDONLY | O_CLOEXEC)
+        let holder = open(harness.kept.path, O_RDONLY | O_CLOEXEC)
         defer { close(holder) }
         try #require(flock(holder, LOCK_EX | LOCK_NB) == 0)
-        let (exit, said) = try scene.download()
+        let (exit, output) = try harness.download()
         #expect(exit == .code(23))
-        #expect(said == "urlsession: 'FOLDER/a' is being downloaded by another process\n")
+        #expect(output == "urlsession: 'FOLDER/a' is being downloaded by another process\n")
     }
 
     @Test("other people's files stay") func otherPeoplesFilesStay() throws {
-        let scene = try CommandScene(makeServer(firstStops: false, Self.rest))
-        defer { scene.server.stop() }
-        try scene.folder.write("mine", to: "a.download/notes")
-        try scene.folder.write("garbage", to: "a.download/record")
-        #expect(try scene.download().exit == .code(0))
-        #expect(try scene.contents() == Self.whole)
-        #expect(try FileManager.default.contentsOfDirectory(atPath: scene.kept.path) == ["notes"])
+        let harness = try CommandHarness(makeServer(firstStops: false, Self.rest))
+        defer { harness.server.stop() }
+        try harness.folder.write("mine", to: "a.download/notes")
+        try harness.folder.write("garbage", to: "a.download/record")
+        #expect(try harness.download().exit == .code(0))
+        #expect(try harness.contents() == Self.whole)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: harness.kept.path) == ["notes"])
     }
 
     // RES-6: a process was killed between the last byte and the file's place
@@ -264,14 +266,14 @@ import Testing
                 return
             }
         }
-        let scene = try CommandScene(server)
-        defer { scene.server.stop() }
-        _ = try await scene.stopDownload(at: Self.whole.count, by: SIGKILL)
-        let (exit, said) = try scene.download()
+        let harness = try CommandHarness(server)
+        defer { harness.server.stop() }
+        _ = try await harness.stopDownload(at: Self.whole.count, by: SIGKILL)
+        let (exit, output) = try harness.download()
         #expect(exit == .code(0))
-        #expect(said.hasSuffix(Self.isDone))
-        #expect(try scene.contents() == Self.whole)
-        let ranges = scene.server.connections.flatMap(\.requests).map { $0["Range"] }
+        #expect(output.hasSuffix(Self.isDone))
+        #expect(try harness.contents() == Self.whole)
+        let ranges = harness.server.connections.flatMap(\.requests).map { $0["Range"] }
         #expect(ranges == [nil, "bytes=\(Self.whole.count)-", nil])
     }
 }

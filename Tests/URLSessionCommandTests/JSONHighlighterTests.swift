@@ -37,7 +37,7 @@ import URLSessionCommandCore
                 + "    \u{1B}[35mfalse\u{1B}[0m\n  ]\n}\n")
     }
 
-    @Test func everyBorderOfPiecesGivesTheSame() {
+    @Test func everySplitFormatsTheSame() {
         let text = #"{"ключ":[1,"два",true,{"x":null}]}"#
         let whole = plain(text)
         var highlighter = JSONHighlighter(style: TextStyle(isColored: false))
@@ -77,7 +77,7 @@ import URLSessionCommandCore
         ("\"\\x\"", "\"\\x\""),
         ("{\"a\":\u{1B}[31m}", "{\n  \"a\": ^[[31m}"),
     ])
-    func whatIsNotJSONPassesAsText(_ text: String, _ expected: String) {
+    func invalidJSONPassesAsText(_ text: String, _ expected: String) {
         #expect(plain(text) == expected)
     }
 

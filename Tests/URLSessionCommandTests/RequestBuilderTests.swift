@@ -99,7 +99,7 @@ import URLSessionCommandCore
     }
 
     // MISC-2, CONN-2
-    @Test func configurationsSayVersions() {
+    @Test func configurationsHaveTheRequiredVersion() {
         var command = CommandLineRequest(url: "http://h/")
         #expect(RequestBuilder.configuration(command).programVersion == Command.version)
         #expect(RequestBuilder.configuration(command).requiredHTTPVersion == nil)

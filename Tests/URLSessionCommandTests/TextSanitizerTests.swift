@@ -5,7 +5,7 @@ import URLSessionCommandCore
 @Suite struct TextSanitizerTests {
     private func body(_ bytes: [UInt8], isUTF8: Bool = true) -> String {
         var presenter = BodyPresenter(
-            mimeType: "text/plain", isForPerson: true, style: TextStyle(isColored: false), isUTF8: isUTF8)
+            mimeType: "text/plain", isFormatted: true, style: TextStyle(isColored: false), isUTF8: isUTF8)
         let first = presenter.add(bytes)
         return String(decoding: first + presenter.finish(), as: UTF8.self)
     }
@@ -38,7 +38,7 @@ import URLSessionCommandCore
         ([0xF4, 0x90, 0x80, 0x80, 0x0A], "\u{FFFD}\u{FFFD}\u{FFFD}\u{FFFD}\n"),
         ([0xC3], "\u{FFFD}\n"),
     ])
-    func whatIsNotUTF8(_ bytes: [UInt8], _ expected: String) {
+    func invalidUTF8(_ bytes: [UInt8], _ expected: String) {
         #expect(body(bytes) == expected)
     }
 
@@ -49,7 +49,7 @@ import URLSessionCommandCore
 
     @Test func charactersCutByAPieceAreJoined() {
         var presenter = BodyPresenter(
-            mimeType: "text/plain", isForPerson: true, style: TextStyle(isColored: false), isUTF8: true)
+            mimeType: "text/plain", isFormatted: true, style: TextStyle(isColored: false), isUTF8: true)
         let output = "a🙂\r\nb".utf8.map { presenter.add([$0]) }.joined() + presenter.finish()
         #expect(String(decoding: Array(output), as: UTF8.self) == "a🙂\r\nb\n")
     }

@@ -5,8 +5,8 @@ import Testing
 /// `--trace`: every call of the delegate, with times and threads left out here.
 @Suite struct TraceTests {
     /// The lines without their first two columns.
-    private func calls(_ said: String) throws -> [String] {
-        try said.split(separator: "\n").map { line in
+    private func calls(_ output: String) throws -> [String] {
+        try output.split(separator: "\n").map { line in
             let text = String(line)
             guard let end = text.range(of: "]  ") else { return text }
             let pattern = #"^ *[0-9]+\.[0-9]{3} ms  \[thread [0-9]+(, [^\]]+)?\]  "#
@@ -17,19 +17,19 @@ import Testing
 
     // S-50, S-58: redirect, response, body, end; no user information, no field
     @Test("a get, with a redirect") func aGetWithARedirect() throws {
-        let scene = try CommandScene(
+        let harness = try CommandHarness(
             .answering { request in
                 request.path == "/a"
                     ? .redirect(to: "/b").with(field: "Set-Cookie", "s3cret=1") : .text("hello")
             })
-        defer { scene.server.stop() }
-        let url = scene.server.url("/a").absoluteString.replacing("http://", with: "http://me:s3cret@")
-        let (exit, said) = try scene.run("get", url, "-o", scene.target.path, "--trace", "-H", "Cookie: s3cret=2")
+        defer { harness.server.stop() }
+        let url = harness.server.url("/a").absoluteString.replacing("http://", with: "http://me:s3cret@")
+        let (exit, output) = try harness.run("get", url, "-o", harness.target.path, "--trace", "-H", "Cookie: s3cret=2")
         #expect(exit == .code(0))
         let redirection = "urlSession(_:task:willPerformHTTPRedirection:newRequest:completionHandler:)"
         let response = "urlSession(_:dataTask:didReceive:completionHandler:)"
         #expect(
-            try calls(said).map { $0.replacing(#/[0-9.]+ ms/#, with: "N ms") } == [
+            try calls(output).map { $0.replacing(#/[0-9.]+ ms/#, with: "N ms") } == [
                 "urlSession(_:didCreateTask:)  task 1, GET http://[redacted]@PLACE/a",
                 "\(redirection)  task 1, 302 to GET SERVER/b",
                 "  answer to \(redirection)  GET SERVER/b",
@@ -40,16 +40,16 @@ import Testing
                 "urlSession(_:task:didCompleteWithError:)  task 1, no error",
                 "urlSession(_:didBecomeInvalidWithError:)  no error",
             ])
-        #expect(!said.contains("s3cret"))
+        #expect(!output.contains("s3cret"))
     }
 
     // S-50, S-70
     @Test("a download") func aDownload() throws {
-        let scene = try CommandScene(.answering(.text("hello")))
-        defer { scene.server.stop() }
-        let (exit, said) = try scene.download("--trace", "-s")
+        let harness = try CommandHarness(.answering(.text("hello")))
+        defer { harness.server.stop() }
+        let (exit, output) = try harness.download("--trace", "-s")
         #expect(exit == .code(0))
-        let lines = try calls(said).map {
+        let lines = try calls(output).map {
             $0.replacing(#/[0-9.]+ ms/#, with: "N ms").replacing(#/CFNetworkDownload_[^.]+/#, with: "NAME")
         }
         #expect(
@@ -66,18 +66,18 @@ import Testing
 
     // S-52, T-31
     @Test("an upload") func anUpload() throws {
-        let scene = try CommandScene(.answering { try .echo($0) })
-        defer { scene.server.stop() }
-        let file = try scene.folder.write("some text", to: "body")
-        let (exit, said) = try scene.run(
-            "upload", file.path, scene.server.url("/file").absoluteString, "--trace", "-o", scene.target.path)
+        let harness = try CommandHarness(.answering { try .echo($0) })
+        defer { harness.server.stop() }
+        let file = try harness.folder.write("some text", to: "body")
+        let (exit, output) = try harness.run(
+            "upload", file.path, harness.server.url("/file").absoluteString, "--trace", "-o", harness.target.path)
         #expect(exit == .code(0))
-        let sent = try calls(said).filter { $0.contains("didSendBodyData") }
+        let sent = try calls(output).filter { $0.contains("didSendBodyData") }
         #expect(
             sent == [
                 "urlSession(_:task:didSendBodyData:totalBytesSent:totalBytesExpectedToSend:)  task 1, 9 bytes, 9 of 9"
             ])
-        let request = try #require(scene.server.connections.first?.requests.first)
+        let request = try #require(harness.server.connections.first?.requests.first)
         #expect(request.method == "PUT")
         #expect(request["Content-Type"] == "application/octet-stream")
         #expect(request.body == Array("some text".utf8))
@@ -87,14 +87,14 @@ import Testing
     @Test("a body that is needed again", arguments: ["-v", "--trace"]) func aBodyThatIsNeededAgain(
         option: String
     ) throws {
-        let scene = try CommandScene(
+        let harness = try CommandHarness(
             .answering { $0.path == "/file" ? .redirect(to: "/b", status: 307) : try .echo($0) })
-        defer { scene.server.stop() }
-        let file = try scene.folder.write("some text", to: "body")
-        let url = scene.server.url("/file").absoluteString
-        let (exit, said) = try scene.run("post", url, "-d", "@" + file.path, "-o", scene.target.path, option)
+        defer { harness.server.stop() }
+        let file = try harness.folder.write("some text", to: "body")
+        let url = harness.server.url("/file").absoluteString
+        let (exit, output) = try harness.run("post", url, "-d", "@" + file.path, "-o", harness.target.path, option)
         #expect(exit == .code(0))
-        #expect(try String(contentsOf: scene.target, encoding: .utf8).contains("some text"))
-        #expect(said.contains("urlSession(_:task:needNewBodyStream:)  task 1") == (option == "--trace"))
+        #expect(try String(contentsOf: harness.target, encoding: .utf8).contains("some text"))
+        #expect(output.contains("urlSession(_:task:needNewBodyStream:)  task 1") == (option == "--trace"))
     }
 }

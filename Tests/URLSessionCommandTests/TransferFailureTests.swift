@@ -44,17 +44,17 @@ import URLSessionCommandCore
         #expect(
             TransferFailure(error, context)
                 == TransferFailure(
-                    .connectionLost, "the connection to h:81 was lost: what came is incomplete, try again"))
+                    .connectionLost, "the connection to h:81 was lost: the response is incomplete, try again"))
         context.expected = 100
         #expect(
             TransferFailure(error, context)
                 == TransferFailure(
                     .partialBody,
-                    "h:81 closed the connection after 40 of 100 bytes: what came is incomplete, try again"))
+                    "h:81 closed the connection after 40 of 100 bytes: the response is incomplete, try again"))
     }
 
     // CONN-15, C-8
-    @Test func timeoutsSayWhichSwitchHelps() {
+    @Test func timeoutsNameTheSwitch() {
         var context = TransferFailure.Context(url: "http://h/a")
         let error = URLError(.timedOut)
         #expect(
@@ -73,12 +73,12 @@ import URLSessionCommandCore
     }
 
     // ERR-3
-    @Test func theSystemsReasonIsTold() {
+    @Test func theSystemsReasonIsIncluded() {
         let refused = NSError(domain: NSPOSIXErrorDomain, code: Int(ECONNREFUSED))
         let error = URLError(.cannotConnectToHost, userInfo: [NSUnderlyingErrorKey: refused])
         #expect(
             TransferFailure(error, .init(url: "http://[::1]:9/")).message
-                == "could not connect to [::1]:9 (connection refused): is the server running, and is it that port?")
+                == "could not connect to [::1]:9 (connection refused): is the server running, and is the port right?")
     }
 
     // ERR-3, TLS-5: the server is not to blame
@@ -94,7 +94,7 @@ import URLSessionCommandCore
     }
 
     // ERR-6: a server of FTP speaks no HTTP
-    @Test func anAnswerThatIsNone() {
+    @Test func anInvalidResponse() {
         let error = URLError(.cannotParseResponse)
         #expect(
             TransferFailure(error, .init(url: "FTP://h/a"))
@@ -161,12 +161,12 @@ import URLSessionCommandCore
             TransferFailure(error, context)
                 == TransferFailure(
                     .noHTTP2,
-                    "no HTTP/2 to h (the server did not agree to HTTP/2): leave the version to the server"))
+                    "no HTTP/2 to h (the server did not agree to HTTP/2): let the server choose the version"))
         context.version = .http3
         #expect(
             TransferFailure(URLError(.cannotConnectToHost), context)
                 == TransferFailure(
-                    .noHTTP3, "h does not answer over HTTP/3: leave the version to the server"))
+                    .noHTTP3, "h does not answer over HTTP/3: let the server choose the version"))
     }
 
     // MISC-17
@@ -185,9 +185,9 @@ import URLSessionCommandCore
 
     @Test func brokenPipeIsQuiet() {
         #expect(
-            TransferFailure(WriteError(path: "standard output", code: EPIPE)) == TransferFailure(.brokenPipe, ""))
+            TransferFailure(FileError(path: "standard output", code: EPIPE)) == TransferFailure(.brokenPipe, ""))
         #expect(
-            TransferFailure(WriteError(path: "f", code: ENOSPC))
+            TransferFailure(FileError(path: "f", code: ENOSPC))
                 == TransferFailure(.writeError, "cannot write f: No space left on device"))
     }
 }

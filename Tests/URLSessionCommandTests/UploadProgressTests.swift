@@ -5,7 +5,7 @@ import Testing
 /// The bar while a body is sent, on a terminal of the test's own.
 @Suite(.enabled(if: access("/usr/bin/script", X_OK) == 0)) struct UploadProgressTests {
     // T-15
-    @Test("also where the response goes to the terminal", arguments: [["upload"], ["post"]])
+    @Test("also if the response is printed on the terminal", arguments: [["upload"], ["post"]])
     func bar(_ command: [String]) async throws {
         let seen = Signal()
         var options = ScriptedServer.Options()
@@ -17,17 +17,17 @@ import Testing
             try connection.send(.text("got \(request.body.count)"), to: request)
             try connection.waitForClose()
         }
-        let scene = try CommandScene(server)
+        let harness = try CommandHarness(server)
         defer { server.stop() }
-        let file = scene.folder.file("large")
+        let file = harness.folder.file("large")
         try Data().write(to: file)
         #expect(truncate(file.path, 12 << 20) == 0)
         let url = server.url("/").absoluteString
         let words =
             command == ["upload"] ? ["upload", file.path, url] : ["post", url, "-d", "@" + file.path]
-        let program = try CommandScene.executable()
+        let program = try CommandHarness.executable()
         let line = ([program] + words).map { "'\($0)'" }.joined(separator: " ")
-        let output = scene.folder.file("output")
+        let output = harness.folder.file("output")
         let process = try ChildProcess(
             "/usr/bin/script", ["-qefc", line, "/dev/null"], environment: ["TERM": "xterm", "LC_ALL": "C.UTF-8"],
             output: output)

@@ -26,7 +26,7 @@ import URLSessionCommandCore
     }
 
     // AUTH-4, AUTH-16: by the strongest scheme, unless the switches allow another only
-    @Test func theUserIsLetIn() throws {
+    @Test func theUserIsAuthenticated() throws {
         let basic = "Basic realm=\"r\""
         let digest = "Digest realm=\"r\", nonce=\"n\", qop=auth"
         let server = try server([basic])
@@ -43,7 +43,7 @@ import URLSessionCommandCore
     }
 
     // AUTH-12: what is said is for one host
-    @Test func aRedirectLeadsToAStranger() throws {
+    @Test func noCredentialsAfterARedirectToAnotherServer() throws {
         let stranger = try server(["Basic realm=\"r\""])
         defer { stranger.stop() }
         let server = try ScriptedServer.answering(.redirect(to: stranger.url().absoluteString))
@@ -81,7 +81,7 @@ import URLSessionCommandCore
             Issue.record("no load")
             return
         }
-        let answers = try UserAnswers(request, url: URL(string: url))
+        let answers = try UserChallengeResponder(request, url: URL(string: url))
         let method = scheme == "ftp" ? NSURLAuthenticationMethodDefault : NSURLAuthenticationMethodHTTPBasic
         let space = URLProtectionSpace(
             host: host, port: port, protocol: scheme, realm: nil, authenticationMethod: method)

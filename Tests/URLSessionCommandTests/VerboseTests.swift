@@ -17,21 +17,21 @@ import URLSessionCommandCore
     }
 
     /// The lines with that mark, without what differs from run to run.
-    private func lines(_ said: String, _ mark: Character) -> [String] {
-        said.split(separator: "\n").filter { $0.first == mark }
+    private func lines(_ output: String, _ mark: Character) -> [String] {
+        output.split(separator: "\n").filter { $0.first == mark }
             .map { line in String(line.drop { $0 == mark || $0 == " " }) }
             .filter { !$0.isEmpty }
     }
 
     // MISC-1, AUTH-17, R-1: each request as the server got it, those that are sent again among them
     @Test("each request, as it went out") func requests() throws {
-        let scene = try CommandScene(server())
-        defer { scene.server.stop() }
-        let (exit, said) = try scene.run(
-            scene.server.url("/a?access_token=s3cret").absoluteString, "-v", "-s", "-u", "ann:s3cret", "-H", "X-A: 1",
-            "-o", scene.target.path)
+        let harness = try CommandHarness(server())
+        defer { harness.server.stop() }
+        let (exit, output) = try harness.run(
+            harness.server.url("/a?access_token=s3cret").absoluteString, "-v", "-s", "-u", "ann:s3cret", "-H", "X-A: 1",
+            "-o", harness.target.path)
         #expect(exit == .code(0))
-        let sent = scene.server.requests
+        let sent = harness.server.requests
         #expect(sent.map(\.path) == ["/a", "/b", "/b"])
         let expected = sent.map { request in
             ["\(request.method) \(request.target) HTTP/1.1"] + request.fields.map { "\($0.name): \($0.value)" }
@@ -39,39 +39,39 @@ import URLSessionCommandCore
         let hidden = expected.flatMap { $0 }.map { line in
             line.replacing(#/^(Authorization: Basic|Cookie:) .*/#) { "\($0.output.1) [redacted]" }
                 .replacing("access_token=s3cret", with: "access_token=[redacted]")
-                .replacing("127.0.0.1:\(scene.server.port)", with: "PLACE")
+                .replacing("127.0.0.1:\(harness.server.port)", with: "PLACE")
         }
-        #expect(lines(said, ">") == hidden)
+        #expect(lines(output, ">") == hidden)
         #expect(hidden.contains("Authorization: Basic [redacted]"))
         #expect(hidden.contains("Cookie: [redacted]"))
         #expect(hidden.contains { $0.hasPrefix("User-Agent: urlsession/\(Command.version) ") })
         #expect(
-            lines(said, "<").filter { $0.hasPrefix("HTTP/") } == [
+            lines(output, "<").filter { $0.hasPrefix("HTTP/") } == [
                 "HTTP/1.1 302 Found", "HTTP/1.1 401 Unauthorized", "HTTP/1.1 200 OK",
             ])
-        #expect(!said.contains("s3cret"))
+        #expect(!output.contains("s3cret"))
         // Request and response by turns.
-        let marks = said.split(separator: "\n").compactMap { line -> Character? in
+        let marks = output.split(separator: "\n").compactMap { line -> Character? in
             line.hasPrefix("> GET") ? ">" : line.hasPrefix("< HTTP") ? "<" : nil
         }
         #expect(String(marks) == "><><><")
     }
 
     @Test("-vv shows secrets") func secrets() throws {
-        let scene = try CommandScene(server())
-        defer { scene.server.stop() }
-        let (_, said) = try scene.run(
-            scene.server.url("/b").absoluteString, "-vv", "-s", "-u", "ann:s3cret", "-o", scene.target.path)
-        #expect(said.contains("> Authorization: Basic " + Data("ann:s3cret".utf8).base64EncodedString()))
+        let harness = try CommandHarness(server())
+        defer { harness.server.stop() }
+        let (_, output) = try harness.run(
+            harness.server.url("/b").absoluteString, "-vv", "-s", "-u", "ann:s3cret", "-o", harness.target.path)
+        #expect(output.contains("> Authorization: Basic " + Data("ann:s3cret".utf8).base64EncodedString()))
     }
 
     // T-33
     @Test("every head, in the order of the wire") func heads() throws {
-        let scene = try CommandScene(server())
-        defer { scene.server.stop() }
-        let (exit, said) = try scene.run(scene.server.url("/a").absoluteString, "-i", "-s", "-u", "ann:s3cret")
+        let harness = try CommandHarness(server())
+        defer { harness.server.stop() }
+        let (exit, output) = try harness.run(harness.server.url("/a").absoluteString, "-i", "-s", "-u", "ann:s3cret")
         #expect(exit == .code(0))
-        let heads = said.replacing("\r\n", with: "\n").components(separatedBy: "\n\n")
+        let heads = output.replacing("\r\n", with: "\n").components(separatedBy: "\n\n")
         #expect(
             heads.map { $0.split(separator: "\n").first.map(String.init) } == [
                 "HTTP/1.1 302 Found", "HTTP/1.1 401 Unauthorized", "HTTP/1.1 200 OK", "hello",
@@ -85,36 +85,38 @@ import URLSessionCommandCore
     // TLS-5
     @Test("the certificates of a server, and why it is not trusted") func certificates() throws {
         let authority = try TestCertificateAuthority()
-        let scene = try CommandScene(.answering(.text("hello"), tls: TLSServerOptions(authority: authority)))
-        defer { scene.server.stop() }
-        let url = scene.server.url("/", host: "localhost").absoluteString
-        let root = try scene.folder.write(authority.root.pem, to: "root.pem").path
-        let (exit, said) = try scene.run(url, "-v", "-s", "--cacert", root)
+        let harness = try CommandHarness(.answering(.text("hello"), tls: TLSServerOptions(authority: authority)))
+        defer { harness.server.stop() }
+        let url = harness.server.url("/", host: "localhost").absoluteString
+        let root = try harness.folder.write(authority.root.pem, to: "root.pem").path
+        let (exit, output) = try harness.run(url, "-v", "-s", "--cacert", root)
         #expect(exit == .code(0))
-        let chain = said.split(separator: "\n").filter { $0.hasPrefix("*   ") }
+        let chain = output.split(separator: "\n").filter { $0.hasPrefix("*   ") }
         #expect(chain.count >= 2)
         #expect(chain.first?.hasPrefix("*   0 ") == true)
         #expect(chain.allSatisfy { $0.contains(#/, valid from \d{4}-\d\d-\d\dT.*Z until \d{4}-\d\d-\d\dT.*Z$/#) })
-        let unknown = try scene.run(url)
+        let unknown = try harness.run(url)
         #expect(unknown.exit == .code(60))
         #expect(
-            unknown.said.hasPrefix("urlsession: the certificate of localhost:\(scene.server.port) is not trusted ("))
-        let stranger = try scene.folder.write(try TestCertificateAuthority().root.pem, to: "stranger.pem").path
-        let other = try scene.run(url, "--cacert", stranger)
+            unknown.output.hasPrefix("urlsession: the certificate of localhost:\(harness.server.port) is not trusted (")
+        )
+        let stranger = try harness.folder.write(try TestCertificateAuthority().root.pem, to: "stranger.pem").path
+        let other = try harness.run(url, "--cacert", stranger)
         #expect(other.exit == .code(60))
-        #expect(other.said.hasPrefix("urlsession: the certificate of localhost is not trusted by --cacert: "))
+        #expect(other.output.hasPrefix("urlsession: the certificate of localhost is not trusted by --cacert: "))
     }
 
     // PROXY-10
     @Test("a proxy that is not there is named") func proxies() throws {
-        let scene = try CommandScene(.answering(.text("hello")))
-        defer { scene.server.stop() }
+        let harness = try CommandHarness(.answering(.text("hello")))
+        defer { harness.server.stop() }
         let port = try DemoServer.unusedPort()
         for (url, name) in [("http://far.test/", "http_proxy"), ("https://far.test/", "https_proxy")] {
-            let (exit, said) = try scene.run(
+            let (exit, output) = try harness.run(
                 url, environment: [name: "http://127.0.0.1:\(port)", "no_proxy": "", "NO_PROXY": ""])
             #expect(exit == .code(7))
-            #expect(said.hasPrefix("urlsession: could not reach far.test through the proxy http://127.0.0.1:\(port) ("))
+            #expect(
+                output.hasPrefix("urlsession: could not reach far.test through the proxy http://127.0.0.1:\(port) ("))
         }
     }
 
@@ -123,17 +125,17 @@ import URLSessionCommandCore
     func unusedProxies(name: String) throws {
         let port = try RefusingPort()
         let proxy = try RefusingPort()
-        let scene = try CommandScene(.answering(.text("hello")))
-        defer { scene.server.stop() }
+        let harness = try CommandHarness(.answering(.text("hello")))
+        defer { harness.server.stop() }
         func failure(_ url: String) throws -> String {
-            try scene.run(
+            try harness.run(
                 url, environment: [name: "socks5://ann:s3cret@127.0.0.1:\(proxy.port)", "no_proxy": "", "NO_PROXY": ""]
-            ).said
+            ).output
         }
         #expect(
             try failure("http://127.0.0.1:\(port.port)/")
                 == "urlsession: could not connect to 127.0.0.1:\(port.port) (connection refused): "
-                + "is the server running, and is it that port?\n")
+                + "is the server running, and is the port right?\n")
         #expect(
             try failure("http://far.test/")
                 == "urlsession: could not reach far.test through the proxy socks5://127.0.0.1:\(proxy.port) "
@@ -145,14 +147,14 @@ import URLSessionCommandCore
     }
 
     // AUTH-28
-    @Test("what a proxy is asked for a tunnel, and how it refuses") func refusedTunnels() throws {
+    @Test("CONNECT requests and refusals") func refusedTunnels() throws {
         let proxy = try ScriptedServer.answering { _ in
             .text("who?", status: 407).with(field: "Proxy-Authenticate", "Basic realm=\"r\"")
         }
         defer { proxy.stop() }
-        let scene = try CommandScene(proxy)
-        let archive = scene.folder.file("har")
-        let (exit, said) = try scene.run(
+        let harness = try CommandHarness(proxy)
+        let archive = harness.folder.file("har")
+        let (exit, output) = try harness.run(
             "https://far.test/", "-v", "--har", archive.path, environment: environment(proxy))
         #expect(exit == .code(7))
         let sent = proxy.requests.flatMap { request in
@@ -161,13 +163,13 @@ import URLSessionCommandCore
         }
         let user = "Proxy-Authorization: Basic " + Data("ann:s3cret".utf8).base64EncodedString()
         #expect(sent.prefix(3) == ["CONNECT far.test:443 HTTP/1.1", "Host: far.test:443", user][...])
-        #expect(lines(said, ">") == sent.map { $0 == user ? "Proxy-Authorization: Basic [redacted]" : $0 })
-        let answers = lines(said, "<").filter { $0.hasPrefix("HTTP/") }
+        #expect(lines(output, ">") == sent.map { $0 == user ? "Proxy-Authorization: Basic [redacted]" : $0 })
+        let answers = lines(output, "<").filter { $0.hasPrefix("HTTP/") }
         #expect(answers == proxy.requests.map { _ in "HTTP/1.1 407 Proxy Authentication Required" })
         #expect(
-            said.split(separator: "\n").last.map(String.init)
+            output.split(separator: "\n").last.map(String.init)
                 == "urlsession: could not reach far.test through the proxy SERVER "
-                + "(it wants to know who the user is: 407 Proxy Authentication Required): "
+                + "(it requires authentication: 407 Proxy Authentication Required): "
                 + "put NAME:PASSWORD@ before its host, or check them")
         let data = try Data(contentsOf: archive)
         #expect(HARSchema.faults(in: data) == [])
@@ -181,22 +183,22 @@ import URLSessionCommandCore
     }
 
     // PROXY-10
-    @Test("what a proxy answers is told") func otherRefusals() throws {
+    @Test("a proxy's response is printed") func otherRefusals() throws {
         let proxy = try ScriptedServer.answering(.text("no", status: 403))
         defer { proxy.stop() }
-        let (exit, said) = try CommandScene(proxy).run("https://far.test/", environment: environment(proxy))
+        let (exit, output) = try CommandHarness(proxy).run("https://far.test/", environment: environment(proxy))
         #expect(exit == .code(7))
         #expect(
-            said == "urlsession: could not reach far.test through the proxy SERVER "
+            output == "urlsession: could not reach far.test through the proxy SERVER "
                 + "(it answered 403 Forbidden): does it allow that?\n")
     }
 
     // PROXY-5, T-33: a tunnel is shown, and its head is not that of a response
     @Test("a tunnel that is made") func tunnels() throws {
         let authority = try TestCertificateAuthority()
-        let scene = try CommandScene(.answering(.text("hello"), tls: TLSServerOptions(authority: authority)))
-        defer { scene.server.stop() }
-        let port = scene.server.port
+        let harness = try CommandHarness(.answering(.text("hello"), tls: TLSServerOptions(authority: authority)))
+        defer { harness.server.stop() }
+        let port = harness.server.port
         let proxy = try ScriptedServer { connection in
             _ = try connection.readRequest()
             try connection.send("HTTP/1.1 200 Made\r\nVia: x\r\n\r\n")
@@ -205,7 +207,7 @@ import URLSessionCommandCore
         defer { proxy.stop() }
         let arguments = ["https://far.test/", "-k", "-s"]
         let told = try ChildProcess.run(
-            CommandScene.executable(), arguments + ["-v", "-o", scene.target.path], environment: environment(proxy))
+            CommandHarness.executable(), arguments + ["-v", "-o", harness.target.path], environment: environment(proxy))
         #expect(told.exit == .code(0))
         #expect(
             lines(told.output, ">").filter { $0.hasSuffix("HTTP/1.1") } == [
@@ -216,17 +218,17 @@ import URLSessionCommandCore
                 "HTTP/1.1 200 OK", "Via: x", "HTTP/1.1 200 OK",
             ])
         let printed = try ChildProcess.run(
-            CommandScene.executable(), arguments + ["-i"], environment: environment(proxy))
+            CommandHarness.executable(), arguments + ["-i"], environment: environment(proxy))
         let parts = printed.output.replacing("\r\n", with: "\n").components(separatedBy: "\n\n")
         #expect(parts.count == 2 && parts.last == "hello")
         #expect(!printed.output.contains("Via"))
     }
 
     @Test("one redirect is one") func redirects() throws {
-        let scene = try CommandScene(.answering { _ in .redirect(to: "/again") })
-        defer { scene.server.stop() }
-        let (exit, said) = try scene.run(scene.server.url("/").absoluteString, "--max-redirects", "1")
+        let harness = try CommandHarness(.answering { _ in .redirect(to: "/again") })
+        defer { harness.server.stop() }
+        let (exit, output) = try harness.run(harness.server.url("/").absoluteString, "--max-redirects", "1")
         #expect(exit == .code(47))
-        #expect(said.hasPrefix("urlsession: more than 1 redirect from SERVER/"))
+        #expect(output.hasPrefix("urlsession: more than 1 redirect from SERVER/"))
     }
 }

@@ -87,7 +87,7 @@ extension HTTP1Connection {
             sending = next.map { .source($0) } ?? .nothing
             return true
         }
-        guard let count = count(of: stream.splice(from: pipe.exit, most: left)) else { return false }
+        guard let count = count(of: stream.splice(from: pipe.readEnd, most: left)) else { return false }
         sending = .pipe(pipe, left - count, then: next)
         note(UnsentBytes.Sent(body: count))
         return true

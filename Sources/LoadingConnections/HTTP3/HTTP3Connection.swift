@@ -318,7 +318,7 @@
         }
 
         func acknowledgement(of number: Int64) -> Acknowledgement? {
-            Acknowledgement(taken: 0, outstanding: UInt64(session.unacknowledgedBodyBytes(on: number)))
+            Acknowledgement(acknowledged: 0, outstanding: UInt64(session.unacknowledgedBodyBytes(on: number)))
         }
 
         func bodyWireBytes(of number: Int64) -> Int64 {

@@ -172,12 +172,12 @@ final class BodySink {
     /// The write end of a pipe to the file; `filledPipe` reports what was written. Nil if the bytes must come by `receive`.
     var pipe: Int32? {
         guard isFlowing, backlog.count == 0, !decoding.isActive, parts == nil, let writer else { return nil }
-        return writer.entrance
+        return writer.spliceEnd
     }
 
     func filledPipe(_ count: Int) {
         deliveredBytes += Int64(count)
-        writer?.filledEntrance(count)
+        writer?.didSplice(count)
         becomeFull()
     }
 
@@ -368,7 +368,7 @@ extension BodySink: FileWriterObserver {
         }
     }
 
-    func open(_ place: FileWriter.Place) {
+    func open(_ place: FileWriter.Destination) {
         decoding.writesFile = true
         let writer = FileWriter(place, on: loop)
         writer.observer = self

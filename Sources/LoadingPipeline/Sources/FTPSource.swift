@@ -65,7 +65,7 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
         self.environment = environment
         originalURLText = stopped?.point.originalURL ?? urlText
         space = ProtectionSpace(
-            place: .server(.ftp), host: url.host, port: url.port, realm: nil, scheme: .basic)
+            kind: .server(.ftp), host: url.host, port: url.port, realm: nil, scheme: .basic)
     }
 
     // MARK: From the load

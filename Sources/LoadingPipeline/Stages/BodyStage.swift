@@ -37,7 +37,7 @@ final class BodyStage {
         case .bytes(let data): ready(part.of(data))
         case .file(let reader):
             let question = question
-            reader.look { [weak self] result in
+            reader.readFacts { [weak self] result in
                 guard let self, self.question == question else { return }
                 switch result {
                 case .failure(let failure): ready(.failure(.cannotReadFile(failure.code)))

@@ -1,6 +1,6 @@
 /// The server or proxy that requests credentials. A proxy has one identity for each kind of traffic (AUTH-12, AUTH-14).
 package struct AuthenticationPeer: Sendable, Hashable {
-    package let place: ProtectionSpace.Place
+    package let kind: ProtectionSpace.Kind
     /// In lower case.
     package let host: String
     package let port: UInt16
@@ -9,14 +9,14 @@ package struct AuthenticationPeer: Sendable, Hashable {
     private let isSecureProxy: Bool
 
     package init(serverOf url: HTTPURL) {
-        place = .server(url.scheme == .ftp ? .ftp : url.scheme.isSecure ? .https : .http)
+        kind = .server(url.scheme == .ftp ? .ftp : url.scheme.isSecure ? .https : .http)
         host = url.host.lowercased()
         port = url.port
         isSecureProxy = false
     }
 
     package init(_ proxy: ProxyServer, as kind: ProtectionSpace.ProxyKind) {
-        place = .proxy(kind)
+        self.kind = .proxy(kind)
         host = proxy.host
         port = proxy.port
         isSecureProxy = proxy.kind == .https

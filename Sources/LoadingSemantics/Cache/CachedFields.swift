@@ -16,15 +16,15 @@ package enum CachedFields {
         let all = stored(new, responseTime: responseTime)
         // The tags match, at least weakly, so the stored tag and the fields that describe the stored body are kept.
         let keepsTag = kept.contains("ETag")
-        let news = all.filtered { index in
+        let updates = all.filtered { index in
             let name = all.name(at: index).lowercased()
             return !describesBody.contains(name) && !(keepsTag && name == "etag")
         }
         // Without a new `Age`, the old one would count from the new `Date`.
         var removed: Set = ["age"]
-        for index in news.positions.indices { removed.insert(news.name(at: index).lowercased()) }
+        for index in updates.positions.indices { removed.insert(updates.name(at: index).lowercased()) }
         var result = kept.filtered { !removed.contains(kept.name(at: $0).lowercased()) }
-        result.append(contentsOf: news)
+        result.append(contentsOf: updates)
         return result
     }
 

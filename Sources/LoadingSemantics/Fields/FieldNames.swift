@@ -23,9 +23,3 @@ package enum FieldNames {
         return isCanonical ? name : String(decoding: result, as: UTF8.self)
     }
 }
-
-/// The upper-case form of an ASCII letter; other octets are unchanged.
-@inline(__always)
-func asciiUppercase(_ byte: UInt8) -> UInt8 {
-    byte &- 0x61 < 26 ? byte & 0xDF : byte
-}

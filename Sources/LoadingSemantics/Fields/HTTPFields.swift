@@ -115,9 +115,3 @@ extension HTTPFields: Equatable {
         }
     }
 }
-
-/// The lower-case form of an ASCII letter; other octets are unchanged.
-@inline(__always)
-package func asciiLowercase(_ byte: UInt8) -> UInt8 {
-    byte &- 0x41 < 26 ? byte | 0x20 : byte
-}

@@ -47,7 +47,7 @@ package struct PACResult: Sendable, Equatable {
         case "SOCKS4": kind = .socks4
         default: return nil
         }
-        guard words.count == 1, let place = words.first, let (host, port) = ProxyServer.hostAndPort(place) else {
+        guard words.count == 1, let address = words.first, let (host, port) = ProxyServer.hostAndPort(address) else {
             return nil
         }
         return ProxyServer(kind: kind, host: host, port: port).map(ProxyRoute.through)

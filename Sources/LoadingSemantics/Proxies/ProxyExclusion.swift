@@ -76,23 +76,23 @@ struct ProxyExclusion: Sendable, Equatable {
     private static func matches(_ text: [UInt8], _ pattern: [UInt8]) -> Bool {
         let star = UInt8(ascii: "*")
         var index = 0
-        var place = 0
-        var retry: (index: Int, place: Int)?
+        var position = 0
+        var retry: (index: Int, position: Int)?
         while index < text.count {
-            if place < pattern.count, pattern[place] == star {
-                place += 1
-                retry = (index, place)
-            } else if place < pattern.count, pattern[place] == text[index] {
+            if position < pattern.count, pattern[position] == star {
+                position += 1
+                retry = (index, position)
+            } else if position < pattern.count, pattern[position] == text[index] {
                 index += 1
-                place += 1
+                position += 1
             } else if let last = retry {
                 index = last.index + 1
-                place = last.place
-                retry = (index, place)
+                position = last.position
+                retry = (index, position)
             } else {
                 return false
             }
         }
-        return pattern[place...].allSatisfy { $0 == star }
+        return pattern[position...].allSatisfy { $0 == star }
     }
 }

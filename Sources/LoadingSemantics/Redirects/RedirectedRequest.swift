@@ -1,3 +1,20 @@
+/// The request that received a redirect.
+package struct RedirectSource: Sendable {
+    package var method: String
+    /// Absolute.
+    package var url: String
+    /// As the application set them.
+    package var fields: HTTPFields
+    package var hasBody: Bool
+
+    package init(method: String, url: String, fields: HTTPFields, hasBody: Bool) {
+        self.method = method
+        self.url = url
+        self.fields = fields
+        self.hasBody = hasBody
+    }
+}
+
 /// The request that a redirect proposes, as changes to the previous one. Everything else is inherited.
 package struct RedirectedRequest: Sendable, Equatable {
     package var method: String

@@ -34,12 +34,12 @@ package enum SuggestedFilename {
         if let found = FileExtensions.fileExtension(ofName: name), found.utf8.count <= longestExtension {
             ending = "." + found
         }
-        let room = longest - ending.utf8.count
+        let limit = longest - ending.utf8.count
         let stem = name.dropLast(ending.count)
         var count = 0
         let start = stem.prefix { character in
             count += String(character).utf8.count
-            return count <= room
+            return count <= limit
         }
         if !start.isEmpty {
             var name = String(start) + ending
@@ -50,7 +50,7 @@ package enum SuggestedFilename {
         count = 0
         let scalars = stem.unicodeScalars.prefix { scalar in
             count += UTF8.width(scalar)
-            return count <= room
+            return count <= limit
         }
         return String(scalars) + ending
     }

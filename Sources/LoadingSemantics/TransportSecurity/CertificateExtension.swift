@@ -105,10 +105,12 @@ enum CertificateExtension: UInt8 {
         var saysWhere = false
         return point.takeIfPresent(Tag.explicit(0)) { content in
             saysWhere = true
-            var place = DERReader(content)
+            var location = DERReader(content)
             // nameRelativeToCRLIssuer.
-            return (place.rest.first == Tag.explicit(1) ? place.next() != nil : takeNames(&place, Tag.explicit(0)))
-                && place.isAtEnd
+            return
+                (location.rest.first == Tag.explicit(1)
+                ? location.next() != nil : takeNames(&location, Tag.explicit(0)))
+                && location.isAtEnd
         } && point.takeIfPresent(Tag.implicit(1), DERReader.isBitString)
             && point.takeIfPresent(Tag.explicit(2)) { content in
                 saysWhere = true
@@ -135,11 +137,11 @@ enum CertificateExtension: UInt8 {
 
     /// An access method and a location, which is a URI for the two methods of RFC 5280.
     private static func isAccess(_ description: inout DERReader) -> Bool {
-        guard let method = description.take(DERReader.Tag.objectIdentifier), let place = description.next()
+        guard let method = description.take(DERReader.Tag.objectIdentifier), let location = description.next()
         else { return false }
         let isUsual =
             method.count == 8 && method.starts(with: [0x2B, 6, 1, 5, 5, 7, 0x30])
             && (method.last == 1 || method.last == 2)
-        return isUsual ? place.tag == DERReader.Tag.implicit(6) : isGeneralName(place)
+        return isUsual ? location.tag == DERReader.Tag.implicit(6) : isGeneralName(location)
     }
 }

@@ -73,8 +73,8 @@ package struct CertificateRefusalMessage {
         return text.map { "“\($0)”" } ?? (index == 0 ? "the certificate" : "an issuer's certificate")
     }
 
-    private func date(_ moment: KeyPath<CertificateFacts, Int64>, of index: Int) -> String {
-        let seconds = certificates[index][keyPath: moment]
+    private func date(_ field: KeyPath<CertificateFacts, Int64>, of index: Int) -> String {
+        let seconds = certificates[index][keyPath: field]
         return seconds == .max || seconds == .min ? "a date that cannot be read" : HTTPDate.text(seconds)
     }
 
@@ -118,7 +118,7 @@ package struct CertificateRefusalMessage {
 
     private var wrongHost: String {
         guard let leaf = certificates.first else { return "there is no certificate" }
-        let asked = Self.printable(host ?? "")
+        let requested = Self.printable(host ?? "")
         let listed = leaf.names.compactMap { name -> String? in
             switch name {
             case .host(let host): Self.printable(host)
@@ -128,15 +128,15 @@ package struct CertificateRefusalMessage {
         }
         guard !listed.isEmpty else {
             return
-                "\(name(0)) is for no host: it has no subject alternative name that is a host's, and “\(asked)” was asked for"
+                "\(name(0)) is for no host: it has no subject alternative name that is a host's, and “\(requested)” was asked for"
         }
         // A few names are enough for the message.
         let rest = listed.count > 4 ? " and \(listed.count - 3) more" : ""
         let shown = listed.prefix(listed.count > 4 ? 3 : 4).joined(separator: ", ")
-        let parent = asked.drop { $0 != "." }.dropFirst().lowercased()
+        let parent = requested.drop { $0 != "." }.dropFirst().lowercased()
         let isTooWide = !parent.isEmpty && listed.contains { $0.lowercased() == "*.\(parent)" }
         let reason = isTooWide ? "; a wildcard right below a public suffix is for none" : ""
-        return "\(name(0)) is for \(shown)\(rest), not for “\(asked)”\(reason)"
+        return "\(name(0)) is for \(shown)\(rest), not for “\(requested)”\(reason)"
     }
 
     private var weakKey: String {

@@ -11,7 +11,7 @@ package struct FTPURL: Sendable, Equatable {
     }
 
     /// The URL as an HTTP proxy receives it. Host, port and userinfo have the same syntax as in an HTTP URL.
-    package let place: HTTPURL
+    package let httpURL: HTTPURL
     /// The directories to change to, in order. The first is relative to the login directory.
     package let directories: [[UInt8]]
     /// The name of the file; empty for a directory listing.
@@ -19,21 +19,21 @@ package struct FTPURL: Sendable, Equatable {
     package let type: TransferType
 
     /// Lower-case ASCII, without brackets. The zone of an IPv6 address follows "%".
-    package var host: String { place.host }
-    package var port: UInt16 { place.port }
+    package var host: String { httpURL.host }
+    package var port: UInt16 { httpURL.port }
     package var isDirectory: Bool { name.isEmpty }
 
     /// Decoded user and password; nil if the URL has no user.
     package var credential: (user: String, password: String?)? {
-        place.credential.flatMap { $0.user.isEmpty ? nil : $0 }
+        httpURL.credential.flatMap { $0.user.isEmpty ? nil : $0 }
     }
 
     /// Parses an absolute URL, or throws the reason why it cannot be loaded. Rejects names that contain line breaks
     /// after decoding, which could inject commands into the control connection.
     package init(_ text: String) throws(HTTPURL.Failure) {
-        place = try HTTPURL(text, isFTP: true)
+        httpURL = try HTTPURL(text, isFTP: true)
         // FTP URLs have no query.
-        var path = place.target.prefix { $0 != UInt8(ascii: "?") }.dropFirst()
+        var path = httpURL.target.prefix { $0 != UInt8(ascii: "?") }.dropFirst()
         var type = TransferType.image
         if let found = Self.type(at: path) {
             type = found
@@ -53,7 +53,7 @@ package struct FTPURL: Sendable, Equatable {
             parts.append(name)
             name = []
         }
-        if let credential = place.credential {
+        if let credential = httpURL.credential {
             let words = Array((credential.user + (credential.password ?? "")).utf8)
             guard words.allSatisfy(Self.isPlain) else { throw .badCharacter }
         }

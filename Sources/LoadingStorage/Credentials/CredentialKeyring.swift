@@ -11,7 +11,7 @@ package final class CredentialKeyring {
     package typealias Change = RecordChange<PersistentCredential>
 
     private let address: String
-    private let patience: UInt32
+    private let timeout: UInt32
     private let own: KeyringAttributes
     private var connection: OpaquePointer?
     private var isDeclined = false
@@ -24,15 +24,15 @@ package final class CredentialKeyring {
     ///
     /// - Parameters:
     ///   - application: The name of the application; any text.
-    ///   - patience: The timeout of a call, in milliseconds. Prompts have a timeout of one minute.
+    ///   - timeout: The timeout of a call, in milliseconds. Prompts have a timeout of one minute.
     ///   - environment: Returns the value of an environment variable.
     package init?(
-        application: String, patience: UInt32 = TimeLimits.standard.keyring,
+        application: String, timeout: UInt32 = TimeLimits.standard.keyring,
         environment: (String) -> String? = StorageDirectory.variable
     ) {
         guard let address = SessionBus.address(environment: environment) else { return nil }
         self.address = address
-        self.patience = patience
+        self.timeout = timeout
         own = KeyringAttributes(application: application)
     }
 
@@ -149,7 +149,7 @@ package final class CredentialKeyring {
                 // The connection stays open while the keyring is locked, because it reports the unlocking.
                 if error != .locked { close() }
                 if error == .silent {
-                    let pause = TimeLimits.standard.keyringPauseFactor * Int64(patience)
+                    let pause = TimeLimits.standard.keyringPauseFactor * Int64(timeout)
                     silentUntil = ContinuousClock.now + .milliseconds(pause)
                 }
                 if isLast || error == .locked || error == .silent || (error == .absent && !wasOpen) { throw error }
@@ -161,7 +161,7 @@ package final class CredentialKeyring {
     private func opened() throws(KeyringFailure) -> OpaquePointer {
         if let connection { return connection }
         var new: OpaquePointer?
-        try check(cls_open(address, patience, &new))
+        try check(cls_open(address, timeout, &new))
         connection = new
         guard let new else { throw .failed }
         return new

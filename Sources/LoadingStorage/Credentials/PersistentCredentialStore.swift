@@ -38,14 +38,14 @@ package final class PersistentCredentialStore {
     ///
     /// - Parameters:
     ///   - application: The name of the application in the keyring; any text.
-    ///   - patience: The timeout of a keyring call, in milliseconds.
+    ///   - timeout: The timeout of a keyring call, in milliseconds.
     ///   - environment: Returns the value of an environment variable. Without a bus address there is no keyring.
     package init(
-        in directory: StorageDirectory, application: String, patience: UInt32 = TimeLimits.standard.keyring,
+        in directory: StorageDirectory, application: String, timeout: UInt32 = TimeLimits.standard.keyring,
         environment: (String) -> String? = StorageDirectory.variable,
         notify: @escaping @Sendable (StorageMessage) -> Void = { _ in }
     ) {
-        keyring = CredentialKeyring(application: application, patience: patience, environment: environment)
+        keyring = CredentialKeyring(application: application, timeout: timeout, environment: environment)
         file = RecordArchive(in: directory, notify: notify)
         self.notify = notify
     }

@@ -38,7 +38,7 @@ package final class Database {
         /// statement would never end.
         var allowance: Int32
         /// How long to wait for another process, in milliseconds.
-        var patience: Int32
+        var timeout: Int32
     }
 
     private let limits: UnsafeMutablePointer<Limits>
@@ -49,8 +49,8 @@ package final class Database {
     private var times = Database.allowed.times
     private var statementCount: UInt64 = 0
 
-    /// - Parameter patience: How long to wait for another process, in milliseconds.
-    package init(_ path: String, _ mode: Mode = .write, patience: Int32 = TimeLimits.standard.databaseLock)
+    /// - Parameter timeout: How long to wait for another process, in milliseconds.
+    package init(_ path: String, _ mode: Mode = .write, timeout: Int32 = TimeLimits.standard.databaseLock)
         throws(StorageFailure)
     {
         let sqlite = try Self.library(for: path)
@@ -77,7 +77,7 @@ package final class Database {
         methods = .allocate(capacity: 1)
         methods.initialize(to: sqlite3_io_methods())
         limits = .allocate(capacity: 1)
-        limits.initialize(to: Limits(allowance: times, patience: patience))
+        limits.initialize(to: Limits(allowance: times, timeout: timeout))
         sqlite.progress_handler(
             handle, Self.allowed.steps,
             { context in
@@ -89,7 +89,7 @@ package final class Database {
         _ = sqlite.busy_handler(
             handle,
             { context, count in
-                guard let limits = context?.assumingMemoryBound(to: Limits.self), count < limits.pointee.patience
+                guard let limits = context?.assumingMemoryBound(to: Limits.self), count < limits.pointee.timeout
                 else { return 0 }
                 usleep(1000)
                 return 1
@@ -115,7 +115,7 @@ package final class Database {
     }
 
     /// How long to wait for another process, in milliseconds.
-    func setPatience(_ patience: Int32) { limits.pointee.patience = patience }
+    func setTimeout(_ timeout: Int32) { limits.pointee.timeout = timeout }
 
     /// Whether the path no longer refers to this file.
     var hasMoved: Bool { clq_has_moved(handle) }

@@ -43,11 +43,11 @@ struct DatabaseRepair {
     func run(unlessOtherThan damaged: FileIdentity) throws(StorageFailure) -> Report? {
         let lock = try FolderLock(of: path)
         defer { lock.release() }
-        let place = try PathHandle(path)
-        guard place.identity == damaged else { return nil }
+        let handle = try PathHandle(path)
+        guard handle.identity == damaged else { return nil }
         Self.remove(fresh)
         let saved = try makeFresh()
-        return Report(saved: saved, aside: try replace(keepsOld: isForeign || place.size <= Self.largestAside))
+        return Report(saved: saved, aside: try replace(keepsOld: isForeign || handle.size <= Self.largestAside))
     }
 
     /// Replaces the file atomically.

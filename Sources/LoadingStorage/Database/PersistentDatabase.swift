@@ -102,7 +102,7 @@ final class PersistentDatabase {
                 let result = try work(opened(mode))
                 if mode == .write, writeFailure != nil {
                     writeFailure = nil
-                    database?.setPatience(TimeLimits.standard.databaseLock)
+                    database?.setTimeout(TimeLimits.standard.databaseLock)
                     notify(.writableAgain(path: path))
                 }
                 return result
@@ -126,7 +126,7 @@ final class PersistentDatabase {
     private func failed(_ failure: StorageFailure) {
         // The connection stays usable after a full disk or a lock of another process.
         if case .database(let code) = failure.reason, [SQLITE_FULL, SQLITE_BUSY].contains(code & 0xFF) {
-            database?.setPatience(TimeLimits.standard.databaseLockInTrouble)
+            database?.setTimeout(TimeLimits.standard.databaseLockInTrouble)
         } else {
             database = nil
         }
@@ -159,7 +159,7 @@ final class PersistentDatabase {
             identity = try PathHandle(path).identity
             let new = try Database(
                 path,
-                patience: writeFailure == nil
+                timeout: writeFailure == nil
                     ? TimeLimits.standard.databaseLock : TimeLimits.standard.databaseLockInTrouble)
             try prepare(new)
             return keep(new, isReadOnly: new.isReadOnly)

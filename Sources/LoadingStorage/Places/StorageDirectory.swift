@@ -102,11 +102,11 @@ package struct StorageDirectory: Sendable, Hashable {
                 throw StorageFailure(.make, path, .system(code))
             }
         }
-        let place = try PathHandle(path)
-        guard place.isFolder else { throw StorageFailure(.open, path, .system(ENOTDIR)) }
+        let handle = try PathHandle(path)
+        guard handle.isFolder else { throw StorageFailure(.open, path, .system(ENOTDIR)) }
         // Other users must not be able to write here, because they could replace files. They may list the folder if its
         // permissions allow it; the files themselves are private.
-        if !isCallerProvided, place.isOwnedByUser, place.mode & 0o022 != 0 { place.setMode(place.mode & 0o7755) }
+        if !isCallerProvided, handle.isOwnedByUser, handle.mode & 0o022 != 0 { handle.setMode(handle.mode & 0o7755) }
         guard let real = realpath(path, nil) else { throw StorageFailure(.open, path, .system(cll_errno())) }
         defer { free(real) }
         let found = String(cString: real)
@@ -133,17 +133,17 @@ package struct StorageDirectory: Sendable, Hashable {
     static func claimFile(_ path: String) throws(StorageFailure) {
         if mknod(path, S_IFREG | 0o600, 0) == 0 { return }
         let code = cll_errno()
-        guard let place = try? PathHandle(path) else { throw StorageFailure(.make, path, .system(code)) }
-        guard place.isFile, place.isOwnedByUser else { throw StorageFailure(.open, path, .foreign) }
-        if place.mode & 0o077 != 0 { place.setMode(0o600) }
+        guard let handle = try? PathHandle(path) else { throw StorageFailure(.make, path, .system(code)) }
+        guard handle.isFile, handle.isOwnedByUser else { throw StorageFailure(.open, path, .foreign) }
+        if handle.mode & 0o077 != 0 { handle.setMode(0o600) }
     }
 
     /// Restricts the mode of one of SQLite's side files, if it exists. Removes it if it is not a regular file, or was
     /// created by another user while the folder was writable.
     static func claimSideFile(_ path: String) throws(StorageFailure) {
-        guard let place = try? PathHandle(path) else { return }
-        if place.isFile, place.isOwnedByUser {
-            if place.mode & 0o077 != 0 { place.setMode(0o600) }
+        guard let handle = try? PathHandle(path) else { return }
+        if handle.isFile, handle.isOwnedByUser {
+            if handle.mode & 0o077 != 0 { handle.setMode(0o600) }
             return
         }
         guard unlink(path) == 0 || rmdir(path) == 0 || cll_errno() == ENOENT else {

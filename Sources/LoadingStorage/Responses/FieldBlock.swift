@@ -24,16 +24,16 @@ enum FieldBlock {
         }
         guard octets.count >= 4, case let count = number(0), 4 + 8 * count <= octets.count else { return nil }
         var positions: [HTTPFields.Position] = []
-        var place = 0
+        var position = 0
         for index in 0..<count {
             let (name, value) = (number(1 + 2 * index), number(2 + 2 * index))
             positions.append(
                 HTTPFields.Position(
-                    nameStart: place, nameLength: name, valueStart: place + name, valueLength: value))
-            place += name + value
+                    nameStart: position, nameLength: name, valueStart: position + name, valueLength: value))
+            position += name + value
         }
         let bytes = octets[(4 + 8 * count)...]
-        return place == bytes.count ? HTTPFields(bytes: Array(bytes), positions: positions) : nil
+        return position == bytes.count ? HTTPFields(bytes: Array(bytes), positions: positions) : nil
     }
 
     private static func range(_ start: UInt32, _ count: UInt32) -> Range<Int> { Int(start)..<Int(start) + Int(count) }

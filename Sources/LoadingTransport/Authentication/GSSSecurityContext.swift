@@ -1,13 +1,13 @@
 internal import CLoadingGSSAPI
 internal import LoadingEvents
 
-/// A conversation by which a connection is proved to be a user's: Kerberos or NTLM, by the system's GSSAPI.
+/// A GSSAPI security context that authenticates a connection, with Kerberos or NTLM.
 ///
-/// Each step may wait for a key distribution centre, so it is made between two turns with the loop lent, like a
-/// callback. One step at a time; what came of it is told on the loop.
+/// A step may wait for a key distribution centre, so it runs between two turns while the loop is lent, like a callback.
+/// One step at a time. Results are reported on the loop.
 package final class GSSSecurityContext: Callout, @unchecked Sendable {
-    // Sendable because the orders are guarded by `lock`, `conversation` belongs to the one thread at a time that carries
-    // out a step, and the rest never changes or belongs to the loop.
+    // Sendable because `order` is guarded by `lock`, `conversation` belongs to the one thread that runs a step, and the
+    // rest is constant or belongs to the loop.
 
     package enum Mechanism: Sendable {
         case negotiate
@@ -15,17 +15,17 @@ package final class GSSSecurityContext: Callout, @unchecked Sendable {
     }
 
     package enum Outcome: Sendable, Equatable {
-        /// For the peer. Whether it has to say something to that.
+        /// A token for the peer, and whether the peer must answer.
         case token([UInt8], continues: Bool)
-        /// The peer has been heard and needs nothing more.
+        /// The context is established, without another token for the peer.
         case complete
-        /// Nobody knows who the user is, or it was not believed.
+        /// There are no credentials, or the peer rejected them.
         case failed
-        /// There is no library for that.
+        /// The mechanism is not available.
         case unsupported
     }
 
-    private struct Order {
+    private struct Operation {
         var token: [UInt8]
         var then: (Outcome) -> Void
     }
@@ -36,17 +36,17 @@ package final class GSSSecurityContext: Callout, @unchecked Sendable {
     private let loop: EventLoop
 
     private let lock = Lock()
-    private var order: Order?
+    private var operation: Operation?
 
-    /// Of who carries out the step.
+    /// Confined to the thread that runs the step.
     private var conversation: OpaquePointer?
 
-    /// Whether the peer has to say something yet. Of the loop.
+    /// Whether no token of the peer is expected. Confined to the loop.
     package private(set) var isComplete = false
-    /// How often the peer was answered. Of the loop.
+    /// The number of tokens processed. Confined to the loop.
     package private(set) var steps = 0
 
-    /// - Parameter user: Nil for the one whom the system knows by a ticket, which is Kerberos then in any case.
+    /// - Parameter user: Nil for the Kerberos ticket of the system.
     package init(
         _ mechanism: Mechanism, with host: String, as user: (name: String, password: String)?, on loop: EventLoop
     ) {
@@ -56,37 +56,37 @@ package final class GSSSecurityContext: Callout, @unchecked Sendable {
         self.loop = loop
     }
 
-    /// Whether there is a library for NTLM. May take a moment, the first time.
+    /// Whether the NTLM mechanism is available. The first call loads libraries.
     package static var knowsNTLM: Bool { clg_is_supported(CLG_NTLM) }
 
     deinit {
         if let conversation { clg_end(conversation) }
     }
 
-    /// Takes the peer's token, an empty one at first. `then` is called on the loop, once and later.
+    /// Processes the peer's token, which is empty at first. Calls `then` on the loop, asynchronously, once.
     package func next(_ token: [UInt8] = [], then: @escaping (Outcome) -> Void) {
         steps += 1
-        lock.withLock { order = Order(token: token, then: then) }
+        lock.withLock { operation = Operation(token: token, then: then) }
         loop.callOut(self)
     }
 
     package func callOut() {
-        let order = lock.withLock { () -> Order? in
-            defer { self.order = nil }
-            return self.order
+        let operation = lock.withLock { () -> Operation? in
+            defer { self.operation = nil }
+            return self.operation
         }
-        guard let order else { return }
-        let outcome = step(order.token)
-        let then = LoopBox(order.then)
+        guard let operation else { return }
+        let outcome = step(operation.token)
+        let then = LoopBox(operation.then)
         loop.post { [self] in
             if case .token(_, continues: true) = outcome { isComplete = false } else { isComplete = true }
             then.value(outcome)
         }
     }
 
-    /// The peer's last token, which proves it to be who it says. Whether that is so.
+    /// Verifies the peer's final token, which authenticates the peer.
     ///
-    /// No step is under way. The last one of a conversation waits for nothing.
+    /// Must not be called during a step. This step does not wait.
     package func verifies(_ token: [UInt8]) -> Bool {
         switch step(token) {
         case .token, .complete: true
@@ -97,13 +97,13 @@ package final class GSSSecurityContext: Callout, @unchecked Sendable {
     private func begin(_ mechanism: clg_mechanism) -> OpaquePointer? {
         guard let conversation = clg_begin(mechanism, host) else { return nil }
         if let user {
-            // C's texts end with a zero.
+            // C strings end at NUL.
             let isText = !user.name.utf8.contains(0) && !user.password.utf8.contains(0)
             if isText, clg_use_password(conversation, user.name, user.password) { return conversation }
         } else if clg_use_ticket(conversation) {
             return conversation
         }
-        // Never as somebody else.
+        // The step must not use default credentials of another user.
         clg_end(conversation)
         return nil
     }

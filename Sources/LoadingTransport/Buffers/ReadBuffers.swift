@@ -1,17 +1,17 @@
 internal import Glibc
 internal import LoadingEvents
 
-/// Buffers of one size that bodies are read into and handed out in, used again and again: the next read goes to memory
-/// that is still in the cache, and the allocator never gives pages back to the kernel between two reads.
+/// A pool of equally sized read buffers. Reuse keeps the memory in the CPU cache, and avoids that malloc returns pages
+/// to the kernel between two reads.
 ///
-/// Any thread may return a buffer: the last holder of a piece of body does.
+/// Any thread may release a buffer, because the last reference to a piece of body does.
 package enum ReadBuffers {
     package static let size = 128 * 1024
-    /// Kept for the next use; more than that goes back to the allocator.
+    /// The capacity of the pool. Further buffers are freed.
     private static let most = 8
     private static let free = Storage()
 
-    /// A buffer of `size` bytes, or nil when there is no memory.
+    /// A buffer of `size` bytes, or nil if there is not enough memory.
     package static func take() -> UnsafeMutableRawPointer? { free.pop() ?? malloc(size) }
 
     package static func release(_ buffer: UnsafeMutableRawPointer) {

@@ -1,15 +1,15 @@
 internal import CLoadingTLS
 package import LoadingSemantics
 
-/// A hash of octets that come piece by piece, computed by OpenSSL.
+/// An incremental hash, computed by OpenSSL.
 package struct MessageDigest: ~Copyable {
     private let state: OpaquePointer
     private var isWhole = true
 
-    /// What the library offers: no MD5 under FIPS rules.
+    /// The functions that OpenSSL offers: no MD5 in FIPS mode.
     package static let available = Set(DigestHash.allCases.filter { MessageDigest.hash($0, []) != nil })
 
-    /// Nil if the library does not offer the function.
+    /// Returns nil if OpenSSL does not offer the function.
     package init?(_ hash: DigestHash) {
         let function =
             switch hash {
@@ -27,16 +27,16 @@ package struct MessageDigest: ~Copyable {
         isWhole = clt_digest_update(state, octets.baseAddress, octets.count) && isWhole
     }
 
-    /// Nil if the library has failed on the way.
+    /// Returns nil if OpenSSL has failed.
     package consuming func finish() -> [UInt8]? {
         let result = [UInt8](unsafeUninitializedCapacity: 64) { buffer, count in
-            // The buffer has the room asked for, so there is an address.
+            // The buffer has the requested capacity, so it has an address.
             count = buffer.baseAddress.map { clt_digest_finish(state, $0) } ?? 0
         }
         return isWhole && !result.isEmpty ? result : nil
     }
 
-    /// The hash of octets that are all there. A `DigestFunction`.
+    /// Hashes octets. A `DigestFunction`.
     @Sendable package static func hash(_ hash: DigestHash, _ octets: [UInt8]) -> [UInt8]? {
         guard var digest = MessageDigest(hash) else { return nil }
         octets.withUnsafeBytes { digest.update($0) }

@@ -2,16 +2,16 @@ package import FoundationEssentials
 internal import Glibc
 internal import LoadingEvents
 
-/// A file that is read as its bytes are wanted, such as the body of an upload.
+/// Reads a file on demand, such as the body of an upload.
 ///
-/// Opening and reading may wait for a disk, so they are done between two turns with the loop lent, as `FileWriter`
-/// does. What the loop asks for is done in the order of asking, and answered on the loop.
+/// Opening and reading may wait for the disk, so they run between two turns while the loop is lent, as in `FileWriter`.
+/// Operations run in order. Results are passed to the completion on the loop.
 package final class FileReader: Callout, @unchecked Sendable {
-    // Sendable because `orders` and `isAtWork` are guarded by `lock`, `file` belongs to the one thread at a time that
-    // carries out the orders, and the rest is constant.
+    // Sendable because `operations` and `isRunning` are guarded by `lock`, `file` belongs to the one thread that runs the
+    // operations, and the rest is constant.
 
-    private enum Order {
-        case look(LoopBox<(Result<FileFacts, POSIXFailure>) -> Void>)
+    private enum Operation {
+        case facts(LoopBox<(Result<FileFacts, POSIXFailure>) -> Void>)
         case read(at: Int64, most: Int, LoopBox<(Result<Data, POSIXFailure>) -> Void>)
         case fill(SplicePipe, at: Int64, most: Int, LoopBox<(Result<Int, POSIXFailure>) -> Void>)
     }
@@ -20,8 +20,8 @@ package final class FileReader: Callout, @unchecked Sendable {
     private let loop: EventLoop
 
     private let lock = Lock()
-    private var orders: [Order] = []
-    private var isAtWork = false
+    private var operations: [Operation] = []
+    private var isRunning = false
 
     private var file: ReadableFile?
 
@@ -32,26 +32,28 @@ package final class FileReader: Callout, @unchecked Sendable {
 
     // MARK: On the loop
 
-    /// What the file is like now; opens it if need be.
-    package func look(_ told: @escaping (Result<FileFacts, POSIXFailure>) -> Void) { order(.look(LoopBox(told))) }
-
-    /// Bytes from that place on, at most `ReadBuffers.size` and at least one unless the file ends there.
-    package func read(at offset: Int64, most: Int, _ told: @escaping (Result<Data, POSIXFailure>) -> Void) {
-        order(.read(at: offset, most: most, LoopBox(told)))
+    /// The present length and modification time. Opens the file if necessary.
+    package func readFacts(_ completion: @escaping (Result<FileFacts, POSIXFailure>) -> Void) {
+        enqueue(.facts(LoopBox(completion)))
     }
 
-    /// Moves bytes from that place on into an empty pipe, without a copy; 0 when the file ends there.
+    /// Reads from the offset: at least one byte unless the file ends there, at most `ReadBuffers.size`.
+    package func read(at offset: Int64, most: Int, _ completion: @escaping (Result<Data, POSIXFailure>) -> Void) {
+        enqueue(.read(at: offset, most: most, LoopBox(completion)))
+    }
+
+    /// Moves bytes from the offset into an empty pipe, without a copy. 0 at the end of the file.
     package func fill(
-        _ pipe: SplicePipe, at offset: Int64, most: Int, _ told: @escaping (Result<Int, POSIXFailure>) -> Void
+        _ pipe: SplicePipe, at offset: Int64, most: Int, _ completion: @escaping (Result<Int, POSIXFailure>) -> Void
     ) {
-        order(.fill(pipe, at: offset, most: most, LoopBox(told)))
+        enqueue(.fill(pipe, at: offset, most: most, LoopBox(completion)))
     }
 
-    private func order(_ order: Order) {
+    private func enqueue(_ operation: Operation) {
         lock.lock()
-        orders.append(order)
-        let mustStart = !isAtWork
-        isAtWork = true
+        operations.append(operation)
+        let mustStart = !isRunning
+        isRunning = true
         lock.unlock()
         if mustStart { loop.callOut(self) }
     }
@@ -59,35 +61,36 @@ package final class FileReader: Callout, @unchecked Sendable {
     // MARK: With the loop lent
 
     package func callOut() {
-        while let order = takeOrder() { carryOut(order) }
+        while let operation = nextOperation() { run(operation) }
     }
 
-    private func takeOrder() -> Order? {
+    private func nextOperation() -> Operation? {
         lock.lock()
         defer { lock.unlock() }
-        guard !orders.isEmpty else {
-            isAtWork = false
+        guard !operations.isEmpty else {
+            isRunning = false
             return nil
         }
-        return orders.removeFirst()
+        return operations.removeFirst()
     }
 
-    private func carryOut(_ order: Order) {
-        switch order {
-        case .look(let told): answer(told) { file throws(POSIXFailure) in try file.facts() }
-        case .read(let offset, let most, let told):
-            answer(told) { file throws(POSIXFailure) in try file.read(at: offset, most: most) }
-        case .fill(let pipe, let offset, let most, let told):
-            answer(told) { file throws(POSIXFailure) in try file.fill(pipe, at: offset, most: most) }
+    private func run(_ operation: Operation) {
+        switch operation {
+        case .facts(let completion): complete(completion) { file throws(POSIXFailure) in try file.facts() }
+        case .read(let offset, let most, let completion):
+            complete(completion) { file throws(POSIXFailure) in try file.read(at: offset, most: most) }
+        case .fill(let pipe, let offset, let most, let completion):
+            complete(completion) { file throws(POSIXFailure) in try file.fill(pipe, at: offset, most: most) }
         }
     }
 
-    private func answer<Value: Sendable>(
-        _ told: LoopBox<(Result<Value, POSIXFailure>) -> Void>, _ work: (ReadableFile) throws(POSIXFailure) -> Value
+    private func complete<Value: Sendable>(
+        _ completion: LoopBox<(Result<Value, POSIXFailure>) -> Void>,
+        _ work: (ReadableFile) throws(POSIXFailure) -> Value
     ) {
         let result: Result<Value, POSIXFailure>
         do throws(POSIXFailure) { result = .success(try work(open())) } catch { result = .failure(error) }
-        loop.post { told.value(result) }
+        loop.post { completion.value(result) }
     }
 
     private func open() throws(POSIXFailure) -> ReadableFile {

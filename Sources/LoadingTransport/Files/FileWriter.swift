@@ -3,38 +3,39 @@ internal import Glibc
 internal import LoadingEvents
 internal import LoadingSemantics
 
-/// A file that a body is written to as it comes.
+/// Writes a body to a file while it arrives.
 ///
-/// Opening, writing and closing may wait for a disk, so they are done between two turns with the loop lent, like a
-/// callback: a disk that keeps up costs no hop to another thread, and one that does not never holds up a socket. What
-/// the loop asks for is done in the order of asking; what came of it is told on the loop.
+/// Opening, writing and closing may wait for the disk, so they run between two turns while the loop is lent, like a
+/// callback. A fast disk needs no thread switch, and a slow one does not block sockets. Operations run in order, and
+/// results are reported on the loop.
 ///
-/// **Back-pressure.** `write` says when enough waits for the disk; `fileWriterWrote` when there is room again.
+/// **Back-pressure.** `write` returns false when enough bytes wait for the disk; `fileWriterWrote` reports when there
+/// is room again.
 ///
-/// **No descriptor left.** Somebody's will be free again, so the orders wait, until the writer is told to give up.
+/// **No free descriptor.** The operations wait until a descriptor becomes free, or until `giveUp` is called.
 package final class FileWriter: Callout, LoopTimerTarget, @unchecked Sendable {
-    // Sendable because `orders`, `isAtWork`, `mayWait` and `outcome` are guarded by `lock`, `file`, `failure` and `isClosed` belong to
-    // the one thread at a time that carries out the orders, and the rest to the loop.
+    // Sendable because `operations`, `isRunning`, `mayWait` and `outcome` are guarded by `lock`, `file`, `failure` and
+    // `isClosed` belong to the one thread that runs the operations, and the rest to the loop.
 
-    /// Where the body goes.
-    package enum Place: Sendable {
-        /// A file that is made in this folder, for this user's eyes only.
+    /// The destination of the body.
+    package enum Destination: Sendable {
+        /// A new file in the folder, with mode 0600.
         case newFile(inFolder: String)
-        /// The same, and this file of the same folder is removed before. The name is another one, so who knows the old
-        /// name never takes the new contents for the old.
+        /// A new file that replaces a file of the same folder, which is deleted. The name differs, so the old name
+        /// never refers to the new contents.
         case replacement(inFolder: String, of: String)
-        /// A file of which the first so many bytes are kept; the body is what follows them.
+        /// An existing file, truncated to `offset` bytes. The body follows them.
         case existing(path: String, offset: Int64)
     }
 
-    /// What could not be done, with the errno.
+    /// The failed operation, with the errno.
     package enum Failure: Error, Equatable, Sendable {
         case creating(POSIXFailure)
         case opening(POSIXFailure)
         case writing(POSIXFailure)
         case closing(POSIXFailure)
 
-        /// Whether the process, or the system, has no descriptor left.
+        /// Whether the process or the system has no free descriptor.
         fileprivate var isOfDescriptors: Bool {
             switch self {
             case .creating(let failure), .opening(let failure): [EMFILE, ENFILE].contains(failure.code)
@@ -43,9 +44,9 @@ package final class FileWriter: Callout, LoopTimerTarget, @unchecked Sendable {
         }
     }
 
-    private enum Order {
+    private enum Operation {
         case write(Data)
-        /// Bytes that lie in the pipe.
+        /// Bytes in the pipe.
         case drain(SplicePipe, Int)
         case close
         case discard
@@ -53,26 +54,26 @@ package final class FileWriter: Callout, LoopTimerTarget, @unchecked Sendable {
 
     private struct Outcome {
         var written: Int64 = 0
-        /// Of these, what came out of the pipe.
+        /// The part of `written` that came from the pipe.
         var drained: Int64 = 0
-        /// Of the file, once it is open.
+        /// The path of the file, once it is open.
         var path: String?
         var closed: Result<String, Failure>?
     }
 
     private let loop: EventLoop
-    private let place: Place
+    private let destination: Destination
 
     // MARK: Guarded by `lock`
 
     private let lock = Lock()
-    private var orders: [Order] = []
-    /// Also while the orders wait for a descriptor.
-    private var isAtWork = false
+    private var operations: [Operation] = []
+    /// Also true while the operations wait for a descriptor.
+    private var isRunning = false
     private var mayWait = true
     private var outcome = Outcome()
 
-    // MARK: Of who carries out the orders
+    // MARK: Confined to the thread that runs the operations
 
     private var file: OpenFile?
     private var failure: Failure?
@@ -81,79 +82,78 @@ package final class FileWriter: Callout, LoopTimerTarget, @unchecked Sendable {
     // MARK: Confined to the loop
 
     package weak var observer: (any FileWriterObserver)?
-    /// Of the file, once something was written to it.
+    /// The path of the file, after the first write.
     package private(set) var path: String?
     private var waitingBytes = 0
     private var pipe: SplicePipe?
-    /// What was put into the pipe and has not come out.
+    /// The number of bytes in the pipe.
     private var pipedBytes: Int64 = 0
     private var hasNoPipe = false
     private let retryTimer = LoopTimer()
     private var isWaitingForDescriptor = false
 
-    /// Bytes that may wait for the disk.
+    /// The number of bytes that may wait for the disk.
     private static let highWater = 256 * 1024
 
-    /// The last part of a path.
+    /// The last component of a path.
     package static func name(of path: String) -> String {
         String(path[(path.lastIndex(of: "/").map(path.index(after:)) ?? path.startIndex)...])
     }
 
-    package init(_ place: Place, on loop: EventLoop) {
-        self.place = place
+    package init(_ destination: Destination, on loop: EventLoop) {
+        self.destination = destination
         self.loop = loop
     }
 
     // MARK: On the loop
 
-    /// False when the disk has enough to do for now.
+    /// Returns false if enough bytes wait for the disk.
     package func write(_ data: Data) -> Bool {
         waitingBytes += data.count
-        order(.write(data))
+        enqueue(.write(data))
         return waitingBytes < Self.highWater
     }
 
-    /// An empty pipe that leads to the file, for what need not pass through the memory of the process; nil while there is
-    /// something in it, and when there is none to be had. Nobody could tell a full pipe from a socket without bytes: the
-    /// kernel says of either that it would block.
-    package var entrance: Int32? {
+    /// The write end of an empty pipe to the file, for splicing. Nil while the pipe contains data, because the kernel's
+    /// EAGAIN would not distinguish a full pipe from an empty socket; nil also if no pipe can be created.
+    package var spliceEnd: Int32? {
         guard pipedBytes == 0 else { return nil }
         if pipe == nil, !hasNoPipe {
             pipe = SplicePipe()
             hasNoPipe = pipe == nil
         }
-        return pipe?.entrance
+        return pipe?.writeEnd
     }
 
-    /// So many bytes were put into the entrance.
-    package func filledEntrance(_ count: Int) {
+    /// Bytes were spliced into the pipe.
+    package func didSplice(_ count: Int) {
         guard let pipe else { return }
         waitingBytes += count
         pipedBytes += Int64(count)
-        order(.drain(pipe, count))
+        enqueue(.drain(pipe, count))
     }
 
-    /// Nothing follows. Told by `fileWriterClosed` with the file's path, also when writing failed.
+    /// Ends the file. `fileWriterClosed` then reports its path, or the failure.
     package func close() {
         pipe = nil
-        order(.close)
+        enqueue(.close)
     }
 
-    /// The file is of no use. It goes with all that waits, which is not told.
+    /// Deletes the file and drops pending data. Nothing more is reported.
     package func discard() {
         observer = nil
         pipe = nil
         loop.disarm(retryTimer)
         lock.lock()
-        orders = [.discard]
-        let mustStart = !isAtWork || isWaitingForDescriptor
-        isAtWork = true
+        operations = [.discard]
+        let mustStart = !isRunning || isWaitingForDescriptor
+        isRunning = true
         lock.unlock()
         isWaitingForDescriptor = false
         if mustStart { loop.callOut(self) }
     }
 
-    /// Nobody waits for the file any more: if there is no descriptor for it now, it fails.
+    /// Stops waiting for a descriptor: without one, the file fails.
     package func giveUp() {
         lock.withLock { mayWait = false }
         tryAgain()
@@ -174,31 +174,31 @@ package final class FileWriter: Callout, LoopTimerTarget, @unchecked Sendable {
         if !lock.withLock({ mayWait }) { tryAgain() }
     }
 
-    private func order(_ order: Order) {
+    private func enqueue(_ operation: Operation) {
         lock.lock()
-        orders.append(order)
-        let mustStart = !isAtWork
-        isAtWork = true
+        operations.append(operation)
+        let mustStart = !isRunning
+        isRunning = true
         lock.unlock()
         if mustStart { loop.callOut(self) }
     }
 
     private func report() {
         lock.lock()
-        let news = outcome
+        let changes = outcome
         outcome = Outcome()
         lock.unlock()
-        waitingBytes -= Int(news.written)
-        pipedBytes -= news.drained
-        path = news.path ?? path
-        if news.written > 0 { observer?.fileWriterWrote(news.written, hasRoom: waitingBytes < Self.highWater) }
-        if let closed = news.closed { observer?.fileWriterClosed(closed) }
+        waitingBytes -= Int(changes.written)
+        pipedBytes -= changes.drained
+        path = changes.path ?? path
+        if changes.written > 0 { observer?.fileWriterWrote(changes.written, hasRoom: waitingBytes < Self.highWater) }
+        if let closed = changes.closed { observer?.fileWriterClosed(closed) }
     }
 
     // MARK: With the loop lent
 
     package func callOut() {
-        while let batch = takeOrders() {
+        while let batch = takeOperations() {
             if case .discard? = batch.last {
                 file?.remove()
                 file = nil
@@ -207,76 +207,85 @@ package final class FileWriter: Callout, LoopTimerTarget, @unchecked Sendable {
             }
             if lacksDescriptor() {
                 let isDiscarded = lock.withLock {
-                    if case .discard? = orders.last { return true }
-                    orders.insert(contentsOf: batch, at: 0)
+                    if case .discard? = operations.last { return true }
+                    operations.insert(contentsOf: batch, at: 0)
                     return false
                 }
                 if isDiscarded { continue }
                 return loop.post { self.waitForDescriptor() }
             }
-            var news = Outcome()
-            for order in batch { carryOut(order, &news) }
+            var changes = Outcome()
+            for operation in batch { run(operation, &changes) }
             lock.lock()
-            // What was reported already is gone from `outcome`.
+            // What was reported has been removed from `outcome`.
             let isFirst = outcome.written == 0 && outcome.closed == nil
-            outcome.written += news.written
-            outcome.drained += news.drained
+            outcome.written += changes.written
+            outcome.drained += changes.drained
             outcome.path = file?.path
-            outcome.closed = outcome.closed ?? news.closed
+            outcome.closed = outcome.closed ?? changes.closed
             lock.unlock()
             if isFirst { loop.post { self.report() } }
         }
     }
 
-    private func takeOrders() -> [Order]? {
+    private func takeOperations() -> [Operation]? {
         lock.lock()
         defer { lock.unlock() }
-        guard !orders.isEmpty else {
-            isAtWork = false
+        guard !operations.isEmpty else {
+            isRunning = false
             return nil
         }
-        defer { orders = [] }
-        return orders
+        defer { operations = [] }
+        return operations
     }
 
-    private func carryOut(_ order: Order, _ news: inout Outcome) {
-        // Once something has failed the rest is taken and dropped, until the loop has heard of it.
+    private func run(_ operation: Operation, _ changes: inout Outcome) {
+        // After a failure, the remaining data are dropped until the loop has processed it.
         let isDone = failure != nil || isClosed
         do throws(Failure) {
-            switch order {
+            switch operation {
             case .write(let data):
-                news.written += Int64(data.count)
+                changes.written += Int64(data.count)
                 if !isDone { try open().write(data) }
             case .drain(let pipe, let count):
-                news.written += Int64(count)
-                news.drained += Int64(count)
+                changes.written += Int64(count)
+                changes.drained += Int64(count)
                 if !isDone { try open().drain(pipe, count) }
             case .close:
                 guard !isDone else { return }
                 let file = try open()
                 try file.close()
                 isClosed = true
-                news.closed = .success(file.path)
+                changes.closed = .success(file.path)
             case .discard: break
             }
         } catch {
             failure = error
             file?.remove()
-            news.closed = .failure(error)
+            changes.closed = .failure(error)
         }
     }
 
-    /// Opens the file, if it is not open yet, and says whether only a descriptor lacks for that.
+    /// Opens the file if necessary. Returns true if that failed for lack of a descriptor.
     private func lacksDescriptor() -> Bool {
         guard file == nil, failure == nil, lock.withLock({ mayWait }) else { return false }
-        do { file = try OpenFile(place) } catch { return error.isOfDescriptors }
+        do { file = try OpenFile(destination) } catch { return error.isOfDescriptors }
         return false
     }
 
     private func open() throws(Failure) -> OpenFile {
         if let file { return file }
-        let new = try OpenFile(place)
+        let new = try OpenFile(destination)
         file = new
         return new
     }
+}
+
+/// Receives notifications of a `FileWriter`, on its loop.
+package protocol FileWriterObserver: AnyObject {
+    /// More bytes were written. If `hasRoom` is false, this is called again later.
+    func fileWriterWrote(_ count: Int64, hasRoom: Bool)
+    /// The last notification: the file is closed and complete, with its path; or it could not be written and was
+    /// deleted.
+    func fileWriterClosed(_ outcome: Result<String, FileWriter.Failure>)
 }

@@ -2,18 +2,18 @@ internal import CLoadingLinux
 internal import FoundationEssentials
 internal import Glibc
 
-/// The file of a `FileWriter`, open. Every call may wait for the disk.
+/// The open file of a `FileWriter`. Every call may wait for the disk.
 final class OpenFile {
     let path: String
     private var descriptor: Int32
 
-    /// Of the name of each file that is made.
+    /// Of the names of new files.
     static let (prefix, suffix) = ("CFNetworkDownload_", ".tmp")
 
-    init(_ place: FileWriter.Place) throws(FileWriter.Failure) {
-        switch place {
+    init(_ destination: FileWriter.Destination) throws(FileWriter.Failure) {
+        switch destination {
         case .newFile(let folder), .replacement(let folder, _):
-            if case .replacement(_, let old) = place { UnfinishedFiles.shared.remove(old) }
+            if case .replacement(_, let old) = destination { UnfinishedFiles.shared.remove(old) }
             var template = Array("\(folder)/\(Self.prefix)XXXXXX\(Self.suffix)".utf8CString)
             let suffix = Int32(Self.suffix.utf8.count)
             descriptor = template.withUnsafeMutableBufferPointer { cll_make_file($0.baseAddress, suffix) }
@@ -24,13 +24,13 @@ final class OpenFile {
             path = known
             descriptor = Glibc.open(known, O_WRONLY | O_CLOEXEC | O_NOFOLLOW)
             guard descriptor >= 0 else { throw .opening(POSIXFailure(cll_errno())) }
-            // Two that write to one file at a time leave holes in it, which the one that ends first takes for content. Not
-            // every file system has such locks.
+            // Two concurrent writers would leave holes in the file, which the first to finish would take for content.
+            // Some file systems do not support locks.
             if flock(descriptor, LOCK_EX | LOCK_NB) != 0, cll_errno() == EWOULDBLOCK {
                 Glibc.close(descriptor)
                 throw .opening(POSIXFailure(EWOULDBLOCK))
             }
-            // A file that has less than was said would be filled up with zeros.
+            // Extending the file would fill it with zeros.
             var status = stat()
             guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_size >= offset else {
                 Glibc.close(descriptor)
@@ -68,16 +68,16 @@ final class OpenFile {
         return nil
     }
 
-    /// Moves so many bytes from the pipe to the file.
+    /// Moves bytes from the pipe to the file.
     func drain(_ pipe: SplicePipe, _ count: Int) throws(FileWriter.Failure) {
         var missing = count
         while missing > 0 {
-            let moved = cll_splice(pipe.exit, descriptor, missing)
+            let moved = cll_splice(pipe.readEnd, descriptor, missing)
             if moved > 0 {
                 missing -= moved
                 continue
             }
-            // Not every file system can be spliced to.
+            // Some file systems do not support splice.
             guard moved < 0, cll_errno() == EINVAL else { throw .writing(POSIXFailure(moved == 0 ? EIO : cll_errno())) }
             return try copy(from: pipe, missing)
         }
@@ -88,7 +88,7 @@ final class OpenFile {
         defer { ReadBuffers.release(buffer) }
         var missing = count
         while missing > 0 {
-            let taken = Glibc.read(pipe.exit, buffer, min(missing, ReadBuffers.size))
+            let taken = Glibc.read(pipe.readEnd, buffer, min(missing, ReadBuffers.size))
             guard taken > 0 else {
                 if taken < 0, cll_errno() == EINTR { continue }
                 throw .writing(POSIXFailure(EIO))
@@ -98,17 +98,16 @@ final class OpenFile {
         }
     }
 
-    /// Closes the file; only here some network file systems tell that a write was lost. A file that somebody has removed
-    /// meanwhile is no success: nobody could find it.
+    /// Closes the file, where some network file systems report lost writes. Fails if the file was deleted meanwhile.
     func close() throws(FileWriter.Failure) {
         let closing = descriptor
         descriptor = -1
-        // Not the number of links: some file systems always say 0.
+        // The link count is always 0 on some file systems.
         if access(path, F_OK) != 0, cll_errno() == ENOENT {
             Glibc.close(closing)
             throw .closing(POSIXFailure(ENOENT))
         }
-        // The descriptor is gone also after EINTR.
+        // The descriptor is closed even after EINTR.
         if Glibc.close(closing) != 0, cll_errno() != EINTR { throw .closing(POSIXFailure(cll_errno())) }
     }
 

@@ -2,15 +2,14 @@ internal import CLoadingLinux
 internal import FoundationEssentials
 internal import Glibc
 
-/// The file of a `FileReader`, open. Every call may wait for the disk.
+/// The open file of a `FileReader`. Every call may wait for the disk.
 final class ReadableFile {
     private let descriptor: Int32
 
-    /// Throws EISDIR for a directory, and EACCES for what else is no plain file: a pipe or a device has no length that
-    /// could be announced.
+    /// Throws EISDIR for a directory, and EACCES for other non-regular files: pipes and devices have no length.
     init(_ path: String) throws(POSIXFailure) {
         guard !path.utf8.contains(0) else { throw POSIXFailure(ENOENT) }
-        // Without O_NONBLOCK a pipe that nobody writes to would be waited for.
+        // Without O_NONBLOCK, opening a pipe without a writer would block.
         descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
         guard descriptor >= 0 else { throw POSIXFailure(cll_errno()) }
         _ = posix_fadvise(descriptor, 0, 0, Int32(POSIX_FADV_SEQUENTIAL))
@@ -55,8 +54,20 @@ final class ReadableFile {
     }
 
     func fill(_ pipe: SplicePipe, at offset: Int64, most: Int) throws(POSIXFailure) -> Int {
-        let count = cll_splice_file(descriptor, offset, pipe.entrance, most)
+        let count = cll_splice_file(descriptor, offset, pipe.writeEnd, most)
         guard count >= 0 else { throw POSIXFailure(cll_errno()) }
         return count
+    }
+}
+
+/// Identifies a version of a file.
+package struct FileFacts: Sendable, Equatable {
+    package var length: Int64
+    /// The modification time, in nanoseconds since 1970.
+    package var modified: Int64
+
+    package init(length: Int64, modified: Int64) {
+        self.length = length
+        self.modified = modified
     }
 }

@@ -1,17 +1,17 @@
 internal import CLoadingLinux
 internal import Glibc
 
-/// A pipe between a socket and a file: the kernel moves pages through it, and the process never sees them.
+/// A pipe between a socket and a file. The kernel moves pages through it without copying them to the process.
 package final class SplicePipe: Sendable {
-    /// Where the socket's bytes go in.
-    package let entrance: Int32
-    /// Where they come out for the file.
-    package let exit: Int32
+    /// The write end, for the socket.
+    package let writeEnd: Int32
+    /// The read end, for the file.
+    package let readEnd: Int32
 
-    /// As much as a download has on its way to the disk. An unprivileged user's pipes may be smaller.
+    /// The capacity: as much as a download has in flight to the disk. The kernel may limit it for unprivileged users.
     package static let capacity: Int32 = 512 * 1024
 
-    /// Nil when there are hardly any descriptors left: it can be done without.
+    /// Returns nil if few descriptors are left, because splicing is optional.
     package init?() {
         var ends: (Int32, Int32) = (-1, -1)
         guard cll_pipe(&ends.0, &ends.1) == 0 else { return nil }
@@ -20,13 +20,13 @@ package final class SplicePipe: Sendable {
             close(ends.1)
             return nil
         }
-        entrance = ends.1
-        exit = ends.0
-        _ = cll_set_pipe_capacity(entrance, Self.capacity)
+        writeEnd = ends.1
+        readEnd = ends.0
+        _ = cll_set_pipe_capacity(writeEnd, Self.capacity)
     }
 
     deinit {
-        close(entrance)
-        close(exit)
+        close(writeEnd)
+        close(readEnd)
     }
 }

@@ -4,21 +4,21 @@ internal import LoadingEvents
 internal import LoadingSemantics
 internal import Synchronization
 
-/// The files of downloads that are not the program's yet: those that are being written, and those of failed downloads
-/// whose resume data the program has not taken. They are removed when the process ends by `exit`.
+/// Download files that are not delivered yet: those being written, and those of failed downloads whose resume data were
+/// not requested. They are deleted when the process calls `exit`.
 ///
-/// What a killed process has left is removed by another one, when it is older than a week.
+/// The files of a killed process are deleted by a later one, once they are a week old.
 package final class UnfinishedFiles: @unchecked Sendable {
-    // Sendable because `paths` and `openings` are guarded by `lock`.
+    // Sendable because `paths` and `openings` are guarded by `lock`, and `owner` is atomic.
 
     package static let shared = UnfinishedFiles()
 
     private let lock = Lock()
-    /// Each with the number of its last opening.
+    /// With the number of the last opening of each.
     private var paths: [String: UInt64] = [:]
     private var openings: UInt64 = 0
-    /// Whose files they are. A process that was forked off has a copy, but the files are its parent's; and the lock may never
-    /// be given back there, so this is looked at first.
+    /// The process that owns the files. A forked process has a copy of `paths`, but the files belong to its parent. The
+    /// lock may be held forever there, so this is checked first.
     private let owner = Atomic<pid_t>(0)
 
     private init() {
@@ -34,10 +34,10 @@ package final class UnfinishedFiles: @unchecked Sendable {
         }
     }
 
-    /// The file is the program's from now on.
+    /// The file was delivered to the application.
     package func keep(_ path: String) { forget(path) }
 
-    /// The same, of the file with that name in whatever folder.
+    /// The same for the file with that name in any folder.
     package func keep(named name: String) {
         guard isOwn else { return }
         lock.withLock {
@@ -45,16 +45,16 @@ package final class UnfinishedFiles: @unchecked Sendable {
         }
     }
 
-    /// Removes the file.
+    /// Deletes the file.
     package func remove(_ path: String) {
         unlink(path)
         forget(path)
     }
 
-    /// What `remove(_:of:)` takes to remove the file as it is now; nil if the file is the program's.
+    /// A token for `remove(_:of:)`, which identifies the present opening; nil if the file was delivered.
     package func claim(on path: String) -> UInt64? { isOwn ? lock.withLock { paths[path] } : nil }
 
-    /// Removes the file unless it was kept, or another download goes on in it.
+    /// Deletes the file, unless it was delivered, or another download continues it.
     package func remove(_ path: String, of claim: UInt64) {
         guard isOwn, lock.withLock({ paths[path] == claim }) else { return }
         remove(path)
@@ -71,9 +71,9 @@ package final class UnfinishedFiles: @unchecked Sendable {
         for path in lock.withLock({ Array(paths.keys) }) { unlink(path) }
     }
 
-    // MARK: Of other processes
+    // MARK: Files of other processes
 
-    /// Removes this user's files of downloads that were last written to so long ago. May wait for the disk.
+    /// Deletes this user's download files that were last modified before the limit. May wait for the disk.
     package static func removeOld(in folder: String) {
         guard let directory = opendir(folder) else { return }
         defer { closedir(directory) }
@@ -94,7 +94,7 @@ package final class UnfinishedFiles: @unchecked Sendable {
         var status = stat()
         guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_uid == geteuid(),
             status.st_mtim.tv_sec < oldest,
-            // Whoever writes it has it locked.
+            // A file that is being written is locked.
             flock(descriptor, LOCK_EX | LOCK_NB) == 0
         else { return }
         unlinkat(folder, name, 0)

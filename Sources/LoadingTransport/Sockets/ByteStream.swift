@@ -1,15 +1,15 @@
 internal import CLoadingLinux
 internal import Glibc
 
-/// A connected stream of bytes on a loop: a TCP socket, with TLS over it once `secure(with:)` was called, and TLS over that
-/// where it leads through a proxy's.
+/// A connected byte stream on a loop: a TCP socket, with TLS over it after `secure(with:)`, and with a second TLS layer
+/// over that through an https proxy.
 ///
-/// Reads and writes never block. The stream remembers what the kernel last said, so a read that would block costs no
-/// system call. Not reading is all that back-pressure needs: the socket's buffer fills and the peer's window closes.
-/// Confined to its loop; closed explicitly, exactly once counts.
+/// Reads and writes never block. The stream remembers the readiness that the kernel reported, so a read that would
+/// block costs no system call. Back-pressure needs only to stop reading: the socket's buffer fills, and the peer's
+/// window closes. Confined to its loop. Must be closed; closing again has no effect.
 package final class ByteStream: ReadinessHandler {
     package let loop: EventLoop
-    /// Who is told of readiness. Held strongly until `close()`.
+    /// Notified of readiness. A strong reference until `close()`.
     package var owner: (any ByteStreamOwner)?
     package private(set) var tls: TLSStream?
 
@@ -19,8 +19,8 @@ package final class ByteStream: ReadinessHandler {
     private var mayWrite = false
     private var hasHungUp = false
 
-    /// Starts connecting to an address. The owner is told when the outcome is known; `finishConnecting()` has it.
-    /// Throws the errno of the call that failed.
+    /// Starts connecting to an address. The owner is notified when the outcome is known, which `finishConnecting()`
+    /// returns. Throws the errno of the failed call.
     package static func connect(
         to address: SocketAddress, treatedAs service: NetworkService = .ordinary, on loop: EventLoop,
         owner: any ByteStreamOwner
@@ -33,7 +33,7 @@ package final class ByteStream: ReadinessHandler {
             throw POSIXFailure(EMFILE)
         }
         _ = cll_no_delay(descriptor)
-        // A hint: where it is not allowed, the connection is like any other.
+        // Best effort: the connection works without the traffic class.
         if service.trafficClass != 0 { _ = cll_traffic_class(descriptor, isIPv6 ? 1 : 0, Int32(service.trafficClass)) }
         guard let stream = ByteStream(descriptor: descriptor, loop: loop, owner: owner) else {
             let failure = POSIXFailure(cll_errno())
@@ -53,8 +53,8 @@ package final class ByteStream: ReadinessHandler {
         return stream
     }
 
-    /// A stream over a connected socket of whatever kind, which does not block, and which it takes over. Nil, with errno
-    /// set and nothing taken over, when the kernel refuses.
+    /// Wraps a connected, non-blocking socket of any kind and takes ownership of it. Returns nil, with errno set and
+    /// without ownership, if the loop cannot register it.
     package init?(descriptor: Int32, loop: EventLoop, owner: any ByteStreamOwner) {
         self.descriptor = descriptor
         self.loop = loop
@@ -65,14 +65,14 @@ package final class ByteStream: ReadinessHandler {
 
     package var isClosed: Bool { registration == nil }
 
-    /// The outcome of `connect`, once the stream is ready: nil while it is not known.
+    /// The outcome of `connect`; nil while it is pending.
     package func finishConnecting() -> Result<Void, POSIXFailure>? {
         guard mayWrite || hasHungUp else { return nil }
         let code = cll_socket_error(descriptor)
         return code == 0 ? .success(()) : .failure(POSIXFailure(code))
     }
 
-    /// Puts TLS over the connected socket. From now on the owner drives `handshake()` until it is complete.
+    /// Starts TLS over the connected socket. The owner then calls `handshake()` until it is complete.
     package func secure(with tls: TLSStream) { self.tls = tls }
 
     package func handshake() -> TLSHandshakeStep {
@@ -88,13 +88,13 @@ package final class ByteStream: ReadinessHandler {
 
     // MARK: Reading and writing
 
-    /// Reads what is there, at most what fits.
+    /// Reads available bytes, at most the size of the buffer.
     package func read(into buffer: UnsafeMutableRawBufferPointer) -> StreamRead {
         guard mayRead, registration != nil else { return .wouldBlock }
         if let tls { return read(tls, into: buffer) }
         let count = cll_recv(descriptor, buffer.baseAddress, buffer.count)
         if count > 0 {
-            // A short read empties a socket; only a peer that has hung up still owes us its end.
+            // A short read empties the socket buffer. After a hang-up, the end of the stream still has to be read.
             if count < buffer.count && !hasHungUp { mayRead = false }
             return .bytes(count)
         }
@@ -119,7 +119,8 @@ package final class ByteStream: ReadinessHandler {
             mayWrite = false
             return .wouldBlock
         case .wantsIdentity:
-            // Asked in mid-connection, when it is too late to ask the caller: the server decides what it means.
+            // A post-handshake request for a certificate. No certificate is sent, and the server decides how to
+            // proceed.
             tls.provideIdentity(nil)
             return read(tls, into: buffer)
         case .end: return .end
@@ -128,14 +129,14 @@ package final class ByteStream: ReadinessHandler {
         }
     }
 
-    /// Whether bytes can go between the socket and a file without being looked at.
+    /// Whether the stream can be spliced with a file, because no TLS layer transforms the bytes.
     package var isPlain: Bool { tls == nil }
 
-    /// Moves what is there, at most so many bytes, from the plain socket into a pipe, which has to be empty.
+    /// Moves available bytes from a socket without TLS into an empty pipe.
     package func splice(into pipe: Int32, most: Int) -> StreamRead {
         guard mayRead, registration != nil else { return .wouldBlock }
         let count = cll_splice(descriptor, pipe, most)
-        // A short count says nothing: the pipe may be what is full.
+        // A short count may mean that the pipe is full, so the stream stays readable.
         if count > 0 { return .bytes(count) }
         if count == 0 { return .end }
         let code = cll_errno()
@@ -146,7 +147,7 @@ package final class ByteStream: ReadinessHandler {
         return .failed(.posix(POSIXFailure(code)))
     }
 
-    /// Writes as much as the socket takes.
+    /// Writes as much as the socket accepts.
     package func write(_ bytes: UnsafeRawBufferPointer) -> StreamWrite {
         guard mayWrite, registration != nil else { return .wouldBlock }
         if let tls {
@@ -172,11 +173,11 @@ package final class ByteStream: ReadinessHandler {
         return writeFailed(.posix(POSIXFailure(code)))
     }
 
-    /// Moves at most so many bytes from a pipe, which has them, to the plain socket.
+    /// Moves bytes from a pipe to a socket without TLS.
     package func splice(from pipe: Int32, most: Int) -> StreamWrite {
         guard mayWrite, registration != nil else { return .wouldBlock }
         let count = cll_splice_to_socket(pipe, descriptor, most)
-        // A short count says nothing: pages go one by one.
+        // A short count is normal, because pages are moved individually.
         if count > 0 { return .bytes(count) }
         let code = count == 0 ? EPIPE : cll_errno()
         if code == EAGAIN || code == EWOULDBLOCK {
@@ -186,19 +187,19 @@ package final class ByteStream: ReadinessHandler {
         return writeFailed(.posix(POSIXFailure(code)))
     }
 
-    /// The peer may have sent something before it closed the connection, and the loop may not have heard of that yet. So the
-    /// next read asks the kernel, and reading ends only with the end of the connection.
+    /// The peer may have sent data before it closed the connection, of which the loop was not notified yet. So the next
+    /// read calls the kernel, and reading continues up to the end of the stream.
     private func writeFailed(_ failure: StreamFailure) -> StreamWrite {
         mayRead = true
         hasHungUp = true
         return .failed(failure)
     }
 
-    /// Whether a read may bring something; false after a read that emptied the socket.
+    /// Whether a read may return data. False after a read that emptied the socket.
     package var mayHaveMore: Bool { mayRead }
 
-    /// Whether the peer of an open stream has neither ended it nor said anything. The kernel is asked, since the loop may
-    /// not have heard yet. A stream that is not silent is good for nothing but to be closed: a byte may be gone.
+    /// Whether the peer has neither sent anything nor closed the stream. Calls the kernel, because the loop may not
+    /// have been notified yet. If the result is false, a byte may have been consumed, so the stream must be closed.
     package var isSilent: Bool {
         guard registration != nil else { return false }
         if tls == nil {
@@ -206,7 +207,7 @@ package final class ByteStream: ReadinessHandler {
             if isSilent { mayRead = false }
             return isSilent
         }
-        // Over TLS what came may be TLS's own, such as a session ticket, which reading takes away.
+        // With TLS, the data may belong to TLS itself, such as a session ticket, which reading consumes.
         mayRead = true
         var byte: UInt8 = 0
         let result = withUnsafeMutableBytes(of: &byte) { read(into: $0) }
@@ -214,14 +215,14 @@ package final class ByteStream: ReadinessHandler {
         return false
     }
 
-    /// Whether the kernel has something of the peer's, or its end, that the loop may not have heard of yet; a read brings it.
+    /// Whether the kernel has data or the end of the stream, of which the loop may not have been notified yet.
     package var hasPendingInput: Bool {
         guard registration != nil else { return false }
         if cll_is_silent(descriptor) != 1 { mayRead = true }
         return mayRead
     }
 
-    /// Has the owner called in the next turn though the kernel has nothing new to say.
+    /// Notifies the owner in the next turn, although the readiness has not changed.
     package func callAgain() { loop.callAgain(self) }
 
     package func becameReady(_ readiness: Readiness) {
@@ -231,8 +232,8 @@ package final class ByteStream: ReadinessHandler {
         owner?.streamBecameReady(self)
     }
 
-    /// Tells the peer that nothing more is written, and leaves the other direction open. False when the socket has no room
-    /// for saying so over TLS: then once more when it may be written.
+    /// Closes the sending direction. Returns false if TLS cannot write its close_notify yet; call it again when the
+    /// stream is writable.
     package func closeWriting() -> Bool {
         guard registration != nil else { return true }
         if let tls, !tls.shutdown() {
@@ -243,7 +244,7 @@ package final class ByteStream: ReadinessHandler {
         return true
     }
 
-    /// Gives the descriptor away, which is the caller's to close from now on; nil when the stream is closed.
+    /// Gives up the descriptor, which the caller must close. Returns nil if the stream is closed.
     package func release() -> Int32? {
         guard let registration else { return nil }
         self.registration = nil
@@ -253,7 +254,7 @@ package final class ByteStream: ReadinessHandler {
         return descriptor
     }
 
-    /// Ends the stream, telling a TLS peer so if that can be done at once.
+    /// Closes the stream. With TLS, sends close_notify if that is possible without waiting.
     package func close() {
         guard let registration else { return }
         self.registration = nil
@@ -264,40 +265,41 @@ package final class ByteStream: ReadinessHandler {
         Glibc.close(descriptor)
     }
 
-    // MARK: Facts
+    // MARK: State
 
-    /// How many bytes, TLS's own among them, the peer has taken so far. Of a socket that is not TCP's it is always 0.
+    /// The number of bytes that the peer has acknowledged, including TLS overhead. 0 for sockets other than TCP.
     package var bytesAcknowledged: UInt64 { registration == nil ? 0 : cll_bytes_taken(descriptor) }
 
-    /// Of several ways together only what is outstanding is known. nil of a socket that does not tell.
+    /// What the peer has acknowledged. With Multipath TCP only `outstanding` is known. Nil if the socket does not
+    /// report it.
     package var acknowledgement: Acknowledgement? {
         guard registration != nil, case let outstanding = cll_outgoing(descriptor), outstanding >= 0 else { return nil }
-        return Acknowledgement(taken: isMultipath ? 0 : bytesAcknowledged, outstanding: UInt64(outstanding))
+        return Acknowledgement(acknowledged: isMultipath ? 0 : bytesAcknowledged, outstanding: UInt64(outstanding))
     }
 
     package var localAddress: SocketAddress? {
         address { cll_getsockname(descriptor, $0, $1) }
     }
 
-    /// From where it goes: the addresses of all its ways where the kernel has several for it.
+    /// The local addresses: with Multipath TCP, those of all subflows.
     package var localAddresses: [SocketAddress] {
         guard isMultipath else { return localAddress.map { [$0] } ?? [] }
-        var ways = [sockaddr_storage](repeating: sockaddr_storage(), count: Self.mostWays)
-        let count = min(Int(cll_local_addresses_of_ways(descriptor, &ways, Int32(ways.count))), ways.count)
-        // One that has lost all may have none, or one from nowhere.
+        var subflows = [sockaddr_storage](repeating: sockaddr_storage(), count: Self.maximumSubflows)
+        let count = min(Int(cll_local_addresses_of_ways(descriptor, &subflows, Int32(subflows.count))), subflows.count)
+        // A connection without subflows may report none, or an unspecified address.
         guard count > 0 else { return localAddress.map { [$0] } ?? [] }
-        return ways.prefix(count).compactMap { way in
-            withUnsafeBytes(of: way) { bytes in
+        return subflows.prefix(count).compactMap { subflow in
+            withUnsafeBytes(of: subflow) { bytes in
                 bytes.baseAddress.flatMap { SocketAddress(sockaddr: $0, count: bytes.count) }
             }
         }
     }
 
-    /// Whether client and server have agreed on several ways at once (RFC 8684), which kernels tell from 5.16 on.
+    /// Whether Multipath TCP was negotiated (RFC 8684). Requires Linux 5.16 or later; earlier kernels report false.
     package var isMultipath: Bool { registration != nil && cll_is_multipath(descriptor) != 0 }
 
-    /// More than the kernel has for one connection.
-    private static let mostWays = 16
+    /// Exceeds the kernel's limit of subflows.
+    private static let maximumSubflows = 16
 
     package var remoteAddress: SocketAddress? {
         address { cll_getpeername(descriptor, $0, $1) }
@@ -313,4 +315,9 @@ package final class ByteStream: ReadinessHandler {
             bytes.baseAddress.flatMap { SocketAddress(sockaddr: $0, count: Int(length)) }
         }
     }
+}
+
+/// Notified on the loop when a stream becomes readable or writable, and when a connect completes.
+package protocol ByteStreamOwner: AnyObject {
+    func streamBecameReady(_ stream: ByteStream)
 }

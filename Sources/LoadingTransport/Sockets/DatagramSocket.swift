@@ -1,10 +1,10 @@
 internal import CLoadingLinux
 internal import Glibc
 
-/// A UDP socket on a loop that speaks with one peer. Reads and writes never block. Confined to its loop; closed explicitly.
+/// A connected UDP socket on a loop. Reads and writes never block. Confined to its loop. Must be closed.
 package final class DatagramSocket: ReadinessHandler {
     package let loop: EventLoop
-    /// Who is told of readiness. Held strongly until `close()`.
+    /// Notified of readiness. A strong reference until `close()`.
     package var owner: (any DatagramSocketOwner)?
     package let localAddress: SocketAddress
     package let remoteAddress: SocketAddress
@@ -13,13 +13,13 @@ package final class DatagramSocket: ReadinessHandler {
     private var registration: LoopRegistration?
     private var mayRead = false
     private var mayWrite = true
-    /// Whether the kernel cuts what is sent into datagrams.
+    /// Whether the kernel segments writes (UDP_SEGMENT).
     private var cutsInKernel = true
 
-    /// What a burst of a fast peer may have waiting: the kernel gives as much of it as it allows.
+    /// The requested size of the receive buffer, for bursts of a fast peer. The kernel may limit it.
     private static let bufferSize: Int32 = 4 << 20
 
-    /// A socket that is connected to that address; nothing is sent. Throws the errno of the call that failed.
+    /// Connects to the address without sending anything. Throws the errno of the failed call.
     package init(
         to address: SocketAddress, on loop: EventLoop, owner: (any DatagramSocketOwner)? = nil
     ) throws(POSIXFailure) {
@@ -53,10 +53,10 @@ package final class DatagramSocket: ReadinessHandler {
     }
 
     package var isClosed: Bool { registration == nil }
-    /// Whether a read may bring something.
+    /// Whether a read may return data.
     package var mayHaveMore: Bool { mayRead }
 
-    /// Reads what has come, as far as it is of one size and fits; a buffer of 64 KiB has room for all that comes at once.
+    /// Reads datagrams of equal size, as many as fit. 64 KiB suffice for all that the kernel returns at once.
     package func read(into buffer: UnsafeMutableRawBufferPointer) -> DatagramRead {
         guard mayRead, registration != nil else { return .wouldBlock }
         var segment = 0
@@ -71,9 +71,9 @@ package final class DatagramSocket: ReadinessHandler {
         return .failed(POSIXFailure(code))
     }
 
-    /// Sends the bytes as datagrams of `segment` bytes each, the last of which may be shorter: all of them, or none.
+    /// Sends the bytes as datagrams of `segment` bytes each, the last possibly shorter: all or none.
     ///
-    /// - Parameter mark: The octet in the head of each packet that has the traffic class and the marks of congestion.
+    /// - Parameter mark: The traffic class octet of the IP header: DSCP and ECN.
     package func write(_ bytes: UnsafeRawBufferPointer, segment: Int, mark: UInt8) -> DatagramWrite {
         guard mayWrite, registration != nil, segment > 0 else { return .wouldBlock }
         if cutsInKernel || bytes.count <= segment {
@@ -81,14 +81,14 @@ package final class DatagramSocket: ReadinessHandler {
             guard case .failed(let failure) = result, bytes.count > segment,
                 [EIO, EINVAL, EOPNOTSUPP, ENOPROTOOPT].contains(failure.code)
             else { return result }
-            // This way out cannot.
+            // The outgoing interface does not support segmentation.
             cutsInKernel = false
         }
         var rest = bytes
         while !rest.isEmpty {
             switch send(UnsafeRawBufferPointer(rebasing: rest.prefix(segment)), segment: segment, mark: mark) {
             case .sent, .tooLong: break
-            // What does not fit is lost, as it could be anywhere on its way.
+            // Datagrams that do not fit are dropped, as the network might.
             case .wouldBlock: return rest.count == bytes.count ? .wouldBlock : .sent
             case .failed(let failure): return .failed(failure)
             }
@@ -105,14 +105,14 @@ package final class DatagramSocket: ReadinessHandler {
         case EAGAIN, EWOULDBLOCK:
             mayWrite = false
             return .wouldBlock
-        // A line of packets is full somewhere below the socket, which nobody tells the end of: lost, then.
+        // A queue below the socket is full, and its drain is not reported. The datagram counts as lost.
         case ENOBUFS: return .sent
         case EMSGSIZE: return .tooLong
         default: return .failed(POSIXFailure(code))
         }
     }
 
-    /// Has the owner called in the next turn though the kernel has nothing new to say.
+    /// Notifies the owner in the next turn, although the readiness has not changed.
     package func callAgain() { loop.callAgain(self) }
 
     package func becameReady(_ readiness: Readiness) {
@@ -128,4 +128,29 @@ package final class DatagramSocket: ReadinessHandler {
         loop.unregister(descriptor, registration)
         Glibc.close(descriptor)
     }
+}
+
+/// The result of reading datagrams.
+package enum DatagramRead {
+    /// `count` bytes: datagrams of `segment` bytes each, the last possibly shorter. `mark` contains the ECN bits (RFC
+    /// 3168).
+    case datagrams(count: Int, segment: Int, mark: UInt8)
+    case wouldBlock
+    /// An ICMP error for an earlier datagram, such as an unreachable port or host.
+    case failed(POSIXFailure)
+}
+
+/// The result of writing datagrams.
+package enum DatagramWrite {
+    case sent
+    /// The socket buffer is full.
+    case wouldBlock
+    /// Longer than the path MTU, and dropped.
+    case tooLong
+    case failed(POSIXFailure)
+}
+
+/// Notified on the loop when a datagram socket becomes readable or writable.
+package protocol DatagramSocketOwner: AnyObject {
+    func socketBecameReady(_ socket: DatagramSocket)
 }

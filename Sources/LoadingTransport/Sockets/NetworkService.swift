@@ -1,10 +1,10 @@
-/// What a connection wants of the network.
+/// The requirements of a connection for the network.
 package struct NetworkService: Sendable, Hashable {
-    /// The class that routers go by (RFC 2474): six bits, 0 for nothing in particular.
+    /// The DSCP (RFC 2474): six bits, 0 for the default.
     package var trafficClass: UInt8
-    /// Whether the connection may use several ways at once (RFC 8684), where kernel and server can do that.
+    /// Whether to use Multipath TCP (RFC 8684), if kernel and server support it.
     package var isMultipath: Bool
-    /// Whether the addresses of names have to be proved by DNSSEC, which nobody here can do (CONN-20).
+    /// Whether names must be validated by DNSSEC, which is not supported (CONN-20).
     package var requiresDNSSEC: Bool
 
     package static let ordinary = NetworkService()

@@ -9,9 +9,9 @@ package struct SocketAddress: Sendable, Hashable {
 
     package let family: Family
     package var port: UInt16
-    /// The interface of a link-local IPv6 address, else 0.
+    /// The interface index of a link-local IPv6 address, otherwise 0.
     package let scope: UInt32
-    /// The address as a number of 128 bits; IPv4 has the lowest 32.
+    /// The address as a 128-bit number. IPv4 uses the lowest 32 bits.
     private let high: UInt64
     private let low: UInt64
 
@@ -23,10 +23,10 @@ package struct SocketAddress: Sendable, Hashable {
         self.low = low
     }
 
-    /// Reads a dotted quad, or an IPv6 address without brackets whose zone may follow "%" by name or by number; nil
-    /// for anything else, host names too.
+    /// Parses an IPv4 address, or an IPv6 address without brackets, optionally with "%" and a zone by name or number.
+    /// Returns nil for anything else, including host names.
     package init?(literal text: String, port: UInt16) {
-        // What C would not see is not part of an address.
+        // C functions would ignore text after NUL.
         if text.utf8.contains(0) { return nil }
         var four = in_addr()
         if inet_pton(AF_INET, text, &four) == 1 {
@@ -46,7 +46,7 @@ package struct SocketAddress: Sendable, Hashable {
         self.init(six, port: port, scope: scope)
     }
 
-    /// Reads a `sockaddr` of `count` bytes, such as the kernel or the resolver gives; nil for other families.
+    /// Reads a `sockaddr` of `count` bytes. Returns nil for other address families.
     package init?(sockaddr bytes: UnsafeRawPointer, count: Int) {
         guard count >= MemoryLayout<sa_family_t>.size else { return nil }
         switch Int32(bytes.loadUnaligned(as: sa_family_t.self)) {
@@ -80,7 +80,7 @@ package struct SocketAddress: Sendable, Hashable {
         return copy
     }
 
-    /// Calls `body` with a `sockaddr_storage` that holds this address, and how many of its bytes count.
+    /// Calls `body` with a `sockaddr_storage` that contains this address, and its length.
     package func withSockaddr<Result, Failure: Error>(
         _ body: (UnsafeRawPointer, UInt32) throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -112,7 +112,7 @@ package struct SocketAddress: Sendable, Hashable {
         SocketAddress(family: family, port: port, scope: 0, high: high, low: low)
     }
 
-    /// Whether the kernel has a way to this address, as far as it can be asked. Nothing is sent.
+    /// Whether the kernel has a route to this address. True if that cannot be determined. Sends nothing.
     package var hasRoute: Bool {
         let descriptor = datagramSocket()
         guard descriptor >= 0 else { return [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(cll_errno()) }
@@ -120,8 +120,7 @@ package struct SocketAddress: Sendable, Hashable {
         return isConnected(descriptor)
     }
 
-    /// The address of this machine from which the kernel would now go to this one; nil without a way there. Nothing is
-    /// sent.
+    /// The source address that the kernel would use for this destination; nil without a route. Sends nothing.
     package var preferredSource: SocketAddress? {
         let descriptor = datagramSocket()
         guard descriptor >= 0 else { return nil }
@@ -138,12 +137,12 @@ package struct SocketAddress: Sendable, Hashable {
         cll_socket(family == .ipv6 ? AF_INET6 : AF_INET, Int32(SOCK_DGRAM.rawValue), 0)
     }
 
-    /// Connects a socket to this address; false if the kernel has no way there.
+    /// Connects a UDP socket to this address. Returns false if there is no route.
     private func isConnected(_ descriptor: Int32) -> Bool {
         withSockaddr { connect(descriptor, $0.assumingMemoryBound(to: sockaddr.self), $1) } == 0
     }
 
-    /// 127.0.0.0/8, ::1, and the former inside the latter's notation.
+    /// 127.0.0.0/8, ::1, and IPv4-mapped 127.0.0.0/8.
     package var isLoopback: Bool {
         switch family {
         case .ipv4: low >> 24 == 127
@@ -162,7 +161,7 @@ package struct SocketAddress: Sendable, Hashable {
 }
 
 extension SocketAddress: CustomStringConvertible {
-    /// The address in digits, without the port; a zone by its number.
+    /// The numeric address, without the port, with the zone as a number.
     package var description: String {
         let numeric = withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(INET6_ADDRSTRLEN)) { text in
             let written: UnsafePointer<CChar>?

@@ -1,17 +1,17 @@
 internal import CLoadingTLS
 
-/// One X.509 certificate.
+/// An X.509 certificate.
 ///
-/// Unchecked: nothing in it is ever changed, and OpenSSL guards what it caches.
+/// Unchecked: immutable, and OpenSSL locks its internal caches.
 package final class Certificate: @unchecked Sendable {
     let pointer: OpaquePointer
 
-    /// Takes over the certificate.
+    /// Takes ownership.
     init(owning pointer: OpaquePointer) { self.pointer = pointer }
 
     deinit { clt_certificate_free(pointer) }
 
-    /// Nil when the bytes are not one certificate in DER.
+    /// Returns nil unless the bytes are one certificate in DER.
     package convenience init?(der: [UInt8]) {
         guard let pointer = clt_certificate_new(der, der.count) else { return nil }
         self.init(owning: pointer)
@@ -19,21 +19,21 @@ package final class Certificate: @unchecked Sendable {
 
     package var der: [UInt8] { part(CLT_DER) ?? [] }
 
-    /// What a person would call its owner.
+    /// A description of the subject for people.
     package var summary: String? { text(CLT_SUMMARY) }
     package var commonName: String? { text(CLT_COMMON_NAME) }
-    /// The same of its issuer.
+    /// The same for the issuer.
     var issuerSummary: String? { text(CLT_ISSUER_SUMMARY) }
     /// Big-endian.
     package var serialNumber: [UInt8] { part(CLT_SERIAL) ?? [] }
-    /// A distinguished name in DER, normalised so that equal names have equal bytes.
+    /// The distinguished name in DER, normalized so that equal names have equal bytes.
     package var normalizedIssuer: [UInt8]? { part(CLT_ISSUER) }
     package var normalizedSubject: [UInt8]? { part(CLT_SUBJECT) }
     /// The SubjectPublicKeyInfo in DER.
     package var publicKeyInfo: [UInt8]? { part(CLT_KEY) }
-    /// What the archive it came in calls it.
+    /// The friendly name in its PKCS #12 archive.
     package var label: String? { text(CLT_LABEL) }
-    /// By what the archive it came in tells which key it belongs to.
+    /// The localKeyID in its PKCS #12 archive, which identifies the private key.
     package var keyIdentifier: [UInt8]? { part(CLT_KEY_ID) }
 
     package var key: CryptographicKey? { clt_certificate_key(pointer).map { CryptographicKey(owning: $0) } }
@@ -46,7 +46,7 @@ package final class Certificate: @unchecked Sendable {
         return addresses
     }
 
-    /// Seconds since 1970, the first and the last.
+    /// notBefore and notAfter, in seconds since 1970.
     package var validity: (from: Int64, until: Int64)? {
         var (from, until) = (Int64(), Int64())
         return clt_certificate_validity(pointer, &from, &until) ? (from, until) : nil
@@ -56,7 +56,7 @@ package final class Certificate: @unchecked Sendable {
     private func text(_ part: clt_part) -> String? { self.part(part).map { String(decoding: $0, as: UTF8.self) } }
 }
 
-/// The bytes, given back to C; nil if there are none.
+/// Copies the bytes and frees them; nil if there are none.
 func taken(_ bytes: clt_bytes) -> [UInt8]? {
     defer { clt_bytes_free(bytes) }
     guard let start = bytes.bytes else { return nil }

@@ -3,28 +3,26 @@ internal import LoadingSemantics
 
 /// Parsed certificates, the leaf first.
 ///
-/// Unchecked: the certificates are never changed, and OpenSSL guards what it caches in them.
+/// Unchecked: immutable, and OpenSSL locks its internal caches.
 package final class CertificateChain: @unchecked Sendable {
     let pointer: OpaquePointer
 
-    /// Takes over the chain.
+    /// Takes ownership.
     init(owning pointer: OpaquePointer) { self.pointer = pointer }
 
     deinit { clt_chain_free(pointer) }
 
-    /// Nil when one of the certificates is not well formed.
+    /// Returns nil if a certificate is malformed.
     package convenience init?(der certificates: [[UInt8]]) {
         guard let pointer = clt_chain_new() else { return nil }
         self.init(owning: pointer)
         for certificate in certificates where !clt_chain_append(pointer, certificate, certificate.count) { return nil }
     }
 
-    /// The certificates, one by one.
     package var certificates: [Certificate] {
         (0..<clt_chain_count(pointer)).compactMap { clt_chain_get(pointer, $0).map { Certificate(owning: $0) } }
     }
 
-    /// The certificates in DER.
     package var der: [[UInt8]] {
         (0..<clt_chain_count(pointer)).map { index in
             [UInt8](unsafeUninitializedCapacity: clt_chain_certificate(pointer, index, nil)) { bytes, count in
@@ -33,10 +31,10 @@ package final class CertificateChain: @unchecked Sendable {
         }
     }
 
-    /// The SHA-256 digests of the certificates' keys, by which servers are pinned.
+    /// The SHA-256 digests of the public keys, for pinning.
     package var keyDigests: [[UInt8]] {
         certificates.map { certificate in
-            // None is nobody's.
+            // An empty digest matches no pin.
             certificate.publicKeyInfo.flatMap { MessageDigest.hash(.sha256, $0) } ?? []
         }
     }

@@ -2,10 +2,10 @@ internal import CLoadingTLS
 internal import LoadingSemantics
 
 extension CertificateFacts {
-    /// - Parameter hasNames: Whether the names matter, of which there can be thousands.
+    /// - Parameter hasNames: Whether to extract the names, of which there may be thousands.
     init(_ certificate: Certificate, hasNames: Bool) {
         let facts = clt_certificate_facts(certificate.pointer)
-        // A time that nobody can read has not begun and is over.
+        // With malformed times, the certificate is never valid.
         let validity = certificate.validity ?? (from: .max, until: .min)
         self.init(
             names: hasNames ? certificate.alternativeNames : [], key: Key(facts), signature: SignatureHash(facts),

@@ -1,8 +1,8 @@
 internal import LoadingSemantics
 
 extension CertificateRefusal {
-    /// The X509_V_ERR_ codes of OpenSSL that mean the same; the first is the one to tell. What OpenSSL knows nothing of has
-    /// a number above all of OpenSSL's.
+    /// The equivalent X509_V_ERR_ codes of OpenSSL, the primary one first. Refusals without an equivalent have a code
+    /// above those of OpenSSL.
     var verifyCodes: [Int32] {
         switch self {
         case .unknownRoot: [20, 2, 18, 19, 21]
@@ -30,7 +30,7 @@ extension CertificateRefusal {
         }
     }
 
-    /// What OpenSSL has found; nil if there is no rule about it.
+    /// The refusal for a code of OpenSSL; nil if there is none.
     init?(verifyCode: Int32) {
         switch verifyCode {
         case 18: self = .selfSigned
@@ -43,13 +43,13 @@ extension CertificateRefusal {
 }
 
 extension TLSError {
-    /// What a rule refuses that OpenSSL has no objection by.
+    /// The error for a refusal by `CertificateRules`.
     init(_ refusal: CertificateRefusal, _ reason: CertificateRefusalMessage) {
-        // Each has a code at least.
+        // Each refusal has at least one code.
         self.init(code: refusal.code, reason: reason.text(refusal), verifyCode: refusal.verifyCodes[0])
     }
 
-    /// The same failure in words that say which rule it is, by which certificate.
+    /// The same error with a reason that names the rule and the certificate.
     func explained(_ reason: CertificateRefusalMessage) -> TLSError {
         var explained = self
         if let refusal = CertificateRefusal(verifyCode: verifyCode) { explained.reason = reason.text(refusal) }

@@ -1,10 +1,10 @@
-/// What has become of a server's request for a client certificate. Servers tell their displeasure with general alerts,
-/// so what an alert means depends on it.
+/// The state of the server's request for a client certificate. Servers reject certificates by general alerts, whose
+/// meaning depends on this state.
 package enum ClientCertificateState {
     case notRequested
     case notProvided
     case provided
-    /// OpenSSL would not use the certificate: its key is too weak, or not of a kind that the server takes.
+    /// OpenSSL rejected the certificate: its key is too weak, or the server does not accept its type.
     case unusable
 
     package func errorCode(alert: Int32) -> Int {
@@ -22,7 +22,7 @@ package enum ClientCertificateState {
         }
     }
 
-    /// The alerts that can be about a certificate (RFC 8446 §6.2).
+    /// Alerts that may concern the client certificate (RFC 8446 §6.2).
     private enum Alert: Int32 {
         case handshakeFailure = 40
         case badCertificate = 42

@@ -1,8 +1,8 @@
 internal import CLoadingTLS
 
-/// A public or a private key.
+/// A public or private key.
 ///
-/// Unchecked: nothing in it is ever changed.
+/// Unchecked: immutable.
 package final class CryptographicKey: @unchecked Sendable {
     package enum Kind: Sendable {
         case rsa
@@ -12,13 +12,13 @@ package final class CryptographicKey: @unchecked Sendable {
 
     let pointer: OpaquePointer
 
-    /// Takes over the key.
+    /// Takes ownership.
     init(owning pointer: OpaquePointer) { self.pointer = pointer }
 
     deinit { clt_key_free(pointer) }
 
-    /// A key from its plain form: PKCS #1 for RSA; for an elliptic curve of NIST's the point, uncompressed, and behind it
-    /// the number if the key is private.
+    /// Creates a key from its raw form: PKCS #1 for RSA; for a NIST curve the uncompressed point, followed by the
+    /// scalar of a private key.
     package convenience init?(_ kind: Kind, isPrivate: Bool, plain bytes: [UInt8]) {
         let number =
             switch kind {
@@ -41,10 +41,10 @@ package final class CryptographicKey: @unchecked Sendable {
     package var bitCount: Int { clt_key_bits(pointer) }
     package var isPrivate: Bool { clt_key_is_private(pointer) }
 
-    /// Nil for a kind of key without such a form.
+    /// Returns nil for a key type without a raw form.
     package var plainForm: [UInt8]? { taken(clt_key_plain(pointer)) }
 
-    /// A private key in DER: PKCS #1, the traditional form for elliptic curves, PKCS #8 for all others. Nil if it cannot be told.
+    /// A private key in DER: PKCS #1, SEC 1 for elliptic curves, PKCS #8 otherwise. Nil if it cannot be exported.
     package var privateForm: [UInt8]? { taken(clt_key_private_form(pointer)) }
 
     package var publicKey: CryptographicKey? { clt_key_public(pointer).map { CryptographicKey(owning: $0) } }

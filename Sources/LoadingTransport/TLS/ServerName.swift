@@ -1,13 +1,13 @@
 internal import CLoadingTLS
 
-/// The host that a certificate must be made out to.
+/// The reference identity that a certificate must match (RFC 9525).
 enum ServerName: Hashable, Sendable {
     case name(String)
     /// The 4 or 16 bytes of an IP address.
     case address([UInt8])
 
-    /// Takes a host as it stands in a URL: an IPv6 address may have brackets and a zone, a name may have a final dot,
-    /// and neither belongs to what a certificate says.
+    /// Accepts a host as in a URL. Brackets and zone of an IPv6 address and a final dot are removed, because
+    /// certificates do not contain them.
     init?(host: String) {
         var text = host[...]
         if text.hasPrefix("["), text.hasSuffix("]") { text = text.dropFirst().dropLast() }

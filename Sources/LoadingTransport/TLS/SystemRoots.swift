@@ -1,18 +1,18 @@
 internal import CLoadingTLS
 internal import FoundationEssentials
 
-/// Where the system keeps its root certificates.
+/// The locations of the system's root certificates.
 ///
-/// A directory whose files are named by the hashes of their subjects is asked for the one root that a chain needs. A
-/// bundle has to be parsed whole, so it is the last resort.
+/// A directory with hashed file names is searched for the one root that a chain needs. A bundle must be parsed
+/// completely, so it is used only if there is no such directory.
 struct SystemRoots: Equatable {
     var directories: [String] = []
     var files: [String] = []
-    /// Folders of the certificates that the administrator has added to those that came with the system. Nil when it is
-    /// not the system that says which roots there are.
+    /// Folders with certificates that the administrator has added. Nil if the environment or the application defines
+    /// the roots.
     var additions: [String]?
 
-    /// Debian's, Fedora's, Arch's and SUSE's.
+    /// Of Debian, Fedora, Arch and SUSE.
     private static let usualAdditions = [
         "/usr/local/share/ca-certificates", "/etc/pki/ca-trust/source/anchors",
         "/etc/ca-certificates/trust-source/anchors", "/etc/pki/trust/anchors",
@@ -25,7 +25,7 @@ struct SystemRoots: Equatable {
         "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem", "/etc/pki/tls/cacert.pem",
     ]
 
-    /// The variables SSL_CERT_DIR and SSL_CERT_FILE replace the usual directories and files, as in OpenSSL.
+    /// SSL_CERT_DIR and SSL_CERT_FILE replace the default locations, as in OpenSSL.
     static func current() -> SystemRoots {
         locate(
             directoryVariable: clt_environment("SSL_CERT_DIR").map { String(cString: $0) },
@@ -52,7 +52,7 @@ struct SystemRoots: Equatable {
         return roots
     }
 
-    /// The files of certificates that the administrator has added; nil as with `additions`.
+    /// The files in `additions`.
     var addedFiles: [String]? {
         additions?.flatMap { folder in
             let names = (try? FileManager.default.subpathsOfDirectory(atPath: folder)) ?? []

@@ -1,12 +1,12 @@
 internal import CLoadingTLS
 
-/// What OpenSSL prepares once for all connections of a configuration. OpenSSL itself starts with the first one.
+/// OpenSSL's SSL_CTX for a configuration. Creating the first one initializes OpenSSL.
 ///
-/// Unchecked: OpenSSL guards a context with a lock of its own, and nothing is set in it after its making.
+/// Unchecked: OpenSSL locks the context internally, and it is not changed after its creation.
 package final class TLSContext: @unchecked Sendable {
     let pointer: OpaquePointer
     package let configuration: TLSConfiguration
-    /// Trust in the configuration's roots.
+    /// Evaluates trust in the configured roots.
     package let evaluator: TrustEvaluator
 
     package init(_ configuration: TLSConfiguration) throws(TLSError) {
@@ -18,7 +18,7 @@ package final class TLSContext: @unchecked Sendable {
         let pointer = clt_context_new(
             configuration.minimumVersion.rawValue, configuration.maximumVersion.rawValue, protocols, protocols.count,
             configuration.allowsPostHandshakeAuthentication, &failure)
-        // OpenSSL reads a file of its own.
+        // Initialization reads OpenSSL's configuration file.
         guard let pointer else {
             let shortage = DescriptorReserve.shortage
             throw shortage == 0 ? TLSError(failure) : .noDescriptor(shortage)

@@ -1,17 +1,17 @@
 internal import CLoadingTLS
 
-/// Why a TLS connection failed: a code of Apple's URL error domain, and what is behind it.
+/// The failure of a TLS connection: a code of `NSURLErrorDomain` and its cause.
 package struct TLSError: Error, Equatable, Sendable {
-    /// A code of NSURLErrorDomain.
+    /// A code of `NSURLErrorDomain`.
     package var code: Int
-    /// The cause in words: OpenSSL's own, or of a certificate the rule that refuses it.
+    /// The cause in words, from OpenSSL or from `CertificateRefusalMessage`.
     package var reason: String
-    /// The X509_V_ERR_ code when a certificate was at fault, else 0. Above 1000 it is one of
+    /// The X509_V_ERR_ code of a certificate failure, else 0. Codes from 1000 on are those of
     /// `CertificateRefusal.verifyCodes`.
     package var verifyCode: Int32
-    /// The errno when the connection was lost, else 0. Zero with `connectionLost`: the peer closed it.
+    /// The errno of a lost connection, else 0. With `connectionLost`, 0 means that the peer closed the connection.
     package var posix: Int32
-    /// Whether OpenSSL itself is missing. The reason is what the system's loader says then.
+    /// Whether OpenSSL is missing. `reason` is then the message of the dynamic loader.
     package var isOfLibrary = false
 
     package init(code: Int, reason: String, verifyCode: Int32 = 0, posix: Int32 = 0) {
@@ -39,18 +39,18 @@ extension TLSError {
         if failure.posix == 0, failure.verify == 0 { blameLibrary() }
     }
 
-    /// Without OpenSSL nothing else is the cause.
+    /// If OpenSSL is missing, that is the cause.
     private mutating func blameLibrary() {
         guard let text = Self.libraryFailure else { return }
         reason = text
         isOfLibrary = true
     }
 
-    /// Why OpenSSL cannot be loaded, with the name of the file; nil if it can.
+    /// Why OpenSSL cannot be loaded, with the file name; nil if it can.
     package static var libraryFailure: String? { clt_library_failure().map { String(cString: $0) } }
 
-    /// OpenSSL has made nothing of what it was asked for: there is no descriptor to load it with, it is not there, or there is
-    /// no memory.
+    /// The cause if OpenSSL returned no object: no free descriptor to load it, the library is missing, or there is not
+    /// enough memory.
     package static func nothingMade() -> TLSError {
         let shortage = DescriptorReserve.shortage
         if shortage != 0 { return .noDescriptor(shortage) }
@@ -59,17 +59,17 @@ extension TLSError {
         return error
     }
 
-    /// There was no descriptor left to read roots with: nothing is known of the certificate.
+    /// There was no free descriptor to read roots, so the certificate could not be evaluated.
     static func noDescriptor(_ code: Int32) -> TLSError {
         TLSError(code: secureConnectionFailed, reason: "no descriptor to read roots with", posix: code)
     }
 
-    /// The failure of a certificate evaluation (TLS-5).
+    /// The error of a certificate evaluation (TLS-5).
     static func evaluation(_ failure: clt_failure) -> TLSError {
         TLSError(code: VerifyCode(rawValue: failure.verify)?.errorCode ?? certificateUntrusted, failure)
     }
 
-    /// The results of OpenSSL's certificate verification that have an error code of their own.
+    /// OpenSSL's verification results that have an error code of their own.
     private enum VerifyCode: Int32 {
         case unableToGetIssuer = 2
         case notYetValid = 9
@@ -90,7 +90,7 @@ extension TLSError {
         }
     }
 
-    /// Whether the verification found everything but a root to trust.
+    /// Whether the only problem is the missing trusted root.
     static func isAboutRoot(verifyCode: Int32) -> Bool {
         switch VerifyCode(rawValue: verifyCode) {
         case .unableToGetIssuer, .selfSignedLeaf, .selfSignedInChain, .unableToGetIssuerLocally,
@@ -100,7 +100,7 @@ extension TLSError {
         }
     }
 
-    /// What the connection's failure means, given what became of the server's wish for a client certificate (TLS-5).
+    /// The error of a connection, depending on the state of the client certificate (TLS-5).
     static func connection(_ failure: clt_failure, clientCertificate: ClientCertificateState) -> TLSError {
         if failure.posix != 0 { return TLSError(code: connectionLost, failure) }
         return TLSError(code: clientCertificate.errorCode(alert: failure.alert), failure)

@@ -1,8 +1,8 @@
 internal import CLoadingTLS
 
-/// A certificate and its private key, by which a client proves who it is.
+/// A client certificate with its private key.
 ///
-/// Unchecked: nothing in it is ever changed.
+/// Unchecked: immutable.
 package final class TLSIdentity: @unchecked Sendable {
     let pointer: OpaquePointer
 
@@ -13,25 +13,25 @@ package final class TLSIdentity: @unchecked Sendable {
 
     deinit { clt_identity_free(pointer) }
 
-    /// PEM text with the leaf certificate, then those between it and the root, and the key anywhere among them.
+    /// PEM text: the leaf, then intermediates, and the key at any position.
     package convenience init(pem: [UInt8], password: String? = nil) throws(TLSError) {
         var failure = clt_failure()
         try self.init(clt_identity_from_pem(pem, pem.count, password, &failure), failure)
     }
 
-    /// A PKCS #12 file.
+    /// A PKCS #12 archive.
     package convenience init(pkcs12: [UInt8], password: String) throws(TLSError) {
         var failure = clt_failure()
         try self.init(clt_identity_from_pkcs12(pkcs12, pkcs12.count, password, &failure), failure)
     }
 
-    /// A chain and its key, which may be in PKCS #8 or in the traditional form of its kind.
+    /// A chain and its key, in PKCS #8 or in the traditional form of its type.
     package convenience init(chain: CertificateChain, privateKey: [UInt8]) throws(TLSError) {
         var failure = clt_failure()
         try self.init(clt_identity_from_der(chain.pointer, privateKey, privateKey.count, &failure), failure)
     }
 
-    /// A certificate with its key, and what is sent behind it.
+    /// A certificate with its key, and the intermediates to send.
     package convenience init(
         _ leaf: Certificate, key: CryptographicKey, intermediates: CertificateChain?
     ) throws(TLSError) {
@@ -39,28 +39,28 @@ package final class TLSIdentity: @unchecked Sendable {
         try self.init(clt_identity_new(leaf.pointer, key.pointer, intermediates?.pointer, &failure), failure)
     }
 
-    package enum Archive: Sendable {
-        case opens
-        /// The password is another.
-        case isLocked
-        case isNone
+    package enum PKCS12Status: Sendable {
+        case opened
+        /// The password is wrong.
+        case wrongPassword
+        case notPKCS12
     }
 
-    /// Whether bytes are a PKCS #12 archive that the password opens.
-    package static func archive(_ bytes: [UInt8], password: String) -> Archive {
+    /// Whether the bytes are a PKCS #12 archive, and whether the password opens it.
+    package static func pkcs12Status(_ bytes: [UInt8], password: String) -> PKCS12Status {
         switch clt_pkcs12_try(bytes, bytes.count, password) {
-        case CLT_ARCHIVE_OPENS: .opens
-        case CLT_ARCHIVE_IS_LOCKED: .isLocked
-        default: .isNone
+        case CLT_ARCHIVE_OPENS: .opened
+        case CLT_ARCHIVE_IS_LOCKED: .wrongPassword
+        default: .notPKCS12
         }
     }
 
-    /// The private key in the plain form of its kind, for who speaks TLS by other means.
+    /// The private key in the traditional form of its type, for other TLS libraries.
     package var privateKey: [UInt8]? { key?.privateForm }
 
     package var key: CryptographicKey? { clt_identity_key(pointer).map { CryptographicKey(owning: $0) } }
 
-    /// The leaf and the certificates that are sent with it.
+    /// The leaf and the intermediates that are sent.
     package var chain: CertificateChain? {
         clt_identity_chain(pointer).map(CertificateChain.init(owning:))
     }

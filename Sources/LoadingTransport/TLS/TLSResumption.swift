@@ -1,20 +1,20 @@
 internal import CLoadingTLS
 
-/// A session that a server is willing to resume: a later handshake with it needs no certificates and fewer bytes.
+/// A resumable session: a handshake with it is shorter and needs no certificates.
 ///
-/// It keeps what was decided when the session was made: a resumed handshake asks neither for trust nor for an
-/// identity. So it is only ever offered to the same host in the same context, and who keeps it must keep apart what was
-/// decided for different owners (TLS-8).
+/// It preserves the decisions of the original handshake: a resumed one asks neither for trust nor for an identity. So
+/// it is offered only to the same host in the same context, and its owner must not share it between users with
+/// different decisions (TLS-8).
 ///
-/// Unchecked: the session is not changed once the server has issued it; each connection resumes a copy.
+/// Unchecked: the session is immutable once issued; each connection resumes a copy.
 package final class TLSResumption: @unchecked Sendable {
     let pointer: OpaquePointer
     let context: TLSContext
     package let serverName: String
-    /// The client certificate that the session stands for.
+    /// The client certificate of the session.
     package let identity: TLSIdentity?
 
-    /// Takes over the session.
+    /// Takes ownership.
     init(owning pointer: OpaquePointer, context: TLSContext, serverName: String, identity: TLSIdentity?) {
         self.pointer = pointer
         self.context = context
@@ -26,9 +26,9 @@ package final class TLSResumption: @unchecked Sendable {
 
     package var version: TLSVersion { TLSVersion(rawValue: clt_session_version(pointer)) }
 
-    /// Whether it should be offered once only, lest connections can be linked (RFC 8446 appendix C.4).
+    /// Whether the session should be used only once, so that connections cannot be linked (RFC 8446 appendix C.4).
     package var isSingleUse: Bool { version >= .tls13 }
 
-    /// Seconds since 1970.
+    /// In seconds since 1970.
     package var expiry: Int64 { clt_session_expiry(pointer) }
 }

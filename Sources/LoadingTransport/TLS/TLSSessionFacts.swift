@@ -1,12 +1,12 @@
-/// What a handshake has agreed upon (MET-10).
+/// The negotiated parameters of a connection (MET-10).
 package struct TLSSessionFacts: Equatable, Sendable {
     package let version: TLSVersion
-    /// The number that IANA has given to the cipher suite.
+    /// The number in IANA's registry.
     package let cipherSuite: UInt16
-    /// The protocol chosen by ALPN.
+    /// The protocol selected by ALPN.
     package let applicationProtocol: String?
     package let isResumed: Bool
-    /// The peer's certificates in DER, the leaf first. A resumed session has those of its first handshake.
+    /// The peer's certificates in DER, the leaf first. For a resumed session, those of its first handshake.
     package let peerCertificates: [[UInt8]]
 
     package init(

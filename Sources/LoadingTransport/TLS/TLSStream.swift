@@ -1,33 +1,33 @@
 internal import CLoadingTLS
 
-/// The client's side of one TLS connection over a non-blocking socket that it does not own, or over another connection of
-/// TLS.
+/// The client side of a TLS connection, over a non-blocking socket that it does not own, or over another TLS
+/// connection.
 ///
-/// Call `handshake` until it is complete or has failed, each time that what it wants has come about; then `read` and
-/// `write`. Nothing here blocks. One thread at a time.
+/// Call `handshake` until it completes or fails, each time after its wish was fulfilled; then call `read` and `write`.
+/// Nothing blocks. Used by one thread at a time.
 package final class TLSStream {
     private let pointer: OpaquePointer
     private let context: TLSContext
-    /// What it goes over, in place of the socket.
+    /// The TLS connection below this one, in place of the socket.
     private let lower: TLSStream?
     private let serverName: String
     private var identity: TLSIdentity?
     private var isComplete = false
-    /// The rejection by the owner, which takes the place of OpenSSL's words for it.
+    /// The error of a rejection, which replaces OpenSSL's.
     private var rejection: TLSError?
-    /// Who trusts the peer unless a stapled response, still to come, says that it is revoked.
+    /// The evaluator to consult if a stapled OCSP response arrives after the decision.
     private var conditionalTrust: (evaluator: TrustEvaluator, time: Int64)?
-    /// How reading has ended. OpenSSL tells the cause only once.
+    /// The result that ended reading. OpenSSL reports the cause only once.
     private var ending: TLSReadResult?
 
-    /// Whether the default evaluation trusts the server. Set by whoever has it evaluated.
+    /// Whether the default evaluation trusts the server. Set by the code that evaluates.
     package var isTrusted = false
 
-    /// Receives each session that the server offers to resume, from within `handshake` and `read`.
+    /// Receives each resumable session, during `handshake` and `read`.
     package var onResumption: ((TLSResumption) -> Void)?
 
-    /// `serverName` is the URL's host: a name (in ASCII) or an IP address. A session of another host or context is
-    /// passed over. Where there is a `lower` stream, its handshake is complete, and it is used by nobody else from now on.
+    /// `serverName` is the host of the URL: a name in ASCII, or an IP address. A session of another host or context is
+    /// ignored. `lower` must have completed its handshake, and must not be used by others from now on.
     package init(
         context: TLSContext, descriptor: Int32, over lower: TLSStream? = nil, serverName: String,
         resuming resumption: TLSResumption? = nil
@@ -44,7 +44,7 @@ package final class TLSStream {
             switch host {
             case .name(let name):
                 clt_stream_new(context.pointer, descriptor, lower?.pointer, name, session?.pointer, &failure)
-            // RFC 6066 §3: no literal addresses in SNI.
+            // RFC 6066 §3: SNI must not contain IP addresses.
             case .address:
                 clt_stream_new(context.pointer, descriptor, lower?.pointer, nil, session?.pointer, &failure)
             }
@@ -58,15 +58,15 @@ package final class TLSStream {
 
     deinit { clt_stream_free(pointer) }
 
-    /// Has the handshake agree to nothing less, whatever the configuration says. To be called before it begins; false if
-    /// that cannot be.
+    /// Restricts what the handshake negotiates, beyond the configuration. Must be called before the handshake. Returns
+    /// false on failure.
     package func restrict(minimumVersion: TLSVersion?, needsForwardSecrecy: Bool) -> Bool {
         let minimum = minimumVersion.map { max($0, context.configuration.minimumVersion) }
         return clt_stream_restrict(pointer, minimum?.rawValue ?? 0, needsForwardSecrecy)
     }
 
-    /// Has the handshake offer these protocols in place of the configuration's. To be called before it begins; false if
-    /// that cannot be.
+    /// Offers these protocols in place of the configuration's. Must be called before the handshake. Returns false on
+    /// failure.
     package func offer(_ applicationProtocols: [String]) -> Bool {
         guard let protocols = TLSConfiguration.encoded(applicationProtocols) else { return false }
         return clt_stream_offer(pointer, protocols, protocols.count)
@@ -74,8 +74,8 @@ package final class TLSStream {
 
     // MARK: Handshake
 
-    /// One step. When it is complete, read before waiting for the descriptor: the peer's first bytes may have come with
-    /// its last ones of the handshake.
+    /// One step of the handshake. After completion, read before waiting for readiness, because data may have arrived
+    /// together with the last handshake message.
     package func handshake() -> TLSHandshakeStep {
         if case .failed(let error)? = ending { return .failed(error) }
         if isComplete { return .complete }
@@ -103,7 +103,7 @@ package final class TLSStream {
         return .failed(error)
     }
 
-    /// The server as it has shown itself; for a resumed session, when that was made.
+    /// The peer's certificates; for a resumed session, those of its first handshake.
     package var peer: TLSPeer? {
         guard let chain = clt_stream_peer_chain(pointer) else { return nil }
         return TLSPeer(
@@ -116,7 +116,7 @@ package final class TLSStream {
         return Array(UnsafeBufferPointer(start: bytes, count: count))
     }
 
-    /// Answers `wantsTrust`, once. Call `handshake` again after it.
+    /// Answers `wantsTrust`, once. Then call `handshake` again.
     package func decideTrust(_ verdict: TLSTrustVerdict) {
         switch verdict {
         case .accept:
@@ -137,7 +137,7 @@ package final class TLSStream {
         return error
     }
 
-    /// Answers `wantsIdentity`, once; with nil to go on without one. Call `handshake` (or `read`) again after it.
+    /// Answers `wantsIdentity`, once; nil continues without a certificate. Then call `handshake` or `read` again.
     package func provideIdentity(_ identity: TLSIdentity?) {
         if clt_provide_identity(pointer, identity?.pointer) { self.identity = identity }
     }
@@ -154,7 +154,7 @@ package final class TLSStream {
         return TLSIdentityRequest(serverName: serverName, distinguishedNames: names, signatureSchemes: schemes)
     }
 
-    /// Whether the server has asked for a certificate.
+    /// Whether the server has requested a certificate.
     package var isIdentityRequested: Bool { clt_stream_identity_requested(pointer) }
 
     /// Whether the handshake resumed a session.
@@ -180,7 +180,7 @@ package final class TLSStream {
 
     // MARK: Data
 
-    /// Fills as much of the buffer as is there.
+    /// Reads available bytes.
     package func read(into buffer: UnsafeMutableRawBufferPointer) -> TLSReadResult {
         if let ending { return ending }
         var count = 0
@@ -200,13 +200,13 @@ package final class TLSStream {
         return count > 0 ? .bytes(count) : result
     }
 
-    /// Whether the last read has taken all that the socket had. Who waits for edges of readiness may then wait for the
-    /// next one without reading once more, unless the peer is known to have hung up: an end that came with the last
-    /// bytes makes no edge of its own.
+    /// Whether the last read emptied the socket. With edge-triggered readiness, another read is then unnecessary before
+    /// waiting, unless the peer is known to have hung up: an end that arrived with the last bytes causes no further
+    /// edge.
     package var isDrained: Bool { clt_stream_is_drained(pointer) }
 
-    /// Takes as many bytes as the socket has room for. When it fails, read to the end before giving up: the peer may
-    /// have answered, or have said by an alert what it minds, before it went.
+    /// Writes as many bytes as the socket accepts. After a failure, read to the end: the peer may have sent a response
+    /// or an alert before it closed.
     package func write(_ bytes: UnsafeRawBufferPointer) -> TLSWriteResult {
         if case .failed(let error)? = ending { return .failed(error) }
         var count = 0
@@ -215,20 +215,20 @@ package final class TLSStream {
         switch step {
         case CLT_DONE: return .bytes(0)
         case CLT_WANT_WRITE: return .wouldBlock
-        // A server that asks for a certificate in mid-connection wants its answer first, and `read` asks for it.
+        // `read` must process the server's request for a certificate first.
         case CLT_WANT_READ, CLT_WANT_IDENTITY: return .wantsRead
         default: return .failed(connectionError)
         }
     }
 
-    /// Tells the peer that no more will be written. False when the socket has no room for that: call it again when it may
-    /// be written. Reading goes on.
+    /// Sends close_notify. Returns false if the socket has no space; call it again when it is writable. Reading remains
+    /// possible.
     package func shutdown() -> Bool {
         guard !isComplete || clt_shutdown(pointer) else { return false }
         return lower?.shutdown() ?? true
     }
 
-    /// What was agreed upon; meaningful once the handshake is complete.
+    /// The negotiated parameters. Valid after the handshake.
     package var session: TLSSessionFacts {
         var count = 0
         let name = clt_stream_protocol(pointer, &count)

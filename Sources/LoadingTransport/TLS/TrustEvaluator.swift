@@ -2,26 +2,26 @@ internal import CLoadingTLS
 internal import LoadingEvents
 internal import LoadingSemantics
 
-/// Decides whether a certificate chain proves that a server is the host it should be (TLS-4): it leads to a root, is
-/// valid now, is meant for TLS servers, and names the host in its subject alternative names.
+/// Decides whether a certificate chain authenticates a host (TLS-4): it leads to a root, is valid, is for TLS servers,
+/// and has the host among its subject alternative names.
 ///
-/// OpenSSL builds the chain and checks it by RFC 5280; `CertificateRules` judge what it has built.
+/// OpenSSL builds the chain and verifies it by RFC 5280; `CertificateRules` then checks the result.
 ///
-/// Unchecked: OpenSSL guards a certificate store with a lock of its own, and `lock` guards the rest.
+/// Unchecked: OpenSSL locks a certificate store internally, and `lock` guards the rest.
 package final class TrustEvaluator: @unchecked Sendable {
     private let roots: OpaquePointer
-    /// Bundles of the system's roots. Parsing one takes longer than all the rest of a first request, so they wait until
-    /// a chain leads to a root that the directories do not have.
+    /// The system's root bundles. Parsing one takes longer than the rest of a first request, so they are loaded only
+    /// when a chain needs a root that the directories do not have.
     private let bundles: [String]
-    /// Where the system's roots are from, with those that somebody has added to them.
+    /// The locations of the system's roots and of added ones.
     private let system: SystemRoots
-    /// What the program itself has added.
+    /// Roots that the application has added.
     private var anchors: [TrustAnchor] = []
     private let lock = Lock()
     private var hasLoadedBundles = false
 
-    /// Trust in the system's roots, shared by all who need no others: a store keeps what it has once loaded. Another
-    /// one is made when the environment has come to name other roots.
+    /// Evaluates trust in the system's roots. Shared, because the store caches loaded certificates. Replaced when the
+    /// environment variables have changed.
     package static var system: TrustEvaluator? { shared.evaluator(for: .current()) }
 
     private static let shared = Shared()
@@ -41,7 +41,7 @@ package final class TrustEvaluator: @unchecked Sendable {
         }
     }
 
-    /// Nil when there is no memory for it, or no OpenSSL: `TLSError.nothingMade()` tells which.
+    /// Returns nil if there is not enough memory or no OpenSSL: see `TLSError.nothingMade()`.
     init?(system: SystemRoots) {
         guard let roots = clt_roots_new() else { return nil }
         self.roots = roots
@@ -52,7 +52,7 @@ package final class TrustEvaluator: @unchecked Sendable {
 
     deinit { clt_roots_free(roots) }
 
-    /// The evaluator for some roots. Fails when one of the added anchors cannot be read.
+    /// The evaluator for some roots. Throws if an added anchor cannot be read.
     package static func evaluator(for roots: TLSRoots) throws(TLSError) -> TrustEvaluator {
         let evaluator: TrustEvaluator?
         let anchors: [TrustAnchor]
@@ -71,7 +71,7 @@ package final class TrustEvaluator: @unchecked Sendable {
         return evaluator
     }
 
-    /// Only while the evaluator is being made.
+    /// Called only during creation.
     private func add(_ anchor: TrustAnchor) -> Bool {
         switch anchor {
         case .file(let path): clt_roots_add_file(roots, path)
@@ -79,8 +79,8 @@ package final class TrustEvaluator: @unchecked Sendable {
         }
     }
 
-    /// Evaluates a chain for a host at a time in seconds since 1970. A stapled OCSP response can only do harm: one that
-    /// cannot be understood is passed over (TLS-10).
+    /// Evaluates a chain for a host, at a time in seconds since 1970. A stapled OCSP response can only revoke trust; an
+    /// invalid one is ignored (TLS-10).
     package func evaluate(
         _ chain: CertificateChain, host: String, at time: Int64, stapledResponse: [UInt8]? = nil
     ) -> TrustEvaluation {
@@ -90,7 +90,7 @@ package final class TrustEvaluator: @unchecked Sendable {
             built: &built)
     }
 
-    /// Whether a chain is what is demanded of it; if so, `built` is the one from the leaf to the root.
+    /// Whether a chain satisfies a policy. If so, `built` is the chain from the leaf to the root.
     private func evaluate(
         _ chain: CertificateChain, _ policy: TrustPolicy, built: inout CertificateChain?
     ) -> TrustEvaluation {
@@ -105,12 +105,12 @@ package final class TrustEvaluator: @unchecked Sendable {
             } isAboutRoot: {
                 $0.0.map { TLSError.isAboutRoot(verifyCode: $0.verify) } ?? false
             }
-            let reading = ChainReading(found, policy)
-            if let failure { return .rejected(.evaluation(failure).explained(reading.reason(.none))) }
+            let builtChain = BuiltChain(found, policy)
+            if let failure { return .rejected(.evaluation(failure).explained(builtChain.reason(.none))) }
             built = found
-            let judgement = try judge(reading, leadsToRoot: true)
-            if let refusal = judgement.refusals.first {
-                return .rejected(TLSError(refusal, reading.reason(judgement.anchor)))
+            let assessment = try assess(builtChain, leadsToRoot: true)
+            if let refusal = assessment.refusals.first {
+                return .rejected(TLSError(refusal, builtChain.reason(assessment.anchor)))
             }
             return .trusted
         } catch {
@@ -118,29 +118,28 @@ package final class TrustEvaluator: @unchecked Sendable {
         }
     }
 
-    private typealias Judgement = (refusals: [CertificateRefusal], anchor: CertificateChainFacts.Anchor)
+    private typealias Assessment = (refusals: [CertificateRefusal], anchor: CertificateChainFacts.Anchor)
 
-    /// What the rules have against a chain, and what its root was taken for.
-    private func judge(_ reading: ChainReading, leadsToRoot: Bool) throws(TLSError) -> Judgement {
-        guard let root = reading.certificates.last else { return ([], .none) }
-        func judged(_ anchor: CertificateChainFacts.Anchor) -> Judgement { (reading.refusals(anchor), anchor) }
-        if !leadsToRoot { return judged(.none) }
-        if system.additions == nil { return judged(.added) }
-        let strict = judged(.system)
+    /// The refusals of the rules for a chain, and the kind of its anchor.
+    private func assess(_ builtChain: BuiltChain, leadsToRoot: Bool) throws(TLSError) -> Assessment {
+        guard let root = builtChain.certificates.last else { return ([], .none) }
+        func assessed(_ anchor: CertificateChainFacts.Anchor) -> Assessment { (builtChain.refusals(anchor), anchor) }
+        if !leadsToRoot { return assessed(.none) }
+        if system.additions == nil { return assessed(.added) }
+        let strict = assessed(.system)
         if strict.refusals.isEmpty { return strict }
-        let lenient = judged(.added)
-        // It takes a look at the disk to tell one of the system's own roots from one that was added, so this is asked
-        // only where it makes a difference.
-        guard strict.refusals != lenient.refusals, try isAdded(root, at: reading.policy.time) else { return strict }
+        let lenient = assessed(.added)
+        // Distinguishing the system's own roots from added ones reads files, so it is done only if the results differ.
+        guard strict.refusals != lenient.refusals, try isAdded(root, at: builtChain.policy.time) else { return strict }
         return lenient
     }
 
-    /// Whether a root was added to those of the system, by the program or by the administrator.
+    /// Whether the application or the administrator has added a root.
     private func isAdded(_ root: Certificate, at time: Int64) throws(TLSError) -> Bool {
         guard let added = TrustEvaluator(system: SystemRoots()), let chain = CertificateChain(der: [root.der]) else {
             throw .nothingMade()
         }
-        // Some of the files may be no certificates.
+        // Files that are not certificates are skipped.
         for anchor in anchors + (system.addedFiles ?? []).map({ .file($0) }) { _ = added.add(anchor) }
         let shortage = DescriptorReserve.shortage
         if shortage != 0 { throw .noDescriptor(shortage) }
@@ -148,72 +147,72 @@ package final class TrustEvaluator: @unchecked Sendable {
         return added.evaluate(chain, TrustPolicy(purpose: .any, host: nil, time: time), built: &built) == .trusted
     }
 
-    /// All that keeps a chain from being what is demanded of it; nothing if it is trusted. `built` is the chain as it was
-    /// put together, from the leaf up, also when it leads nowhere.
+    /// All faults of a chain under a policy; empty if it is trusted. `built` is the chain from the leaf up, even if it
+    /// is incomplete.
     ///
-    /// Throws when the chain could not be looked at to its end: there may be more then than anybody knows of.
+    /// Throws if the chain could not be checked completely.
     package func faults(
         of chain: CertificateChain, _ policy: TrustPolicy, built: inout CertificateChain?
     ) throws(TLSError) -> [TrustFault] {
-        let finding = try withAllRoots { () throws(TLSError) -> Finding in
+        let findings = try withAllRoots { () throws(TLSError) -> Findings in
             try find(policy, in: chain)
         } isAboutRoot: {
             $0.faults.contains { TLSError.isAboutRoot(verifyCode: $0.error.verifyCode) }
         }
-        built = finding.built
-        let reading = ChainReading(finding.built, policy)
-        if let failure = finding.failure { throw .evaluation(failure).explained(reading.reason(.none)) }
-        let codes = Set(finding.faults.map(\.error.verifyCode))
+        built = findings.built
+        let builtChain = BuiltChain(findings.built, policy)
+        if let failure = findings.failure { throw .evaluation(failure).explained(builtChain.reason(.none)) }
+        let codes = Set(findings.faults.map(\.error.verifyCode))
         let leadsToRoot = !codes.contains { TLSError.isAboutRoot(verifyCode: $0) }
-        let judgement = try judge(reading, leadsToRoot: leadsToRoot)
-        let refusals = judgement.refusals.filter { codes.isDisjoint(with: $0.verifyCodes) }
-        if finding.faults.isEmpty, refusals.isEmpty { return [] }
-        let reason = reading.reason(judgement.anchor)
-        return finding.faults.map { $0.explained(reason) } + refusals.map { TrustFault($0, reason) }
+        let assessment = try assess(builtChain, leadsToRoot: leadsToRoot)
+        let refusals = assessment.refusals.filter { codes.isDisjoint(with: $0.verifyCodes) }
+        if findings.faults.isEmpty, refusals.isEmpty { return [] }
+        let reason = builtChain.reason(assessment.anchor)
+        return findings.faults.map { $0.explained(reason) } + refusals.map { TrustFault($0, reason) }
     }
 
-    private struct Finding {
+    private struct Findings {
         var faults: [TrustFault]
-        /// Why there may be more.
+        /// Why the list may be incomplete.
         var failure: clt_failure?
         var built: CertificateChain?
     }
 
-    /// More than any chain has that somebody made a mistake with.
-    private static let mostFaults = 64
+    /// More faults than a chain can have by mistake.
+    private static let maximumFaults = 64
 
-    private func find(_ policy: TrustPolicy, in chain: CertificateChain) throws(TLSError) -> Finding {
-        try policy.withCValue { (wanted: inout clt_demand) -> Finding in
+    private func find(_ policy: TrustPolicy, in chain: CertificateChain) throws(TLSError) -> Findings {
+        try policy.withCValue { (wanted: inout clt_demand) -> Findings in
             var failure = clt_failure()
             var pointer: OpaquePointer?
             var isComplete = false
-            let faults = [clt_fault](unsafeUninitializedCapacity: Self.mostFaults) { faults, count in
+            let faults = [clt_fault](unsafeUninitializedCapacity: Self.maximumFaults) { faults, count in
                 isComplete = clt_find_faults(
                     roots, chain.pointer, &wanted, faults.baseAddress, faults.count, &count, &pointer, &failure)
             }
-            return Finding(
+            return Findings(
                 faults: faults.map { TrustFault($0) }, failure: isComplete ? nil : failure,
                 built: pointer.map { CertificateChain(owning: $0) })
         }
     }
 
-    /// Looks at a chain. A second look takes the bundles in, and what a moment before could not be read for want of a
-    /// descriptor.
+    /// Runs `body`. If the root is missing, loads the bundles and runs it again, also for roots that could not be read
+    /// before for lack of a descriptor.
     private func withAllRoots<Outcome>(
-        _ look: () throws(TLSError) -> Outcome, isAboutRoot: (Outcome) -> Bool
+        _ body: () throws(TLSError) -> Outcome, isAboutRoot: (Outcome) -> Bool
     ) throws(TLSError) -> Outcome {
-        var outcome = try look()
+        var outcome = try body()
         for isLast in [false, true] where isAboutRoot(outcome) {
-            // Roots are read when they are asked for: those that could not be read are not unknown.
+            // The store reads roots on demand. A root that could not be read is not unknown.
             let shortage = loadBundles()
             if shortage != 0 { throw .noDescriptor(shortage) }
-            if !isLast { outcome = try look() }
+            if !isLast { outcome = try body() }
         }
         return outcome
     }
 
-    /// Has the bundles loaded, if there are any and they are not yet. 0, or the errno for which roots cannot be read now.
-    /// Two threads may come here at once: that costs time, but neither gives its verdict without the bundles.
+    /// Loads the bundles once. Returns 0, or the errno of a shortage of descriptors. Two threads may load them
+    /// concurrently, which is only redundant.
     private func loadBundles() -> Int32 {
         var shortage = DescriptorReserve.shortage
         guard shortage == 0, !bundles.isEmpty, !lock.withLock({ hasLoadedBundles }) else { return shortage }
@@ -228,8 +227,8 @@ package final class TrustEvaluator: @unchecked Sendable {
         evaluate(peer.chain, host: peer.serverName, at: time, stapledResponse: peer.stapledResponse)
     }
 
-    /// The default answer to `TLSHandshakeStep.wantsTrust`. If the server is trusted, `built` is the chain from it to the
-    /// root.
+    /// The default answer to `TLSHandshakeStep.wantsTrust`. If the server is trusted, `built` is the chain from the
+    /// leaf to the root.
     package func verdict(on peer: TLSPeer, at time: Int64, built: inout CertificateChain?) -> TLSTrustVerdict {
         let policy = TrustPolicy(
             purpose: .server, host: peer.serverName, time: time, response: peer.stapledResponse ?? [])
@@ -240,4 +239,10 @@ package final class TrustEvaluator: @unchecked Sendable {
             return .reject(error)
         }
     }
+}
+
+/// The result of a trust evaluation.
+package enum TrustEvaluation: Equatable, Sendable {
+    case trusted
+    case rejected(TLSError)
 }

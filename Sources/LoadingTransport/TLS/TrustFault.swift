@@ -1,11 +1,11 @@
 internal import CLoadingTLS
 internal import LoadingSemantics
 
-/// Something that is wrong with a certificate chain.
+/// One fault of a certificate chain.
 package struct TrustFault: Equatable, Sendable {
-    /// What an evaluation fails with that stops here.
+    /// The error of an evaluation that stops at this fault.
     package let error: TLSError
-    /// Of the certificate that is at fault: 0 for the leaf.
+    /// The index of the certificate at fault; 0 for the leaf.
     package let depth: Int
 
     init(_ fault: clt_fault) {
@@ -13,14 +13,14 @@ package struct TrustFault: Equatable, Sendable {
         depth = Int(fault.depth)
     }
 
-    /// One that the rules have found. They judge the chain as a whole.
+    /// A fault found by `CertificateRules`, which apply to the chain as a whole.
     init(_ refusal: CertificateRefusal, _ reason: CertificateRefusalMessage) {
         self.init(error: TLSError(refusal, reason), depth: 0)
     }
 
     private init(error: TLSError, depth: Int) { (self.error, self.depth) = (error, depth) }
 
-    /// The same in words that say which rule it is.
+    /// The same fault with a message that names the rule.
     func explained(_ reason: CertificateRefusalMessage) -> TrustFault {
         TrustFault(error: error.explained(reason), depth: depth)
     }

@@ -1,6 +1,6 @@
 internal import CLoadingTLS
 
-/// What a certificate chain is to be good for.
+/// The requirements for a certificate chain.
 package struct TrustPolicy: Sendable {
     package enum Purpose: Sendable {
         case any
@@ -17,13 +17,13 @@ package struct TrustPolicy: Sendable {
     }
 
     package var purpose: Purpose
-    /// The host it has to belong to; nil if to none in particular.
+    /// The host that the leaf must match; nil if names are not checked.
     package var host: String?
-    /// Seconds since 1970.
+    /// In seconds since 1970.
     package var time: Int64
-    /// An OCSP response about the leaf; none if empty.
+    /// An OCSP response for the leaf; empty if there is none.
     package var response: [UInt8]
-    /// Whether the leaf is distrusted without a response that says that it is good.
+    /// Whether trust requires an OCSP response with the status "good".
     package var needsGoodResponse: Bool
 
     package init(
@@ -36,12 +36,12 @@ package struct TrustPolicy: Sendable {
         self.needsGoodResponse = needsGoodResponse
     }
 
-    /// The host without the brackets that an address has in a URL.
+    /// The host without the brackets of an IPv6 address.
     var bareHost: String? {
         host.map { $0.hasPrefix("[") && $0.hasSuffix("]") ? String($0.dropFirst().dropLast()) : $0 }
     }
 
-    /// For C, as long as `body` runs. Throws when the host is none.
+    /// Calls `body` with the C representation. Throws if the host is invalid.
     func withCValue<Outcome>(_ body: (inout clt_demand) -> Outcome) throws(TLSError) -> Outcome {
         let serverName = host.map { ServerName(host: $0) }
         if let serverName, serverName == nil {

@@ -1,7 +1,7 @@
-/// What a delegate made of a challenge.
+/// A delegate's answer to a challenge.
 struct ChallengeAnswer: Sendable {
     var disposition: URLSession.AuthChallengeDisposition
-    /// Only with `.useCredential`.
+    /// Set only with `.useCredential`.
     var credential: URLCredential?
 
     static let defaultHandling = ChallengeAnswer(.performDefaultHandling, nil)

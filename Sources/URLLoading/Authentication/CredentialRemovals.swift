@@ -1,9 +1,8 @@
 internal import LoadingStorage
 
-/// What was removed last from a storage, so that a credential which a server accepts later is known to have been removed
-/// meanwhile (AUTH-22).
+/// The latest removals from a storage. Detects that a credential was removed before a server accepted it (AUTH-22).
 struct CredentialRemovals {
-    /// However the space was spelled.
+    /// Normalized, so that equivalent spaces are equal.
     private struct Key: Hashable {
         let host: String
         let port: Int
@@ -16,13 +15,13 @@ struct CredentialRemovals {
         }
     }
 
-    /// More are not told apart.
+    /// The maximum number of distinguished removals.
     private static let most = 1000
 
     private var numbers: [Key: Int] = [:]
     private var lastOfAll = 0
 
-    /// - Parameter number: The larger the later.
+    /// - Parameter number: Increases with each removal.
     mutating func add(_ user: String, in space: KnownSpace.Values, number: Int) {
         if numbers.count >= Self.most { addAll(number: numbers.values.max() ?? 0) }
         let key = Key(user, space)
@@ -34,7 +33,7 @@ struct CredentialRemovals {
         lastOfAll = max(lastOfAll, number)
     }
 
-    /// Whether that user's credential was removed after the removal of that number.
+    /// Whether the user's credential was removed after the removal with that number.
     func hasAny(of user: String, in space: KnownSpace.Values, after number: Int) -> Bool {
         max(lastOfAll, numbers[Key(user, space)] ?? 0) > number
     }

@@ -1,34 +1,34 @@
 internal import Foundation
 internal import LoadingStorage
 
-/// The credentials of a storage by space and user. A value: its owner keeps the lock.
+/// The credentials of a storage by space and user. A value type: its owner has the lock.
 ///
-/// Spaces and credentials may be of the caller's own classes. So what they say of themselves was read before
-/// (``KnownSpace``, ``KnownCredential``), and what departs is handed out, to be let go of when the lock is free.
+/// Spaces and credentials may be of the program's subclasses. So their properties are read in advance (``KnownSpace``,
+/// ``KnownCredential``), and removed objects are returned, to be released after the lock.
 struct CredentialTable: RecordMemory {
     typealias Change = RecordChange<PersistentCredential>
 
-    /// What became of a call.
+    /// The result of a change.
     struct Outcome {
-        /// False if all was so already.
+        /// Whether anything changed.
         var isChanged = false
-        /// Objects that are not in the table any more.
+        /// Objects that were removed from the table.
         var departed: [Any] = []
     }
 
-    /// What is known of one space. An entry has one credential at least.
+    /// The credentials of one space, at least one.
     private struct Entry {
         let space: KnownSpace
         var credentials: [String: KnownCredential] = [:]
-        /// What lasts of users who have a credential for this process alone, which goes before it.
+        /// Permanent credentials that are shadowed by a session credential of the same user.
         var hidden: [String: PersistentCredential] = [:]
         var defaultUser: String?
-        /// Whether that was decided here since what lasts was taken over.
+        /// Whether the default was set here since the file was last adopted.
         var isDefaultNew = false
     }
 
     private var entries: [KnownSpace.Values: Entry] = [:]
-    /// What is on its way into the table may have been removed before it comes.
+    /// The latest removals, for credentials that are accepted later.
     var removals = CredentialRemovals()
 
     var all: [(space: URLProtectionSpace, credentials: [String: URLCredential])] {
@@ -44,22 +44,22 @@ struct CredentialTable: RecordMemory {
         return entry.credentials[user]?.object
     }
 
-    /// Nil also for a user whose credential is not here.
+    /// Nil also if the user has no credential here.
     func defaultUser(for space: KnownSpace.Values) -> String? {
         guard let entry = entries[space], let user = entry.defaultUser else { return nil }
         return entry.credentials[user] == nil ? nil : user
     }
 
-    /// When a credential that is stored becomes the default of its space.
+    /// When a stored credential becomes the default of its space.
     enum DefaultChoice {
         case always
         /// If the space has no default yet (AUTH-23).
         case ifThereIsNone
     }
 
-    /// Keeps a credential in place of the same user's, also of what lasts of it. Adds what the file has to follow.
+    /// Stores a credential, which replaces that of the same user, also the permanent one. Adds changes for the file.
     ///
-    /// - Parameter isAllKnown: Whether nothing lasts that is not in the table.
+    /// - Parameter isAllKnown: Whether the table contains all permanent credentials.
     mutating func set(
         _ credential: KnownCredential, for space: KnownSpace, asDefault choice: DefaultChoice, isAllKnown: Bool,
         _ changes: inout [Change]
@@ -78,11 +78,11 @@ struct CredentialTable: RecordMemory {
         entry.credentials[user] = credential
         if asDefault {
             entry.defaultUser = user
-            // A record that could not be read yet may be the default, which takes precedence over an implied one.
+            // An unread record may be the default, which takes precedence over an implied one.
             if choice == .always || isAllKnown { entry.isDefaultNew = true }
         }
         entries[space.values] = entry
-        // What never lasted is nothing to a file.
+        // Session credentials are not in the file.
         if isHiding || former?.values.isPersistent == true || credential.values.isPersistent || !isAllKnown {
             changes.append(change(of: user, in: space.values))
         }
@@ -92,16 +92,17 @@ struct CredentialTable: RecordMemory {
         return Outcome(isChanged: true, departed: former.map { [$0 as Any] } ?? [])
     }
 
-    /// Removes a credential, and with it what lasts of the same user.
+    /// Removes a credential, and the permanent one of the same user.
     ///
-    /// - Parameter isAllKnown: Whether nothing lasts that is not in the table.
+    /// - Parameter isAllKnown: Whether the table contains all permanent credentials.
     mutating func remove(
         _ credential: KnownCredential.Values, for space: KnownSpace.Values, isAllKnown: Bool,
         _ changes: inout [Change]
     ) -> Outcome {
         let user = credential.user
         guard var entry = entries[space], let former = entry.credentials[user] else {
-            // What lasts may be there all the same: it could not be read, or others have stored it a moment ago.
+            // The file may contain it although the table does not: it could not be read, or another process has just
+            // stored it.
             if credential.isPersistent { changes.append(change(of: user, in: space)) }
             return Outcome()
         }
@@ -125,7 +126,7 @@ struct CredentialTable: RecordMemory {
         return Outcome(isChanged: true, departed: departed)
     }
 
-    /// Removes everything, here and in the file.
+    /// Removes all credentials, here and in the file.
     mutating func removeAll(_ changes: inout [Change]) -> Outcome {
         changes.append(.everythingRemoved)
         defer { entries = [:] }
@@ -158,7 +159,7 @@ struct CredentialTable: RecordMemory {
         for record in records {
             let space = KnownSpace.Values(record.space)
             var entry = entries[space] ?? Entry(space: KnownSpace(record.space))
-            // What is meant for this process alone goes before what is there for all.
+            // Session credentials take precedence over permanent ones.
             if entry.credentials[record.user]?.values.isPersistent == false {
                 entry.hidden[record.user] = record
             } else {
@@ -169,12 +170,12 @@ struct CredentialTable: RecordMemory {
         }
         var changes: [Change] = []
         for (space, records) in defaults {
-            // One that was decided here since is the last, and so is one that was not yet there before.
+            // A default that was set here since, or that is new, is the latest.
             let chosen =
                 records.first { $0.user == newDefaults[space] } ?? records.first { $0.user != oldDefaults[space] }
                 ?? records.first
             if entries[space]?.defaultUser == nil { entries[space]?.defaultUser = chosen?.user }
-            // Two processes may have decided at once.
+            // Two processes may have set defaults concurrently.
             if records.count == 1 { continue }
             for var record in records {
                 record.isDefault = record.user == chosen?.user
@@ -184,13 +185,13 @@ struct CredentialTable: RecordMemory {
         return changes
     }
 
-    /// How the file is to have that user's credential: as it is now, or not at all.
+    /// The change that makes the file match the user's current credential.
     private func change(of user: String, in space: KnownSpace.Values) -> Change {
         record(of: user, in: space).map { .stored($0) }
             ?? .removed(PersistentCredential.Identity(space: space.stored, user: user))
     }
 
-    /// Nil for what does not last.
+    /// Nil for credentials that are not permanent.
     private func record(of user: String, in space: KnownSpace.Values) -> PersistentCredential? {
         guard let entry = entries[space], let credential = entry.credentials[user]?.values, credential.isPersistent,
             let password = credential.password

@@ -1,11 +1,10 @@
 internal import Foundation
 internal import LoadingStorage
 
-/// A credential to be kept, with what it says of itself. To make one may call the caller's code, which to compare two of
-/// them does not.
+/// A credential with its properties read in advance. Creating it may run the program's code; comparing does not.
 struct KnownCredential {
     struct Values: Equatable {
-        /// Composed, since files and keyrings compare it by its bytes.
+        /// Unicode-composed (NFC), because files and keyrings compare bytes.
         var user: String
         var password: String?
         var persistence: URLCredential.Persistence
@@ -17,7 +16,7 @@ struct KnownCredential {
     let object: URLCredential
     let values: Values
 
-    /// Nil if it has no user.
+    /// Nil without a user.
     init?(_ credential: URLCredential) {
         guard let user = credential.user else { return nil }
         object = credential

@@ -1,11 +1,10 @@
 internal import Foundation
 internal import LoadingStorage
 
-/// A protection space, with what it says of itself. To make one may call the caller's code, which to compare two of them does
-/// not.
+/// A protection space with its properties read in advance. Creating it may run the program's code; comparing does not.
 struct KnownSpace {
     struct Values: Hashable {
-        /// As a file has it: composed, since files and keyrings compare texts by their bytes.
+        /// The space in the file: Unicode-composed (NFC), because files and keyrings compare bytes.
         var stored: PersistentCredential.Space
         var distinguishedNames: [Data]?
 

@@ -1,28 +1,28 @@
 internal import LoadingTransport
 internal import Synchronization
 
-/// A challenge on its way to a delegate, and the way of the answer back to the loop.
+/// A challenge that a delegate has not answered yet. Passes the answer to the loop.
 ///
-/// The first answer counts; later ones, and those to a challenge that was withdrawn, are dropped. One that cancels ends
-/// the task, whatever has become of the question.
+/// The first answer counts. Further answers, and those to a withdrawn challenge, are ignored, except that a
+/// cancellation always ends the task.
 final class PendingChallenge: Sendable {
     let challenge: URLAuthenticationChallenge
     private let isAnswered = Atomic<Bool>(false)
     private let answer: LoopBox<(ChallengeAnswer) -> Void>
 
-    /// `answer` is called on the loop, once or never.
+    /// - Parameter answer: Called on the loop, at most once.
     init(_ challenge: URLAuthenticationChallenge, answer: @escaping (ChallengeAnswer) -> Void) {
         self.challenge = challenge
         self.answer = LoopBox(answer)
     }
 
-    /// Whether nobody waits for an answer any more. A challenge that is withdrawn in time is never asked.
+    /// Whether the answer is not needed any more. A challenge that is withdrawn early is not delivered.
     var isOver: Bool { isAnswered.load(ordering: .relaxed) }
 
-    /// Nobody needs an answer any more.
+    /// Withdraws the challenge.
     func withdraw() { isAnswered.store(true, ordering: .relaxed) }
 
-    /// From any thread.
+    /// Answers the challenge. Thread-safe.
     func give(_ given: ChallengeAnswer, on loop: EventLoop) {
         if !isAnswered.exchange(true, ordering: .relaxed) { loop.post { self.answer.value(given) } }
     }

@@ -14,19 +14,19 @@ public let NSURLProtectionSpaceFTPProxy = "ftp"
 /// `proxyType` of a SOCKS proxy.
 public let NSURLProtectionSpaceSOCKSProxy = "SOCKS"
 
-/// The usual method of a protocol; for HTTP the same as Basic.
+/// The default method of a protocol; for HTTP the same as Basic.
 public let NSURLAuthenticationMethodDefault = "NSURLAuthenticationMethodDefault"
 /// HTTP Basic (RFC 7617).
 public let NSURLAuthenticationMethodHTTPBasic = "NSURLAuthenticationMethodHTTPBasic"
 /// HTTP Digest (RFC 7616).
 public let NSURLAuthenticationMethodHTTPDigest = "NSURLAuthenticationMethodHTTPDigest"
-/// A form on a page. Never asked for by the loader.
+/// An HTML form. Not used by the loader.
 public let NSURLAuthenticationMethodHTMLForm = "NSURLAuthenticationMethodHTMLForm"
 /// NTLM.
 public let NSURLAuthenticationMethodNTLM = "NSURLAuthenticationMethodNTLM"
-/// Negotiate (RFC 4559): Kerberos, or NTLM within.
+/// Negotiate (RFC 4559): Kerberos or NTLM.
 public let NSURLAuthenticationMethodNegotiate = "NSURLAuthenticationMethodNegotiate"
-/// A certificate of the client in the TLS handshake.
+/// A client certificate in the TLS handshake.
 public let NSURLAuthenticationMethodClientCertificate = "NSURLAuthenticationMethodClientCertificate"
-/// The decision whether to trust the server's certificate.
+/// The evaluation of the server's certificate.
 public let NSURLAuthenticationMethodServerTrust = "NSURLAuthenticationMethodServerTrust"

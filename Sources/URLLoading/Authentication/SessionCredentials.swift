@@ -24,18 +24,19 @@ final class SessionCredentials: CredentialStore {
 
     func store(_ credential: LoadCredential, for space: ProtectionSpace, of client: any LoadClient) {
         guard let given = credential.object as? GivenCredential, let core = client as? TaskCore else { return }
-        // The storage has it, or the program has removed it meanwhile.
+        // The storage contains it, or the program has removed it meanwhile.
         if given.isStored { return }
         let space = URLProtectionSpace(space)
-        if core.result.usesQueue || !core.delegates.areNone {
-            // Before the response, so that the delegate finds the credential in the storage.
+        if core.result.usesQueue || !core.delegates.isEmpty {
+            // Before the response, so that the storage contains the credential when the delegate gets the response.
             core.enqueue(.credential(given, space))
         } else if let task = core.heldTask {
             core.core.loop.callOut(CalledOut { [storage] in storage.store(given, for: space, task) })
         }
     }
 
-    /// Not what the program has removed from the storage meanwhile. A subclass is not asked here, since it may take its time.
+    /// Whether the program has not removed the credential meanwhile. Subclasses are not queried, because they may be
+    /// slow.
     func mayUse(_ credential: LoadCredential, for space: ProtectionSpace) -> Bool {
         guard type(of: storage) == URLCredentialStorage.self else { return true }
         return URLProtectionSpace(space).spellings(of: space).contains { space in
@@ -46,12 +47,12 @@ final class SessionCredentials: CredentialStore {
     }
 }
 
-/// A credential that a load was given to answer a challenge.
+/// A credential that a load uses to answer a challenge.
 final class GivenCredential: Sendable {
     let credential: URLCredential
-    /// Whether the storage has it, or had it.
+    /// Whether it came from the storage.
     let isStored: Bool
-    /// The number of removals from the storage by then.
+    /// The storage's removal count at that time.
     let removalsBefore: Int
 
     init(_ credential: URLCredential, isStored: Bool, removalsBefore: Int) {
@@ -62,8 +63,8 @@ final class GivenCredential: Sendable {
 }
 
 extension URLCredentialStorage {
-    /// Stores an accepted credential (AUTH-22): as the default one, unless the program has made another user's the default. Not
-    /// if it was removed after it was given: a logout while a server answers stays one.
+    /// Stores an accepted credential (AUTH-22), as the default unless the program has set another user's. Does nothing
+    /// if it was removed after it was used, so that a logout during the request is effective.
     func store(_ given: GivenCredential, for space: URLProtectionSpace, _ task: URLSessionTask) {
         let credential = given.credential
         if type(of: self) == URLCredentialStorage.self {
@@ -80,21 +81,21 @@ extension URLCredentialStorage {
     }
 }
 
-/// Asks a storage for the default credential of a space, with the loop lent: a storage may be a class of the caller's,
-/// which takes its time and answers from any thread (AUTH-25).
+/// Queries a storage for the default credential of a space, with the loop lent: a subclass may be slow and answer on
+/// any thread (AUTH-25).
 private final class CredentialLookup: Callout, @unchecked Sendable {
-    // Sendable because `spellings` and `found` are guarded by `lock`.
+    // Sendable: `lock` guards `spellings` and `found`.
 
     private let storage: URLCredentialStorage
     private let task: URLSessionTask
     private let answer: @Sendable (URLCredential?) -> Void
     private let lock = Lock()
-    /// Still to be asked for.
+    /// The equivalent spaces that were not queried yet.
     private var spellings: ArraySlice<URLProtectionSpace>
-    /// How often the storage was asked; only its first answer to the last question counts.
+    /// The number of queries. Only the first answer to the last query counts.
     private var questions = 0
 
-    /// `answer` is called once, on any thread, or never if the storage does not answer.
+    /// - Parameter answer: Called at most once, on any thread.
     init(
         _ spellings: [URLProtectionSpace], in storage: URLCredentialStorage, for task: URLSessionTask,
         answer: @escaping @Sendable (URLCredential?) -> Void

@@ -45,7 +45,7 @@ extension TaskCore {
         switch answer.disposition {
         case .useCredential: use(answer.credential, question, otherwise: .nothing)
         case .performDefaultHandling:
-            // What failed once would fail again (AUTH-10).
+            // A rejected credential would be rejected again (AUTH-10).
             use(question.failures == 0 ? proposal : nil, question, otherwise: .defaultHandling)
         case .rejectProtectionSpace: load?.answerChallenge(.nextSpace)
         // The task has been cancelled.
@@ -85,18 +85,18 @@ extension TaskCore {
     ]
     private static let taskMethods: DelegateMethod = [.taskDidReceiveChallenge, .taskDidReceiveChallengeAsync]
 
-    /// Whether a delegate may have a method for challenges of the connection: server trust, client certificates,
+    /// Whether a delegate may implement a method for connection-level challenges: server trust, client certificates,
     /// Negotiate and NTLM.
     var wantsConnectionChallenges: Bool {
         !delegates.lack(isStream ? Self.taskMethods : Self.sessionMethods.union(Self.taskMethods))
     }
 
-    /// Whether a delegate may have a method for all other challenges.
+    /// Whether a delegate may implement the method for task-level challenges.
     var wantsTaskChallenges: Bool { !delegates.lack(Self.taskMethods) }
 
-    /// Has the delegates asked, after everything they have not been told yet. On the loop, and so is `answer` called:
-    /// once, or never when the challenge is withdrawn, the delegate does not answer, or the task ends before it was
-    /// asked. When no delegate has the method, the answer is default handling.
+    /// Passes a challenge to the delegates, after all earlier events. Called on the loop. `answer` is called on the
+    /// loop at most once: not if the challenge is withdrawn, the delegate does not answer, or the task ends first.
+    /// Without an implemented method the answer is default handling.
     func ask(
         _ challenge: URLAuthenticationChallenge, answer: @escaping (ChallengeAnswer) -> Void
     ) -> PendingChallenge {
@@ -110,19 +110,19 @@ extension TaskCore {
         return pending
     }
 
-    /// Makes the call: those of a connection go to the session's method, else to the task's (S-54, S-55); all others to
-    /// the task's alone (S-56).
+    /// Calls the delegates: connection-level challenges use the session's method, otherwise the task's (S-54, S-55);
+    /// task-level ones only the task's (S-56).
     func call(_ pending: PendingChallenge, _ session: URLSession, _ task: URLSessionTask) {
         if pending.isOver { return }
         let loop = session.core.loop
         let reply = { @Sendable (disposition: URLSession.AuthChallengeDisposition, credential: URLCredential?) in
-            // Also when the connection has found another task to ask: the delegate gave up this one.
+            // Even if the connection now uses another task's delegate: this task was cancelled.
             if disposition == .cancelAuthenticationChallenge { self.cancel(nil) }
             pending.give(ChallengeAnswer(disposition, credential), on: loop)
         }
         let challenge = pending.challenge
         var isAsked = false
-        // A stream's challenges are the task's own (STREAM-6).
+        // Challenges of streams are task-level (STREAM-6).
         if challenge.protectionSpace.concernsConnection, !isStream {
             isAsked = delegates.offer { $0.urlSession(session, didReceive: challenge, reply: reply) }
         }
@@ -134,7 +134,7 @@ extension TaskCore {
 }
 
 extension URLCredential {
-    /// A credential that no storage knows. Without a password it is a hint for the delegate.
+    /// A credential that is not from the storage. Without a password it is a hint for the delegate.
     fileprivate convenience init(_ proposed: ProposedCredential) {
         if let password = proposed.password {
             self.init(user: proposed.user ?? "", password: password, persistence: .forSession)

@@ -3,7 +3,7 @@ internal import LoadingConnections
 internal import LoadingPipeline
 internal import LoadingTransport
 
-/// Challenges that connections make: trust in the server, and the client's certificate.
+/// Challenges of the TLS handshake: server trust and client certificates.
 extension TaskCore {
     func load(_ load: any Load, asks question: SecurityQuestion) -> Bool {
         guard wantsConnectionChallenges else { return false }
@@ -16,7 +16,7 @@ extension TaskCore {
         case .clientCertificate(let request):
             space = URLProtectionSpace(
                 host: origin.host, port: port, distinguishedNames: request.distinguishedNames.map { Data($0) })
-        // That is for the load to find out, which has asked `load(_:isAsked:by:)`.
+        // Handled by the load, which has called `load(_:isAsked:by:)`.
         case .tunnel: return false
         }
         let challenge = URLAuthenticationChallenge(
@@ -28,8 +28,8 @@ extension TaskCore {
 }
 
 extension SecurityQuestion.Answer {
-    /// What a delegate's answer means to a handshake. A credential of another kind, or for another server's
-    /// certificate, is no answer, and neither is none at all (AUTH-29).
+    /// Converts a delegate's answer for the handshake. A missing credential, one of another kind, or one for another
+    /// certificate counts as no answer (AUTH-29).
     fileprivate init(_ answer: ChallengeAnswer, to space: URLProtectionSpace) {
         self =
             switch (answer.disposition, space.serverTrust) {
@@ -41,7 +41,7 @@ extension SecurityQuestion.Answer {
                 }
             case (.useCredential, nil):
                 answer.credential?.tlsIdentity.map { .identity($0) } ?? .defaultHandling
-            // There is no other space to go on with.
+            // There is no other protection space to try.
             case (.rejectProtectionSpace, _?), (.cancelAuthenticationChallenge, _?): .distrust
             case (.rejectProtectionSpace, nil), (.cancelAuthenticationChallenge, nil), (.performDefaultHandling, _):
                 .defaultHandling

@@ -1,9 +1,8 @@
 public import Foundation
 
-/// A question for credentials, or for a decision about a server's trust. Immutable and safe to use from any thread.
+/// A request for credentials or for the evaluation of a server's trust. Immutable and thread-safe.
 open class URLAuthenticationChallenge: NSObject, NSSecureCoding, @unchecked Sendable {
-    // Sendable: constants only; what they refer to is immutable, but for the sender, which has to take calls from any
-    // thread.
+    // Sendable: constants that refer to immutable objects, except the sender, which must be thread-safe.
     private let space: URLProtectionSpace
     private let proposal: URLCredential?
     private let failureCount: Int
@@ -11,7 +10,7 @@ open class URLAuthenticationChallenge: NSObject, NSSecureCoding, @unchecked Send
     private let failure: (any Error)?
     private let answerTaker: (any URLAuthenticationChallengeSender)?
 
-    /// A challenge as a custom protocol makes it.
+    /// Creates a challenge, for custom protocols.
     public init(
         protectionSpace space: URLProtectionSpace, proposedCredential credential: URLCredential?,
         previousFailureCount: Int, failureResponse response: URLResponse?, error: (any Error)?,
@@ -25,7 +24,7 @@ open class URLAuthenticationChallenge: NSObject, NSSecureCoding, @unchecked Send
         answerTaker = sender
     }
 
-    /// The same challenge with another taker of the answer.
+    /// A copy of a challenge with another sender.
     public init(
         authenticationChallenge challenge: URLAuthenticationChallenge, sender: any URLAuthenticationChallengeSender
     ) {
@@ -37,7 +36,7 @@ open class URLAuthenticationChallenge: NSObject, NSSecureCoding, @unchecked Send
         answerTaker = sender
     }
 
-    /// A challenge of a session's task. It has no sender: the completion handler takes the answer.
+    /// A challenge of a session's task. It has no sender, because the answer goes to the completion handler.
     package init(
         protectionSpace: URLProtectionSpace, proposedCredential: URLCredential?, previousFailureCount: Int,
         failureResponse: URLResponse?, error: (any Error)?
@@ -60,7 +59,7 @@ open class URLAuthenticationChallenge: NSObject, NSSecureCoding, @unchecked Send
         static let errorDescription = "errorDescription"
     }
 
-    /// Reads what `encode(with:)` wrote. The sender does not survive coding; the error keeps its domain, code and text.
+    /// Decodes an archive. The sender is not archived; of the error, domain, code and description are.
     public required init?(coder: NSCoder) {
         guard coder.allowsKeyedCoding,
             let space = coder.object(URLProtectionSpace.self, forKey: Key.space)
@@ -80,7 +79,7 @@ open class URLAuthenticationChallenge: NSObject, NSSecureCoding, @unchecked Send
 
     open class var supportsSecureCoding: Bool { true }
 
-    /// In archives the class has Apple's name.
+    /// Archives use Apple's name of the class.
     open override var classForKeyedArchiver: AnyClass? { archivedClass }
 
     open func encode(with coder: NSCoder) {
@@ -88,7 +87,7 @@ open class URLAuthenticationChallenge: NSObject, NSSecureCoding, @unchecked Send
         coder.encode(proposal, forKey: Key.proposal)
         coder.encode(Int64(failureCount), forKey: Key.failureCount)
         coder.encode(response, forKey: Key.response)
-        // Piece by piece, since Foundation on Linux traps when it is given an NSError to archive.
+        // Encoded as parts, because Foundation on Linux traps when it archives an NSError.
         if let error = failure.map({ $0 as NSError }) {
             coder.encode(error.domain as NSString, forKey: Key.errorDomain)
             coder.encode(Int64(error.code), forKey: Key.errorCode)
@@ -96,23 +95,23 @@ open class URLAuthenticationChallenge: NSObject, NSSecureCoding, @unchecked Send
         }
     }
 
-    /// Who asks, and how the answer is to be given.
+    /// The protection space that requires authentication.
     open var protectionSpace: URLProtectionSpace { space }
 
-    /// A credential that was found in the storage or the address. Without a password it is a hint of the name. If
-    /// there were failures, it is one of those that failed.
+    /// A credential from the storage or the URL. Without a password it is a hint of the user name. After failures it is
+    /// one of the rejected credentials.
     open var proposedCredential: URLCredential? { proposal }
 
-    /// How often a credential for this space was refused in this task.
+    /// How often a credential for this space was rejected in this task.
     open var previousFailureCount: Int { failureCount }
 
-    /// The response that asked, a 401 or 407, or nil if the question did not come in a response.
+    /// The 401 or 407 response with the challenge, or nil.
     open var failureResponse: URLResponse? { response }
 
-    /// The error that led to the question, or nil.
+    /// The error that caused the challenge, or nil.
     open var error: (any Error)? { failure }
 
-    /// Who takes the answer, for a custom protocol's challenge; nil for a session's.
+    /// The receiver of the answer to a custom protocol's challenge; nil for challenges of a session.
     open var sender: (any URLAuthenticationChallengeSender)? { answerTaker }
 
     open override var description: String { "<\(type(of: self)): \(space), failures: \(failureCount)>" }

@@ -1,21 +1,21 @@
 public import Foundation
 
-/// Who takes the answer to a challenge of a custom protocol. Challenges of a session are answered through the
-/// completion handler that comes with them.
+/// Receives the answer to a challenge of a custom protocol. Challenges of a session are answered through their
+/// completion handler.
 public protocol URLAuthenticationChallengeSender: NSObjectProtocol {
-    /// Try that credential.
+    /// Use a credential.
     func use(_ credential: URLCredential, for challenge: URLAuthenticationChallenge)
 
-    /// Go on without a credential.
+    /// Continue without a credential.
     func continueWithoutCredential(for challenge: URLAuthenticationChallenge)
 
-    /// Give the load up.
+    /// Cancel the load.
     func cancel(_ challenge: URLAuthenticationChallenge)
 
-    /// Do what would be done without a delegate. Optional: if missing, the load goes on without a credential.
+    /// Handle the challenge as without a delegate. Optional; by default the load continues without a credential.
     func performDefaultHandling(for challenge: URLAuthenticationChallenge)
 
-    /// Try the next protection space. Optional: if missing, the load goes on without a credential.
+    /// Try the next protection space. Optional; by default the load continues without a credential.
     func rejectProtectionSpaceAndContinue(with challenge: URLAuthenticationChallenge)
 }
 

@@ -1,10 +1,10 @@
 public import Foundation
 internal import LoadingTransport
 
-/// What proves who the user is: a name and a password, or a certificate with its key. Or the word of the user that a
-/// server is to be trusted. Immutable and safe to use from any thread.
+/// A credential: a user name and password, a client certificate, or the acceptance of a server's trust. Immutable and
+/// thread-safe.
 open class URLCredential: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
-    // Sendable: constants only; the certificates of others are read when the credential is made.
+    // Sendable: constants only. Certificates are read at creation.
     private let name: String?
     private let secret: String?
     private let lifetime: Persistence
@@ -12,19 +12,19 @@ open class URLCredential: NSObject, NSSecureCoding, NSCopying, @unchecked Sendab
     private let clientCertificates: [SecCertificate]
     let serverTrust: SecTrust?
 
-    /// How long a credential is kept once a server has accepted it.
+    /// How long an accepted credential is stored.
     public enum Persistence: UInt, Sendable {
-        /// Not at all.
+        /// It is not stored.
         case none = 0
-        /// As long as the session lives.
+        /// In memory.
         case forSession = 1
-        /// Until it is removed, also across launches.
+        /// Persistently, until it is removed.
         case permanent = 2
-        /// As `permanent`, and on the user's other devices. On Linux nothing carries it there.
+        /// Like `permanent`, and on the user's other devices. Not supported on Linux.
         case synchronizable = 3
     }
 
-    /// A name and a password.
+    /// Creates a credential with user name and password.
     public init(user: String, password: String, persistence: Persistence) {
         name = user
         secret = password
@@ -34,12 +34,11 @@ open class URLCredential: NSObject, NSSecureCoding, NSCopying, @unchecked Sendab
         serverTrust = nil
     }
 
-    /// A certificate with its key, for a server that asks for one.
+    /// Creates a credential with a client certificate.
     ///
     /// - Parameters:
-    ///   - certArray: What to send with it, between it and its root, as `SecCertificate`; nil for those that came with
-    ///     the identity.
-    ///   - persistence: Says nothing: such a credential is never stored.
+    ///   - certArray: The intermediate certificates to send, as `SecCertificate`; nil for those of the identity.
+    ///   - persistence: Ignored: client certificates are never stored.
     public init(identity: SecIdentity, certificates certArray: [Any]?, persistence: Persistence) {
         name = nil
         secret = nil
@@ -49,8 +48,8 @@ open class URLCredential: NSObject, NSSecureCoding, NSCopying, @unchecked Sendab
         serverTrust = nil
     }
 
-    /// The answer to a challenge of the kind ``NSURLAuthenticationMethodServerTrust``: the server is trusted, whatever
-    /// an evaluation says.
+    /// Creates the answer to a ``NSURLAuthenticationMethodServerTrust`` challenge that accepts the server, whatever the
+    /// result of an evaluation.
     public init(trust: SecTrust) {
         name = nil
         secret = nil
@@ -63,7 +62,7 @@ open class URLCredential: NSObject, NSSecureCoding, NSCopying, @unchecked Sendab
     /// The same as ``init(trust:)``.
     public convenience init(forTrust trust: SecTrust) { self.init(trust: trust) }
 
-    /// A name alone: a hint.
+    /// A user name without password, as a hint.
     package init(user: String) {
         name = user
         secret = nil
@@ -79,14 +78,14 @@ open class URLCredential: NSObject, NSSecureCoding, NSCopying, @unchecked Sendab
         static let persistence = "persistence"
     }
 
-    /// Those of the toolchain's module, whose archives name the class in the same way.
+    /// Keys of the toolchain's FoundationNetworking, whose archives use the same class name.
     private enum ToolchainKey {
         static let user = "NS._user"
         static let password = "NS._password"
         static let persistence = "NS._persistence"
     }
 
-    /// Reads what `encode(with:)` wrote, here or in the toolchain's module. Nil for any other archive.
+    /// Decodes an archive of this module or of the toolchain's FoundationNetworking. Nil for any other archive.
     public required init?(coder: NSCoder) {
         guard coder.allowsKeyedCoding else { return nil }
         let isOwn = coder.containsValue(forKey: Key.persistence)
@@ -105,38 +104,38 @@ open class URLCredential: NSObject, NSSecureCoding, NSCopying, @unchecked Sendab
 
     open class var supportsSecureCoding: Bool { true }
 
-    /// In archives the class has Apple's name.
+    /// Archives use Apple's name of the class.
     open override var classForKeyedArchiver: AnyClass? { archivedClass }
 
-    /// Writes the password in clear: where the archive goes is the caller's care. Identity and trust are not written.
+    /// Encodes the password in plain text, so archives must be protected. Identity and trust are not archived.
     open func encode(with coder: NSCoder) {
         coder.encode(name.map { $0 as NSString }, forKey: Key.user)
         coder.encode(secret.map { $0 as NSString }, forKey: Key.password)
         coder.encode(Int64(lifetime.rawValue), forKey: Key.persistence)
     }
 
-    /// The same object, since it never changes.
+    /// Returns self, because credentials are immutable.
     open func copy(with zone: NSZone? = nil) -> Any { self }
 
-    /// How long to keep it.
+    /// How long the credential is stored.
     open var persistence: Persistence { lifetime }
 
-    /// The name, or nil if this is no password credential.
+    /// The user name, or nil if this is not a password credential.
     open var user: String? { name }
 
-    /// The password, or nil if there is none or the user refused to give it.
+    /// The password, or nil if there is none.
     open var password: String? { secret }
 
-    /// Whether there is a password, without asking for it. A credential without one is a hint of the name.
+    /// Whether there is a password. A credential without one is a hint of the user name.
     open var hasPassword: Bool { secret != nil }
 
-    /// The client's certificate with its key, or nil.
+    /// The client certificate with its key, or nil.
     open var identity: SecIdentity? { clientIdentity }
 
-    /// What is sent with the identity's certificate.
+    /// The intermediate certificates that are sent with the identity.
     open var certificates: [Any] { clientCertificates }
 
-    /// The identity as a handshake shows it.
+    /// The identity for the TLS handshake.
     var tlsIdentity: TLSIdentity? { clientIdentity?.tlsIdentity(with: clientCertificates) }
 
     open override func isEqual(_ object: Any?) -> Bool {
@@ -149,6 +148,6 @@ open class URLCredential: NSObject, NSSecureCoding, NSCopying, @unchecked Sendab
 
     open override var hash: Int { name.hashValue }
 
-    /// The name only: a password has no place in a log.
+    /// Without the password, because descriptions are written to logs.
     open override var description: String { "<\(type(of: self)): \(name ?? "no user")>" }
 }

@@ -3,31 +3,31 @@ internal import LoadingSemantics
 package import LoadingStorage
 internal import Synchronization
 
-/// An option of removal: take `synchronizable` credentials out too. A `Bool`.
+/// A removal option: whether to remove `synchronizable` credentials too, a `Bool`.
 public let NSURLCredentialStorageRemoveSynchronizableCredentials =
     "NSURLCredentialStorageRemoveSynchronizableCredentials"
 
-/// Keeps credentials by protection space. May be used from any thread.
+/// Stores credentials by protection space. Thread-safe.
 ///
-/// The storage of the process keeps `permanent` passwords in the user's keyring, if there is a Secret Service on the session
-/// bus, and else in a file that only this user may read, under `$XDG_DATA_HOME` or `~/.local/share`, in a folder named by
-/// the bundle's identifier or the executable. Everything else lives in memory, and so does all that is in a storage made
-/// with ``init()``. Credentials of persistence `none` are not kept; `synchronizable` ones are refused, since nothing
-/// carries them to other devices.
+/// The storage of the process keeps `permanent` credentials in the user's keyring if the session bus has a Secret
+/// Service, otherwise in a file that only the current user can read, under `$XDG_DATA_HOME` or `~/.local/share`, in a
+/// folder named after the bundle identifier or the executable. Other credentials, and all of a storage created with
+/// ``init()``, are in memory. Credentials with persistence `none` are not stored. `synchronizable` ones are refused,
+/// because Linux has no service that synchronizes them.
 ///
 /// After each change `NSURLCredentialStorageChanged` is posted on the main thread.
 open class URLCredentialStorage: NSObject, @unchecked Sendable {
-    // Sendable: all that varies is in the records, or atomic.
-    /// Set before anybody else has the storage, and never again, so that nobody needs to look for overlapping accesses.
+    // Sendable: the mutable state is in the records, or atomic.
+    /// Set during initialization only, so exclusivity needs no checks.
     @exclusivity(unchecked) private var records = PersistentRecords(CredentialTable())
-    /// Of removals, also of what was not there: what is on its way into the storage may have been meant. What they were of says
-    /// the table.
+    /// The number of removals, including those of missing credentials, which may be accepted later. The table has their
+    /// details.
     private let removals = Atomic(0)
 
-    /// An empty storage of its own, in memory.
+    /// Creates an empty storage in memory.
     public override init() {}
 
-    /// A storage whose permanent passwords last.
+    /// A storage with persistent permanent credentials.
     package convenience init(in directory: StorageDirectory) {
         let application = Program.identifier
         self.init {
@@ -38,8 +38,8 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
     }
 
     /// - Parameters:
-    ///   - mayHold: Whether there may be any permanent passwords. A few system calls.
-    ///   - keeper: Makes what keeps them, on the storage's thread.
+    ///   - mayHold: Whether there may be permanent credentials. Takes a few system calls.
+    ///   - keeper: Creates the record store, on the storage's thread.
     convenience init(
         checkInterval: Int = TimeLimits.standard.storeCheck, unlessEmpty mayHold: @escaping @Sendable () -> Bool,
         keeper: @escaping @Sendable () -> any RecordStore<PersistentCredential>
@@ -50,12 +50,12 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
         records.onNews { [weak self] in self?.announceChange() }
     }
 
-    /// The storage of the process, whose permanent passwords last.
+    /// The shared storage of the process, with persistent permanent credentials.
     open class var shared: URLCredentialStorage { sharedStorage }
 
     private static let sharedStorage = URLCredentialStorage(in: .applicationData)
 
-    /// Every credential, by space and user.
+    /// All credentials, by space and user.
     open var allCredentials: [URLProtectionSpace: [String: URLCredential]] {
         let all = records.read { $0.all }
         return Dictionary(all.map { ($0.space, $0.credentials) }) { $1 }
@@ -67,19 +67,19 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
         return records.read { $0.credentials(for: space) }
     }
 
-    /// Keeps a credential in place of the same user's, whatever its persistence: one for the session removes a permanent one.
-    /// In a space without a default credential it becomes the default.
+    /// Stores a credential, which replaces that of the same user, whatever its persistence: a session credential
+    /// removes a permanent one. In a space without a default credential it becomes the default.
     open func set(_ credential: URLCredential, for space: URLProtectionSpace) {
         keep(credential, for: space, asDefault: .ifThereIsNone)
     }
 
-    /// Removes a credential, unless it is `synchronizable`: from memory, and the same user's from where it lasts.
+    /// Removes a credential, also the permanent one of the same user, unless it is `synchronizable`.
     open func remove(_ credential: URLCredential, for space: URLProtectionSpace) {
         remove(credential, for: space, options: nil)
     }
 
-    /// Removes a credential; a `synchronizable` one only with
-    /// ``NSURLCredentialStorageRemoveSynchronizableCredentials`` set to true.
+    /// Removes a credential. A `synchronizable` one is removed only if
+    /// ``NSURLCredentialStorageRemoveSynchronizableCredentials`` is true.
     open func remove(_ credential: URLCredential, for space: URLProtectionSpace, options: [String: Any]?) {
         if credential.persistence == .synchronizable {
             let isMeant = options?[NSURLCredentialStorageRemoveSynchronizableCredentials] as? Bool
@@ -95,19 +95,19 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
         }
     }
 
-    /// The credential to try first in a space: the one set as default, else the first that was set.
+    /// The default credential of a space: the one that was set as default, otherwise the first one.
     open func defaultCredential(for space: URLProtectionSpace) -> URLCredential? {
         let space = KnownSpace.Values(space)
         return records.read { $0.defaultCredential(for: space) }
     }
 
-    /// Makes a credential the default of a space, and keeps it if it is new.
+    /// Makes a credential the default of a space, and stores it if it is new.
     open func setDefaultCredential(_ credential: URLCredential, for space: URLProtectionSpace) {
         keep(credential, for: space, asDefault: .always)
     }
 
-    /// Finds the credentials of a space for a task. What the loader calls. The handler is called at once, on the
-    /// caller's thread; a subclass may call it later, from any thread.
+    /// Passes the credentials of a space for a task. Called by the loader. The handler is called at once, on the
+    /// calling thread; a subclass may call it later, on any thread.
     @preconcurrency open func getCredentials(
         for protectionSpace: URLProtectionSpace, task: URLSessionTask,
         completionHandler: @escaping @Sendable ([String: URLCredential]?) -> Void
@@ -115,12 +115,12 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
         completionHandler(credentials(for: protectionSpace))
     }
 
-    /// Keeps a credential a task used. What the loader calls.
+    /// Stores a credential that a task used. Called by the loader.
     open func set(_ credential: URLCredential, for protectionSpace: URLProtectionSpace, task: URLSessionTask) {
         set(credential, for: protectionSpace)
     }
 
-    /// Removes a credential on a task's behalf. What the loader calls.
+    /// Removes a credential for a task. Called by the loader.
     open func remove(
         _ credential: URLCredential, for protectionSpace: URLProtectionSpace, options: [String: Any]?,
         task: URLSessionTask
@@ -128,8 +128,8 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
         remove(credential, for: protectionSpace, options: options)
     }
 
-    /// Finds the default credential of a space for a task. What the loader calls. The handler is called at once, on
-    /// the caller's thread; a subclass may call it later, from any thread.
+    /// Passes the default credential of a space for a task. Called by the loader. The handler is called at once, on the
+    /// calling thread; a subclass may call it later, on any thread.
     @preconcurrency open func getDefaultCredential(
         for space: URLProtectionSpace, task: URLSessionTask,
         completionHandler: @escaping @Sendable (URLCredential?) -> Void
@@ -137,7 +137,7 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
         completionHandler(defaultCredential(for: space))
     }
 
-    /// Makes a credential the default on a task's behalf. What the loader calls.
+    /// Makes a credential the default for a task. Called by the loader.
     open func setDefaultCredential(
         _ credential: URLCredential, for protectionSpace: URLProtectionSpace, task: URLSessionTask
     ) {
@@ -155,8 +155,8 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
         }
     }
 
-    /// Removes everything: also what could not be read, what others have stored since, and what a credential of the session
-    /// hides (S-89).
+    /// Removes all credentials, including unread ones, those that other processes have stored since, and those shadowed
+    /// by session credentials (S-89).
     package func removeAll() {
         let number = removals.add(1, ordering: .relaxed).newValue
         change { table, changes in
@@ -165,18 +165,18 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
         }
     }
 
-    /// How often something was removed so far.
+    /// The number of removals so far.
     var removalCount: Int { removals.load(ordering: .relaxed) }
 
-    /// Whether that user's credential was removed after so many removals.
+    /// Whether the user's credential was removed after that number of removals.
     func hasRemoved(_ credential: URLCredential, for space: URLProtectionSpace, after count: Int) -> Bool {
         guard let user = KnownCredential(credential)?.values.user else { return false }
         let space = KnownSpace.Values(space)
         return records.read { $0.removals.hasAny(of: user, in: space, after: count) }
     }
 
-    /// Keeps a credential that a server has accepted, unless it was removed after so many removals: as the default one, if
-    /// that is no other user's.
+    /// Stores a credential that a server has accepted, unless it was removed after that number of removals. It becomes
+    /// the default, unless another user's is.
     func keepAccepted(_ credential: URLCredential, for space: URLProtectionSpace, unlessRemovedAfter count: Int) {
         guard let credential = KnownCredential(credential), credential.values.isKept else { return }
         let space = KnownSpace(space)
@@ -191,14 +191,14 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
     private func change(
         _ body: (inout CredentialTable, inout [CredentialTable.Change]) -> CredentialTable.Outcome
     ) {
-        // Who departs is let go of here, after the lock.
+        // Removed objects are released here, after the lock.
         if records.change(body).isChanged { announceChange() }
     }
 
-    /// Calls when the file has all passwords so far that it is to have, or cannot have them.
+    /// Calls `done` when all permanent credentials so far have been written, or writing has failed.
     package func flush(_ done: @escaping @Sendable () -> Void) { records.flush(done) }
 
-    /// Tells the world of a change, on the main thread.
+    /// Posts the notification, on the main thread.
     private func announceChange() {
         let post: @Sendable () -> Void = { [self] in
             NotificationCenter.default.post(name: .NSURLCredentialStorageChanged, object: self)

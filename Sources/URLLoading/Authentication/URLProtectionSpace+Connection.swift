@@ -1,6 +1,5 @@
 extension URLProtectionSpace {
-    /// Whether a challenge for this space is one of the whole connection, which the session's method is asked about first
-    /// (S-54).
+    /// Whether challenges of this space are connection-level. The session's delegate method gets these first (S-54).
     var concernsConnection: Bool {
         switch authenticationMethod {
         case NSURLAuthenticationMethodNTLM, NSURLAuthenticationMethodNegotiate,

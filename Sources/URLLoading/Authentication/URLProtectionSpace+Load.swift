@@ -1,18 +1,18 @@
 internal import LoadingSemantics
 
 extension URLProtectionSpace {
-    /// How the caller sees a space that the engine speaks of (AUTH-12).
+    /// The public protection space of one of the engine (AUTH-12).
     convenience init(_ space: ProtectionSpace) {
         let method =
             switch space.scheme {
-            // FTP has one way.
-            case .basic where space.place == .server(.ftp): NSURLAuthenticationMethodDefault
+            // FTP has only one method.
+            case .basic where space.kind == .server(.ftp): NSURLAuthenticationMethodDefault
             case .basic: NSURLAuthenticationMethodHTTPBasic
             case .digest: NSURLAuthenticationMethodHTTPDigest
             case .ntlm: NSURLAuthenticationMethodNTLM
             case .negotiate: NSURLAuthenticationMethodNegotiate
             }
-        switch space.place {
+        switch space.kind {
         case .server(let kind):
             let name =
                 switch kind {
@@ -37,11 +37,11 @@ extension URLProtectionSpace {
         }
     }
 
-    /// The ways in which the caller may have written this space down for its storage: Basic also as the default
-    /// method (AUTH-13), the protocol's own port also as 0 (AUTH-12), and a realm that the challenge does not name also as
-    /// nil. A proxy that makes tunnels is often the same that loads requests itself, and written down as that.
+    /// The equivalent spaces under which a program may have stored credentials: Basic also as the default method
+    /// (AUTH-13), the default port also as 0 (AUTH-12), and an unnamed realm also as nil. A tunnel proxy also as an
+    /// HTTP proxy, because both are often the same.
     func spellings(of space: ProtectionSpace) -> [URLProtectionSpace] {
-        guard case .server(let kind) = space.place else { return proxySpellings(of: space) }
+        guard case .server(let kind) = space.kind else { return proxySpellings(of: space) }
         let methods =
             space.scheme == .basic && kind != .ftp
             ? [authenticationMethod, NSURLAuthenticationMethodDefault] : [authenticationMethod]
@@ -57,7 +57,7 @@ extension URLProtectionSpace {
     }
 
     private func proxySpellings(of space: ProtectionSpace) -> [URLProtectionSpace] {
-        let types = [proxyType] + (space.place == .proxy(.https) ? [NSURLProtectionSpaceHTTPProxy] : [])
+        let types = [proxyType] + (space.kind == .proxy(.https) ? [NSURLProtectionSpaceHTTPProxy] : [])
         let methods = [authenticationMethod] + (space.scheme == .basic ? [NSURLAuthenticationMethodDefault] : [])
         return space.realmSpellings.flatMap { realm in
             types.flatMap { type in
@@ -71,6 +71,6 @@ extension URLProtectionSpace {
 }
 
 extension ProtectionSpace {
-    /// The realm, and nil too where the challenge names none.
+    /// The realm, and also nil if the challenge names none.
     fileprivate var realmSpellings: [String?] { effectiveRealm == realm ? [realm] : [effectiveRealm, realm] }
 }

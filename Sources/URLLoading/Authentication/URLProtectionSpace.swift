@@ -1,12 +1,12 @@
 public import Foundation
 
-/// The part of a server, or the proxy, that asks for authentication. Immutable and safe to use from any thread.
+/// The part of a server, or the proxy, that requires authentication. Immutable and thread-safe.
 open class URLProtectionSpace: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
-    // Sendable: constants only; a trust takes calls from any thread.
+    // Sendable: constants only. `SecTrust` is thread-safe.
     private let values: Values
     private let trust: SecTrust?
 
-    /// What tells one space from another.
+    /// The properties that determine equality.
     private struct Values: Hashable {
         var host: String
         var port: Int
@@ -17,13 +17,13 @@ open class URLProtectionSpace: NSObject, NSSecureCoding, NSCopying, @unchecked S
         var distinguishedNames: [Data]?
     }
 
-    /// A space on a server.
+    /// Creates a protection space of a server.
     ///
     /// - Parameters:
-    ///   - port: 0 stands for the usual port of the protocol.
-    ///   - protocol: such as ``NSURLProtectionSpaceHTTPS``.
-    ///   - realm: the name the server gave the space.
-    ///   - authenticationMethod: one of the `NSURLAuthenticationMethod…` constants; nil is the default method.
+    ///   - port: The port; 0 for the default port of the protocol.
+    ///   - protocol: Such as ``NSURLProtectionSpaceHTTPS``.
+    ///   - realm: The realm.
+    ///   - authenticationMethod: An `NSURLAuthenticationMethod…` constant; nil for the default method.
     public init(host: String, port: Int, protocol: String?, realm: String?, authenticationMethod: String?) {
         values = Values(
             host: host, port: port, scheme: `protocol`, proxyType: nil, realm: realm,
@@ -31,9 +31,9 @@ open class URLProtectionSpace: NSObject, NSSecureCoding, NSCopying, @unchecked S
         trust = nil
     }
 
-    /// A space of a proxy.
+    /// Creates a protection space of a proxy.
     ///
-    /// - Parameter type: such as ``NSURLProtectionSpaceHTTPProxy``.
+    /// - Parameter type: Such as ``NSURLProtectionSpaceHTTPProxy``.
     public init(proxyHost host: String, port: Int, type: String?, realm: String?, authenticationMethod: String?) {
         values = Values(
             host: host, port: port, scheme: nil, proxyType: type, realm: realm,
@@ -41,9 +41,9 @@ open class URLProtectionSpace: NSObject, NSSecureCoding, NSCopying, @unchecked S
         trust = nil
     }
 
-    /// A space of the TLS layer of a server that asks for a client certificate.
+    /// The space of a client certificate request in the TLS handshake.
     ///
-    /// - Parameter distinguishedNames: the issuers it accepts, each in DER.
+    /// - Parameter distinguishedNames: The accepted issuers, each in DER.
     package init(host: String, port: Int, distinguishedNames: [Data]) {
         values = Values(
             host: host, port: port, scheme: NSURLProtectionSpaceHTTPS, proxyType: nil, realm: nil,
@@ -51,7 +51,7 @@ open class URLProtectionSpace: NSObject, NSSecureCoding, NSCopying, @unchecked S
         trust = nil
     }
 
-    /// A space of the TLS layer of a server that is to be trusted or not.
+    /// The space of the server trust evaluation in the TLS handshake.
     package init(host: String, port: Int, serverTrust: SecTrust) {
         values = Values(
             host: host, port: port, scheme: NSURLProtectionSpaceHTTPS, proxyType: nil, realm: nil,
@@ -69,7 +69,7 @@ open class URLProtectionSpace: NSObject, NSSecureCoding, NSCopying, @unchecked S
         static let distinguishedNames = "distinguishedNames"
     }
 
-    /// Reads what `encode(with:)` wrote.
+    /// Decodes an archive.
     public required init?(coder: NSCoder) {
         guard coder.allowsKeyedCoding, let host = coder.string(forKey: Key.host),
             let method = coder.string(forKey: Key.method)
@@ -84,7 +84,7 @@ open class URLProtectionSpace: NSObject, NSSecureCoding, NSCopying, @unchecked S
 
     open class var supportsSecureCoding: Bool { true }
 
-    /// In archives the class has Apple's name.
+    /// Archives use Apple's name of the class.
     open override var classForKeyedArchiver: AnyClass? { archivedClass }
 
     open func encode(with coder: NSCoder) {
@@ -98,32 +98,31 @@ open class URLProtectionSpace: NSObject, NSSecureCoding, NSCopying, @unchecked S
             values.distinguishedNames.map { $0.map { $0 as NSData } as NSArray }, forKey: Key.distinguishedNames)
     }
 
-    /// The same object, since it never changes.
+    /// Returns self, because protection spaces are immutable.
     open func copy(with zone: NSZone? = nil) -> Any { self }
 
-    /// The host, or the proxy's.
+    /// The host of the server or proxy.
     open var host: String { values.host }
 
-    /// The port; 0 stands for the usual port of the protocol.
+    /// The port; 0 for the default port of the protocol.
     open var port: Int { values.port }
 
     /// The protocol, or nil for a proxy.
     open var `protocol`: String? { values.scheme }
 
-    /// The kind of proxy, or nil for a server.
+    /// The type of the proxy, or nil for a server.
     open var proxyType: String? { values.proxyType }
 
-    /// The name the server gave the space, or nil if it has none. In a challenge that asks for a password by Basic and names
-    /// no realm: the host.
+    /// The realm, or nil. In a Basic challenge without a realm it is the host.
     open var realm: String? { values.realm }
 
-    /// How to authenticate: one of the `NSURLAuthenticationMethod…` constants.
+    /// The authentication method, an `NSURLAuthenticationMethod…` constant.
     open var authenticationMethod: String { values.method }
 
-    /// Whether this is a proxy's space.
+    /// Whether this is the space of a proxy.
     open override func isProxy() -> Bool { values.proxyType != nil }
 
-    /// Whether a password given here cannot be read on the way: over TLS, or by a method that never sends it.
+    /// Whether the password is protected in transit: by TLS, or by a method that does not send it.
     open var receivesCredentialSecurely: Bool {
         switch values.method {
         case NSURLAuthenticationMethodHTTPDigest, NSURLAuthenticationMethodNTLM, NSURLAuthenticationMethodNegotiate,
@@ -134,10 +133,10 @@ open class URLProtectionSpace: NSObject, NSSecureCoding, NSCopying, @unchecked S
         }
     }
 
-    /// The issuers of client certificates the server accepts, each in DER; nil unless it asked for a certificate.
+    /// The accepted issuers of client certificates, each in DER; nil for other challenges.
     open var distinguishedNames: [Data]? { values.distinguishedNames }
 
-    /// What the server has shown of itself; nil unless the question is whether to trust it.
+    /// The trust object with the server's certificates; nil for other challenges.
     open var serverTrust: SecTrust? { trust }
 
     open override func isEqual(_ object: Any?) -> Bool {
@@ -155,7 +154,7 @@ open class URLProtectionSpace: NSObject, NSSecureCoding, NSCopying, @unchecked S
             + "Proxy-Type:\(values.proxyType ?? "(null)")"
     }
 
-    /// A method that nobody knows is asked about by the default one.
+    /// An unknown method counts as the default method.
     private static func shown(_ method: String) -> String {
         let known = [
             NSURLAuthenticationMethodHTTPBasic, NSURLAuthenticationMethodHTTPDigest, NSURLAuthenticationMethodHTMLForm,

@@ -2,8 +2,7 @@ internal import Foundation
 internal import LoadingSemantics
 internal import LoadingStorage
 
-/// A response as a disk has it, made of one and made into one. What is no response of HTTP is kept with the fields that
-/// would say the same.
+/// Conversion to and from the disk format. Responses that are not HTTP are stored with equivalent header fields.
 extension ArchivedResponse {
     private enum Field {
         static let type = "Content-Type"
@@ -13,7 +12,7 @@ extension ArchivedResponse {
 
     private static let version = "HTTP/1.1"
 
-    /// Nil for one that has no address. A password that stands in the address is not for a disk.
+    /// Nil for a response without URL. A password in the URL is not written to disk.
     init?(_ cached: CachedURLResponse) {
         let response = cached.response
         guard let url = response.url.map({ URLReference.withoutUserinfo($0.absoluteString) }) else { return nil }
@@ -31,7 +30,7 @@ extension ArchivedResponse {
             userInfo: userInfo)
     }
 
-    /// Nil for what nobody can have stored.
+    /// Nil for an invalid entry.
     fileprivate func urlResponse(_ body: Data) -> URLResponse? {
         guard let url = URL(string: url) else { return nil }
         if let protocolName {

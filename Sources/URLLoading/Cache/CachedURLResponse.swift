@@ -1,17 +1,17 @@
 public import Foundation
 internal import LoadingSemantics
 
-/// A response and its body as the cache holds them. Immutable and safe to use from any thread.
+/// A cached response and its body. Immutable and thread-safe.
 open class CachedURLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
-    // Sendable: constants only; the user info is the user's, who gives it away with the response.
+    // Sendable: constants only. The user info is handed over with the response.
     private let stored: URLResponse
     private let body: Data
     private let info: [AnyHashable: Any]?
     private let policy: URLCache.StoragePolicy
-    /// What is known of a response of HTTP besides: when it came, and for which requests it is meant.
+    /// Further data of an HTTP response: when it was received, and the request fields that it varies by.
     private let known: StoredResponse?
 
-    /// A response that may be kept in memory and on disk.
+    /// Creates a cached response with the storage policy `allowed`.
     public init(response: URLResponse, data: Data) {
         stored = response
         body = data
@@ -20,7 +20,7 @@ open class CachedURLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Se
         known = nil
     }
 
-    /// A response with values of the user's own, and where it may be kept.
+    /// Creates a cached response with user info and a storage policy.
     public init(
         response: URLResponse, data: Data, userInfo: [AnyHashable: Any]? = nil, storagePolicy: URLCache.StoragePolicy
     ) {
@@ -31,7 +31,7 @@ open class CachedURLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Se
         known = nil
     }
 
-    /// A response as the loader has it.
+    /// A response from the loader.
     init(
         response: URLResponse, data: Data, userInfo: [AnyHashable: Any]?, storagePolicy: URLCache.StoragePolicy,
         facts: StoredResponse?
@@ -43,14 +43,14 @@ open class CachedURLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Se
         known = facts
     }
 
-    /// What the rules of the cache go by; nil if the response is none of HTTP.
+    /// The data for the caching rules; nil if this is not an HTTP response.
     final var facts: StoredResponse? {
         if let known { return known }
         guard let response = response as? HTTPURLResponse else { return nil }
         return StoredResponse(status: response.statusCode, fields: response.headerFields)
     }
 
-    /// The same with what is known of another, of which somebody has made it, where it has nothing of its own.
+    /// A copy that inherits missing cache data from the response it was derived from.
     final func withFacts(of proposed: CachedURLResponse) -> CachedURLResponse {
         guard known == nil, var facts = proposed.known, let response = response as? HTTPURLResponse else { return self }
         facts.status = response.statusCode
@@ -66,7 +66,7 @@ open class CachedURLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Se
         static let policy = "storagePolicy"
     }
 
-    /// Reads what `encode(with:)` wrote.
+    /// Decodes an archive.
     public required init?(coder: NSCoder) {
         guard coder.allowsKeyedCoding,
             let response = coder.response(forKey: Key.response), let data = coder.data(forKey: Key.data),
@@ -82,10 +82,10 @@ open class CachedURLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Se
 
     open class var supportsSecureCoding: Bool { true }
 
-    /// In archives the class has Apple's name.
+    /// Archives use Apple's name of the class.
     open override var classForKeyedArchiver: AnyClass? { archivedClass }
 
-    /// Writes the user info if it is a property list, else leaves it out.
+    /// Encodes the user info only if it is a property list.
     open func encode(with coder: NSCoder) {
         coder.encode(stored, forKey: Key.response)
         coder.encode(body as NSData, forKey: Key.data)
@@ -93,7 +93,7 @@ open class CachedURLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Se
         if let data = userInfoData { coder.encode(data as NSData, forKey: Key.info) }
     }
 
-    /// The user info as a property list; nil if it is none (CACHE-30).
+    /// The user info as a property list; nil if it is not one (CACHE-30).
     final var userInfoData: Data? {
         guard let info = userInfo, PropertyListSerialization.propertyList(info, isValidFor: .binary) else { return nil }
         return try? PropertyListSerialization.data(fromPropertyList: info, format: .binary, options: 0)
@@ -103,7 +103,7 @@ open class CachedURLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Se
         (try? PropertyListSerialization.propertyList(from: data, format: nil)) as? [AnyHashable: Any]
     }
 
-    /// The same object, since it never changes.
+    /// Returns self, because cached responses are immutable.
     open func copy(with zone: NSZone? = nil) -> Any { self }
 
     /// The response.
@@ -112,10 +112,10 @@ open class CachedURLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Se
     /// The body.
     open var data: Data { body }
 
-    /// What the user attached.
+    /// Values that the program attached.
     open var userInfo: [AnyHashable: Any]? { info }
 
-    /// Where it may be kept.
+    /// Where the response may be stored.
     open var storagePolicy: URLCache.StoragePolicy { policy }
 
     open override func isEqual(_ object: Any?) -> Bool {

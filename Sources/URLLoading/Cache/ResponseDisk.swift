@@ -4,29 +4,29 @@ internal import LoadingSemantics
 internal import LoadingStorage
 internal import Synchronization
 
-/// The tier of a cache that is on disk. All of it is done on a thread of its own, in the order of asking; who wants an
-/// answer on a loop gets it later. Where there is no index, and nothing was stored, the answer is known without asking; that
-/// others have made one is looked for once in a while.
+/// The disk tier of a cache. All operations run on its own thread, in order; a loop gets results later. Without an
+/// index file and stored responses the result is known at once; the appearance of an index is checked at intervals.
 final class ResponseDisk: FlushedStore {
     typealias Answer = @Sendable (CachedURLResponse?) -> Void
 
     private let thread: StorageThread<ResponseArchive>
-    /// Whether the thread was ever asked for anything.
+    /// Whether the thread was ever used.
     private let isUsed = Atomic(false)
-    /// Whether anything was ever to be stored here.
+    /// Whether a response was ever to be stored.
     private let isWritten = Atomic(false)
-    /// Whether there was no index when the thread looked last.
+    /// Whether there was no index at the last check.
     private let isWithoutIndex = Atomic(false)
-    /// When to look again, in seconds of a clock that never jumps.
+    /// When to check again, in seconds of the monotonic clock.
     private let nextLook = Atomic<Int>(0)
-    /// Whether the thread has been asked to look, and has not yet.
+    /// Whether a check is pending.
     private let isLooking = Atomic(false)
-    /// The bytes of the responses that wait to be written.
+    /// The size of pending writes in bytes.
     private let waiting = Atomic<Int>(0)
-    /// What waits to be removed, behind all that was to be written before.
+    /// The pending removals, ordered after earlier writes.
     private let removals = WaitingRemovals()
 
-    /// A disk that is slower than the network does not fill the memory: beyond this, responses are not written.
+    /// The limit of pending writes in bytes. Beyond it responses are not written, so a slow disk does not fill the
+    /// memory.
     private static let mostWaiting = 16 << 20
 
     /// - Parameter capacity: In bytes.
@@ -38,7 +38,7 @@ final class ResponseDisk: FlushedStore {
 
     deinit { ExitFlush.shared.remove(self) }
 
-    /// Whether anything may be stored, as far as that is known without touching the disk.
+    /// Whether responses may be stored, as far as known without disk access.
     var mayHoldAnything: Bool {
         if isWritten.load(ordering: .relaxed) || !isWithoutIndex.load(ordering: .relaxed) { return true }
         lookAgain()
@@ -69,7 +69,7 @@ final class ResponseDisk: FlushedStore {
         perform { [self] in answer(response(for: key, in: $0)) }
     }
 
-    /// Waits.
+    /// Blocks.
     func find(_ key: CacheKey) -> CachedURLResponse? { wait { [self] in response(for: key, in: $0) } }
 
     private func response(for key: CacheKey, in archive: ResponseArchive) -> CachedURLResponse? {
@@ -80,7 +80,7 @@ final class ResponseDisk: FlushedStore {
         return nil
     }
 
-    /// Stores a response in the place of what its key had, or only removes that.
+    /// Stores a response, which replaces the one with its key, or only removes that one.
     func store(_ response: CachedURLResponse, for key: CacheKey, at time: Date) {
         isWritten.store(true, ordering: .relaxed)
         performCounted(response, key) { archive in
@@ -88,7 +88,7 @@ final class ResponseDisk: FlushedStore {
         }
     }
 
-    /// Puts a response in the place of one with the same body, if it is that which is stored.
+    /// Replaces the metadata of a stored response, if the stored one still has the same body.
     func replaceHead(of old: CachedURLResponse, with new: CachedURLResponse, for key: CacheKey) {
         performCounted(new, key) { archive in
             guard let entry = archive.entry(for: key), entry.head.response == old.facts,
@@ -98,7 +98,8 @@ final class ResponseDisk: FlushedStore {
         }
     }
 
-    /// Does what has that response wait in memory until then; only removes what its key has if too much waits.
+    /// Enqueues an operation that keeps a response in memory until then. If too much is pending, only removes the key's
+    /// response.
     private func performCounted(
         _ response: CachedURLResponse, _ key: CacheKey, _ work: @escaping @Sendable (ResponseArchive) -> Void
     ) {
@@ -128,15 +129,15 @@ final class ResponseDisk: FlushedStore {
         perform { $0.remove(since: time.timeIntervalSince1970) }
     }
 
-    /// Waits until what no longer fits is gone.
+    /// Blocks until excess responses are evicted.
     ///
-    /// - Parameter capacity: Is asked when it comes to that: of several that are set at a time the last one holds.
+    /// - Parameter capacity: Evaluated on the thread, so that the last of several concurrent changes applies.
     func setCapacity(_ capacity: @escaping @Sendable () -> Int) { wait { $0.capacity = Int64(capacity()) } }
 
-    /// In bytes. Waits.
+    /// In bytes. Blocks.
     var usage: Int { Int(clamping: wait { $0.usage }) }
 
-    /// Calls when all that was asked for is done.
+    /// Calls when all earlier operations are done.
     func flush(_ done: @escaping @Sendable () -> Void) {
         guard isUsed.load(ordering: .relaxed) else { return done() }
         perform { archive in
@@ -170,7 +171,7 @@ extension ResponseArchive {
         return response
     }
 
-    /// False if it is not stored.
+    /// False if the response is not stored.
     fileprivate func store(_ response: CachedURLResponse, for key: CacheKey, at time: Date) -> Bool {
         guard let head = ArchivedResponse(response) else { return false }
         return store(head, body: response.data, for: key, at: time.timeIntervalSince1970)

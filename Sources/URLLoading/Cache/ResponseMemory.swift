@@ -1,10 +1,10 @@
 internal import Foundation
 internal import LoadingSemantics
 
-/// Responses in memory by key; when there is no room, the one used least recently leaves first. A value: its owner
-/// keeps the lock, and lets go of what has left after it.
+/// Responses in memory by key, with LRU eviction. A value type: its owner has the lock, and releases evicted responses
+/// after it.
 struct ResponseMemory {
-    /// One response and its neighbours in the order of use, as places in `slots`.
+    /// A response and its neighbours in order of use, as indexes of `slots`.
     private struct Slot {
         var key: String
         var response: CachedURLResponse
@@ -14,26 +14,26 @@ struct ResponseMemory {
         var newer: Int?
     }
 
-    /// Nil where nothing is kept; those places are in `free`.
+    /// Unused slots are nil and listed in `free`.
     private var slots: [Slot?] = []
     private var free: [Int] = []
     private var places: [String: Int] = [:]
     private var newest: Int?
     private var oldest: Int?
-    /// What has left, until the owner takes it: its end is other people's code.
+    /// Evicted responses that the owner has not taken. Their deinit may run the program's code.
     private var departed: [CachedURLResponse] = []
 
-    /// The bytes of all that is kept.
+    /// The total size in bytes.
     private(set) var size = 0
 
-    /// How many bytes may be kept. Lowering it drops what no longer fits, at once.
+    /// The capacity in bytes. Lowering it evicts excess responses at once.
     var capacity: Int {
         didSet { trim() }
     }
 
     init(capacity: Int) { self.capacity = max(0, capacity) }
 
-    /// The response of that key, which is now the one used last.
+    /// The response of a key, which becomes the most recently used.
     mutating func response(for key: String) -> CachedURLResponse? {
         guard let place = places[key], let slot = slots[place] else { return nil }
         if place != newest {
@@ -43,9 +43,10 @@ struct ResponseMemory {
         return slot.response
     }
 
-    /// Keeps a response in place of another of that key. One larger than the capacity only removes the other.
+    /// Stores a response, which replaces the one with that key. If it exceeds the capacity, only the old one is
+    /// removed.
     ///
-    /// - Parameter cost: What it counts for: see `size(of:key:)`.
+    /// - Parameter cost: Its size; see `size(of:key:)`.
     mutating func store(_ response: CachedURLResponse, for key: String, size cost: Int, at time: Date) {
         remove(key)
         guard cost <= capacity else { return }
@@ -79,14 +80,14 @@ struct ResponseMemory {
         departed = all
     }
 
-    /// What has left since this was asked last.
+    /// Takes the responses evicted since the last call.
     mutating func takeDeparted() -> [CachedURLResponse] {
         if departed.isEmpty { return [] }
         defer { departed = [] }
         return departed
     }
 
-    /// Drops what was stored at or after that time.
+    /// Removes responses stored at or after that time.
     mutating func removeAll(since time: Date) {
         for slot in slots.compactMap({ $0 }) where slot.stored >= time { remove(slot.key) }
     }
@@ -108,7 +109,7 @@ struct ResponseMemory {
         if let newer = slot.newer { slots[newer]?.older = slot.older } else { newest = slot.older }
     }
 
-    /// The body, the header fields, and about what the objects around them take.
+    /// The size of body and header fields, plus an estimate for objects.
     static func size(of response: CachedURLResponse, key: String) -> Int {
         let fields = (response.response as? HTTPURLResponse)?.headerFields.bytes.count ?? 0
         return response.data.count + fields + key.utf8.count + 512

@@ -6,8 +6,8 @@ internal import LoadingTransport
 
 /// The URL cache of a session, for the engine. Confined to the session's loop.
 ///
-/// A plain cache is asked on the loop, and answers later what it has to look for on disk. A subclass is the program's code:
-/// it is called with the loop lent, as delegates are, and may answer later (CACHE-26).
+/// A plain cache is used on the loop, and answers later if it must read the disk. A subclass is the program's code: it
+/// is called with the loop lent, like delegates, and may answer later (CACHE-26).
 final class SessionResponses: ResponseStore {
     func contents(for load: HTTPLoad) -> ClientAnswer<CacheContents?> {
         guard let task = load.client as? TaskCore, let cache = task.core.urlCache else { return .now(nil) }
@@ -17,7 +17,7 @@ final class SessionResponses: ResponseStore {
         guard task.kind.isData else { return .now(nil) }
         let isPlain = type(of: cache) == URLCache.self
         if isPlain {
-            // A cache that is not asked says how much it takes (CACHE-10, CACHE-11).
+            // The size limit is needed even if the cache is not queried (CACHE-10, CACHE-11).
             if load.request.cachePolicy.ignoresStored {
                 return .now(CacheContents(entry: nil, limit: cache.limit, isLookedUp: false))
             }
@@ -70,7 +70,7 @@ final class SessionResponses: ResponseStore {
     }
 
     func store(redirect entry: CacheEntry, of load: HTTPLoad) {
-        // The task's own request is the next one by now.
+        // The task's current request is already the next one.
         guard let task = load.client as? TaskCore, let cache = task.core.urlCache,
             let url = URL(string: load.request.urlText)
         else { return }
@@ -110,7 +110,7 @@ final class SessionResponses: ResponseStore {
     }
 }
 
-/// What the delegate says about storing a response.
+/// The delegate's decision about storing a response.
 extension TaskCore {
     fileprivate var dataTask: URLSessionDataTask? { heldTask as? URLSessionDataTask }
 
@@ -150,7 +150,7 @@ extension CachedURLResponse {
 }
 
 extension CacheContents {
-    /// A response that is none of HTTP is no entry, but may be stored all the same.
+    /// A response that is not HTTP has no cache entry, but may be stored.
     fileprivate init(_ cached: CachedURLResponse?, limit: Int64) {
         let entry = cached.flatMap { cached in
             cached.facts.map { CacheEntry(response: $0, body: cached.data, object: cached) }

@@ -1,5 +1,5 @@
 extension URLCache {
-    /// Where a response may be kept.
+    /// Where a response may be stored.
     public enum StoragePolicy: UInt, Sendable {
         /// In memory and on disk.
         case allowed = 0

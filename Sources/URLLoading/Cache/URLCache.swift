@@ -3,31 +3,32 @@ internal import LoadingEvents
 internal import LoadingSemantics
 internal import LoadingStorage
 
-/// Keeps responses to GET requests and their bodies. May be used from any thread.
+/// Caches responses to GET requests. Thread-safe.
 ///
-/// Responses are kept in memory and on disk, each up to a number of bytes; when there is no room, the one used least recently
-/// leaves. Small bodies lie in an SQLite file, larger ones in files of their own, in a folder that only this user may read.
-/// Several processes, and several caches of one process, may share a folder. What is damaged, and what cannot be written,
-/// is as good as not stored, and standard error says so once. Methods that look at the disk wait for it.
+/// Responses are stored in memory and on disk, each with a capacity in bytes and LRU eviction. Small bodies are in an
+/// SQLite file, larger ones in separate files, in a folder that only the current user can read. Several processes, and
+/// several caches of one process, can share a folder. Damaged entries and failed writes count as not stored, with one
+/// message on standard error. Methods that read the disk block.
 ///
-/// A subclass may keep responses elsewhere; the loader goes through the methods that take a task.
+/// A subclass can store responses elsewhere: the loader calls the methods with a task.
 open class URLCache: NSObject, @unchecked Sendable {
-    // Sendable: all that varies is behind the lock.
+    // Sendable: `lock` guards all mutable state.
     private let lock = Lock()
     /// Guarded by `lock`.
     private var memory: ResponseMemory
     /// Guarded by `lock`.
     private var diskLimit: Int
-    /// Guarded by `lock`. Nil as long as there is nothing to do for it.
+    /// Guarded by `lock`. Nil until it is needed.
     private var disk: ResponseDisk?
-    /// Guarded by `lock`. The addresses that are being looked for on disk.
+    /// Guarded by `lock`. The keys that are being looked up on disk.
     private var lookups: [String: Lookups] = [:]
-    /// Nil for the usual place.
+    /// Nil for the default directory.
     private let directory: StorageDirectory?
 
     private struct Lookups {
         var count = 0
-        /// Something else was stored since, or it was removed: what is found is not to go to memory any more.
+        /// Whether the response was replaced or removed meanwhile. Then the result of the lookup must not be stored in
+        /// memory.
         var areOutdated = false
     }
 
@@ -53,36 +54,36 @@ open class URLCache: NSObject, @unchecked Sendable {
         }
 
         func set(_ new: URLCache) {
-            // The old one is let go after the lock.
+            // The old one is released after the lock.
             var new: URLCache? = new
             lock.withLock { swap(&cache, &new) }
         }
     }
 
-    /// The cache of the process: 4 MiB of memory and 20 MiB of disk, unless set. Configurations made later use the
-    /// cache that is set then.
+    /// The shared cache of the process. The default has 4 MiB in memory and 20 MiB on disk. Configurations created
+    /// after an assignment use the new cache.
     open class var shared: URLCache {
         get { sharedCache.get() }
         set { sharedCache.set(newValue) }
     }
 
-    /// A cache.
+    /// Creates a cache.
     ///
     /// - Parameters:
-    ///   - memoryCapacity: bytes; 0 keeps nothing in memory.
-    ///   - diskCapacity: bytes; 0 writes nothing.
-    ///   - directoryURL: the folder to keep what goes to disk in, which is made if need be; nil, and what is no file
-    ///     URL, is the usual place, under `$XDG_CACHE_HOME` or `~/.cache`, in a folder named by the bundle's identifier or
-    ///     the executable.
+    ///   - memoryCapacity: In bytes; 0 stores nothing in memory.
+    ///   - diskCapacity: In bytes; 0 stores nothing on disk.
+    ///   - directoryURL: The folder on disk, created if necessary. Nil, or a URL that is not a file URL, means the
+    ///     default: a folder under `$XDG_CACHE_HOME` or `~/.cache` that is named after the bundle identifier or the
+    ///     executable.
     public init(memoryCapacity: Int, diskCapacity: Int, directory directoryURL: URL? = nil) {
         memory = ResponseMemory(capacity: memoryCapacity)
         diskLimit = max(0, diskCapacity)
         let given = directoryURL.flatMap { $0.isFileURL ? StorageDirectory(path: $0.path) : nil }
-        // Found out now, by a thread that may wait for that, and only by those who need it.
+        // Determined here, because this thread may block, and only if needed.
         directory = given ?? (diskCapacity > 0 ? .applicationCache : nil)
     }
 
-    /// A cache in a directory given as a path. One that is not absolute leads from the usual place.
+    /// Creates a cache in a directory with a path. A relative path is relative to the default directory.
     @available(*, deprecated, renamed: "init(memoryCapacity:diskCapacity:directory:)")
     public init(memoryCapacity: Int, diskCapacity: Int, diskPath path: String?) {
         memory = ResponseMemory(capacity: memoryCapacity)
@@ -92,7 +93,7 @@ open class URLCache: NSObject, @unchecked Sendable {
         }
     }
 
-    /// The stored response to a request, whatever its age, or nil.
+    /// The cached response to a request, whatever its age, or nil.
     open func cachedResponse(for request: URLRequest) -> CachedURLResponse? {
         guard let key = Self.key(of: request) else { return nil }
         if let found = responseInMemory(for: key) { return found }
@@ -100,7 +101,7 @@ open class URLCache: NSObject, @unchecked Sendable {
         return endLookup(of: key, found: disk.find(key))
     }
 
-    /// Stores a response in place of an older one to the same address. Does nothing if the request is no GET or the
+    /// Stores a response, which replaces the one with the same URL. No effect if the method is not GET or the
     /// response's storage policy forbids it.
     open func storeCachedResponse(_ cachedResponse: CachedURLResponse, for request: URLRequest) {
         guard cachedResponse.storagePolicy != .notAllowed, let key = Self.key(of: request) else { return }
@@ -108,55 +109,55 @@ open class URLCache: NSObject, @unchecked Sendable {
         store(cachedResponse, for: key, in: tiers)
     }
 
-    /// Removes the stored response to a request.
+    /// Removes the cached response to a request.
     open func removeCachedResponse(for request: URLRequest) {
         guard let key = Self.key(of: request) else { return }
         remove([key])
     }
 
-    /// Removes everything.
+    /// Removes all responses.
     open func removeAllCachedResponses() {
         change { $0.removeAll() }?.removeAll()
     }
 
-    /// Removes what was stored at or after that time.
+    /// Removes the responses stored at or after that time.
     open func removeCachedResponses(since date: Date) {
         change { $0.removeAll(since: date) }?.removeAll(since: date)
     }
 
-    /// Stores the response to a task. What the loader calls.
+    /// Stores the response of a task. Called by the loader.
     open func storeCachedResponse(_ cachedResponse: CachedURLResponse, for dataTask: URLSessionDataTask) {
         guard let request = dataTask.currentRequest else { return }
         storeCachedResponse(cachedResponse, for: request)
     }
 
-    /// Finds the stored response to a task's request. What the loader calls. The handler is called at once, on the
-    /// caller's thread; a subclass may call it later, from any thread.
+    /// Passes the cached response to a task's request. Called by the loader. The handler is called at once, on the
+    /// calling thread; a subclass may call it later, on any thread.
     @preconcurrency open func getCachedResponse(
         for dataTask: URLSessionDataTask, completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
     ) {
         completionHandler(dataTask.currentRequest.flatMap { cachedResponse(for: $0) })
     }
 
-    /// Removes the stored response to a task's request. What the loader calls.
+    /// Removes the cached response to a task's request. Called by the loader.
     open func removeCachedResponse(for dataTask: URLSessionDataTask) {
         guard let request = dataTask.currentRequest else { return }
         removeCachedResponse(for: request)
     }
 
-    /// How many bytes may be kept in memory. Lowering it drops what no longer fits, at once.
+    /// The capacity in memory, in bytes. Lowering it evicts excess responses at once.
     open var memoryCapacity: Int {
         get { lock.withLock { memory.capacity } }
         set { _ = change([]) { $0.capacity = max(0, newValue) } }
     }
 
-    /// How many bytes may be kept on disk. Lowering it drops what no longer fits, at once.
+    /// The capacity on disk, in bytes. Lowering it evicts excess responses at once.
     open var diskCapacity: Int {
         get { lock.withLock { diskLimit } }
         set {
             let capacity = max(0, newValue)
             let disk = lock.withLock {
-                // What is there already has to fit too, if this is the first that is heard of it.
+                // Responses that are already on disk must fit too, even if the disk tier was not used yet.
                 let disk = diskLimit > capacity ? openDisk() : self.disk
                 diskLimit = capacity
                 return disk
@@ -165,13 +166,13 @@ open class URLCache: NSObject, @unchecked Sendable {
         }
     }
 
-    /// How many bytes are kept in memory.
+    /// The size of the responses in memory, in bytes.
     open var currentMemoryUsage: Int { lock.withLock { memory.size } }
 
-    /// How many bytes are kept on disk, by all who share the folder.
+    /// The size of the responses on disk, in bytes, of all caches that share the folder.
     open var currentDiskUsage: Int { lock.withLock { openDisk() }?.usage ?? 0 }
 
-    /// What tells responses apart: the address without its fragment, and the cookie jar. Only a GET has one.
+    /// The cache key: the URL without fragment, and the cookie partition. Nil for methods other than GET.
     private static func key(of request: URLRequest) -> CacheKey? {
         guard request.method == "GET", let url = request.url else { return nil }
         let address = url.absoluteString
@@ -181,7 +182,7 @@ open class URLCache: NSObject, @unchecked Sendable {
             return key
         }
         let bare = address.utf8.firstIndex(of: UInt8(ascii: "#")).map { String(address[..<$0]) } ?? address
-        // It is written to the disk, where no password is to be.
+        // The key is written to disk, so it must not contain a password.
         return CacheKey(address: URLReference.withoutPassword(bare), partition: request.cookiePartitionIdentifier)
     }
 }
@@ -189,7 +190,7 @@ open class URLCache: NSObject, @unchecked Sendable {
 // MARK: The two tiers
 
 extension URLCache {
-    /// The tier on disk, unless it has no room. With the lock held.
+    /// The disk tier, unless its capacity is 0. Called with the lock held.
     private func openDisk() -> ResponseDisk? {
         if diskLimit == 0 { return nil }
         if let disk { return disk }
@@ -198,10 +199,10 @@ extension URLCache {
         return new
     }
 
-    /// Changes what is in memory, and gives the tier on disk for the same. What leaves is let go after the lock, for its end
-    /// may call the cache.
+    /// Changes the memory tier, and returns the disk tier for the same change. Evicted responses are released after the
+    /// lock, because their deinit may call the cache.
     ///
-    /// - Parameter keys: Whose responses it changes; nil if it may be any.
+    /// - Parameter keys: The keys of changed responses; nil for any.
     private func change(_ keys: [CacheKey]? = nil, _ body: (inout ResponseMemory) -> Void) -> ResponseDisk? {
         let (departed, disk) = lock.withLock {
             body(&memory)
@@ -216,7 +217,7 @@ extension URLCache {
 
     private func store(_ response: CachedURLResponse, for key: CacheKey, in tiers: CacheEntryLimits.Tiers) {
         let now = Date()
-        // The properties of a subclass are the caller's code, and not to be asked under the lock.
+        // Properties of subclasses are the program's code, so they are read outside the lock.
         let size = ResponseMemory.size(of: response, key: key.text)
         let disk = change([key]) { memory in
             if tiers.contains(.memory) {
@@ -225,18 +226,19 @@ extension URLCache {
                 memory.remove(key.text)
             }
         }
-        // What is there is older, in any case.
+        // The response on disk is older in any case.
         if tiers.contains(.disk) { disk?.store(response, for: key, at: now) } else { disk?.remove([key]) }
     }
 
-    /// The disk on which to look for what is not in memory; nil if it cannot be there. Whoever looks says what was found.
+    /// The disk tier for the lookup of a response that is not in memory; nil if it cannot be there. The caller must
+    /// report the result.
     func beginLookup(of key: CacheKey) -> ResponseDisk? {
         guard let disk = lock.withLock({ openDisk() }), disk.mayHoldAnything else { return nil }
         lock.withLock { lookups[key.text, default: Lookups()].count += 1 }
         return disk
     }
 
-    /// What was found is in memory from now on.
+    /// Ends a lookup, and stores its result in memory.
     private func endLookup(of key: CacheKey, found: CachedURLResponse?) -> CachedURLResponse? {
         let now = Date()
         let size = found.map { ResponseMemory.size(of: $0, key: key.text) } ?? 0
@@ -254,20 +256,21 @@ extension URLCache {
     }
 }
 
-/// What the loader asks of a cache that is no subclass.
+/// The interface for the loader of caches that are not subclasses.
 extension URLCache {
     func responseInMemory(for key: CacheKey) -> CachedURLResponse? {
         lock.withLock { memory.response(for: key.text) }
     }
 
-    /// Looks for what is not in memory.
+    /// Looks up a response that is not in memory.
     ///
-    /// - Parameter disk: What `beginLookup` gave.
+    /// - Parameter disk: The result of `beginLookup`.
     func lookUp(_ key: CacheKey, on disk: ResponseDisk, _ answer: @escaping @Sendable (CachedURLResponse?) -> Void) {
         disk.find(key) { [self] found in answer(endLookup(of: key, found: found)) }
     }
 
-    /// Stores what was loaded, in the tiers that have room for so much (CACHE-4). What it is to replace goes in any case.
+    /// Stores a loaded response in the tiers whose capacity allows its size (CACHE-4). The replaced response is removed
+    /// in any case.
     func store(_ response: CachedURLResponse, for key: CacheKey) {
         let allowed: CacheEntryLimits.Tiers =
             switch response.storagePolicy {
@@ -279,13 +282,12 @@ extension URLCache {
         if tiers.isEmpty { remove([key]) } else { store(response, for: key, in: tiers) }
     }
 
-    /// The same for a response to any request.
+    /// Stores a response to any request.
     func storeLoaded(_ response: CachedURLResponse, for request: URLRequest) {
         if let key = Self.key(of: request) { store(response, for: key) }
     }
 
-    /// Puts a response in the place of one with the same body that is still the same: what was removed or stored meanwhile
-    /// stays so.
+    /// Replaces the metadata of a stored response. Nothing changes if it was removed or replaced meanwhile.
     func replace(_ old: CachedURLResponse, with new: CachedURLResponse, for key: CacheKey) {
         let now = Date()
         let size = ResponseMemory.size(of: new, key: key.text)
@@ -299,7 +301,7 @@ extension URLCache {
         change(keys) { memory in for key in keys { memory.remove(key.text) } }?.remove(keys)
     }
 
-    /// Calls when the disk has all that it is to have, or cannot have it.
+    /// Calls `done` when all pending changes have been written, or writing has failed.
     func flush(_ done: @escaping @Sendable () -> Void) {
         guard let disk = lock.withLock({ disk }) else { return done() }
         disk.flush(done)
@@ -309,12 +311,12 @@ extension URLCache {
         CacheEntryLimits(memoryCapacity: Int64(memoryCapacity), diskCapacity: Int64(diskCapacity))
     }
 
-    /// The largest body that is kept, in bytes.
+    /// The maximum size of a cached body, in bytes.
     var limit: Int64 { room.limit(allowed: [.memory, .disk]) }
 }
 
 extension URLCache {
-    /// The stored response to a task's request.
+    /// The cached response to a task's request.
     public func cachedResponse(for dataTask: URLSessionDataTask) async -> CachedURLResponse? {
         await withCheckedContinuation { continuation in
             getCachedResponse(for: dataTask) { continuation.resume(returning: $0) }

@@ -1,14 +1,13 @@
 internal import LoadingEvents
 internal import LoadingSemantics
 
-/// The keys whose responses wait to be removed from a disk that takes its time: however often somebody removes, one order for
-/// all of them, and no more keys than so many bytes.
+/// The pending removals of a slow disk. They are merged into one operation, with a limit for the size of the keys.
 final class WaitingRemovals: @unchecked Sendable {
-    // Sendable because what varies is guarded by `lock`.
+    // Sendable: `lock` guards the mutable state.
 
-    /// Those of one order.
+    /// The keys of one operation.
     final class Batch: @unchecked Sendable {
-        // Sendable because what varies is guarded by the lock of the removals.
+        // Sendable: the lock of the removals guards the mutable state.
         fileprivate var keys: Set<CacheKey> = []
         fileprivate var size = 0
         fileprivate var isEverything = false
@@ -17,10 +16,10 @@ final class WaitingRemovals: @unchecked Sendable {
     private static let mostBytes = 16 << 20
 
     private let lock = Lock()
-    /// The batch that takes more keys, if there is one.
+    /// The batch that accepts more keys, if any.
     private var open: Batch?
 
-    /// - Returns: A batch that is to be ordered, or nil if the keys have gone to one that was ordered before.
+    /// - Returns: A new batch to enqueue, or nil if the keys were added to a pending one.
     func add(_ keys: [CacheKey]) -> Batch? {
         lock.withLock {
             let batch = open ?? Batch()
@@ -30,10 +29,10 @@ final class WaitingRemovals: @unchecked Sendable {
         }
     }
 
-    /// What is removed from now on has an order of its own: what was ordered to be stored comes before it.
+    /// Closes the batch: later removals are a new operation, after the stores enqueued meanwhile.
     func close() { lock.withLock { open = nil } }
 
-    /// The keys of a batch, which takes no more; nil if everything is to be removed.
+    /// Closes a batch and returns its keys; nil to remove everything.
     func take(_ batch: Batch) -> Set<CacheKey>? {
         lock.withLock {
             if open === batch { open = nil }

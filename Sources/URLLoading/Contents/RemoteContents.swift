@@ -3,8 +3,8 @@ public import Foundation
 internal import LoadingEvents
 internal import LoadingTransport
 
-/// What Foundation loads a URL with that is no file's: `NSData(contentsOf:)`, `String(contentsOf:)` and their like. It finds
-/// this class by the name that `CLoadingFoundation` gives it.
+/// Loads URLs that are not file URLs for Foundation: `NSData(contentsOf:)`, `String(contentsOf:)` and so on. Foundation
+/// finds this class by the name that `CLoadingFoundation` gives it.
 @usableFromInline
 final class RemoteContents: _NSNonfileURLContentLoading {
     @usableFromInline
@@ -16,10 +16,10 @@ final class RemoteContents: _NSNonfileURLContentLoading {
         return (NSData(data: data), response.textEncodingName)
     }
 
-    /// Loads a URL by the shared session, and waits for it.
+    /// Loads a URL with the shared session, and blocks until it is loaded.
     ///
-    /// No delegate queue is used, and whoever waits on a thread that has lent its loop holds up nobody: so it may be called
-    /// within any callback. A status of HTTP that is no success is a failure, since there is no response to see it by.
+    /// May be called within any callback: it uses no delegate queue, and a thread that has lent its loop may block. An
+    /// HTTP status other than success throws, because the caller does not get the response.
     static func load(_ url: URL) throws(CocoaError) -> (Data, URLResponse) {
         let (data, response): (Data, URLResponse)
         do {
@@ -35,13 +35,13 @@ final class RemoteContents: _NSNonfileURLContentLoading {
     }
 
     private static func wait(for url: URL) -> Result<(Data, URLResponse), any Error> {
-        // Without a loop one piece of work is done after the other: this one would wait for one behind it.
+        // Without a loop, work is serialized, so waiting here would deadlock.
         if WorkWithoutLoop.isCallerPartOfIt { return .failure(URLError(.cannotLoadFromNetwork)) }
         let answer = Answer()
         let session = URLSession.shared
         let task = session.core.dataTask(
             session, URLRequest(url: url), .continuation { answer.give($0) }, delegate: nil)
-        // Nobody can invalidate the shared session.
+        // The shared session cannot be invalidated.
         guard let task else { return .failure(URLSession.invalidated) }
         task.resume()
         return answer.wait()

@@ -3,11 +3,11 @@ internal import LoadingPipeline
 internal import LoadingSemantics
 
 extension CookieRequest {
-    /// Nil for an address that has no cookies.
+    /// Nil for a URL that has no cookies.
     ///
     /// - Parameters:
-    ///   - document: The document that the request belongs to; nil makes it first-party (COOK-14).
-    ///   - partition: The jar of its own that it uses (COOK-24).
+    ///   - document: The main document of the request; nil makes it first-party (COOK-14).
+    ///   - partition: The cookie partition of the request (COOK-24).
     init?(_ url: URL, method: String = "GET", document: URL?, partition: String?) {
         guard let target = try? HTTPURL(url.absoluteString) else { return nil }
         self.init(target, method: method, document: Document(document), partition: partition)
@@ -27,7 +27,7 @@ extension CookieRequest {
 }
 
 extension CookieRequest {
-    /// Whose sites its rules ask for.
+    /// The hosts whose sites the cookie rules need.
     var hosts: [String] {
         if case .web(let document) = document { [url.host, document.host] } else { [url.host] }
     }

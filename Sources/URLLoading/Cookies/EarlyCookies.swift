@@ -1,13 +1,13 @@
 internal import LoadingSemantics
 
-/// What responses have set before the cookies that last were read, in their order. As much as a jar takes, and nothing that
-/// none takes: who comes later takes the place of who came first.
+/// The cookies of responses that arrived before the persistent cookies were read, in order. Bounded by the jar's
+/// limits: later cookies displace earlier ones. Cookies that no jar accepts are not kept.
 struct EarlyCookies {
     struct Receipt {
         let fields: [String]
         let request: CookieRequest
         let policy: CookieAcceptPolicy
-        /// When the response came, in seconds since 1970.
+        /// When the response was received, in seconds since 1970.
         let time: Double
         fileprivate let size: Int
 
@@ -24,7 +24,7 @@ struct EarlyCookies {
     private static let mostBytes = 16 << 20
 
     private var receipts: [Receipt] = []
-    /// How many of those have been taken.
+    /// The number of entries that were taken.
     private var takenCount = 0
     private(set) var fieldCount = 0
     private(set) var byteCount = 0
@@ -36,7 +36,7 @@ struct EarlyCookies {
         receipts.append(receipt)
         fieldCount += receipt.fields.count
         byteCount += receipt.size
-        // Some more, so that they are not moved for each.
+        // Compact rarely, so that the entries are not moved for each one.
         if fieldCount > 2 * Self.mostFields || byteCount > 2 * Self.mostBytes { dropOldest() }
     }
 
@@ -54,7 +54,7 @@ struct EarlyCookies {
         takenCount += 1
     }
 
-    /// Nil if nothing waits.
+    /// Nil if there are none.
     mutating func takeFirst() -> Receipt? {
         guard takenCount < receipts.count else { return nil }
         let receipt = receipts[takenCount]
@@ -65,7 +65,7 @@ struct EarlyCookies {
 }
 
 extension CookieRequest {
-    /// About how many bytes it takes.
+    /// The approximate size in bytes.
     fileprivate var size: Int {
         let documentSize = if case .web(let page) = document { page.absoluteForm.count } else { 0 }
         return url.absoluteForm.count + documentSize + (partition?.utf8.count ?? 0)

@@ -1,9 +1,9 @@
 internal import Foundation
 internal import LoadingSemantics
 
-/// A cookie of the public API and one of a jar, each made of the other.
+/// Conversion between public cookies and those of a jar.
 extension Cookie {
-    /// The names of what the jar keeps for `HTTPCookie` alone.
+    /// The keys of properties that the jar stores for `HTTPCookie` only.
     fileprivate enum Annotation {
         static let version = "Version"
         static let comment = "Comment"
@@ -12,7 +12,7 @@ extension Cookie {
         static let discard = "Discard"
     }
 
-    /// - Parameter partition: The jar of its own it is to lie in.
+    /// - Parameter partition: The cookie partition.
     init(_ cookie: HTTPCookie, in partition: String?) {
         let domain = cookie.domain
         let isWide = domain.hasPrefix(".")

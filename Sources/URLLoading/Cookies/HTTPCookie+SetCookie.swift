@@ -4,9 +4,9 @@ internal import LoadingSemantics
 extension HTTPCookie {
     /// The cookies in the `Set-Cookie` fields of a response.
     ///
-    /// Several fields may be joined by commas: one that is followed by a token and "=" starts the next cookie. A
-    /// cookie without a path gets "/", one without a domain the address's host. Whether the address may set a cookie
-    /// is for the storage to decide.
+    /// Several fields may be joined by commas: a comma that is followed by a token and "=" begins the next cookie. A
+    /// cookie without a path gets "/", one without a domain the URL's host. The storage decides whether the URL may set
+    /// a cookie.
     public class func cookies(withResponseHeaderFields headerFields: [String: String], for URL: URL) -> [HTTPCookie] {
         headerFields.filter { isSameFieldName($0.key, "Set-Cookie") }
             .sorted { $0.key < $1.key }
@@ -32,7 +32,8 @@ extension HTTPCookie {
         return HTTPCookie(properties: properties)
     }
 
-    /// Takes one attribute over. An unknown one, or one with or without a value against its kind, is ignored.
+    /// Applies one attribute. Unknown attributes, and those that lack a required value or have an unexpected one, are
+    /// ignored.
     private static func set(_ name: String, _ value: String?, in properties: inout [HTTPCookiePropertyKey: Any]) {
         switch (name, value) {
         case ("secure", nil): properties[.secure] = "TRUE"
@@ -40,7 +41,7 @@ extension HTTPCookie {
         case ("discard", let value): properties[.discard] = value == nil ? "TRUE" : "FALSE"
         case ("domain", let value?) where !value.isEmpty: properties[.domain] = cookieDomain(value)
         case ("path", let value?): properties[.path] = value.hasPrefix("/") ? value : "/"
-        // Max-Age wins over Expires wherever it stands (RFC 6265 §5.3).
+        // Max-Age takes precedence over Expires, in any order (RFC 6265 §5.3).
         case ("expires", let value?) where properties[.maximumAge] == nil: properties[.expires] = value
         case ("max-age", let value?):
             guard let seconds = Int(value) else { return }
@@ -55,7 +56,7 @@ extension HTTPCookie {
         }
     }
 
-    /// A domain from a response covers its subdomains, hence the dot; an IP address has none.
+    /// A domain from a response includes its subdomains, so it gets a leading dot, unless it is an IP address.
     private static func cookieDomain(_ value: String) -> String {
         let domain = value.lowercased()
         return domain.hasPrefix(".") || CookieDomain.isAddress(domain) ? domain : "." + domain
@@ -63,7 +64,7 @@ extension HTTPCookie {
 }
 
 extension Substring {
-    /// Without spaces, tabs and line breaks around it.
+    /// The text without surrounding white space.
     fileprivate var trimmed: String {
         let isBlank = { (character: Character) in character == " " || character == "\t" || character.isNewline }
         var text = drop(while: isBlank)

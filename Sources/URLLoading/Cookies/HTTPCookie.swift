@@ -1,11 +1,11 @@
 public import Foundation
 internal import LoadingSemantics
 
-/// One cookie. Immutable and safe to use from any thread.
+/// A cookie. Immutable and thread-safe.
 open class HTTPCookie: NSObject, @unchecked Sendable {
     // Sendable: constants only.
     private let values: Values
-    /// The request whose response set it, if one did: that says what it may be stored for.
+    /// The request whose response set the cookie, if any. Storage rules depend on it.
     final let origin: CookieRequest?
 
     struct Values: Hashable {
@@ -26,19 +26,20 @@ open class HTTPCookie: NSObject, @unchecked Sendable {
         var created: Date
     }
 
-    /// The cookie that a response sets, or that a storage keeps.
+    /// A cookie from a response or a storage.
     init(_ cookie: Cookie, from origin: CookieRequest? = nil) {
         values = Values(cookie)
         self.origin = origin
     }
 
-    /// A cookie from its properties, or nil if name, value, path, or both domain and origin are missing or malformed.
+    /// Creates a cookie from properties. Nil if name, value, path, or both domain and origin URL are missing or
+    /// malformed.
     public init?(properties: [HTTPCookiePropertyKey: Any]) {
         guard let name = Self.text(properties[.name]), !name.isEmpty, let value = Self.text(properties[.value]),
             let path = Self.text(properties[.path]),
             let domain = Self.text(properties[.domain]).flatMap({ $0.isEmpty ? nil : $0 })
                 ?? Self.url(properties[.originURL])?.host,
-            // What would end the header field it is sent in, or start another cookie there, is no cookie.
+            // Characters that would end the Cookie field or begin another cookie are invalid.
             (name + value).utf8.allSatisfy({ $0 >= 0x20 || $0 == 0x09 }),
             !(name + value).utf8.contains(UInt8(ascii: ";"))
         else { return nil }
@@ -74,7 +75,7 @@ open class HTTPCookie: NSObject, @unchecked Sendable {
             created: created)
     }
 
-    /// Everything the cookie holds: a cookie made from it is equal.
+    /// All properties of the cookie. A cookie created from them is equal.
     open var properties: [HTTPCookiePropertyKey: Any]? {
         var properties: [HTTPCookiePropertyKey: Any] = [
             .name: values.name, .value: values.value, .domain: values.domain, .path: values.path,
@@ -99,39 +100,39 @@ open class HTTPCookie: NSObject, @unchecked Sendable {
         return properties
     }
 
-    /// 0, the kind in use, or 1.
+    /// The version: 0, which is in common use, or 1.
     open var version: Int { values.version }
     /// The name.
     open var name: String { values.name }
     /// The value.
     open var value: String { values.value }
-    /// When the cookie ends, or nil if it ends with the session.
+    /// The expiry date, or nil for a session cookie.
     open var expiresDate: Date? { values.expires }
-    /// Whether the cookie ends with the session: as `Discard` says, and where that says nothing, if there is no other end.
+    /// Whether this is a session cookie: according to `Discard`, otherwise if there is no expiry.
     open var isSessionOnly: Bool { values.isSessionOnly }
-    /// The domain, in lower case. With a leading dot subdomains get the cookie too, else only this host.
+    /// The domain in lower case. With a leading dot the cookie is also sent to subdomains, otherwise to this host only.
     open var domain: String { values.domain }
-    /// The path under which the cookie is sent.
+    /// The path prefix of URLs to which the cookie is sent.
     open var path: String { values.path }
-    /// Whether the cookie is sent over secure channels only.
+    /// Whether the cookie is sent over secure connections only.
     open var isSecure: Bool { values.isSecure }
-    /// Whether scripts are kept from reading the cookie.
+    /// Whether the cookie is hidden from scripts.
     open var isHTTPOnly: Bool { values.isHTTPOnly }
-    /// What the cookie is for.
+    /// A comment about the purpose of the cookie.
     open var comment: String? { values.comment }
-    /// Where that is told.
+    /// A URL with a description of the purpose.
     open var commentURL: URL? { values.commentURL }
-    /// The ports the cookie is for, or nil for any.
+    /// The ports to which the cookie is sent, or nil for all.
     open var portList: [NSNumber]? { values.ports.map { $0.map { NSNumber(value: $0) } } }
-    /// Whether requests that start at another site carry the cookie; nil if it does not say.
+    /// The SameSite policy: whether cross-site requests have the cookie; nil if unspecified.
     open var sameSitePolicy: HTTPCookieStringPolicy? { values.sameSite }
 
     final var setByJavaScript: String? { values.setByJavaScript }
 
-    /// When the cookie was made, which decides the order of those with paths of one length.
+    /// The creation time, which orders cookies with paths of equal length.
     package final var created: Date { values.created }
 
-    /// The header field that carries these cookies, in their order: `["Cookie": "a=b; c=d"]`, or empty without any.
+    /// The header field for these cookies, in order: `["Cookie": "a=b; c=d"]`; empty without cookies.
     open class func requestHeaderFields(with cookies: [HTTPCookie]) -> [String: String] {
         if cookies.isEmpty { return [:] }
         return ["Cookie": cookies.map { "\($0.name)=\($0.value)" }.joined(separator: "; ")]
@@ -144,17 +145,17 @@ open class HTTPCookie: NSObject, @unchecked Sendable {
 
     open override var hash: Int { identity.hashValue }
 
-    /// What two equal cookies have in common: everything but the time of making.
+    /// The properties that determine equality: all except the creation time.
     private var identity: Values {
         var identity = values
         identity.created = .distantPast
-        // A storage counts from 1970, where the last bits of a date have no room.
+        // A storage uses seconds since 1970, which have less precision than a date.
         identity.expires =
             values.version == 1 ? nil : values.expires.map { Date(timeIntervalSince1970: $0.timeIntervalSince1970) }
         return identity
     }
 
-    /// Without the value, which may be a secret.
+    /// Without the value, which may be secret.
     open override var description: String {
         "<\(type(of: self)): \(name) \(domain)\(path)\(isSecure ? " secure" : "")"
             + "\((expiresDate?.ifFinite).map { " expires \($0)" } ?? "")>"
@@ -174,7 +175,7 @@ open class HTTPCookie: NSObject, @unchecked Sendable {
         value as? URL ?? text(value).flatMap { URL(string: $0) }
     }
 
-    /// A flag is set by any value but a false one.
+    /// A flag is set by any value except a false one.
     private static func isMeant(_ value: Any) -> Bool {
         (value as? Bool) ?? text(value).map { !["", "FALSE", "NO", "0"].contains($0.uppercased()) } ?? true
     }
@@ -186,6 +187,6 @@ open class HTTPCookie: NSObject, @unchecked Sendable {
 }
 
 extension Date {
-    /// Nil for what is no time, which Foundation does not survive being asked to describe.
+    /// Nil for dates that are not finite. Foundation crashes when it formats these.
     var ifFinite: Date? { timeIntervalSinceReferenceDate.isFinite ? self : nil }
 }

@@ -1,4 +1,4 @@
-/// The name of a property in the dictionary a cookie is made from.
+/// A key of the properties of a cookie.
 public struct HTTPCookiePropertyKey: RawRepresentable, Hashable, Sendable {
     public let rawValue: String
 
@@ -6,39 +6,39 @@ public struct HTTPCookiePropertyKey: RawRepresentable, Hashable, Sendable {
 
     public init(_ rawValue: String) { self.rawValue = rawValue }
 
-    /// The name. Needed.
+    /// The name. Required.
     public static let name = HTTPCookiePropertyKey("Name")
-    /// The value. Needed.
+    /// The value. Required.
     public static let value = HTTPCookiePropertyKey("Value")
-    /// The address that set the cookie; its host serves as domain if none is given.
+    /// The URL that set the cookie. Its host is the default of the domain.
     public static let originURL = HTTPCookiePropertyKey("OriginURL")
     /// "0", the default, or "1".
     public static let version = HTTPCookiePropertyKey("Version")
-    /// The domain: with a leading dot for subdomains too. Needed unless there is an origin.
+    /// The domain; a leading dot includes subdomains. Required without an origin URL.
     public static let domain = HTTPCookiePropertyKey("Domain")
-    /// The path. Needed.
+    /// The path. Required.
     public static let path = HTTPCookiePropertyKey("Path")
-    /// Whatever the value: only over secure channels.
+    /// Any value: only over secure connections.
     public static let secure = HTTPCookiePropertyKey("Secure")
-    /// A `Date`, or a text of one, when a cookie of version 0 ends.
+    /// The expiry of a version 0 cookie, a `Date` or a string.
     public static let expires = HTTPCookiePropertyKey("Expires")
-    /// What the cookie is for.
+    /// A comment about the purpose of the cookie.
     public static let comment = HTTPCookiePropertyKey("Comment")
-    /// Where that is told.
+    /// A URL with a description of the purpose.
     public static let commentURL = HTTPCookiePropertyKey("CommentURL")
-    /// "TRUE": ends with the session.
+    /// "TRUE" for a session cookie.
     public static let discard = HTTPCookiePropertyKey("Discard")
-    /// How many seconds a cookie of version 1 lasts.
+    /// The lifetime of a version 1 cookie in seconds.
     public static let maximumAge = HTTPCookiePropertyKey("Max-Age")
-    /// The ports the cookie is for, separated by commas.
+    /// The ports to which the cookie is sent, separated by commas.
     public static let port = HTTPCookiePropertyKey("Port")
-    /// Whether other sites' requests carry the cookie.
+    /// The SameSite policy.
     public static let sameSitePolicy = HTTPCookiePropertyKey("SameSite")
-    /// A mark that a script set the cookie.
+    /// Marks a cookie that was set by a script.
     public static let setByJavaScript = HTTPCookiePropertyKey("SetInJavaScript")
 
-    /// When the cookie was made, a `Date`.
+    /// The creation time, a `Date`.
     static let created = HTTPCookiePropertyKey("Created")
-    /// Whatever the value: hidden from scripts.
+    /// Any value: hidden from scripts.
     static let httpOnly = HTTPCookiePropertyKey("HttpOnly")
 }

@@ -4,41 +4,42 @@ internal import LoadingSemantics
 package import LoadingStorage
 internal import Synchronization
 
-/// Keeps cookies and tells which of them belong to a request. May be used from any thread.
+/// Stores cookies and selects those of a request. Thread-safe.
 ///
-/// What a response may set, how many cookies there are and which of them a request carries goes by RFC 6265bis; what the
-/// program itself sets is kept whatever its domain.
+/// RFC 6265bis determines which cookies a response may set, the limits, and which cookies a request has. Cookies that
+/// the program sets are stored for any domain.
 ///
-/// The storage of the process and those of groups last: cookies that have an end of their own are also kept in a file that
-/// only this user may read, under `$XDG_DATA_HOME` or `~/.local/share`, in a folder named by the bundle's identifier or the
-/// executable, or by the group. Several processes may use one. Where the file cannot be written, cookies are kept in memory,
-/// and standard error says so. A storage that is made with ``init()`` is in memory alone.
+/// The storage of the process and those of groups are persistent: cookies with an expiry are also written to a file
+/// that only the current user can read, under `$XDG_DATA_HOME` or `~/.local/share`, in a folder named after the bundle
+/// identifier, the executable, or the group. Several processes can share a file. If the file cannot be written, a
+/// message is written to standard error. A storage created with ``init()`` is in memory only.
 ///
-/// A subclass may keep cookies elsewhere; the loader goes through ``storeCookies(_:for:)`` and
-/// ``getCookiesFor(_:completionHandler:)``. After a change `NSHTTPCookieManagerCookiesChanged` is posted: on the thread
-/// that made it, and for cookies of a response on a thread of the loader's.
+/// A subclass can store cookies elsewhere: the loader calls ``storeCookies(_:for:)`` and
+/// ``getCookiesFor(_:completionHandler:)``. After each change `NSHTTPCookieManagerCookiesChanged` is posted, on the
+/// thread that made the change, and for cookies of responses on a thread of the loader.
 open class HTTPCookieStorage: NSObject, @unchecked Sendable {
-    // Sendable: all that varies is behind the lock, or the records' own.
+    // Sendable: the mutable state is guarded by `lock`, or belongs to the records.
     private let lock = Lock()
-    /// Set before anybody else has the storage, and never again, so that nobody needs to look for overlapping accesses.
+    /// Set during initialization only, so exclusivity needs no checks.
     @exclusivity(unchecked) private var records = PersistentRecords(CookieJar(suffixes: .system))
-    /// The jar's. Set as those are.
+    /// The suffix list of the jar. Set during initialization only.
     @exclusivity(unchecked) private var suffixes = PublicSuffixes.system
     /// Guarded by `lock`.
     private var policy = HTTPCookie.AcceptPolicy.always
-    /// Guarded by `lock`. They leave with the lock of the records held: who finds none finds their cookies in the jar.
+    /// Guarded by `lock`. Entries are removed with the records' lock held: if there are none, their cookies are in the
+    /// jar.
     private var early = EarlyCookies()
-    /// Guarded by `lock`. Whether somebody has been asked to take those into the jar, and has not come to it yet.
+    /// Guarded by `lock`. Whether the transfer of the early cookies into the jar is pending.
     private var areEarlyOrdered = false
-    /// Whether there are any, for who would take no lock to see that.
+    /// Whether there are early cookies, readable without the lock.
     private let hasEarly = Atomic(false)
 
-    /// An empty storage of its own, in memory.
+    /// Creates an empty storage in memory.
     public override init() {}
 
-    /// A storage whose cookies last.
+    /// A persistent storage.
     ///
-    /// - Parameter checkInterval: After how many seconds a read looks again for what others have done.
+    /// - Parameter checkInterval: The interval in seconds at which reads check for changes of other processes.
     package convenience init(
         in directory: StorageDirectory, checkInterval: Int = TimeLimits.standard.storeCheck
     ) {
@@ -48,8 +49,8 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
     }
 
     /// - Parameters:
-    ///   - mayHold: Whether there may be any cookies. A few system calls.
-    ///   - keeper: Makes what keeps them, on the storage's thread.
+    ///   - mayHold: Whether there may be stored cookies. Takes a few system calls.
+    ///   - keeper: Creates the record store, on the storage's thread.
     convenience init(
         suffixes: PublicSuffixes = .system, checkInterval: Int = TimeLimits.standard.storeCheck,
         unlessEmpty mayHold: @escaping @Sendable () -> Bool,
@@ -66,7 +67,7 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
         if records.isPersistent { ExitFlush.shared.remove(self) }
     }
 
-    /// The storage of the process, which lasts.
+    /// The persistent storage of the process.
     open class var shared: HTTPCookieStorage { sharedStorage }
 
     private static let sharedStorage = HTTPCookieStorage(in: .applicationData)
@@ -87,8 +88,8 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
         }
     }
 
-    /// The storage that goes by that name: the same object for the same name. Its cookies last, and are those of all programs
-    /// of this user that use the name.
+    /// The persistent storage with a name, the same object for the same name. All programs of the current user that use
+    /// the name share its cookies.
     open class func sharedCookieStorage(forGroupContainerIdentifier identifier: String) -> HTTPCookieStorage {
         groups.storage(identifier)
     }
@@ -99,14 +100,14 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
         return records.read { $0.all(at: Self.now).filter { $0.partition == nil } }.map { HTTPCookie($0) }
     }
 
-    /// Which cookies of responses are taken; all, unless set. A session's configuration has its own policy too, and
-    /// both must agree.
+    /// Which cookies of responses are accepted. The default is all. The policy of a session's configuration applies
+    /// too.
     open var cookieAcceptPolicy: HTTPCookie.AcceptPolicy {
         get { lock.withLock { policy } }
         set { lock.withLock { policy = newValue } }
     }
 
-    /// Keeps a cookie in place of one with the same name, domain and path. Has no effect if the policy is `never`.
+    /// Stores a cookie, which replaces one with the same name, domain and path. No effect if the policy is `never`.
     open func setCookie(_ cookie: HTTPCookie) {
         if cookieAcceptPolicy == .never { return }
         let cookie = Cookie(cookie, in: nil)
@@ -117,19 +118,21 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
     open func deleteCookie(_ cookie: HTTPCookie) {
         let identity = Cookie(cookie, in: nil).identity
         change([identity.domain]) { jar, changes in
-            // The file may have it all the same: it could not be read, or others have stored it a moment ago.
+            // The file may contain it although the memory does not: it could not be read, or another process has just
+            // stored it.
             changes.append(.removed(identity))
             return jar.remove(identity)
         }
     }
 
-    /// Removes the cookies made at or after that time.
+    /// Removes the cookies created at or after that time.
     open func removeCookies(since date: Date) {
         let time = date.timeIntervalSince1970
         change([]) { jar, changes in
             let removed = jar.removeAll { $0.created >= time }
             if time <= 0 {
-                // With what others have just stored, and all traces; but for cookies that claim to be older than that.
+                // Including cookies that other processes have just stored, and erased from the file; except cookies
+                // with an earlier creation time.
                 changes.append(.everythingRemoved)
                 changes += jar.persistent(at: Self.now).map { .stored($0) }
             } else {
@@ -139,20 +142,20 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
         }
     }
 
-    /// The cookies to send to an address: the longest path first, then the oldest.
+    /// The cookies for a URL: longest path first, then oldest first.
     open func cookies(for URL: URL) -> [HTTPCookie]? { cookies(for: URL, document: nil, in: nil) }
 
-    /// Keeps the cookies of a response as far as the policy and the rules for responses allow.
+    /// Stores the cookies of a response, as far as the policy and the rules for responses allow.
     ///
-    /// - Parameter mainDocumentURL: the document the response belongs to; nil makes it first-party.
+    /// - Parameter mainDocumentURL: The main document of the response; nil makes it first-party.
     open func setCookies(_ cookies: [HTTPCookie], for URL: URL?, mainDocumentURL: URL?) {
         store(cookies, from: URL.flatMap { CookieRequest($0, document: mainDocumentURL, partition: nil) })
     }
 
-    /// How many cookies there are, and none of their values.
+    /// The number of cookies, without their values.
     open override var description: String { "<NSHTTPCookieStorage cookies count:\(cookies?.count ?? 0)>" }
 
-    /// All cookies in that order.
+    /// All cookies, sorted.
     open func sortedCookies(using sortOrder: [NSSortDescriptor]) -> [HTTPCookie] {
         (cookies ?? []).sorted { left, right in
             for descriptor in sortOrder {
@@ -166,10 +169,10 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
         }
     }
 
-    /// Keeps the cookies of a response to a task. What the loader calls.
+    /// Stores the cookies of a task's response. Called by the loader.
     open func storeCookies(_ cookies: [HTTPCookie], for task: URLSessionTask) {
         guard let request = task.currentRequest else { return }
-        // Calls of subclasses see what the task is asked to keep; what it is for says each cookie of a response itself.
+        // Each cookie of a response knows its request, so the task is not needed here.
         if request.cookiePartitionIdentifier != nil || cookies.contains(where: { $0.origin != nil }) {
             store(cookies, from: CookieRequest(request))
         } else {
@@ -177,8 +180,8 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
         }
     }
 
-    /// Finds the cookies to send with a task's request. What the loader calls. The handler is called at once, on the
-    /// caller's thread; a subclass may call it later, from any thread.
+    /// Passes the cookies for a task's request. Called by the loader. The handler is called at once, on the calling
+    /// thread; a subclass may call it later, on any thread.
     @preconcurrency open func getCookiesFor(
         _ task: URLSessionTask, completionHandler: @escaping @Sendable ([HTTPCookie]?) -> Void
     ) {
@@ -202,7 +205,7 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
     private func store(_ cookies: [HTTPCookie], from request: CookieRequest?) {
         let now = Self.now
         let policy = CookieAcceptPolicy(cookieAcceptPolicy)
-        // The properties of a subclass are the caller's code, and not to be asked under the lock.
+        // Properties of subclasses are the program's code, so they are read outside the lock.
         let offers = cookies.compactMap { cookie in
             (cookie.origin ?? request).map { (cookie: Cookie(cookie, in: $0.partition), origin: $0) }
         }
@@ -216,22 +219,22 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
         }
     }
 
-    /// Changes the jar, and if that was a change tells the world after it.
+    /// Changes the jar, and posts the notification after an actual change.
     ///
-    /// - Parameter hosts: Whose sites it asks for.
+    /// - Parameter hosts: The hosts whose sites are needed.
     private func change(_ hosts: [String], _ body: (inout CookieJar, inout [CookieChange]) -> Bool) {
         takeEarly()
         suffixes.waitUntilLoaded(for: hosts)
         if records.change(body) { announceChange() }
     }
 
-    /// Takes what responses have set before the storage could be asked without waiting into the jar, in its order. Who comes
-    /// first does it, and waits for what there is to read; if nothing is left, nobody waits.
+    /// Transfers the early cookies of responses into the jar, in order. The first caller does it, and blocks until file
+    /// and suffix list are read.
     private func takeEarly() {
         if !hasEarly.load(ordering: .acquiring) { return }
         suffixes.waitUntilLoaded()
         var isChanged = false
-        // One response at a time, so that nobody waits for all of them.
+        // One response at a time, so that other threads do not wait for all of them.
         while hasEarly.load(ordering: .acquiring) {
             let isTaken = records.change { jar, changes in
                 guard let receipt = lock.withLock({ nextEarly() }) else { return false }
@@ -243,7 +246,7 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
         if isChanged { announceChangeLater() }
     }
 
-    /// With the lock held, and that of the records.
+    /// Called with the lock and the records' lock held.
     private func nextEarly() -> EarlyCookies.Receipt? {
         let receipt = early.takeFirst()
         if early.isEmpty { hasEarly.store(false, ordering: .releasing) }
@@ -253,9 +256,9 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
     static var now: Double { Date().timeIntervalSince1970 }
 }
 
-/// What the loader asks of a storage that is no subclass.
+/// The interface for the loader of storages that are not subclasses.
 extension HTTPCookieStorage {
-    /// Whether it can be asked on a loop about what belongs to that request: nothing has to be read from a disk any more.
+    /// Whether the cookies of a request are available without blocking on the disk, so on a loop.
     /// What comes after cookies that wait has to wait behind them.
     func isLoaded(for request: CookieRequest) -> Bool {
         !hasEarly.load(ordering: .acquiring) && areSuffixesLoaded(for: request) && records.isLoaded
@@ -266,46 +269,46 @@ extension HTTPCookieStorage {
         return suffixes.isLoaded(for: request.url.host)
     }
 
-    /// Calls when it can, at once or on another thread. Who waits for the list of public suffixes finds all that responses have
-    /// set meanwhile.
+    /// Calls when the cookies are available, at once or on another thread. After the suffix list is read, the pending
+    /// cookies of responses are in the jar.
     func whenLoaded(for request: CookieRequest, _ body: @escaping @Sendable () -> Void) {
         if !hasEarly.load(ordering: .acquiring), areSuffixesLoaded(for: request) {
             records.whenLoaded(body)
         } else {
             whenAllLoaded { [self] in
-                // Who is to do it may be behind in the row, or in the middle of it.
+                // The transfer may be pending or running on another thread.
                 takeEarly()
                 body()
             }
         }
     }
 
-    /// Calls when all has been read, in the order of asking.
+    /// Calls when file and suffix list are read, in the order of the calls.
     private func whenAllLoaded(_ body: @escaping @Sendable () -> Void) {
         suffixes.whenLoaded { [records] in records.whenLoaded(body) }
     }
 
-    /// Whether it is known to have no cookies; nil if that cannot be told on a loop.
+    /// Whether the storage is empty; nil if that is not known without blocking.
     var isEmptyIfLoaded: Bool? {
         hasEarly.load(ordering: .acquiring) ? nil : records.readIfLoaded { $0.isEmpty }
     }
 
-    /// The value of the `Cookie` field of a request, or nil if it has none.
+    /// The value of the `Cookie` field of a request, or nil without cookies.
     func field(for request: CookieRequest) -> String? {
         Cookie.field(records.read { $0.cookies(for: request, at: Self.now) })
     }
 
-    /// Does what the `Set-Cookie` fields of a response say, if the response may. True if that changed anything: then the
-    /// caller announces it.
+    /// Applies the `Set-Cookie` fields of a response. True after a change: then the caller must post the notification.
     func receive(_ fields: [String], from request: CookieRequest, policy: CookieAcceptPolicy) -> Bool {
         let now = Self.now
         let policy = policy.combined(with: CookieAcceptPolicy(cookieAcceptPolicy))
         return records.change { jar, changes in jar.receive(fields, from: request, policy: policy, at: now, &changes) }
     }
 
-    /// The same as soon as the storage can be asked without waiting, and announces it. Everybody but a loop finds it done.
+    /// Applies the fields when that is possible without blocking, and posts the notification. Other accesses that may
+    /// block see the result.
     func receiveWhenLoaded(_ fields: [String], from request: CookieRequest, policy: CookieAcceptPolicy) {
-        // As it was when the response came, like the time.
+        // The current policy, like the time of the response.
         let policy = policy.combined(with: CookieAcceptPolicy(cookieAcceptPolicy))
         let receipt = EarlyCookies.Receipt(fields: fields, request: request, policy: policy, time: Self.now)
         let mustOrder = lock.withLock {
@@ -323,10 +326,10 @@ extension HTTPCookieStorage {
         }
     }
 
-    /// Of the fields that wait for that.
+    /// The number of pending fields.
     var earlyFieldCount: Int { lock.withLock { early.fieldCount } }
 
-    /// Calls when the file has all cookies so far that it is to have, or cannot have them. Does not wait itself.
+    /// Calls `done` when all persistent cookies so far have been written, or writing has failed. Does not block.
     package func flush(_ done: @escaping @Sendable () -> Void) {
         guard hasEarly.load(ordering: .acquiring) else { return records.flush(done) }
         whenAllLoaded { [self] in
@@ -335,12 +338,12 @@ extension HTTPCookieStorage {
         }
     }
 
-    /// The world's code may wait for a thread that waits for the storage's own, so it is not called on that.
+    /// Observers are not called on the storage's thread, because they may block on a thread that waits for it.
     func announceChangeLater() { Self.heralds.async { [self] in announceChange() } }
 
     private static let heralds = DispatchQueue(label: "url-cookie-news")
 
-    /// Tells the world that the cookies have changed. Calls the world's code.
+    /// Posts the notification. Runs the program's code.
     func announceChange() {
         NotificationCenter.default.post(name: .NSHTTPCookieManagerCookiesChanged, object: self)
     }
@@ -349,7 +352,7 @@ extension HTTPCookieStorage {
 private typealias CookieChange = RecordChange<Cookie>
 
 extension CookieOutcome {
-    /// Adds what the file has to follow. False if there was no change.
+    /// Adds changes for the file. False without a change.
     fileprivate func isAdded(to changes: inout [CookieChange]) -> Bool {
         switch self {
         case .stored(let cookie, let evicted):
@@ -360,7 +363,7 @@ extension CookieOutcome {
             changes.append(.removed(identity))
             return true
         case .nothing(let identity):
-            // The file may have it all the same.
+            // The file may contain it although the memory does not.
             changes.append(.removed(identity))
             return false
         case .refused: return false
@@ -369,7 +372,7 @@ extension CookieOutcome {
 }
 
 extension CookieJar {
-    /// Does what the fields of a response say. False if there was no change.
+    /// Applies the fields of a response. False without a change.
     fileprivate mutating func receive(
         _ fields: [String], from request: CookieRequest, policy: CookieAcceptPolicy, at now: Double,
         _ changes: inout [CookieChange]
@@ -410,7 +413,7 @@ extension CookieAcceptPolicy {
 }
 
 extension HTTPCookieStorage {
-    /// The cookies to send with a task's request.
+    /// The cookies for a task's request.
     public func cookies(for task: URLSessionTask) async -> [HTTPCookie]? {
         await withCheckedContinuation { continuation in
             getCookiesFor(task) { continuation.resume(returning: $0) }

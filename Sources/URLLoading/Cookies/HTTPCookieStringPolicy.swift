@@ -1,11 +1,11 @@
-/// Whether requests that start at another site carry a cookie.
+/// The SameSite policy of a cookie.
 public struct HTTPCookieStringPolicy: RawRepresentable, Hashable, Sendable {
     public let rawValue: String
 
     public init(rawValue: String) { self.rawValue = rawValue }
 
-    /// Only when the user follows a link there.
+    /// Cross-site requests have the cookie only in top-level navigation.
     public static let sameSiteLax = HTTPCookieStringPolicy(rawValue: "lax")
-    /// Never.
+    /// Cross-site requests never have the cookie.
     public static let sameSiteStrict = HTTPCookieStringPolicy(rawValue: "strict")
 }

@@ -5,8 +5,8 @@ internal import LoadingTransport
 
 /// The cookie storage of a session, for the engine. Confined to the session's loop.
 ///
-/// A plain storage is asked on the loop, where it costs a lock; until its file has been read it answers later. A subclass
-/// is the program's code: it is called with the loop lent, as delegates are, and may answer later.
+/// A plain storage is used on the loop, which takes only a lock; before its file is read it answers later. A subclass
+/// is the program's code: it is called with the loop lent, like delegates, and may answer later.
 final class SessionCookies: CookieStore {
     private let storage: HTTPCookieStorage?
     private let isPlain: Bool
@@ -22,7 +22,7 @@ final class SessionCookies: CookieStore {
 
     func cookies(for load: HTTPLoad) -> ClientAnswer<String?> {
         let url = load.request.url
-        // Cookies need the list, and what the host of a secure connection may say of itself (HSTS).
+        // The suffix list is needed for cookies, and for HSTS of secure hosts.
         if storage != nil || url.scheme.isSecure, !PublicSuffixes.system.isLoaded(for: url.host) {
             PublicSuffixes.readSystem()
         }
@@ -38,7 +38,8 @@ final class SessionCookies: CookieStore {
             storage.whenLoaded(for: origin) { lookup.answer(storage.field(for: origin)) }
             return .later
         }
-        // It is asked by the task, and so by the task's URL: not for the requests of an upload to another host.
+        // The storage is queried with the task, so with the task's URL, and not for an upload's requests to another
+        // host.
         guard let object = task.heldTask, let target = CookieRequest(shown)?.url, target.scheme == url.scheme,
             target.host == url.host
         else { return .now(nil) }

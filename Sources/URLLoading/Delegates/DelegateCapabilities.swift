@@ -2,15 +2,15 @@ internal import Foundation
 internal import LoadingEvents
 internal import Synchronization
 
-/// Which optional methods a delegate class is known to lack.
+/// The optional methods that a delegate class is known not to implement.
 ///
-/// Swift has no way to ask whether a class implements a method of a protocol that has a default. So the default itself
-/// tells: when it runs, the class lacks the method. That holds for all instances of the class, since they share the
-/// conformance, and it can be learnt at any moment by any thread without being wrong.
+/// Swift cannot query whether a class implements a protocol method that has a default implementation. So the default
+/// implementation records that it was called. This is true for all instances of the class, because they share the
+/// conformance, and any thread may record it at any time.
 final class DelegateCapabilities: Sendable {
     private let bits = Atomic<UInt64>(0)
 
-    /// The methods known to be missing.
+    /// The methods that are known not to be implemented.
     @inline(__always)
     var missing: DelegateMethod { DelegateMethod(rawValue: bits.load(ordering: .relaxed)) }
 
@@ -18,7 +18,7 @@ final class DelegateCapabilities: Sendable {
         bits.bitwiseOr(method.rawValue, ordering: .relaxed)
     }
 
-    /// The record of a class: one for the life of the process.
+    /// The record of a delegate class. There is one per class for the lifetime of the process.
     static func of(_ delegate: any URLSessionDelegate) -> DelegateCapabilities {
         registry.record(of: ObjectIdentifier(type(of: delegate)))
     }
@@ -29,7 +29,7 @@ final class DelegateCapabilities: Sendable {
         // Sendable because everything is guarded by `lock`.
         private let lock = Lock()
         private var isHeld = false
-        /// As many entries as the program has delegate classes.
+        /// One entry for each delegate class, so it is bounded.
         private var records: [ObjectIdentifier: DelegateCapabilities] = [:]
 
         init() { ForkGuards.shared.add(self) }
@@ -55,7 +55,7 @@ final class DelegateCapabilities: Sendable {
     }
 }
 
-/// Called by the default of a delegate method: the class of `delegate` has none of its own.
+/// Called by the default implementation of a delegate method: the class of `delegate` does not implement it.
 func markMissing(_ method: DelegateMethod, in delegate: any URLSessionDelegate) {
     DelegateCapabilities.of(delegate).mark(method)
 }

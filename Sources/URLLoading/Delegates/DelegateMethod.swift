@@ -1,4 +1,4 @@
-/// The optional methods of all delegate protocols, one bit each; a method with an `async` form has two.
+/// The optional methods of all delegate protocols, one bit each. A method with an `async` variant has two bits.
 package struct DelegateMethod: OptionSet, Sendable {
     package let rawValue: UInt64
 
@@ -45,7 +45,7 @@ package struct DelegateMethod: OptionSet, Sendable {
     package static let webSocketTaskDidOpen = bit(33)
     package static let webSocketTaskDidClose = bit(34)
 
-    /// The methods each protocol adds to those it refines.
+    /// The methods that each protocol adds to the protocol it refines.
     package static let taskMethods = DelegateMethod(rawValue: 0xF_FFF0)
     package static let dataMethods = DelegateMethod(rawValue: 0x7F0_0000)
     package static let downloadMethods: DelegateMethod = [.downloadTaskDidWriteData, .downloadTaskDidResume]

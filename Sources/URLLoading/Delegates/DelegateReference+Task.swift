@@ -64,13 +64,13 @@ extension DelegateReference {
         guard let taskDelegate else { return false }
         return ask(
             .taskNeedsNewBodyStream, .taskNeedsNewBodyStreamAsync,
-            reply: { (handed: HandedStream) in reply(handed.stream) },
+            reply: { (handed: SendableInputStream) in reply(handed.stream) },
             call: { answer in
                 taskDelegate.urlSession(
-                    session, task: task, needNewBodyStream: { answer(HandedStream(stream: $0)) })
+                    session, task: task, needNewBodyStream: { answer(SendableInputStream(stream: $0)) })
             },
             await: {
-                HandedStream(stream: await taskDelegate.urlSession(session, needNewBodyStreamForTask: task))
+                SendableInputStream(stream: await taskDelegate.urlSession(session, needNewBodyStreamForTask: task))
             })
     }
 
@@ -81,14 +81,14 @@ extension DelegateReference {
         guard let taskDelegate else { return false }
         return ask(
             .taskNeedsNewBodyStreamFromOffset, .taskNeedsNewBodyStreamFromOffsetAsync,
-            reply: { (handed: HandedStream) in reply(handed.stream) },
+            reply: { (handed: SendableInputStream) in reply(handed.stream) },
             call: { answer in
                 taskDelegate.urlSession(session, task: task, needNewBodyStreamFrom: offset) {
-                    answer(HandedStream(stream: $0))
+                    answer(SendableInputStream(stream: $0))
                 }
             },
             await: {
-                HandedStream(
+                SendableInputStream(
                     stream: await taskDelegate.urlSession(session, needNewBodyStreamForTask: task, from: offset))
             })
     }
@@ -129,4 +129,10 @@ extension DelegateReference {
         guard let taskDelegate else { return false }
         return tell(.taskDidComplete) { taskDelegate.urlSession(session, task: task, didCompleteWithError: error) }
     }
+}
+
+/// A body stream in transit from the delegate to the loader. Ownership moves with it: only the receiver uses the
+/// stream.
+struct SendableInputStream: @unchecked Sendable {
+    var stream: InputStream?
 }

@@ -1,16 +1,15 @@
 internal import Foundation
 internal import Synchronization
 
-/// A delegate as the engine calls it: conformances looked up once, optional methods called only where they exist.
+/// A delegate with its protocol conformances, looked up once. Optional methods are called only if they are implemented.
 ///
-/// Each method here has the name of the delegate's, with `reply` in place of a completion handler, and returns whether
-/// the delegate has that method. When it returns false nothing was asked, and the next delegate, or the default, has
-/// its turn. When it returns true, `reply` is called exactly once or never, as the user answers, on any thread; a
-/// second answer is ignored.
+/// Each method here has the name of the delegate method, with `reply` instead of a completion handler. It returns
+/// whether the delegate implements the method. If not, the next delegate is called, or the default applies. Otherwise
+/// `reply` is called at most once, on any thread; further replies are ignored.
 ///
-/// A method is found missing when it is first called and not called again in the life of the process. The completion
-/// form is tried before the `async` form. The first part of an `async` method, up to where it first waits, runs on the
-/// calling thread.
+/// A missing method is detected by its first call, and then not called again in the lifetime of the process. The
+/// variant with a completion handler is tried before the `async` variant. An `async` method runs on the calling thread
+/// up to its first suspension point.
 package final class DelegateReference: Sendable {
     /// The delegate itself.
     package let delegate: any URLSessionDelegate
@@ -22,8 +21,8 @@ package final class DelegateReference: Sendable {
     let webSocketDelegate: (any URLSessionWebSocketDelegate)?
 
     private let capabilities: DelegateCapabilities
-    /// The methods of protocols the delegate does not conform to.
-    private let foreign: DelegateMethod
+    /// The methods of the protocols that the delegate does not conform to.
+    private let notConformed: DelegateMethod
 
     package init(_ delegate: any URLSessionDelegate) {
         self.delegate = delegate
@@ -35,28 +34,28 @@ package final class DelegateReference: Sendable {
             downloadDelegate = nil
             streamDelegate = nil
             webSocketDelegate = nil
-            foreign = [.taskMethods, .dataMethods, .downloadMethods, .streamMethods, .webSocketMethods]
+            notConformed = [.taskMethods, .dataMethods, .downloadMethods, .streamMethods, .webSocketMethods]
             return
         }
         dataDelegate = taskDelegate as? any URLSessionDataDelegate
         downloadDelegate = taskDelegate as? any URLSessionDownloadDelegate
         streamDelegate = taskDelegate as? any URLSessionStreamDelegate
         webSocketDelegate = taskDelegate as? any URLSessionWebSocketDelegate
-        var foreign: DelegateMethod = []
-        if dataDelegate == nil { foreign.formUnion(.dataMethods) }
-        if downloadDelegate == nil { foreign.formUnion(.downloadMethods) }
-        if streamDelegate == nil { foreign.formUnion(.streamMethods) }
-        if webSocketDelegate == nil { foreign.formUnion(.webSocketMethods) }
-        self.foreign = foreign
+        var notConformed: DelegateMethod = []
+        if dataDelegate == nil { notConformed.formUnion(.dataMethods) }
+        if downloadDelegate == nil { notConformed.formUnion(.downloadMethods) }
+        if streamDelegate == nil { notConformed.formUnion(.streamMethods) }
+        if webSocketDelegate == nil { notConformed.formUnion(.webSocketMethods) }
+        self.notConformed = notConformed
     }
 
-    /// Whether the delegate is known to have none of `methods`. False may only mean that nobody has tried yet.
+    /// Whether the delegate is known to implement none of `methods`. False may also mean that they were not called yet.
     @inline(__always)
     package func lacks(_ methods: DelegateMethod) -> Bool {
-        capabilities.missing.union(foreign).isSuperset(of: methods)
+        capabilities.missing.union(notConformed).isSuperset(of: methods)
     }
 
-    /// Calls a method without an answer. False if the delegate does not have it.
+    /// Calls a method without a reply. False if the delegate does not implement it.
     @inline(__always)
     func tell(_ method: DelegateMethod, _ call: () -> Void) -> Bool {
         if lacks(method) { return false }
@@ -64,16 +63,16 @@ package final class DelegateReference: Sendable {
         return !lacks(method)
     }
 
-    /// Calls whichever form of a method with an answer the delegate has. False if it has neither.
+    /// Calls the implemented variant of a method with a reply. False if neither is implemented.
     func ask<Answer: Sendable>(
         _ plain: DelegateMethod, _ asynchronous: DelegateMethod, reply: @escaping @Sendable (Answer) -> Void,
         call: (@escaping @Sendable (Answer) -> Void) -> Void, await asyncCall: @escaping @Sendable () async -> Answer
     ) -> Bool {
         if !lacks(plain) {
-            let answer = SingleAnswer(reply)
+            let reply = SingleReply(reply)
             call { [self] value in
-                // The default answers too, for those who forward to it; to the engine it is no answer.
-                if !lacks(plain) { answer.give(value) }
+                // Default implementations reply too, for programs that call them. Such a reply is ignored here.
+                if !lacks(plain) { reply.send(value) }
             }
             if !lacks(plain) { return true }
         }
@@ -82,19 +81,19 @@ package final class DelegateReference: Sendable {
             let value = await asyncCall()
             if !lacks(asynchronous) { reply(value) }
         }
-        // The default never waits, so it has run to its end by now.
+        // The default implementation never suspends, so it has already returned.
         return !lacks(asynchronous)
     }
 }
 
-/// Lets the first answer through and drops the others.
-private final class SingleAnswer<Answer: Sendable>: Sendable {
-    private let isGiven = Atomic<Bool>(false)
+/// Passes on the first reply and ignores further ones.
+private final class SingleReply<Answer: Sendable>: Sendable {
+    private let isSent = Atomic<Bool>(false)
     private let reply: @Sendable (Answer) -> Void
 
     init(_ reply: @escaping @Sendable (Answer) -> Void) { self.reply = reply }
 
-    func give(_ answer: Answer) {
-        if !isGiven.exchange(true, ordering: .relaxed) { reply(answer) }
+    func send(_ answer: Answer) {
+        if !isSent.exchange(true, ordering: .relaxed) { reply(answer) }
     }
 }

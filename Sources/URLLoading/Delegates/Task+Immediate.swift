@@ -3,14 +3,15 @@
     internal import Synchronization
 
     extension Task where Failure == Never {
-        /// Starts a task whose first part, up to where it first waits, runs here and now. Swift has this itself from 6.2 on.
+        /// Starts a task that runs synchronously up to its first suspension point. The standard library has this from
+        /// Swift 6.2 on.
         @discardableResult
         static func immediate(_ operation: sending @escaping () async -> Success) -> Task {
             Task(executorPreference: StartingHere(), operation: operation)
         }
     }
 
-    /// Runs the first part of one task in the call that makes it, and what follows on a thread of Dispatch's.
+    /// Runs the first job of a task synchronously, and later jobs on a Dispatch thread.
     private final class StartingHere: TaskExecutor {
         private let hasStarted = Atomic<Bool>(false)
 

@@ -1,4 +1,4 @@
-/// The delegates of one task in the order in which they are asked: its own, then the session's (T-24).
+/// The delegates of one task in calling order: its own, then the session's (T-24).
 package struct TaskDelegates: Sendable {
     package var own: DelegateReference?
     package var session: DelegateReference?
@@ -8,10 +8,9 @@ package struct TaskDelegates: Sendable {
         self.session = session
     }
 
-    /// Whether there is nobody to tell anything.
-    package var areNone: Bool { own == nil && session == nil }
+    package var isEmpty: Bool { own == nil && session == nil }
 
-    /// Offers an event to each until one has the method for it. False if none has.
+    /// Calls `event` with each delegate until one implements the method. False if none does.
     @inline(__always)
     package func offer(_ event: (DelegateReference) -> Bool) -> Bool {
         if let own, event(own) { return true }
@@ -19,7 +18,7 @@ package struct TaskDelegates: Sendable {
         return false
     }
 
-    /// Whether both are known to have none of `methods`, so that an event need not be sent to the delegate queue.
+    /// Whether neither delegate implements any of `methods`, as far as known. Then an event need not be enqueued.
     package func lack(_ methods: DelegateMethod) -> Bool {
         (own?.lacks(methods) ?? true) && (session?.lacks(methods) ?? true)
     }

@@ -1,33 +1,35 @@
 public import Foundation
 
-/// What a data or upload task tells and asks besides what every task does.
+/// The callbacks of data and upload tasks, in addition to those of all tasks.
 @preconcurrency public protocol URLSessionDataDelegate: URLSessionTaskDelegate {
-    /// The response has come. No body is read until the answer is there. If missing, the body is delivered.
+    /// The response was received. The body is not read before the completion handler is called. If this method is not
+    /// implemented, the body is delivered.
     func urlSession(
         _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
         completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void)
 
-    /// The `async` form of the same question.
+    /// The `async` variant of the method above.
     func urlSession(
         _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse
     ) async -> URLSession.ResponseDisposition
 
-    /// The data task has become a download task, as asked. The data task says no more.
+    /// The data task has become a download task, after `.becomeDownload`. The last callback of the data task.
     func urlSession(
         _ session: URLSession, dataTask: URLSessionDataTask, didBecome downloadTask: URLSessionDownloadTask)
 
-    /// The data task has become a stream task, as asked. The data task says no more.
+    /// The data task has become a stream task, after `.becomeStream`. The last callback of the data task.
     func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didBecome streamTask: URLSessionStreamTask)
 
-    /// A piece of the body has come. While this runs, no more than a few buffers are read ahead.
+    /// A piece of the body was received. While this method runs, only a few buffers are read ahead.
     func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data)
 
-    /// The response may be stored. The answer is what to store, or nil for nothing. If missing, it is stored.
+    /// The response is about to be cached. Pass the response to store, or nil to store none. If this method is not
+    /// implemented, the proposed response is stored.
     func urlSession(
         _ session: URLSession, dataTask: URLSessionDataTask, willCacheResponse proposedResponse: CachedURLResponse,
         completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void)
 
-    /// The `async` form of the same question.
+    /// The `async` variant of the method above.
     func urlSession(
         _ session: URLSession, dataTask: URLSessionDataTask, willCacheResponse proposedResponse: CachedURLResponse
     ) async -> CachedURLResponse?

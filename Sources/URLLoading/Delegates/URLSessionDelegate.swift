@@ -7,22 +7,22 @@ public import Foundation
 /// Where a method has a completion handler it also has an `async` form; implement one of them. A handler may be
 /// called from any thread; a second call of it is ignored.
 @preconcurrency public protocol URLSessionDelegate: NSObjectProtocol, Sendable {
-    /// The session is done: all tasks have ended and it lets go of this delegate. The error is nil unless the system
-    /// ended the session.
+    /// The session has been invalidated and all tasks have ended. The last callback: the session then releases its
+    /// delegate. The error is nil unless the system invalidated the session.
     func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?)
 
-    /// A connection asks for a decision about a server's trust, a client certificate, NTLM or Negotiate. If missing,
-    /// the task-level method is asked.
+    /// A connection-level challenge: server trust, client certificate, NTLM or Negotiate. If this method is not
+    /// implemented, the task-level method is called.
     func urlSession(
         _ session: URLSession, didReceive challenge: URLAuthenticationChallenge,
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void)
 
-    /// The `async` form of the same question.
+    /// The `async` variant of the method above.
     func urlSession(
         _ session: URLSession, didReceive challenge: URLAuthenticationChallenge
     ) async -> (URLSession.AuthChallengeDisposition, URLCredential?)
 
-    /// A background session has delivered everything that had gathered while the program was away.
+    /// A background session has delivered all events that occurred while the program was not running.
     func urlSessionDidFinishEvents(forBackgroundURLSession session: URLSession)
 }
 

@@ -1,17 +1,17 @@
 public import Foundation
 
-/// What a stream task tells besides what every task does.
+/// The callbacks of stream tasks, in addition to those of all tasks.
 @preconcurrency public protocol URLSessionStreamDelegate: URLSessionTaskDelegate {
-    /// The other end will send no more.
+    /// The read side is closed: the peer sends no more data.
     func urlSession(_ session: URLSession, readClosedFor streamTask: URLSessionStreamTask)
 
-    /// Nothing more can be sent.
+    /// The write side is closed: no more data can be sent.
     func urlSession(_ session: URLSession, writeClosedFor streamTask: URLSessionStreamTask)
 
-    /// A better way to the host, such as another interface, has appeared.
+    /// A better route to the host, such as another interface, is available.
     func urlSession(_ session: URLSession, betterRouteDiscoveredFor streamTask: URLSessionStreamTask)
 
-    /// The connection has been handed over as a pair of streams, as asked. The task says no more.
+    /// The connection has become a pair of streams, after `captureStreams()`. The last callback of the task.
     func urlSession(
         _ session: URLSession, streamTask: URLSessionStreamTask, didBecome inputStream: InputStream,
         outputStream: OutputStream)

@@ -1,78 +1,80 @@
 public import Foundation
 
-/// What a task of any kind tells and asks. May be given to a session, for all its tasks, or to one task; a task's own
-/// delegate is asked first, and what it lacks goes to the session's, method by method.
+/// The callbacks of all kinds of tasks. A session's delegate gets those of all its tasks. A task may also have its own
+/// delegate, which is called first; methods that it does not implement are called on the session's delegate.
 @preconcurrency public protocol URLSessionTaskDelegate: URLSessionDelegate {
-    /// A task was made: the first message of every task, inside the call that makes it and on the caller's thread.
+    /// A task was created. The first callback of every task, called on the caller's thread before the creating method
+    /// returns.
     func urlSession(_ session: URLSession, didCreateTask task: URLSessionTask)
 
-    /// A background task whose earliest begin date has come is about to start.
+    /// A background task is about to start, because its `earliestBeginDate` is reached.
     func urlSession(
         _ session: URLSession, task: URLSessionTask, willBeginDelayedRequest request: URLRequest,
         completionHandler: @escaping @Sendable (URLSession.DelayedRequestDisposition, URLRequest?) -> Void)
 
-    /// The `async` form of the same question.
+    /// The `async` variant of the method above.
     func urlSession(
         _ session: URLSession, task: URLSessionTask, willBeginDelayedRequest request: URLRequest
     ) async -> (URLSession.DelayedRequestDisposition, URLRequest?)
 
-    /// There is no route; the task waits for one. At most once a task.
+    /// There is no route to the server, and the task waits for one. Called at most once per task.
     func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask)
 
-    /// The server redirects. The answer is the request to make, or nil to take the redirect itself as the result. If
-    /// missing, the redirect is followed.
+    /// The server redirects. Pass the request to send, or nil to deliver the redirect response itself. If this method
+    /// is not implemented, the redirect is followed.
     func urlSession(
         _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
         newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void)
 
-    /// The `async` form of the same question.
+    /// The `async` variant of the method above.
     func urlSession(
         _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
         newRequest request: URLRequest
     ) async -> URLRequest?
 
-    /// The server or a proxy asks for authentication.
+    /// The server or a proxy requires authentication.
     func urlSession(
         _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void)
 
-    /// The `async` form of the same question.
+    /// The `async` variant of the method above.
     func urlSession(
         _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge
     ) async -> (URLSession.AuthChallengeDisposition, URLCredential?)
 
-    /// A streamed body is needed, at first or once more. With nil the task fails with `requestBodyStreamExhausted`.
+    /// A body stream is needed, initially or again. With nil the task fails with `requestBodyStreamExhausted`.
     func urlSession(
         _ session: URLSession, task: URLSessionTask,
         needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void)
 
-    /// The `async` form of the same question.
+    /// The `async` variant of the method above.
     func urlSession(_ session: URLSession, needNewBodyStreamForTask task: URLSessionTask) async -> InputStream?
 
-    /// A streamed body is needed from that byte on, to go on with an upload that broke off.
+    /// A body stream that begins at a byte offset is needed, to resume an interrupted upload.
     func urlSession(
         _ session: URLSession, task: URLSessionTask, needNewBodyStreamFrom offset: Int64,
         completionHandler: @escaping @Sendable (InputStream?) -> Void)
 
-    /// The `async` form of the same question.
+    /// The `async` variant of the method above.
     func urlSession(
         _ session: URLSession, needNewBodyStreamForTask task: URLSessionTask, from offset: Int64
     ) async -> InputStream?
 
-    /// Part of the body was sent. Counts are bytes; the last is −1 if the length is unknown.
+    /// Part of the body was sent. All counts are in bytes; `totalBytesExpectedToSend` is −1 if unknown.
     func urlSession(
         _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
         totalBytesExpectedToSend: Int64)
 
-    /// An interim response came: status 100 to 199 except 101.
+    /// An informational response was received: status 100 to 199 except 101.
     func urlSession(
         _ session: URLSession, task: URLSessionTask, didReceiveInformationalResponse response: HTTPURLResponse)
 
-    /// The measurements of the task are complete. Comes just before its completion.
+    /// The metrics of the task are complete. Called just before the task's completion.
     func urlSession(
         _ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics)
 
-    /// The task has ended: the last message of it. The error is nil if it was carried out, whatever the status.
+    /// The task has ended. The last callback of a task. The error is nil if a response was received, whatever its
+    /// status.
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?)
 }
 

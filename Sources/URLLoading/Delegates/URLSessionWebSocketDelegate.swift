@@ -1,12 +1,12 @@
 public import Foundation
 
-/// What a WebSocket task tells besides what every task does.
+/// The callbacks of WebSocket tasks, in addition to those of all tasks.
 @preconcurrency public protocol URLSessionWebSocketDelegate: URLSessionTaskDelegate {
-    /// The handshake is done. The protocol is the one the server picked, or nil.
+    /// The handshake is complete. `protocol` is the subprotocol that the server selected, or nil.
     func urlSession(
         _ session: URLSession, webSocketTask: URLSessionWebSocketTask, didOpenWithProtocol protocol: String?)
 
-    /// The other end has closed, with that code and reason.
+    /// The peer has closed the connection with that code and reason.
     func urlSession(
         _ session: URLSession, webSocketTask: URLSessionWebSocketTask,
         didCloseWith closeCode: URLSessionWebSocketTask.CloseCode, reason: Data?)

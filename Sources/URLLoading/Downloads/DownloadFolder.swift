@@ -3,26 +3,26 @@ internal import Foundation
 internal import LoadingEvents
 internal import LoadingTransport
 
-/// Where downloads are written.
+/// The folder for downloaded files: the temporary directory.
 enum DownloadFolder {
     static var path: String {
         let path = NSTemporaryDirectory()
         return path.count > 1 && path.hasSuffix("/") ? String(path.dropLast()) : path
     }
 
-    /// Gives a whole file to the program, under a name that is no unfinished download's: those are removed when they are
-    /// old.
+    /// Hands a complete file over to the program. The file is renamed, because old files with the name of an unfinished
+    /// download are removed.
     static func handOver(_ file: URL) -> URL {
         UnfinishedFiles.shared.keep(file.path)
         let folder = file.deletingLastPathComponent()
         let other = folder.appendingPathComponent(file.lastPathComponent.replacing("_", with: "-", maxReplacements: 1))
-        // Not every file system has second names.
+        // Some file systems do not support hard links.
         guard other != file, link(file.path, other.path) == 0 else { return file }
         unlink(file.path)
         return other
     }
 
-    /// Has what killed processes have left removed, once in a process.
+    /// Removes files left by killed processes, once per process.
     static func clean() { _ = isCleaned }
 
     private static let isCleaned: Bool = {

@@ -2,9 +2,10 @@ internal import Foundation
 internal import LoadingTransport
 
 extension Data {
-    /// The same resume data. With its last copy the file goes that it speaks of, unless the program has taken it before.
+    /// Resume data that removes the file at `path` when its last copy is released, unless the program has taken it
+    /// (`take`).
     ///
-    /// What is written elsewhere byte by byte is no copy: it can't be told from what is dropped.
+    /// Bytes that are copied elsewhere are not counted as a copy.
     func removing(_ path: String) -> Data {
         guard let claim = UnfinishedFiles.shared.claim(on: path), !isEmpty, let memory = malloc(count) else {
             return self
@@ -20,7 +21,8 @@ extension Data {
 }
 
 extension DownloadResumeData {
-    /// The program has the data, and the file is kept for it; a download that goes on in it makes it its own again.
+    /// Keeps the file because the program has accessed the data. A download that resumes with the file takes ownership
+    /// again.
     static func take(_ data: Data) {
         if let name = DownloadResumeData(data)?.safeFileName { UnfinishedFiles.shared.keep(named: name) }
     }

@@ -2,10 +2,10 @@ internal import Foundation
 internal import LoadingPipeline
 internal import LoadingSemantics
 
-/// Resume data: a resume point as the caller keeps it, a property list (RES-10).
+/// Resume data of a download: a resume point as a property list (RES-10).
 ///
-/// It may have been on a disk for months and in anybody's hands, so nothing in it is believed: the file is looked for
-/// among the session's own temporary files only.
+/// It is untrusted, because the program may have stored it anywhere. The file is only looked up among the session's
+/// temporary files.
 struct DownloadResumeData: Codable {
     private var version = 1
     private var originalURL: String
@@ -17,7 +17,7 @@ struct DownloadResumeData: Codable {
     private var bytesReceived: Int64
     private var total: Int64?
     private var fileName: String
-    /// Made while the download was under way: what has come is what the file has, not what was counted.
+    /// Created while the download was running. Then the length of the file counts, not `bytesReceived`.
     private var isUnderWay: Bool?
 
     init(_ point: DownloadResumePoint, isUnderWay: Bool = false) {
@@ -36,7 +36,7 @@ struct DownloadResumeData: Codable {
         fileName = point.fileName
     }
 
-    /// Nil for what is no resume data.
+    /// Nil if `data` is not valid resume data.
     init?(_ data: Data) {
         guard let known = try? PropertyListDecoder().decode(Self.self, from: data), known.version == 1 else {
             return nil
@@ -50,7 +50,7 @@ struct DownloadResumeData: Codable {
         return try? encoder.encode(self)
     }
 
-    /// The point. Nil if it is nonsense (RES-8).
+    /// The resume point. Nil if it is invalid (RES-8).
     var point: DownloadResumePoint? {
         let validator: ResumeValidator
         switch (entityTag, lastModified, modificationTime) {
@@ -66,12 +66,12 @@ struct DownloadResumeData: Codable {
             bytesReceived: bytesReceived, total: total, fileName: fileName)
     }
 
-    /// Nil if it could lead anywhere but to a temporary file of a download.
+    /// The file name, or nil if it is not the plain name of a temporary download file.
     var safeFileName: String? {
         fileName.hasPrefix("CFNetworkDownload_") && !fileName.contains("/") && !fileName.contains("\0") ? fileName : nil
     }
 
-    /// Where the file with what has come lies, if it is there.
+    /// The path and length of the partial file, if it exists.
     private func file(in folder: String) -> (path: String, length: Int64)? {
         guard let name = safeFileName else { return nil }
         let path = folder + "/" + name
@@ -80,7 +80,7 @@ struct DownloadResumeData: Codable {
         return (path, Int64(status.st_size))
     }
 
-    /// What is left of the download. Nil when its file is gone.
+    /// The stopped download. Nil if its file is missing.
     func stopped(in folder: String) -> StoppedDownload? {
         guard let file = file(in: folder) else { return nil }
         let point =
@@ -89,7 +89,7 @@ struct DownloadResumeData: Codable {
         return StoppedDownload(point: point, path: file.path)
     }
 
-    /// The request as it was made, to the URL that it was made to, and to the one that it led to.
+    /// The original request, and the request to the URL after redirects.
     var requests: (original: URLRequest, current: URLRequest)? {
         guard let point, let originalURL = URL(string: point.originalURL), let url = URL(string: point.url) else {
             return nil

@@ -4,11 +4,11 @@ internal import LoadingSemantics
 internal import LoadingTransport
 
 extension TaskCore {
-    /// Of the download as it is now, without stopping it.
+    /// Passes the resume data of the running download, without stopping it.
     func resumeDataUnderWay(_ handler: @escaping @Sendable (Data?) -> Void) {
         core.loop.post { [self] in
             let point = load?.resumePointUnderWay
-            // The file is to be there when the process has ended.
+            // The file must exist after the process has ended.
             if let point { UnfinishedFiles.shared.keep(named: point.fileName) }
             handler(point.flatMap { DownloadResumeData($0, isUnderWay: true).encoded })
         }
@@ -16,6 +16,6 @@ extension TaskCore {
 }
 
 extension SessionCore {
-    /// Where downloads are written.
+    /// The folder for downloaded files.
     var downloadFolder: String { configuration.downloadFolder ?? DownloadFolder.path }
 }

@@ -2,14 +2,14 @@ public import Foundation
 
 /// A task that writes the body of its response to a file.
 ///
-/// The file is written as the body comes, in the folder for temporary files, readable by this user only. An HTTP status
-/// is no error: the body of a 404 is what is in the file then.
+/// The file is in the temporary directory, readable by the current user only. An HTTP error status is not an error of
+/// the task: the file then contains the body of, for example, the 404 response.
 open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {
     // Sendable as every task is.
 
-    /// Ends the task and gives what `downloadTask(withResumeData:)` takes to go on with it: nil if the download can't go
-    /// on, because the server offered no validator, does not serve parts, or the request was no GET. The task completes
-    /// with `URLError.cancelled` as well, which has the same data.
+    /// Cancels the task and passes resume data for `downloadTask(withResumeData:)`. The data is nil if the download
+    /// cannot be resumed: the server sent no validator or does not support ranges, or the method is not GET. The task
+    /// also completes with `URLError.cancelled`, which contains the same data.
     ///
     /// The handler is called on the session's delegate queue, exactly once.
     @preconcurrency open func cancel(byProducingResumeData completionHandler: @escaping @Sendable (Data?) -> Void) {
@@ -17,22 +17,23 @@ open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {
         core.cancel(self, producingResumeData: completionHandler)
     }
 
-    /// Ends the task and gives what `downloadTask(withResumeData:)` takes to go on with it; nil if it can't go on.
+    /// Cancels the task and returns resume data for `downloadTask(withResumeData:)`, or nil if the download cannot be
+    /// resumed.
     open func cancelByProducingResumeData() async -> Data? {
         await withCheckedContinuation { continuation in
             cancel(byProducingResumeData: { continuation.resume(returning: $0) })
         }
     }
 
-    /// Gives, on any thread, what `downloadTask(withResumeData:)` takes to go on with this download if the process ends
-    /// without another word: what has come is what the file has by then. Nil before anything was written, and if the
-    /// download can't go on. Not Apple's, hence not public.
+    /// Passes resume data for the case that the process is killed, without stopping the download. The length of the
+    /// file counts when it is used. Nil before anything was written, and if the download cannot be resumed. Called on
+    /// any thread. Not part of Apple's API, so not public.
     package func resumeDataUnderWay(_ handler: @escaping @Sendable (Data?) -> Void) {
         guard let core else { return handler(nil) }
         core.resumeDataUnderWay(handler)
     }
 
-    /// The name of the file, in the session's folder for downloads, that resume data speaks of. Nil if it is none.
+    /// The name of the partial file of resume data, in the session's download folder. Nil for invalid data.
     package static func fileName(inResumeData data: Data) -> String? {
         guard let known = DownloadResumeData(data), known.point != nil else { return nil }
         return known.safeFileName

@@ -3,12 +3,12 @@ package import LoadingSemantics
 internal import LoadingTransport
 
 extension URLError {
-    /// A failure of the engine as a task delivers it, with all that Apple's loader tells in `userInfo`.
+    /// A failure of the engine as a task delivers it, with Apple's `userInfo` entries.
     ///
     /// - Parameters:
-    ///   - url: the address that failed: after redirects, the last one.
-    ///   - taskDescription: names the task, for those who log errors.
-    ///   - userInfo: further entries, such as resume data.
+    ///   - url: The failing URL: after redirects, the last one.
+    ///   - taskDescription: Identifies the task in logs.
+    ///   - userInfo: Further entries, such as resume data.
     package static func make(
         _ error: LoadError, url: URL?, taskDescription: String? = nil, userInfo: [String: Any] = [:]
     ) -> URLError {
@@ -21,7 +21,7 @@ extension URLError {
             description: error.message, taskDescription: taskDescription, userInfo: info)
     }
 
-    /// The certificates of a server that is not trusted, and the question that was answered with no.
+    /// Adds the certificates of an untrusted server, and the `SecTrust` that failed.
     private static func addPeer(_ certificates: [[UInt8]], of url: URL?, to info: inout [String: Any]) {
         let chain = certificates.compactMap { Certificate(der: $0) }.map { SecCertificate($0) }
         guard !chain.isEmpty else { return }
@@ -30,7 +30,7 @@ extension URLError {
         info["NSErrorPeerCertificateChainKey"] = chain
     }
 
-    /// Says which address failed, without the user and the password that may stand in it: errors are written to logs.
+    /// Adds the failing URL without user information, because errors are written to logs.
     static func addFailingURL(_ url: URL, to info: inout [String: Any]) {
         let whole = url.absoluteString
         let text = URLReference.withoutUserinfo(whole)
@@ -42,9 +42,9 @@ extension URLError {
     /// An error as a task delivers it.
     ///
     /// - Parameters:
-    ///   - code: one of the `NSURLError…` numbers.
-    ///   - underlying: the cause one level down.
-    ///   - description: what people read, if the code alone says too little.
+    ///   - code: An `NSURLError…` code.
+    ///   - underlying: The direct cause.
+    ///   - description: A localized description that is more specific than that of the code.
     package static func make(
         code: Int, url: URL?, underlying: (any Error)? = nil, description: String? = nil,
         taskDescription: String? = nil, userInfo: [String: Any] = [:]
@@ -57,20 +57,20 @@ extension URLError {
             info["_NSURLErrorRelatedURLSessionTaskErrorKey"] = [taskDescription]
         }
         info[NSUnderlyingErrorKey] = underlying
-        // Foundation has a code for each number of the engine's, and −1 says nothing (ERR-16).
+        // Foundation knows all codes of the engine, so the fallback is not used (ERR-16).
         return URLError(Code(rawValue: code) ?? .cannotLoadFromNetwork, userInfo: info)
     }
 }
 
 extension FailedProxy {
-    /// Where the `userInfo` of an error has it, as a `String`.
+    /// The `userInfo` key of the proxy's URL, a `String`.
     package static let urlKey = "URLLoadingFailedProxyURLKey"
-    /// The same for the status, an `Int`.
+    /// The `userInfo` key of the proxy's response status, an `Int`.
     package static let statusKey = "URLLoadingFailedProxyStatusKey"
 }
 
 extension LoadError.Cause {
-    /// The cause as an `NSUnderlyingErrorKey` entry. Apple's domains where Apple has one.
+    /// The cause as an `NSUnderlyingErrorKey` entry, with Apple's error domain where there is one.
     var error: NSError {
         switch self {
         case .posix(let number):
@@ -89,5 +89,22 @@ extension LoadError.Cause {
 
     private static func error(_ domain: String, _ code: Int, _ text: String) -> NSError {
         NSError(domain: domain, code: code, userInfo: [NSLocalizedDescriptionKey: text])
+    }
+}
+
+extension ForeignError {
+    /// The error as delivered to the program: unchanged, but a `URLError` gets the failing URL (ERR-2).
+    func shown(at url: URL?) -> any Error {
+        guard var info = urlError?.errorUserInfo, let code = urlError?.code else { return error }
+        if let url, info[NSURLErrorFailingURLErrorKey] == nil { URLError.addFailingURL(url, to: &info) }
+        return URLError(code, userInfo: info)
+    }
+
+    /// The error as a `URLError`, if its domain is `NSURLErrorDomain`.
+    private var urlError: URLError? {
+        if let error = error as? URLError { return error }
+        let object = error as NSError
+        guard object.domain == NSURLErrorDomain, let code = URLError.Code(rawValue: object.code) else { return nil }
+        return URLError(code, userInfo: object.userInfo)
     }
 }

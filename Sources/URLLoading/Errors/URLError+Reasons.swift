@@ -1,33 +1,33 @@
 public import Foundation
 
 extension URLError {
-    /// A load in the clear that App Transport Security forbids.
+    /// App Transport Security forbids a cleartext load.
     public static var appTransportSecurityRequiresSecureConnection: Code {
         .appTransportSecurityRequiresSecureConnection
     }
 
-    /// A resource larger than allowed; also a GET with a body.
+    /// A resource exceeds the allowed size; also the error for a GET with a body.
     public static var dataLengthExceedsMaximum: Code { .dataLengthExceedsMaximum }
 
     /// Why the system cancelled a background task.
     public enum BackgroundTaskCancelledReason: Int, Sendable {
-        /// The user ended the program by force.
+        /// The user forced the program to quit.
         case userForceQuitApplication = 0
-        /// Background work is switched off.
+        /// Background updates are disabled.
         case backgroundUpdatesDisabled = 1
-        /// The system is short of resources.
+        /// The system has insufficient resources.
         case insufficientSystemResources = 2
     }
 
-    /// Why a network that exists may not be used.
+    /// Why an available network must not be used.
     public enum NetworkUnavailableReason: Int, Sendable {
-        /// It is cellular, and that is forbidden.
+        /// It is cellular, and cellular access is not allowed.
         case cellular = 0
-        /// It is metered, and that is forbidden.
+        /// It is expensive (metered), and expensive access is not allowed.
         case expensive = 1
-        /// It saves data, and that is forbidden.
+        /// It is constrained (data-saving mode), and constrained access is not allowed.
         case constrained = 2
-        /// It has very low capacity, and that was not allowed.
+        /// It is ultra-constrained (very low capacity), and such access is not allowed.
         case ultraConstrained = 3
     }
 
@@ -36,25 +36,35 @@ extension URLError {
         (userInfo[NSURLErrorBackgroundTaskCancelledReasonKey] as? Int).flatMap { .init(rawValue: $0) }
     }
 
-    /// Why the network could not be used, or nil if that was not the cause. Nil for every error of this library: on Linux no
-    /// interface is refused for what it is.
+    /// Why the network must not be used, or nil if that was not the cause. Always nil for errors of this library: on
+    /// Linux no interface is excluded because of its type.
     public var networkUnavailableReason: NetworkUnavailableReason? {
         (userInfo[NSURLErrorNetworkUnavailableReasonKey] as? Int).flatMap { .init(rawValue: $0) }
     }
 
-    /// The trust in the server that was refused, or nil if that was not the cause.
+    /// The server's trust object that failed evaluation, or nil if that was not the cause.
     public var failureURLPeerTrust: SecTrust? { userInfo[NSURLErrorFailingURLPeerTrustErrorKey] as? SecTrust }
 
-    /// What `downloadTask(withResumeData:)` takes to go on with the failed download, or nil if it cannot go on.
+    /// The resume data for `downloadTask(withResumeData:)`, or nil if the download cannot be resumed.
     ///
-    /// From the first access on what has come of the download is kept, also beyond the end of the process; otherwise it is
-    /// removed when nothing holds the error and its resume data any more.
+    /// After the first access the partial file is kept, also after the process has ended. Otherwise it is removed when
+    /// the error and its resume data are released.
     public var downloadTaskResumeData: Data? {
         let data = userInfo[NSURLSessionDownloadTaskResumeData] as? Data
         if let data { DownloadResumeData.take(data) }
         return data
     }
 
-    /// What `uploadTask(withResumeData:)` takes to go on with the failed upload, or nil if it cannot go on.
+    /// The resume data for `uploadTask(withResumeData:)`, or nil if the upload cannot be resumed.
     public var uploadTaskResumeData: Data? { userInfo[NSURLSessionUploadTaskResumeData] as? Data }
 }
+
+/// The `userInfo` key of why the network must not be used, a `URLError.NetworkUnavailableReason`.
+public let NSURLErrorNetworkUnavailableReasonKey = "NSURLErrorNetworkUnavailableReasonKey"
+/// The `userInfo` key of a failed download's resume data, `Data`. To keep the partial file after the process has ended,
+/// access it through `URLError.downloadTaskResumeData`.
+public let NSURLSessionDownloadTaskResumeData = "NSURLSessionDownloadTaskResumeData"
+/// The `userInfo` key of a failed upload's resume data, `Data`.
+public let NSURLSessionUploadTaskResumeData = "NSURLSessionUploadTaskResumeData"
+/// Apple's code for a file outside the accessible area. Not produced by this library.
+public let NSURLErrorFileOutsideSafeArea = -1104

@@ -1,20 +1,20 @@
 internal import LoadingEvents
 
-/// What a log says of a task, made of the task's events one after the other.
+/// Converts the events of a task into log lines.
 ///
-/// Secrets stay out of it, at each level: users, passwords, queries and fragments of addresses, and the values of
-/// `SecretFields`. Nothing of a body is ever shown.
+/// No level logs secrets: user information, queries and fragments of URLs, and values of `SecretFields`. Bodies are
+/// never logged.
 struct LoadTrace {
     let level: TraceLevel
-    /// Begins each line: the numbers of session and task.
+    /// The prefix of each line: the numbers of session and task.
     private let name: String
-    /// As in `LoadEvent.request`; that of the transaction before, if a new one has none of its own.
+    /// Method and URL of the last `LoadEvent.request`, possibly of an earlier transaction.
     private var request = ""
     private var transaction: Transaction?
     /// Whether a line has named the request.
     private var hasNamedRequest = false
 
-    /// Fields of one head that have a line.
+    /// The maximum number of logged fields per head.
     private static let mostFields = 100
 
     init(level: TraceLevel, name: String) {
@@ -39,7 +39,7 @@ struct LoadTrace {
         default: transaction?.apply(event)
         }
         if level >= .phases, let transaction, let words = phase(event.kind) {
-            // A connection may have been begun for another task, before this one wanted it.
+            // The connection attempt may have begun earlier, for another task.
             let time = TraceText.milliseconds(max(0, event.time - transaction.start))
             lines.append("+\(time) ms \(words)")
         }
@@ -74,7 +74,7 @@ struct LoadTrace {
         return head.isOfTunnel ? lines.map { "proxy \($0)" } : lines
     }
 
-    /// What has its own line beside that of the transaction.
+    /// The text of an event that has its own line at level `phases`.
     private func phase(_ event: LoadEvent.Kind) -> String? {
         switch event {
         case .fetchStarted(let reason): "begins: \(reason)"
@@ -100,14 +100,14 @@ struct LoadTrace {
         case .exchangeBroken(let sent, _, let received):
             "exchange: broken off, \(sent) bytes of body sent, \(received) received"
         case .failed(let code, _): "failed: \(code)"
-        // Told otherwise.
+        // Logged elsewhere.
         case .requestStarted, .messageHead, .ended, .taskFailed: nil
         }
     }
 }
 
 extension LoadTrace {
-    /// What is known of one request and its response.
+    /// The data of one request and its response.
     private struct Transaction {
         let start: Int64
         private var end: Int64
@@ -129,7 +129,7 @@ extension LoadTrace {
             var start: Int64?
             var end: Int64?
 
-            /// Nanoseconds, of a phase that came to its end.
+            /// Nanoseconds; nil if the phase has not ended.
             var duration: Int64? {
                 guard let start, let end else { return nil }
                 return max(0, end - start)

@@ -1,10 +1,10 @@
 internal import LoadingEvents
 internal import Synchronization
 
-/// Writes a log of the tasks of one session.
+/// Logs the tasks of one session.
 final class SessionTrace: Sendable {
     private let level: TraceLevel
-    /// Tells the sessions of a process apart.
+    /// Identifies the session within the process.
     private let number: Int
 
     private static let count = Atomic(0)
@@ -14,7 +14,7 @@ final class SessionTrace: Sendable {
         number = Self.count.add(1, ordering: .relaxed).newValue
     }
 
-    /// Nil unless the environment asks for a log.
+    /// Nil unless logging is enabled in the environment.
     static func ifWanted() -> SessionTrace? { TraceLevel.ofProcess.map { SessionTrace($0) } }
 
     func ofTask(_ identifier: Int) -> some EventTrace {
@@ -22,7 +22,7 @@ final class SessionTrace: Sendable {
     }
 }
 
-/// Writes a log of one task. Confined to the session's loop.
+/// Logs one task. Confined to the session's loop.
 private final class TaskTrace: EventTrace {
     private var trace: LoadTrace
 
@@ -31,7 +31,7 @@ private final class TaskTrace: EventTrace {
     var wantsHeads: Bool { trace.level >= .phases }
 
     func receive(_ event: LoadEvent) {
-        // Whoever held the lock of the output may have no thread in this process.
+        // The thread that held the output's lock may not exist in the forked process.
         if ForkedProcess.isCurrent { return }
         for line in trace.lines(of: event) { StandardError.log.write(line) }
     }

@@ -1,23 +1,23 @@
 internal import CLoadingLinux
 
-/// How much the log on standard error tells (MISC-28).
+/// The level of detail of the log on standard error (MISC-28).
 enum TraceLevel: Int, Comparable, Sendable {
-    /// A line for each request with its response, and one for each task that fails.
+    /// A line for each transaction, and one for each failed task.
     case transactions = 1
-    /// Each phase, each decision, and the names of all fields.
+    /// Also phases, decisions, and the names of header fields.
     case phases = 2
-    /// The values of the fields as well, but for secrets.
+    /// Also the values of header fields that are not secret.
     case values = 3
 
-    /// - Parameter text: What `URLSESSION_LOG` says. Anything but a number from 1 on means no log; beyond 3 there is no more to
-    ///   tell.
+    /// - Parameter text: The value of `URLSESSION_LOG`. Values above 3 mean 3; anything but a positive number disables
+    ///   the log.
     init?(_ text: String) {
         guard let number = Int(text), number > 0 else { return nil }
         self = TraceLevel(rawValue: number) ?? .values
     }
 
-    /// That of this process, from the environment that it was started with. Nil for no log, also in a process with other rights
-    /// than the user who set the variable.
+    /// The level of this process, from the environment at its start. Nil if the log is disabled, and in a setuid or
+    /// setgid process.
     static let ofProcess = cll_environment("URLSESSION_LOG").flatMap { TraceLevel(String(cString: $0)) }
 
     static func < (one: TraceLevel, other: TraceLevel) -> Bool { one.rawValue < other.rawValue }

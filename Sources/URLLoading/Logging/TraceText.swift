@@ -1,16 +1,16 @@
 internal import LoadingEvents
 internal import LoadingSemantics
 
-/// Texts as they may stand in a log: short, in one line, and without secrets.
+/// Formats text for the log: short, on one line, and without secrets.
 enum TraceText {
     static let hidden = "[redacted]"
 
-    /// Bytes of a line, without what the output puts before and behind it.
+    /// The maximum length of a line in bytes, without prefix and line break.
     static let longestLine = 1_000
-    /// Of an address, so that there is room in the line for what became of it.
+    /// The maximum length of a URL in bytes, so that the rest of the line fits.
     private static let longestAddress = 500
 
-    /// A line that no terminal obeys and no reader takes for two. What is too much is cut off.
+    /// Escapes control characters and line breaks, and truncates.
     static func line(_ text: String) -> String {
         var line = ""
         for scalar in text.unicodeScalars {
@@ -21,7 +21,7 @@ enum TraceText {
         return line
     }
 
-    /// Neither a control character, nor one that ends a line or turns the direction of what stands around it.
+    /// Whether a scalar is printable: not a control, line break or bidirectional control.
     private static func isPlain(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.properties.generalCategory {
         case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .privateUse, .unassigned: false
@@ -29,7 +29,7 @@ enum TraceText {
         }
     }
 
-    /// An address without its user, password, query and fragment. Of a `data:` URL nothing is left but its type.
+    /// A URL without user information, query and fragment. Of a `data:` URL only the media type remains.
     static func address(_ url: String) -> String {
         if url.prefix(5).lowercased() == "data:" { return url.prefix { $0 != "," }.prefix(100) + ",..." }
         let shown = withoutQueries(URLReference.withoutUserinfo(url), everywhere: true)
@@ -37,23 +37,23 @@ enum TraceText {
         return String(decoding: shown.utf8.prefix(longestAddress), as: UTF8.self) + "..."
     }
 
-    /// Fields whose values are addresses that need not have a scheme.
+    /// Fields whose values are URL references.
     private static let fieldsOfAddresses: Set<String> = [
         ":path", "content-location", "link", "location", "referer", "refresh", "sourcemap",
     ]
-    /// What credentials begin with, whatever the field is called.
+    /// Values with these prefixes are credentials, whatever the field name is.
     private static let schemes = ["basic ", "bearer ", "digest ", "negotiate ", "ntlm ", "token "]
 
-    /// The value of a field, or that it is one which is not shown.
+    /// The value of a field, or a placeholder for a secret one.
     static func value(_ value: String, of name: String) -> String {
         let start = value.prefix(20).lowercased()
         if SecretFields.isSecret(name) || schemes.contains(where: { start.hasPrefix($0) }) { return hidden }
         return withoutQueries(value, everywhere: fieldsOfAddresses.contains(name.lowercased()))
     }
 
-    /// Replaces what is behind a question mark or a number sign in each address of a text, and removes its user.
+    /// Removes user information and replaces query and fragment in each URL of a text.
     ///
-    /// - Parameter everywhere: Whether the text is nothing but addresses, some of them without a scheme.
+    /// - Parameter everywhere: Whether the text consists of URL references, some without a scheme.
     private static func withoutQueries(_ text: String, everywhere: Bool) -> String {
         var output: [UInt8] = []
         let input = Array(text.utf8)
@@ -85,7 +85,7 @@ enum TraceText {
 
     private static func endsAddress(_ byte: UInt8) -> Bool { byte <= 0x20 || "\"<>".utf8.contains(byte) }
 
-    /// Nanoseconds as milliseconds with one digit behind the point.
+    /// Nanoseconds as milliseconds with one decimal.
     static func milliseconds(_ time: Int64) -> String {
         let tenths = time / 100_000 + (time % 100_000 >= 50_000 ? 1 : 0)
         return "\(tenths / 10).\(tenths % 10)"
@@ -99,7 +99,7 @@ enum TraceText {
         return facts.isProxied ? text + " by a proxy" : text
     }
 
-    /// A version and a cipher suite by the numbers of TLS.
+    /// TLS version and cipher suite.
     static func tls(_ version: UInt16, _ suite: UInt16) -> String {
         let name =
             switch version {
@@ -114,7 +114,7 @@ enum TraceText {
 }
 
 extension LoadError {
-    /// Why a task failed, for a log: without what is a server's or a program's own to say.
+    /// Why a task failed. Text from servers and programs is not included.
     var reasonForTrace: String {
         guard let cause else { return message }
         let number = "\(cause.error.domain) \(cause.error.code)"

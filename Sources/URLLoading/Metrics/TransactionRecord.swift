@@ -1,9 +1,9 @@
 internal import Foundation
 package import LoadingEvents
 
-/// What one request and its response did: the plain values behind a ``URLSessionTaskTransactionMetrics``.
+/// The measured values of one transaction, the storage of ``URLSessionTaskTransactionMetrics``.
 ///
-/// What did not happen, or is not known, stays nil. Byte counts are on the wire unless they say otherwise.
+/// Values of events that did not happen are nil. Byte counts are on the wire unless stated otherwise.
 package struct TransactionRecord: Sendable {
     package var response: URLResponse?
 
@@ -37,7 +37,7 @@ package struct TransactionRecord: Sendable {
     package var localPort: Int?
     package var remoteAddress: String?
     package var remotePort: Int?
-    /// The numbers TLS itself uses.
+    /// The numbers of the TLS protocol.
     package var negotiatedTLSProtocolVersion: UInt16?
     package var negotiatedTLSCipherSuite: UInt16?
     package var isCellular: Bool?
@@ -45,7 +45,7 @@ package struct TransactionRecord: Sendable {
     package var isConstrained: Bool?
     package var isMultipath: Bool?
 
-    /// As they were on the wire, where heads are observed.
+    /// The heads as on the wire, if they are observed.
     package var requestHead: MessageHead?
     package var responseHead: MessageHead?
 

@@ -2,16 +2,17 @@ internal import Foundation
 internal import LoadingEvents
 
 extension URLSessionTaskMetrics {
-    /// A request of a task, and the response that it got.
+    /// A request of a task and its response.
     struct Fetch {
         var request: URLRequest
         var response: URLResponse?
     }
 
-    /// The metrics of a task, read from its log. One clock reading of the wall turns all monotonic times into dates, so
-    /// that no phase comes out negative (MET-19).
+    /// The metrics of a task, computed from its event log. All monotonic times are converted with one reading of the
+    /// wall clock, so that no phase is negative (MET-19).
     ///
-    /// - Parameter wall: Seconds since the reference date, now. Asked once, since that clock may be set meanwhile.
+    /// - Parameter wall: Returns the current time in seconds since the reference date. Called once, because the clock
+    ///   may be set meanwhile.
     convenience init(
         _ log: EventLog, created: Int64, fetches: [Fetch],
         wall: () -> TimeInterval = { Date().timeIntervalSinceReferenceDate }
@@ -22,7 +23,7 @@ extension URLSessionTaskMetrics {
         var requests = 0
         var fetchTime = created
         for var event in log.events {
-            // A connection may have been begun for somebody else, before this task came into the line (MET-2).
+            // The connection attempt may have begun earlier, for another task (MET-2).
             event.time = max(event.time, fetchTime)
             if case .fetchStarted(let reason) = event.kind {
                 if reason == .redirect { redirects += 1 }
@@ -55,7 +56,7 @@ extension URLSessionTaskMetrics {
     }
 }
 
-/// Turns monotonic times into dates.
+/// Converts monotonic times into dates.
 private struct DateClock {
     let wall: TimeInterval
     let monotonic: Int64
@@ -75,7 +76,7 @@ extension TransactionRecord {
         case .connectEnded: connectEnd = date
         case .secureConnectionStarted:
             secureConnectionStart = date
-            // A connection ends with its TLS (MET-5).
+            // `connectEnd` includes TLS (MET-5).
             connectEnd = nil
         case .secureConnectionEnded(let version, let cipherSuite):
             secureConnectionEnd = date

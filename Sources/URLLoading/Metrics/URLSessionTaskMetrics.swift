@@ -1,8 +1,9 @@
 public import Foundation
 
-/// What a task did and how long each part took.
+/// The metrics of a task.
 ///
-/// Delivered once for every task that was resumed, failed and cancelled ones too, just before its completion. Immutable.
+/// Delivered once for every task that was resumed, including failed and cancelled ones, just before its completion.
+/// Immutable.
 open class URLSessionTaskMetrics: NSObject, @unchecked Sendable {
     // Sendable: constants only.
     private let transactions: [URLSessionTaskTransactionMetrics]
@@ -17,7 +18,7 @@ open class URLSessionTaskMetrics: NSObject, @unchecked Sendable {
         redirects = redirectCount
     }
 
-    /// How the name of a host was resolved.
+    /// The protocol of name resolution.
     public enum DomainResolutionProtocol: Int, Sendable {
         case unknown = 0
         /// Plain DNS over UDP.
@@ -30,24 +31,24 @@ open class URLSessionTaskMetrics: NSObject, @unchecked Sendable {
         case https = 4
     }
 
-    /// Where the bytes of a transaction came from.
+    /// The source of a response.
     public enum ResourceFetchType: Int, Sendable {
         case unknown = 0
         /// The network.
         case networkLoad = 1
-        /// A push by the server. Never seen here: pushes are refused.
+        /// A server push. Never used: pushes are refused.
         case serverPush = 2
-        /// The cache on this machine.
+        /// The local cache.
         case localCache = 3
     }
 
-    /// One entry for each request and response in order: redirects, authentication and revalidation add entries.
+    /// One entry for each transaction in order. Redirects, authentication and revalidation add transactions.
     open var transactionMetrics: [URLSessionTaskTransactionMetrics] { transactions }
 
     /// From the task's creation to just before its completion.
     open var taskInterval: DateInterval { interval }
 
-    /// How many redirects were followed.
+    /// The number of followed redirects.
     open var redirectCount: Int { redirects }
 
     open override var description: String {

@@ -1,10 +1,10 @@
 public import Foundation
 package import LoadingEvents
 
-/// What one request and its response did, and when.
+/// The metrics of one request and its response.
 ///
 /// A phase that did not happen has no dates: a reused connection or a cached response has none for name resolution,
-/// connection and TLS; cleartext has none for TLS. A phase cut short has a start and no end. Immutable.
+/// connection and TLS; a cleartext connection has none for TLS. An interrupted phase has a start but no end. Immutable.
 open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {
     // Sendable: constants only.
     private let sent: URLRequest
@@ -17,65 +17,65 @@ open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {
 
     /// The request.
     open var request: URLRequest { sent }
-    /// The response, or nil if none came.
+    /// The response, or nil if none was received.
     open var response: URLResponse? { record.response }
 
-    /// When the work on the request began.
+    /// When the load of the request began.
     open var fetchStartDate: Date? { record.fetchStart }
     /// When name resolution began.
     open var domainLookupStartDate: Date? { record.domainLookupStart }
     /// When name resolution ended.
     open var domainLookupEndDate: Date? { record.domainLookupEnd }
-    /// When the connection was begun.
+    /// When the connection attempt began.
     open var connectStartDate: Date? { record.connectStart }
     /// When the TLS handshake began.
     open var secureConnectionStartDate: Date? { record.secureConnectionStart }
     /// When the TLS handshake ended.
     open var secureConnectionEndDate: Date? { record.secureConnectionEnd }
-    /// When the connection was ready, TLS included.
+    /// When the connection was established, including TLS.
     open var connectEndDate: Date? { record.connectEnd }
     /// When the first byte of the request was sent.
     open var requestStartDate: Date? { record.requestStart }
     /// When the last byte of the request was sent.
     open var requestEndDate: Date? { record.requestEnd }
-    /// When the first byte of the response came.
+    /// When the first byte of the response was received.
     open var responseStartDate: Date? { record.responseStart }
-    /// When the last byte of the response came.
+    /// When the last byte of the response was received.
     open var responseEndDate: Date? { record.responseEnd }
 
-    /// The ALPN name of the protocol, such as "http/1.1", "h2" or "h3"; through a tunnel, of the one inside.
+    /// The ALPN name of the protocol, such as "http/1.1", "h2" or "h3". Through a tunnel, that of the inner protocol.
     open var networkProtocolName: String? { record.networkProtocolName }
-    /// Whether a proxy was in between.
+    /// Whether the connection went through a proxy.
     open var isProxyConnection: Bool { record.isProxyConnection ?? false }
     /// Whether the connection had been used before.
     open var isReusedConnection: Bool { record.isReusedConnection ?? false }
-    /// Where the bytes came from.
+    /// The source of the response.
     open var resourceFetchType: URLSessionTaskMetrics.ResourceFetchType { record.resourceFetchType ?? .unknown }
-    /// How the host's name was resolved.
+    /// The protocol of name resolution.
     open var domainResolutionProtocol: URLSessionTaskMetrics.DomainResolutionProtocol {
         record.domainResolutionProtocol ?? .unknown
     }
 
-    /// Bytes of the request's header on the wire.
+    /// The size of the request's head on the wire, in bytes.
     open var countOfRequestHeaderBytesSent: Int64 { record.requestHeaderBytesSent ?? 0 }
-    /// Bytes of the request's body on the wire, framing included.
+    /// The size of the request's body on the wire, in bytes, including framing.
     open var countOfRequestBodyBytesSent: Int64 { record.requestBodyBytesSent ?? 0 }
-    /// Bytes of the request's body as the user gave it.
+    /// The size of the request's body before encoding, in bytes.
     open var countOfRequestBodyBytesBeforeEncoding: Int64 { record.requestBodyBytesBeforeEncoding ?? 0 }
-    /// Bytes of the response's header on the wire.
+    /// The size of the response's head on the wire, in bytes.
     open var countOfResponseHeaderBytesReceived: Int64 { record.responseHeaderBytesReceived ?? 0 }
-    /// Bytes of the response's body on the wire, framing and coding included.
+    /// The size of the response's body on the wire, in bytes, including framing and content coding.
     open var countOfResponseBodyBytesReceived: Int64 { record.responseBodyBytesReceived ?? 0 }
-    /// Bytes of the response's body as the user gets it.
+    /// The size of the response's body after decoding, in bytes.
     open var countOfResponseBodyBytesAfterDecoding: Int64 { record.responseBodyBytesAfterDecoding ?? 0 }
 
-    /// The numeric address of this end of the connection, or nil without one.
+    /// The local numeric address, or nil without a connection.
     open var localAddress: String? { record.localAddress }
-    /// The port of this end of the connection.
+    /// The local port.
     open var localPort: Int? { record.localPort }
-    /// The numeric address of the other end: the proxy's when there is one.
+    /// The remote numeric address: that of the proxy if one is used.
     open var remoteAddress: String? { record.remoteAddress }
-    /// The port of the other end.
+    /// The remote port.
     open var remotePort: Int? { record.remotePort }
 
     /// The version of TLS, or nil for cleartext.
@@ -88,18 +88,18 @@ open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {
         record.negotiatedTLSCipherSuite.flatMap { tls_ciphersuite_t(rawValue: $0) }
     }
 
-    /// Whether the interface was cellular. On Linux false unless the system says so, as are the next two.
+    /// Whether the interface was cellular. Always false on Linux, like the next two.
     open var isCellular: Bool { record.isCellular ?? false }
-    /// Whether the interface was metered.
+    /// Whether the interface was expensive (metered).
     open var isExpensive: Bool { record.isExpensive ?? false }
-    /// Whether the interface was in a data-saving mode.
+    /// Whether the interface was constrained (low data mode).
     open var isConstrained: Bool { record.isConstrained ?? false }
-    /// Whether client and server had agreed to use several paths at once (multipath TCP).
+    /// Whether multipath TCP was negotiated.
     open var isMultipath: Bool { record.isMultipath ?? false }
 
-    /// What the request said on the wire, where the configuration has its heads observed.
+    /// The request head as on the wire, if the configuration has a head observer.
     package var requestHead: MessageHead? { record.requestHead }
-    /// What the response said on the wire, likewise.
+    /// The response head as on the wire, if the configuration has a head observer.
     package var responseHead: MessageHead? { record.responseHead }
 
     open override var description: String {

@@ -2,12 +2,12 @@ internal import Foundation
 internal import LoadingPipeline
 internal import LoadingSemantics
 
-/// Whom a protocol of the caller's tells what it loads. A protocol may keep it, and call it after the end.
+/// The client of a custom `URLProtocol`. The protocol may keep it and call it after the load has ended.
 final class ProtocolClient: NSObject, URLProtocolClient, @unchecked Sendable {
-    // Sendable because it never changes.
+    // Sendable: immutable.
 
     private let source: ProtocolSource
-    /// What the protocol is to load.
+    /// The request to load.
     let request: URLRequest
 
     init(for source: ProtocolSource, request: URLRequest) {
@@ -51,7 +51,7 @@ final class ProtocolClient: NSObject, URLProtocolClient, @unchecked Sendable {
     }
 
     func urlProtocol(_ protocol: URLProtocol, didFailWithError error: any Error) {
-        // The engine's number; the caller gets the error itself.
+        // The code is for the engine. The delegate gets the original error.
         let code = (error as? URLError)?.code.rawValue ?? NSURLErrorCannotLoadFromNetwork
         source.tell { load, _ in load.ended(.foreign(error, code: code)) }
     }

@@ -1,16 +1,16 @@
 internal import LoadingEvents
 internal import Synchronization
 
-/// The classes that every session of the process asks.
+/// The `URLProtocol` classes that are registered for all sessions of the process.
 final class ProtocolRegistry: @unchecked Sendable {
     // Sendable because `registered` is guarded by `lock`.
 
     static let shared = ProtocolRegistry()
 
     private let lock = Lock()
-    /// The one registered last comes first (MISC-18).
+    /// The last registered class comes first (MISC-18).
     private var registered: [URLProtocol.Type] = []
-    /// How many there are: nearly always none, and nobody takes the lock to learn that.
+    /// The number of classes, to avoid the lock in the usual case of 0.
     private let count = Atomic<Int>(0)
 
     var isEmpty: Bool { count.load(ordering: .relaxed) == 0 }
@@ -24,7 +24,7 @@ final class ProtocolRegistry: @unchecked Sendable {
         }
     }
 
-    /// Takes back one registration, the last one of that class.
+    /// Removes the last registration of a class.
     func unregister(_ protocolClass: URLProtocol.Type) {
         lock.withLock {
             if let index = registered.firstIndex(where: { $0 == protocolClass }) { registered.remove(at: index) }

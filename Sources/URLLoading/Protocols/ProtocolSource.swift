@@ -5,21 +5,21 @@ internal import LoadingSemantics
 internal import LoadingTransport
 internal import Synchronization
 
-/// A load that a ``URLProtocol`` of the caller's does (MISC-18).
+/// A load source that uses a custom ``URLProtocol`` (MISC-18).
 ///
-/// The protocol object is made, started and stopped on one serial queue of the process; what it says comes from any
-/// thread and is heard on the session's loop. It cannot be asked to pause: what it loads faster than it is wanted waits
-/// in the load.
+/// The protocol object is created, started and stopped on one serial queue of the process. It calls its client on any
+/// thread; the calls are processed on the session's loop. A protocol cannot be paused: data that the consumer does not
+/// accept yet is buffered in the load.
 final class ProtocolSource: LoadSource, @unchecked Sendable {
     // Sendable because `load`, `core` and `challenge` are confined to the loop, `running` to the queue, and the rest is
     // constant or atomic.
 
-    /// As on Apple platforms, where it is one thread.
+    /// Serial, because on Apple platforms all protocols share one thread.
     private static let queue = DispatchQueue(label: "URLProtocol")
 
     private let protocolClass: URLProtocol.Type
     private let request: URLRequest
-    /// Whether the delegate has to give a stream first.
+    /// Whether the delegate must provide a body stream first.
     private let awaitsBody: Bool
     private let loop: EventLoop
     private let wasStopped = Atomic<Bool>(false)
@@ -29,25 +29,25 @@ final class ProtocolSource: LoadSource, @unchecked Sendable {
     // MARK: Confined to the loop
 
     private weak var load: SourceLoad?
-    /// Until the load is over, since the protocol may be kept, and keeps this.
+    /// Nil after the load has ended: the program may keep the protocol, which retains this source.
     private var core: TaskCore?
-    /// The challenge that waits for the delegate's answer.
+    /// The challenge that the delegate has not answered yet.
     private var challenge: PendingChallenge?
 
-    /// What the cache may keep, as far as it has come.
-    private var collected: Collected?
+    /// The cacheable response, as far as it was received.
+    private var cacheCandidate: CacheCandidate?
 
-    private struct Collected {
+    private struct CacheCandidate {
         let response: URLResponse
         let policy: URLCache.StoragePolicy
         var body = Data()
-        /// Bytes that the body may still have.
+        /// How many more bytes the body may have to be cached.
         var room: Int
     }
 
     // MARK: Confined to the queue
 
-    /// From its start to its stop.
+    /// Set from `startLoading()` to `stopLoading()`.
     private var running: URLProtocol?
 
     init(
@@ -65,7 +65,7 @@ final class ProtocolSource: LoadSource, @unchecked Sendable {
     func start(for load: SourceLoad) {
         self.load = load
         guard let core else { return }
-        // A protocol can ask nobody for a stream, so it is there when the protocol is.
+        // A protocol cannot request a body stream, so the stream is requested before the protocol is created.
         if awaitsBody {
             load.setHeldUp(true)
             core.enqueue(.needsBody(offset: 0))
@@ -74,8 +74,8 @@ final class ProtocolSource: LoadSource, @unchecked Sendable {
         }
     }
 
-    /// The delegate's answer to the question for a stream; none is an error (T-51).
-    func provideBody(_ body: HandedStream) {
+    /// The body stream from the delegate. Without one the load fails (T-51).
+    func provideBody(_ body: SendableInputStream) {
         guard let load else { return }
         load.setHeldUp(false)
         guard let stream = body.stream else { return load.ended(.requestBodyStreamExhausted) }
@@ -89,36 +89,37 @@ final class ProtocolSource: LoadSource, @unchecked Sendable {
         Self.queue.async { self.begin(task, core, request) }
     }
 
-    // MARK: What the cache may keep
+    // MARK: Caching
 
-    /// A response is there that the cache may be allowed to keep (CACHE-3).
+    /// Begins to collect a response if the cache may store it (CACHE-3).
     func collect(_ response: URLResponse, _ policy: URLCache.StoragePolicy, for core: TaskCore) {
-        collected = nil
+        cacheCandidate = nil
         let limit = cacheLimit.load(ordering: .relaxed)
         guard policy != .notAllowed, request.method == "GET", case .data = core.kind, core.core.urlCache != nil,
             (200...299).contains((response as? HTTPURLResponse)?.statusCode ?? 200)
         else { return }
-        collected = Collected(response: response, policy: policy, room: Int(clamping: limit))
+        cacheCandidate = CacheCandidate(response: response, policy: policy, room: Int(clamping: limit))
     }
 
-    /// A larger body is not held for the cache's sake alone (CACHE-31).
+    /// Collects a piece of the body. A body above the cache's limit is not collected (CACHE-31).
     func collect(_ data: Data) {
-        guard let room = collected?.room else { return }
+        guard let room = cacheCandidate?.room else { return }
         guard data.count <= room else {
-            collected = nil
+            cacheCandidate = nil
             return
         }
-        collected?.room -= data.count
-        collected?.body.append(data)
+        cacheCandidate?.room -= data.count
+        cacheCandidate?.body.append(data)
     }
 
     func isDelivered() -> Bool {
-        guard let collected, let core, let load else { return true }
-        self.collected = nil
+        guard let cacheCandidate, let core, let load else { return true }
+        self.cacheCandidate = nil
         let ending = LoopBox(load)
         core.propose(
             CachedURLResponse(
-                response: collected.response, data: collected.body, userInfo: nil, storagePolicy: collected.policy)
+                response: cacheCandidate.response, data: cacheCandidate.body, userInfo: nil,
+                storagePolicy: cacheCandidate.policy)
         ) { ending.value.mayEnd() }
         return false
     }
@@ -129,7 +130,7 @@ final class ProtocolSource: LoadSource, @unchecked Sendable {
         load = nil
         core = nil
         challenge = nil
-        collected = nil
+        cacheCandidate = nil
         wasStopped.store(true, ordering: .relaxed)
         Self.queue.async {
             self.running?.stopLoading()
@@ -137,14 +138,14 @@ final class ProtocolSource: LoadSource, @unchecked Sendable {
         }
     }
 
-    /// The protocol needs a credential. No clock runs while the delegate is asked.
+    /// Passes a challenge of the protocol to the delegate. Timeouts are suspended until the answer.
     func ask(_ challenge: URLAuthenticationChallenge) {
         guard let load, let core else { return }
         load.setHeldUp(true)
         self.challenge = core.ask(challenge) { self.answered(challenge, $0) }
     }
 
-    /// One that cancels has ended the load by now, and the protocol hears of it still.
+    /// A cancellation has already ended the load, but the protocol is informed in any case.
     private func answered(_ challenge: URLAuthenticationChallenge, _ answer: ChallengeAnswer) {
         self.challenge = nil
         guard load != nil || answer.disposition == .cancelAuthenticationChallenge else { return }
@@ -152,7 +153,7 @@ final class ProtocolSource: LoadSource, @unchecked Sendable {
         Self.queue.async { Self.give(challenge, answer) }
     }
 
-    /// The protocol wants no answer any more.
+    /// The protocol has cancelled its challenge.
     func withdraw(_ challenge: URLAuthenticationChallenge) {
         guard let pending = self.challenge, pending.challenge === challenge else { return }
         pending.withdraw()
@@ -163,9 +164,9 @@ final class ProtocolSource: LoadSource, @unchecked Sendable {
     // MARK: On the queue
 
     private func begin(_ task: URLSessionTask, _ core: TaskCore, _ request: URLRequest) {
-        // A load that was cancelled before its turn is not begun.
+        // The load was cancelled before its turn.
         if wasStopped.load(ordering: .relaxed) { return }
-        // The capacities of a cache may be the caller's code, which no loop waits for.
+        // The capacities of a cache subclass run the program's code, which must not block the loop.
         if case .data = core.kind, let cache = core.core.urlCache { cacheLimit.store(cache.limit, ordering: .relaxed) }
         let canonical = protocolClass.canonicalRequest(for: request)
         let client = ProtocolClient(for: self, request: canonical)
@@ -175,7 +176,7 @@ final class ProtocolSource: LoadSource, @unchecked Sendable {
         loading.startLoading()
     }
 
-    /// Answers a challenge where the protocol does its work (MISC-19).
+    /// Calls the sender of a challenge on the protocols' queue (MISC-19).
     private static func give(_ challenge: URLAuthenticationChallenge, _ answer: ChallengeAnswer) {
         guard let sender = challenge.sender else { return }
         switch (answer.disposition, answer.credential) {
@@ -189,7 +190,7 @@ final class ProtocolSource: LoadSource, @unchecked Sendable {
 
     // MARK: From any thread
 
-    /// Has `body` done on the loop, unless the load is over by then.
+    /// Calls `body` on the loop, unless the load has ended.
     func tell(_ body: @escaping @Sendable (SourceLoad, TaskCore) -> Void) {
         loop.post { [self] in
             if let load, let core { body(load, core) }

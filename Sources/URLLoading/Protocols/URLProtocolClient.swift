@@ -1,31 +1,31 @@
 public import Foundation
 
-/// What a ``URLProtocol`` tells the system that it loads for. May be called from any thread.
+/// The interface through which a ``URLProtocol`` delivers its response. Thread-safe.
 public protocol URLProtocolClient: NSObjectProtocol {
-    /// The load leads elsewhere. It is over for this protocol, which is stopped; the delegate is asked, and a new load
-    /// of the request begins.
+    /// The response is a redirect. This protocol is stopped, the delegate is called, and a new load of `request`
+    /// begins.
     func urlProtocol(_ protocol: URLProtocol, wasRedirectedTo request: URLRequest, redirectResponse: URLResponse)
 
-    /// The stored response that the protocol was made with is still good: it and its body are the result.
+    /// The cached response that the protocol was created with is still valid; it is delivered as the result.
     func urlProtocol(_ protocol: URLProtocol, cachedResponseIsValid cachedResponse: CachedURLResponse)
 
-    /// The head of the response is there. The policy says whether, and where, the session's cache may keep the response.
+    /// The response without its body. `policy` determines whether and where the session's cache may store it.
     func urlProtocol(
         _ protocol: URLProtocol, didReceive response: URLResponse, cacheStoragePolicy policy: URLCache.StoragePolicy)
 
-    /// The next piece of the body is there.
+    /// The next piece of the body.
     func urlProtocol(_ protocol: URLProtocol, didLoad data: Data)
 
-    /// All of the body is there.
+    /// The body is complete.
     func urlProtocolDidFinishLoading(_ protocol: URLProtocol)
 
-    /// The load failed. The task ends with this error.
+    /// The load failed. The task ends with `error`.
     func urlProtocol(_ protocol: URLProtocol, didFailWithError error: any Error)
 
-    /// A credential is needed. The delegate is asked, and the challenge's sender called with what it answers, on the queue
-    /// that protocols are started on.
+    /// Authentication is required. The delegate is called, and its answer is passed to the challenge's sender, on the
+    /// protocols' queue.
     func urlProtocol(_ protocol: URLProtocol, didReceive challenge: URLAuthenticationChallenge)
 
-    /// The answer to a challenge is of no interest any more.
+    /// Cancels a challenge: its answer is not needed any more.
     func urlProtocol(_ protocol: URLProtocol, didCancel challenge: URLAuthenticationChallenge)
 }

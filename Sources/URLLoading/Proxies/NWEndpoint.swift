@@ -1,9 +1,9 @@
-/// One end of a connection by name or address and port: the part of Apple's Network framework that proxies need.
+/// A host and port. The part of Apple's Network framework that proxy configurations need.
 public enum NWEndpoint: Hashable, Sendable {
-    /// A host and a port on it.
+    /// A host and a port.
     case hostPort(host: Host, port: Port)
 
-    /// A name or a numeric address.
+    /// A host name or a numeric address.
     public struct Host: Hashable, Sendable, ExpressibleByStringLiteral, CustomStringConvertible {
         private let text: String
 
@@ -14,14 +14,14 @@ public enum NWEndpoint: Hashable, Sendable {
         public var description: String { text }
     }
 
-    /// A port by its number.
+    /// A port number.
     public struct Port: RawRepresentable, Hashable, Sendable, ExpressibleByIntegerLiteral, CustomStringConvertible {
         public let rawValue: UInt16
 
-        /// Never nil: every number of 16 bits is a port.
+        /// Never nil: every 16-bit number is valid.
         public init?(rawValue: UInt16) { self.rawValue = rawValue }
 
-        /// A port from a number in text, or nil.
+        /// A port from decimal text; nil if it is not a 16-bit number.
         public init?(_ service: String) {
             guard let number = UInt16(service) else { return nil }
             rawValue = number

@@ -1,6 +1,6 @@
-/// TLS: the part of Apple's Network framework that proxies need.
+/// TLS. The part of Apple's Network framework that proxy configurations need.
 public enum NWProtocolTLS {
-    /// How TLS is spoken. A session's own settings count for its proxies too, so there is nothing to set here.
+    /// Options of TLS connections. There are none to set: the session's TLS settings apply to proxies too.
     public struct Options: Sendable {
         public init() {}
     }

@@ -1,9 +1,9 @@
-/// A proxy, and the hosts it is for.
+/// A proxy and the domains it applies to.
 public struct ProxyConfiguration: Hashable, Sendable {
-    /// What the proxy speaks.
+    /// The proxy protocol.
     package enum Kind: Hashable, Sendable {
         case httpCONNECT
-        /// The same within TLS that ends at the proxy.
+        /// HTTP CONNECT over a TLS connection to the proxy.
         case secureHTTPCONNECT
         case socksv5
     }
@@ -13,35 +13,35 @@ public struct ProxyConfiguration: Hashable, Sendable {
     package private(set) var username: String?
     package private(set) var password: String?
 
-    /// Whether to go on without the proxy when it cannot be reached; false unless set.
+    /// Whether to connect without the proxy if it cannot be reached. The default is false.
     public var allowFailover = false
 
-    /// The domains the proxy is for, with their subdomains; empty for all.
+    /// The domains, with their subdomains, that use the proxy; empty for all.
     public var matchDomains: [String] = []
 
-    /// The domains the proxy is not for, with their subdomains.
+    /// The domains, with their subdomains, that do not use the proxy.
     public var excludedDomains: [String] = []
 
-    /// A proxy that makes tunnels on request (RFC 9110 §9.3.6), reached in the clear, or by TLS with options for that.
+    /// An HTTP CONNECT proxy (RFC 9110 §9.3.6). With `tlsOptions` the connection to the proxy uses TLS.
     public init(httpCONNECTProxy proxyEndpoint: NWEndpoint, tlsOptions: NWProtocolTLS.Options? = nil) {
         kind = tlsOptions == nil ? .httpCONNECT : .secureHTTPCONNECT
         endpoint = proxyEndpoint
     }
 
-    /// A SOCKS proxy of version 5 (RFC 1928).
+    /// A SOCKS 5 proxy (RFC 1928).
     public init(socksv5Proxy proxyEndpoint: NWEndpoint) {
         kind = .socksv5
         endpoint = proxyEndpoint
     }
 
-    /// The name and the password to show the proxy.
+    /// Sets the credential for the proxy.
     public mutating func applyCredential(username: String, password: String) {
         self.username = username
         self.password = password
     }
 }
 
-/// Without the password, which has no place in a log.
+/// Without the password, because descriptions are written to logs.
 extension ProxyConfiguration: CustomStringConvertible, CustomReflectable {
     public var description: String {
         switch endpoint {

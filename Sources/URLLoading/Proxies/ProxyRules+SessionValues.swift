@@ -1,20 +1,22 @@
 internal import Foundation
 internal import Glibc
 internal import LoadingConnections
+internal import LoadingPipeline
 internal import LoadingSemantics
+internal import LoadingTransport
 
 extension ProxyRules {
-    /// The proxies of a session (C-17, C-18).
+    /// The proxy rules of a session (C-17, C-18).
     init(_ session: SessionValues) {
         self.init(
             configurations: session.proxyConfigurations.map { ProxyConfigurationRules($0) },
             dictionary: session.proxySettings().map { ProxyDictionary($0.mapValues { .init($0) }) },
             system: ProxyEnvironment(Self.environment),
-            // Under CGI it would believe HTTP_PROXY, which the client of the web server has said.
+            // Under CGI, HTTP_PROXY is set from a header field of the client, so libproxy must not read it.
             knowsDesktop: getenv("REQUEST_METHOD") == nil && ProxyAdvisory.knowsDesktop)
     }
 
-    /// The variables that matter, as they are now.
+    /// The current values of the proxy environment variables.
     private static var environment: [String: String] {
         let names = ["http_proxy", "https_proxy", "ftp_proxy", "all_proxy", "no_proxy"]
         var variables: [String: String] = [:]
@@ -57,5 +59,14 @@ extension ProxyConfigurationRules {
         self.init(
             server: server, allowsFailover: configuration.allowFailover, matchDomains: configuration.matchDomains,
             excludedDomains: configuration.excludedDomains)
+    }
+}
+
+extension ProxyRoutes {
+    /// The proxy routes of a session (C-17, C-18).
+    convenience init(_ session: SessionValues, on loop: EventLoop) {
+        self.init(ProxyRules(session), on: loop) { address, done in
+            ProxyScriptFetch.start(address) { script in loop.post { done(script) } }
+        }
     }
 }

@@ -1,6 +1,6 @@
 internal import LoadingSemantics
 
-/// Whether two field names are one (RFC 9110 §5.1: ASCII case does not matter).
+/// Whether two field names are equal, ignoring ASCII case (RFC 9110 §5.1).
 func isSameFieldName(_ left: String, _ right: String) -> Bool {
     guard left.utf8.count == right.utf8.count else { return false }
     return withBytes(of: left) { left in
@@ -11,7 +11,7 @@ func isSameFieldName(_ left: String, _ right: String) -> Bool {
     }
 }
 
-/// Whether `name` is a token (RFC 9110 §5.6.2). Anything else would change the meaning of the message it is put in.
+/// Whether `name` is a token (RFC 9110 §5.6.2). Other names could inject header fields.
 func isFieldName(_ name: String) -> Bool {
     withBytes(of: name) { bytes in
         if bytes.isEmpty { return false }
@@ -20,7 +20,7 @@ func isFieldName(_ name: String) -> Bool {
     }
 }
 
-/// One bit for each character of a token: letters, digits and !#$%&'*+-.^_`|~
+/// A bit set of the token characters: letters, digits and !#$%&'*+-.^_`|~
 @inline(__always)
 private func isTokenCharacter(_ byte: UInt8) -> Bool {
     let low: UInt64 = 0x03FF_6CFA_0000_0000
@@ -29,8 +29,8 @@ private func isTokenCharacter(_ byte: UInt8) -> Bool {
     return (byte < 0x40 ? low >> UInt64(byte) : high >> UInt64(byte & 0x3F)) & 1 == 1
 }
 
-/// Whether `value` can stand in a header section: no NUL, and a line break only as a fold, that is CRLF followed by a
-/// space or a tab.
+/// Whether `value` is a valid field value: no NUL, and line breaks only as line folding (CRLF followed by space or
+/// tab).
 func isFieldValue(_ value: String) -> Bool {
     withBytes(of: value) { bytes in
         var index = 0
@@ -49,14 +49,14 @@ func isFieldValue(_ value: String) -> Bool {
     }
 }
 
-/// Reads a text as bytes, without the cost of going through its view one by one.
+/// Calls `body` with the contiguous UTF-8 bytes of a string, which is faster than its UTF-8 view.
 @inline(__always)
 private func withBytes(of text: String, _ body: (UnsafeBufferPointer<UInt8>) -> Bool) -> Bool {
     var text = text
     return text.withUTF8(body)
 }
 
-/// `value` with each fold turned into one space, which is all it means (RFC 9112 §5.2); a sender must not fold.
+/// `value` with each fold replaced by one space: a sender must not generate line folding (RFC 9112 §5.2).
 func unfoldedFieldValue(_ value: String) -> String {
     guard value.utf8.contains(0x0D) else { return value }
     var result: [UInt8] = []

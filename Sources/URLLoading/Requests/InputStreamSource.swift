@@ -3,10 +3,9 @@ internal import LoadingConnections
 internal import LoadingSemantics
 internal import LoadingTransport
 
-/// A request body that is read from an `InputStream`, a piece at a time and off the loop, since streams may block.
+/// A request body from an `InputStream`, read in pieces and not on the loop, because streams may block.
 ///
-/// One queue per stream does everything that touches it, and a piece is read only when the one before is with the
-/// kernel.
+/// The stream is used on its own queue only. The next piece is read after the kernel has accepted the previous one.
 final class InputStreamSource: RequestBodySource, @unchecked Sendable {
     // Sendable because `stream` and `isOpen` are used on `queue` only, `isUntouched` on the loop.
 
@@ -37,17 +36,17 @@ final class InputStreamSource: RequestBodySource, @unchecked Sendable {
             isOpen = true
             switch stream.streamStatus {
             case .notOpen: stream.open()
-            // What somebody else has read to its end is no body.
+            // The stream has been used already.
             case .atEnd, .closed: return .failure(.requestBodyStreamExhausted)
             default: break
             }
         }
         var buffer = [UInt8](repeating: 0, count: Self.pieceSize)
         let count = stream.read(&buffer, maxLength: buffer.count)
-        // A subclass of the caller's may say that it has read more than there was room for.
+        // A faulty subclass may return more than the buffer's length.
         if count > buffer.count { return .failure(.requestBodyStreamExhausted) }
         if count > 0 { return .success(.bytes(Data(buffer[..<count]))) }
-        // One that was closed meanwhile has not come to its end.
+        // A stream that was closed meanwhile has not reached its end.
         if count == 0 {
             return stream.streamStatus == .closed ? .failure(.requestBodyStreamExhausted) : .success(.end)
         }
@@ -56,7 +55,7 @@ final class InputStreamSource: RequestBodySource, @unchecked Sendable {
     }
 
     func cancel() {
-        // A stream that was not opened may yet be sent over another connection.
+        // An unopened stream can still be sent over another connection.
         if !isUntouched { queue.async { [self] in stream.close() } }
     }
 }

@@ -5,12 +5,12 @@ internal import LoadingSemantics
 internal import LoadingTransport
 
 extension LoadRequest {
-    /// What the engine is to load for a request of a session: the request's own values, the session's where it says
-    /// nothing (C-4 to C-8, C-23), except for the fields `dropped`. Throws what the task then fails with.
+    /// The engine's request for a `URLRequest`: its values, with those of the session as defaults (C-4 to C-8, C-23),
+    /// without the fields `dropped`. Throws the error with which the task fails.
     ///
     /// - Parameters:
-    ///   - body: In place of the request's own (T-53).
-    ///   - mayBeFTP: Whether it may be one for a proxy that speaks FTP to servers, and HTTP to us.
+    ///   - body: Replaces the body of the request (T-53).
+    ///   - mayBeFTP: Whether an `ftp:` URL may be loaded through an HTTP proxy.
     init(
         _ request: URLRequest, of session: SessionCore, without dropped: [String], body given: LoadBody?,
         priority: Float, mayBeFTP: Bool = false
@@ -53,8 +53,7 @@ extension LoadRequest {
 }
 
 extension URLRequest {
-    /// What a proposed redirect looks like to the delegate: the request it comes from, with what the redirect changed
-    ///
+    /// The redirected request for the delegate: the previous request with the changes of the redirect.
     init?(_ proposed: LoadRequest, after previous: URLRequest) {
         guard let url = URL(string: proposed.urlText) else { return nil }
         self = previous
@@ -66,7 +65,7 @@ extension URLRequest {
         }
     }
 
-    /// Bytes that a body given as data has, −1 for a stream whose length nobody announced, 0 without a body (T-15).
+    /// The length of the body in bytes: 0 without a body, −1 for a stream without `Content-Length` (T-15).
     var knownBodyLength: Int64 {
         switch body {
         case .none: 0
@@ -76,7 +75,7 @@ extension URLRequest {
         }
     }
 
-    /// What the request says of the length of a stream.
+    /// The length of a stream according to the `Content-Length` field of the request.
     var announcedBodyLength: Int64? {
         value(forHTTPHeaderField: "Content-Length").flatMap { Int64($0) }.flatMap { $0 >= 0 ? $0 : nil }
     }
@@ -87,7 +86,7 @@ extension URLRequest {
         case .data(let data), .streamOfData(let data): data.isEmpty ? .none : .bytes(data)
         case .stream(let stream):
             .stream(InputStreamSource(stream, on: session.loop), length: announcedBodyLength)
-        // Its length is known, and it can be sent again.
+        // A file's length is known, and it can be sent again.
         case .streamOfFile(let url): UploadContent.file(url).body(of: self, on: session.loop)
         }
     }

@@ -1,6 +1,6 @@
 public import Foundation
 
-/// A request that can be changed. A task keeps the request as it was when the task was made. Not thread-safe.
+/// A mutable request. A task keeps the request as it was when the task was created. Not thread-safe.
 open class NSMutableURLRequest: NSURLRequest {
     open override func copy(with zone: NSZone? = nil) -> Any { NSURLRequest(request) }
 
@@ -104,7 +104,7 @@ open class NSMutableURLRequest: NSURLRequest {
         set { request.httpShouldUsePipelining = newValue }
     }
 
-    /// Sets, replaces or, with nil, removes a header field; refuses what ``URLRequest`` refuses.
+    /// Sets or replaces a header field, or removes it if `value` is nil. Ignores invalid fields as ``URLRequest`` does.
     open func setValue(_ value: String?, forHTTPHeaderField field: String) {
         request.setValue(value, forHTTPHeaderField: field)
     }

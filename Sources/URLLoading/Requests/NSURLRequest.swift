@@ -1,23 +1,23 @@
 public import Foundation
 
-/// A request as an object: what to load and how. Immutable; ``NSMutableURLRequest`` is the one to change.
+/// A request as an immutable object. ``NSMutableURLRequest`` is mutable.
 ///
-/// New code uses the value ``URLRequest``; both convert into each other with `as`.
+/// New code should use the value type ``URLRequest``. Both convert to each other with `as`.
 open class NSURLRequest: NSObject, NSSecureCoding, NSCopying, NSMutableCopying {
-    /// What this object stands for. Changed only by the mutable subclass.
+    /// The request as a value. Changed only by the mutable subclass.
     final var request: URLRequest
 
-    /// A GET of `url`. A relative URL is resolved against its base.
+    /// A GET request. A relative URL is resolved against its base.
     public init(url: URL) {
         request = URLRequest(url: url)
     }
 
-    /// A GET of `url` with a cache policy and a timeout in seconds. A relative URL is resolved against its base.
+    /// A GET request with a cache policy and a timeout in seconds. A relative URL is resolved against its base.
     public init(url: URL, cachePolicy: CachePolicy, timeoutInterval: TimeInterval) {
         request = URLRequest(url: url, cachePolicy: cachePolicy, timeoutInterval: timeoutInterval)
     }
 
-    /// A request without an address.
+    /// A request without a URL.
     public override init() {
         request = URLRequest(storage: RequestStorage(url: nil))
     }
@@ -26,7 +26,7 @@ open class NSURLRequest: NSObject, NSSecureCoding, NSCopying, NSMutableCopying {
         self.request = request
     }
 
-    /// Reads what `encode(with:)` wrote. A body stream does not survive coding.
+    /// Decodes an archive. Body streams are not archived.
     public required init?(coder: NSCoder) {
         guard let request = URLRequest(coder: coder) else { return nil }
         self.request = request
@@ -34,7 +34,7 @@ open class NSURLRequest: NSObject, NSSecureCoding, NSCopying, NSMutableCopying {
 
     open class var supportsSecureCoding: Bool { true }
 
-    /// In archives the class has Apple's name.
+    /// Archives use Apple's name of the class.
     open override var classForKeyedArchiver: AnyClass? { archivedClass }
 
     open func encode(with coder: NSCoder) {
@@ -55,47 +55,47 @@ open class NSURLRequest: NSObject, NSSecureCoding, NSCopying, NSMutableCopying {
         super.description + " { URL: \(url == nil ? "(null)" : request.description) }"
     }
 
-    /// The address.
+    /// The URL.
     open var url: URL? { request.url }
-    /// How stored responses may be used.
+    /// How cached responses are used.
     open var cachePolicy: CachePolicy { request.cachePolicy }
-    /// The longest gap without activity, in seconds.
+    /// The idle timeout in seconds.
     open var timeoutInterval: TimeInterval { request.timeoutInterval }
-    /// The document this load belongs to.
+    /// The URL of the main document.
     open var mainDocumentURL: URL? { request.mainDocumentURL }
-    /// What kind of traffic this is.
+    /// The kind of traffic.
     open var networkServiceType: NetworkServiceType { request.networkServiceType }
     /// Whether cellular interfaces may be used.
     open var allowsCellularAccess: Bool { request.allowsCellularAccess }
-    /// Whether metered interfaces may be used.
+    /// Whether expensive (metered) interfaces may be used.
     open var allowsExpensiveNetworkAccess: Bool { request.allowsExpensiveNetworkAccess }
-    /// Whether interfaces in a data-saving mode may be used.
+    /// Whether interfaces in low data mode may be used.
     open var allowsConstrainedNetworkAccess: Bool { request.allowsConstrainedNetworkAccess }
-    /// Whether interfaces of very low capacity may be used.
+    /// Whether ultra-constrained interfaces may be used.
     open var allowsUltraConstrainedNetworkAccess: Bool { request.allowsUltraConstrainedNetworkAccess }
-    /// Whether HTTP/3 may be tried before the server announced it.
+    /// Whether to try HTTP/3 before the server has advertised it.
     open var assumesHTTP3Capable: Bool { request.assumesHTTP3Capable }
-    /// Whether the program or the user named the address.
+    /// Whether the program or the user specified the URL.
     open var attribution: Attribution { request.attribution }
     /// Whether name resolution must be validated with DNSSEC.
     open var requiresDNSSECValidation: Bool { request.requiresDNSSECValidation }
-    /// Whether answers of name resolution may outlive the process.
+    /// Whether DNS results may be cached persistently.
     open var allowsPersistentDNS: Bool { request.allowsPersistentDNS }
-    /// The name of a cookie jar of its own, or nil.
+    /// The name of a separate cookie jar, or nil.
     open var cookiePartitionIdentifier: String? { request.cookiePartitionIdentifier }
     /// The method.
     open var httpMethod: String? { request.httpMethod }
     /// The header fields, or nil if none were ever set.
     open var allHTTPHeaderFields: [String: String]? { request.allHTTPHeaderFields }
-    /// The body as bytes.
+    /// The body as data.
     open var httpBody: Data? { request.httpBody }
     /// The body as a stream.
     open var httpBodyStream: InputStream? { request.httpBodyStream }
-    /// Whether cookies are attached and taken.
+    /// Whether cookies are sent and stored.
     open var httpShouldHandleCookies: Bool { request.httpShouldHandleCookies }
-    /// Whether pipelining was asked for.
+    /// Whether to use HTTP/1.1 pipelining.
     open var httpShouldUsePipelining: Bool { request.httpShouldUsePipelining }
 
-    /// The value of that header field, its name in any case, or nil.
+    /// The value of a header field, or nil. The name is case-insensitive.
     open func value(forHTTPHeaderField field: String) -> String? { request.value(forHTTPHeaderField: field) }
 }

@@ -2,12 +2,12 @@ internal import Foundation
 internal import LoadingSemantics
 
 extension RequestDefaults {
-    /// The version of this library, as requests show it.
+    /// The version of this library in `User-Agent`.
     private static let libraryVersion = "0.1"
 
-    /// What every request of this process carries unless it says otherwise (MISC-1).
+    /// The default header fields of all requests of this process (MISC-1).
     ///
-    /// - Parameter programVersion: Of a program without an `Info.plist`.
+    /// - Parameter programVersion: The version in `User-Agent` of a program without `Info.plist`.
     static func fields(isSecure: Bool, programVersion: String? = nil) -> HTTPFields {
         var fields = HTTPFields([("Accept", accept)])
         if let languages { fields.append("Accept-Language", languages) }
@@ -17,7 +17,7 @@ extension RequestDefaults {
         return fields
     }
 
-    /// From the environment rather than from Foundation's Locale, which would load all of ICU for it (MISC-3).
+    /// From the environment, because Foundation's `Locale` would load ICU (MISC-3).
     private static let languages: String? = {
         for variable in ["LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG"] {
             guard let value = getenv(variable), value.pointee != 0 else { continue }
@@ -26,7 +26,7 @@ extension RequestDefaults {
         return acceptLanguage(["en-US"])
     }()
 
-    /// `de_AT.UTF-8:en` becomes `["de-AT", "en"]`; the locales without a language are left out.
+    /// Converts `de_AT.UTF-8:en` to `["de-AT", "en"]`. `C` and `POSIX` are skipped.
     private static func languageTags(_ value: String) -> [String] {
         var tags: [String] = []
         var tag = ""

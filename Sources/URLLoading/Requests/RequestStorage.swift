@@ -1,15 +1,14 @@
 internal import Foundation
 internal import LoadingSemantics
 
-/// Everything a request says: the storage a `URLRequest` shares with its copies until one of them changes.
+/// The values of a request: copy-on-write storage of `URLRequest`.
 ///
-/// A class with the fields in it, not one around a struct: building the struct and copying it in doubles the cost of
-/// a new request.
+/// The class contains the values directly. A struct inside it would double the cost of creating a request.
 final class RequestStorage: @unchecked Sendable {
-    // Sendable: changed only through a `URLRequest` that is its sole owner, so no two threads ever see one change. The
-    // stream in it is the user's, who hands it over with the request.
+    // Sendable: changed only through a `URLRequest` that is its only owner. The body stream is handed over with the
+    // request.
 
-    /// The yes-or-no properties, and whether two others were ever set.
+    /// The Boolean properties, and whether two others were ever set.
     struct Flags: OptionSet {
         let rawValue: UInt16
 
@@ -24,7 +23,7 @@ final class RequestStorage: @unchecked Sendable {
         static let allowsPersistentDNS = Flags(rawValue: 1 << 8)
         static let shouldHandleCookies = Flags(rawValue: 1 << 9)
         static let shouldUsePipelining = Flags(rawValue: 1 << 10)
-        /// The header fields were set once: without any they read as an empty dictionary, and not as nil.
+        /// Whether header fields were ever set. If not, `allHTTPHeaderFields` is nil instead of empty.
         static let setsFields = Flags(rawValue: 1 << 11)
 
         static let standard: Flags = [
@@ -33,33 +32,33 @@ final class RequestStorage: @unchecked Sendable {
         ]
     }
 
-    /// A body is bytes or a stream, never both (MISC-20).
+    /// The body is data or a stream, never both (MISC-20).
     enum Body {
         case none
         case data(Data)
         case stream(InputStream)
-        /// Bytes that are shown as a stream, a new one to each reader (T-68).
+        /// Data that reads as a stream, a new one for each access (T-68).
         case streamOfData(Data)
-        /// The same of a file.
+        /// A file that reads as a stream, a new one for each access.
         case streamOfFile(URL)
     }
 
-    /// What few requests set. Kept apart, since every field costs each request that does not use it.
-    struct Rarities: Equatable {
+    /// Rarely used values. Stored separately, so that other requests do not pay for them.
+    struct UncommonFields: Equatable {
         var mainDocumentURL: URL?
         var cookiePartitionIdentifier: String?
         var networkServiceType = NSURLRequest.NetworkServiceType.default
         var attribution = NSURLRequest.Attribution.developer
     }
 
-    /// Never changed once it is made.
-    private final class RaritiesBox {
-        let rarities: Rarities
-        /// What custom protocols attached.
+    /// Immutable.
+    private final class UncommonFieldsBox {
+        let uncommonFields: UncommonFields
+        /// Values attached with `URLProtocol.setProperty`.
         let protocolProperties: [String: Any]
 
-        init(_ rarities: Rarities, _ protocolProperties: [String: Any]) {
-            self.rarities = rarities
+        init(_ uncommonFields: UncommonFields, _ protocolProperties: [String: Any]) {
+            self.uncommonFields = uncommonFields
             self.protocolProperties = protocolProperties
         }
     }
@@ -67,10 +66,10 @@ final class RequestStorage: @unchecked Sendable {
     var url: URL?
     var timeoutInterval: TimeInterval = TimeLimits.standard.requestTimeout
     var method = "GET"
-    /// In the order and spelling in which they were first set.
+    /// In the order and spelling of their first assignment.
     var fields: [(name: String, value: String)] = []
     var body = Body.none
-    private var box: RaritiesBox?
+    private var box: UncommonFieldsBox?
     var cachePolicy = NSURLRequest.CachePolicy.useProtocolCachePolicy
     var flags = Flags.standard
 
@@ -87,14 +86,14 @@ final class RequestStorage: @unchecked Sendable {
         flags = other.flags
     }
 
-    var rarities: Rarities {
-        get { box?.rarities ?? Rarities() }
-        set { box = RaritiesBox(newValue, protocolProperties) }
+    var uncommonFields: UncommonFields {
+        get { box?.uncommonFields ?? UncommonFields() }
+        set { box = UncommonFieldsBox(newValue, protocolProperties) }
     }
 
     var protocolProperties: [String: Any] {
         get { box?.protocolProperties ?? [:] }
-        set { box = RaritiesBox(rarities, newValue) }
+        set { box = UncommonFieldsBox(uncommonFields, newValue) }
     }
 
     /// GET, HEAD, POST, PUT, DELETE and CONNECT are upper-cased; any other method keeps its spelling (MISC-22).
@@ -127,7 +126,7 @@ final class RequestStorage: @unchecked Sendable {
         }
     }
 
-    /// Same fields in any order, same values, names in any case.
+    /// Whether the fields are equal, ignoring their order and the case of names.
     func hasSameFields(as other: RequestStorage) -> Bool {
         fields.count == other.fields.count
             && fields.allSatisfy { field in
@@ -139,12 +138,12 @@ final class RequestStorage: @unchecked Sendable {
 extension RequestStorage: Equatable {
     static func == (left: RequestStorage, right: RequestStorage) -> Bool {
         left.url == right.url && left.method == right.method && left.cachePolicy == right.cachePolicy
-            && left.timeoutInterval == right.timeoutInterval && left.rarities == right.rarities
+            && left.timeoutInterval == right.timeoutInterval && left.uncommonFields == right.uncommonFields
             && left.meaningfulFlags == right.meaningfulFlags
             && left.hasSameFields(as: right) && left.body == right.body
     }
 
-    /// Whether a value was set or left at its default does not make two requests differ.
+    /// Requests are equal even if one sets a value explicitly to its default.
     private var meaningfulFlags: Flags { flags.subtracting([.setsTimeoutInterval, .setsCachePolicy, .setsFields]) }
 }
 

@@ -19,11 +19,11 @@ extension URLRequest {
     func encode(with coder: NSCoder) {
         let values = storage
         coder.encode(values.url.map { $0 as NSURL }, forKey: Key.url)
-        coder.encode(values.rarities.mainDocumentURL.map { $0 as NSURL }, forKey: Key.mainDocumentURL)
+        coder.encode(values.uncommonFields.mainDocumentURL.map { $0 as NSURL }, forKey: Key.mainDocumentURL)
         coder.encode(Int64(values.cachePolicy.rawValue), forKey: Key.cachePolicy)
         coder.encode(values.timeoutInterval, forKey: Key.timeoutInterval)
-        coder.encode(Int64(values.rarities.networkServiceType.rawValue), forKey: Key.networkServiceType)
-        coder.encode(Int64(values.rarities.attribution.rawValue), forKey: Key.attribution)
+        coder.encode(Int64(values.uncommonFields.networkServiceType.rawValue), forKey: Key.networkServiceType)
+        coder.encode(Int64(values.uncommonFields.attribution.rawValue), forKey: Key.attribution)
         coder.encode(values.method as NSString, forKey: Key.method)
         coder.encode(values.fields.map { $0.name as NSString } as NSArray, forKey: Key.fieldNames)
         coder.encode(values.fields.map { $0.value as NSString } as NSArray, forKey: Key.fieldValues)
@@ -32,10 +32,11 @@ extension URLRequest {
         case .none, .stream, .streamOfFile: break
         }
         coder.encode(Int64(values.flags.rawValue), forKey: Key.flags)
-        coder.encode(values.rarities.cookiePartitionIdentifier.map { $0 as NSString }, forKey: Key.cookiePartition)
+        coder.encode(
+            values.uncommonFields.cookiePartitionIdentifier.map { $0 as NSString }, forKey: Key.cookiePartition)
     }
 
-    /// Those of the toolchain's module, whose archives name the class in the same way.
+    /// Keys of the toolchain's FoundationNetworking, whose archives use the same class name.
     private enum ToolchainKey {
         static let url = "NS.url"
         static let mainDocumentURL = "NS.mainDocumentURL"
@@ -50,7 +51,7 @@ extension URLRequest {
         static let shouldUsePipelining = "NS._httpShouldUsePipelining"
     }
 
-    /// Nil when the archive is not one of a request, here or of the toolchain's module.
+    /// Nil if this is not an archive of a request, of this module or the toolchain's FoundationNetworking.
     init?(coder: NSCoder) {
         guard coder.allowsKeyedCoding else { return nil }
         if coder.containsValue(forKey: ToolchainKey.method) {
@@ -70,13 +71,14 @@ extension URLRequest {
         else { return nil }
         self.init(storage: RequestStorage(url: coder.url(forKey: ToolchainKey.url)))
         mainDocumentURL = coder.url(forKey: ToolchainKey.mainDocumentURL)
-        // These do not say whether a value was ever set; the session's wins over a default (C-5, C-7).
+        // The archive does not contain whether a value was set. Default values are left unset, so that the session's
+        // apply (C-5, C-7).
         if cachePolicy != self.cachePolicy { self.cachePolicy = cachePolicy }
         if timeoutInterval != self.timeoutInterval { self.timeoutInterval = timeoutInterval }
         networkServiceType = serviceType
         httpMethod = method
         allHTTPHeaderFields = coder.texts(forKey: ToolchainKey.fields)
-        // It is written as plain bytes, and not as an object.
+        // The body is encoded as bytes, not as an object.
         httpBody = coder.withDecodedUnsafeBufferPointer(forKey: ToolchainKey.body) { $0.map { Data($0) } }
         allowsCellularAccess = coder.number(forKey: ToolchainKey.allowsCellularAccess)?.boolValue ?? true
         httpShouldHandleCookies = coder.number(forKey: ToolchainKey.shouldHandleCookies)?.boolValue ?? true
@@ -93,18 +95,18 @@ extension URLRequest {
                 rawValue: UInt(truncatingIfNeeded: coder.decodeInt64(forKey: Key.attribution)))
         else { return nil }
         let values = RequestStorage(url: coder.url(forKey: Key.url))
-        values.rarities.mainDocumentURL = coder.url(forKey: Key.mainDocumentURL)
+        values.uncommonFields.mainDocumentURL = coder.url(forKey: Key.mainDocumentURL)
         values.cachePolicy = cachePolicy
         values.timeoutInterval = coder.decodeDouble(forKey: Key.timeoutInterval)
-        values.rarities.networkServiceType = serviceType
-        values.rarities.attribution = attribution
+        values.uncommonFields.networkServiceType = serviceType
+        values.uncommonFields.attribution = attribution
         values.method = method
         for (name, value) in zip(coder.strings(forKey: Key.fieldNames), coder.strings(forKey: Key.fieldValues)) {
             values.setField(name, value)
         }
         if let data = coder.data(forKey: Key.body) { values.body = .data(data) }
         values.flags = .init(rawValue: UInt16(truncatingIfNeeded: coder.decodeInt64(forKey: Key.flags)))
-        values.rarities.cookiePartitionIdentifier = coder.string(forKey: Key.cookiePartition)
+        values.uncommonFields.cookiePartitionIdentifier = coder.string(forKey: Key.cookiePartition)
         self.init(storage: values)
     }
 }

@@ -1,36 +1,36 @@
 public import Foundation
 package import LoadingSemantics
 
-/// What to load: an address, a method, header fields, a body, and how the load may behave.
+/// A request: URL, method, header fields, body, and options of the load.
 ///
-/// A value: a copy is independent, and a task keeps the request as it was when the task was made. The one thing that
-/// copies share is a body stream, since a stream can be read only once.
+/// A value type: a task keeps the request as it was when the task was created. Copies share only a body stream, because
+/// a stream can be read only once.
 public struct URLRequest: Sendable {
     public typealias CachePolicy = NSURLRequest.CachePolicy
     public typealias NetworkServiceType = NSURLRequest.NetworkServiceType
     public typealias Attribution = NSURLRequest.Attribution
 
-    /// Read freely; changed only through ``owned()``.
+    /// Shared with copies. Changed only through ``owned()``.
     private(set) var storage: RequestStorage
 
-    /// A GET of `url` with the standard cache policy and the session's timeout. A relative URL is resolved against its base.
+    /// A GET request with the session's cache policy and timeout. A relative URL is resolved against its base.
     public init(url: URL) {
         storage = RequestStorage(url: url.absoluteURL)
     }
 
-    /// A GET of `url` whose cache policy wins over the session's.
+    /// A GET request with a cache policy that overrides the session's.
     public init(url: URL, cachePolicy: CachePolicy) {
         self.init(url: url)
         self.cachePolicy = cachePolicy
     }
 
-    /// A GET of `url` whose timeout, in seconds, wins over the session's.
+    /// A GET request with a timeout in seconds that overrides the session's.
     public init(url: URL, timeoutInterval: TimeInterval) {
         self.init(url: url)
         self.timeoutInterval = timeoutInterval
     }
 
-    /// A GET of `url` whose cache policy and timeout, in seconds, win over the session's.
+    /// A GET request with a cache policy and a timeout in seconds that override the session's.
     public init(url: URL, cachePolicy: CachePolicy, timeoutInterval: TimeInterval) {
         self.init(url: url)
         self.cachePolicy = cachePolicy
@@ -39,7 +39,7 @@ public struct URLRequest: Sendable {
 
     init(storage: RequestStorage) { self.storage = storage }
 
-    /// The storage to change: this request's own, after a copy if others share it.
+    /// The storage to change. Copied first if other requests share it.
     private mutating func owned() -> RequestStorage {
         if !isKnownUniquelyReferenced(&storage) { storage = RequestStorage(copying: storage) }
         return storage
@@ -50,14 +50,13 @@ public struct URLRequest: Sendable {
         set { if newValue { owned().flags.insert(flag) } else { owned().flags.remove(flag) } }
     }
 
-    /// The address. A task made from a request without one fails with `unsupportedURL`. A relative URL that is set here keeps
-    /// its base.
+    /// The URL. A task with a request without URL fails with `unsupportedURL`. A relative URL keeps its base.
     public var url: URL? {
         get { storage.url }
         set { owned().url = newValue }
     }
 
-    /// How stored responses may be used. Once set, it wins over the session's policy.
+    /// How cached responses are used. If set, overrides the session's policy.
     public var cachePolicy: CachePolicy {
         get { storage.cachePolicy }
         set {
@@ -66,8 +65,8 @@ public struct URLRequest: Sendable {
         }
     }
 
-    /// The longest gap without any activity, in seconds, before the load fails with `timedOut`; 60 unless set. Once
-    /// set, it wins over the session's value, be it smaller or larger.
+    /// The idle timeout in seconds: after that time without activity the load fails with `timedOut`. The default is 60.
+    /// If set, overrides the session's value.
     public var timeoutInterval: TimeInterval {
         get { storage.timeoutInterval }
         set {
@@ -76,91 +75,90 @@ public struct URLRequest: Sendable {
         }
     }
 
-    /// The document this load belongs to; decides what is a third-party cookie. Nil makes everything first-party.
+    /// The URL of the main document, which determines third-party cookies. If nil, all cookies are first-party.
     public var mainDocumentURL: URL? {
-        get { storage.rarities.mainDocumentURL }
-        set { owned().rarities.mainDocumentURL = newValue }
+        get { storage.uncommonFields.mainDocumentURL }
+        set { owned().uncommonFields.mainDocumentURL = newValue }
     }
 
-    /// What kind of traffic this is: a hint; `.default` for what the session says. On Linux the packets of its connection are
-    /// marked with the class that RFC 4594 has for it, and requests of other kinds use other connections.
+    /// The kind of traffic, a hint. `.default` means the session's value. On Linux it sets the traffic class (RFC 4594)
+    /// of the connection's packets, and requests with different service types use different connections.
     public var networkServiceType: NetworkServiceType {
-        get { storage.rarities.networkServiceType }
-        set { owned().rarities.networkServiceType = newValue }
+        get { storage.uncommonFields.networkServiceType }
+        set { owned().uncommonFields.networkServiceType = newValue }
     }
 
-    /// Whether cellular interfaces may be used; true unless set. No effect on Linux: the kernel does not tell which those
-    /// are.
+    /// Whether cellular interfaces may be used. The default is true. No effect on Linux: the kernel does not identify
+    /// them.
     public var allowsCellularAccess: Bool {
         get { self[.allowsCellularAccess] }
         set { self[.allowsCellularAccess] = newValue }
     }
 
-    /// Whether metered interfaces may be used; true unless set. No effect on Linux: the kernel does not tell which those
-    /// are.
+    /// Whether expensive (metered) interfaces may be used. The default is true. No effect on Linux: the kernel does not
+    /// identify them.
     public var allowsExpensiveNetworkAccess: Bool {
         get { self[.allowsExpensiveNetworkAccess] }
         set { self[.allowsExpensiveNetworkAccess] = newValue }
     }
 
-    /// Whether interfaces in a data-saving mode may be used; true unless set. No effect on Linux: there is no such mode.
+    /// Whether interfaces in low data mode may be used. The default is true. No effect on Linux: there is no such mode.
     public var allowsConstrainedNetworkAccess: Bool {
         get { self[.allowsConstrainedNetworkAccess] }
         set { self[.allowsConstrainedNetworkAccess] = newValue }
     }
 
-    /// Whether interfaces of very low capacity, such as satellite links, may be used; false unless set. No effect on
-    /// Linux: the kernel does not tell which those are.
+    /// Whether ultra-constrained interfaces, such as satellite links, may be used. The default is false. No effect on
+    /// Linux: the kernel does not identify them.
     public var allowsUltraConstrainedNetworkAccess: Bool {
         get { self[.allowsUltraConstrainedNetworkAccess] }
         set { self[.allowsUltraConstrainedNetworkAccess] = newValue }
     }
 
-    /// Whether HTTP/3 may be tried although the server has not announced it yet; false unless set. The
-    /// request goes over TCP when the server does not answer in a moment, and always where the package was built without the
-    /// trait `HTTP3`.
+    /// Whether to try HTTP/3 although the server has not advertised it. The default is false. The request uses TCP if
+    /// the server does not answer quickly, and always if the package is built without the trait `HTTP3`.
     public var assumesHTTP3Capable: Bool {
         get { self[.assumesHTTP3Capable] }
         set { self[.assumesHTTP3Capable] = newValue }
     }
 
-    /// Whether the program or the user named the address. No effect on Linux: nobody is told.
+    /// Whether the program or the user specified the URL. No effect on Linux.
     public var attribution: Attribution {
-        get { storage.rarities.attribution }
-        set { owned().rarities.attribution = newValue }
+        get { storage.uncommonFields.attribution }
+        set { owned().uncommonFields.attribution = newValue }
     }
 
-    /// Whether name resolution must be validated with DNSSEC; false unless set. Nobody here can prove an answer, so a host
-    /// that has to be looked up cannot be found then.
+    /// Whether name resolution must be validated with DNSSEC. The default is false. The library cannot validate DNSSEC,
+    /// so with true every host name that must be resolved fails.
     public var requiresDNSSECValidation: Bool {
         get { self[.requiresDNSSECValidation] }
         set { self[.requiresDNSSECValidation] = newValue }
     }
 
-    /// Whether answers of name resolution may be kept beyond the life of the process; false unless set. No effect on Linux:
-    /// they are kept for half a minute, in memory.
+    /// Whether DNS results may be cached persistently. The default is false. No effect on Linux: they are cached for 30
+    /// seconds, in memory.
     public var allowsPersistentDNS: Bool {
         get { self[.allowsPersistentDNS] }
         set { self[.allowsPersistentDNS] = newValue }
     }
 
-    /// The name of a cookie jar of its own for this request, or nil for the common one.
+    /// The name of a separate cookie jar for this request, or nil for the common one.
     public var cookiePartitionIdentifier: String? {
-        get { storage.rarities.cookiePartitionIdentifier }
-        set { owned().rarities.cookiePartitionIdentifier = newValue }
+        get { storage.uncommonFields.cookiePartitionIdentifier }
+        set { owned().uncommonFields.cookiePartitionIdentifier = newValue }
     }
 
-    /// The method, "GET" unless set; nil sets it back to that. GET, HEAD, POST, PUT, DELETE and CONNECT are upper-cased, others
-    /// keep their spelling: methods are case-sensitive.
+    /// The method. The default is "GET", which nil restores. GET, HEAD, POST, PUT, DELETE and CONNECT are converted to
+    /// upper case; other methods are case-sensitive and unchanged.
     public var httpMethod: String? {
         get { storage.method }
         set { owned().setMethod(newValue) }
     }
 
-    /// The header fields set on this request, or nil if none were ever set. Setting replaces all of them.
+    /// The header fields of this request, or nil if none were ever set. Setting replaces all fields.
     ///
     /// `Authorization`, `Connection`, `Content-Length`, `Host`, `Proxy-Authenticate`, `Proxy-Authorization` and
-    /// `WWW-Authenticate` belong to the loader, which may replace them.
+    /// `WWW-Authenticate` are reserved for the loader, which may replace them.
     public var allHTTPHeaderFields: [String: String]? {
         get {
             let fields = storage.fields
@@ -170,19 +168,19 @@ public struct URLRequest: Sendable {
         set {
             owned().fields = []
             self[.setsFields] = newValue != nil
-            // A dictionary has no order of its own; sorting makes the same request give the same bytes.
+            // Dictionaries are unordered. Sorting makes equal requests produce equal bytes.
             for (name, value) in (newValue ?? [:]).sorted(by: { $0.key < $1.key }) { owned().setField(name, value) }
         }
     }
 
-    /// The body as bytes. Setting it drops a body stream.
+    /// The body as data. Setting it removes a body stream.
     public var httpBody: Data? {
         get { if case .data(let data) = storage.body { data } else { nil } }
         set { owned().body = newValue.map { .data($0) } ?? .none }
     }
 
-    /// The body as a stream, opened and read by the loader. Setting it drops a body given as bytes. In a request that a
-    /// ``URLProtocol`` sees, a body that was given as bytes or as a file gives a new stream each time.
+    /// The body as a stream, which the loader opens and reads. Setting it removes `httpBody`. In the request of a
+    /// ``URLProtocol``, a body from data or a file returns a new stream for each access.
     public var httpBodyStream: InputStream? {
         get {
             switch storage.body {
@@ -195,65 +193,66 @@ public struct URLRequest: Sendable {
         set { owned().body = newValue.map { .stream($0) } ?? .none }
     }
 
-    /// Whether cookies are attached to this request and taken from its response; true unless set.
+    /// Whether cookies are sent with this request and stored from its response. The default is true.
     public var httpShouldHandleCookies: Bool {
         get { self[.shouldHandleCookies] }
         set { self[.shouldHandleCookies] = newValue }
     }
 
-    /// Whether HTTP/1.1 pipelining was asked for; false unless set. No effect on Linux: the loader never pipelines.
+    /// Whether to use HTTP/1.1 pipelining. The default is false. No effect on Linux: the loader never pipelines.
     public var httpShouldUsePipelining: Bool {
         get { self[.shouldUsePipelining] }
         set { self[.shouldUsePipelining] = newValue }
     }
 
-    /// The value of that header field, its name in any case, or nil.
+    /// The value of a header field, or nil. The name is case-insensitive.
     public func value(forHTTPHeaderField field: String) -> String? {
         storage.index(ofField: field).map { storage.fields[$0].value }
     }
 
-    /// Sets, replaces or, with nil, removes a header field. The first spelling of the name is kept.
+    /// Sets or replaces a header field, or removes it if `value` is nil. The first spelling of the name is kept.
     ///
-    /// A name that is no token, or a value with a NUL or a line break in it, is refused: nothing changes.
+    /// Ignored if the name is not a token, or the value contains NUL or a line break.
     public mutating func setValue(_ value: String?, forHTTPHeaderField field: String) {
         owned().setField(field, value)
     }
 
-    /// Appends to a header field after a comma, or sets it. Refuses what ``setValue(_:forHTTPHeaderField:)`` refuses.
+    /// Appends to a header field after a comma, or sets it. Ignored in the same cases as
+    /// ``setValue(_:forHTTPHeaderField:)``.
     public mutating func addValue(_ value: String, forHTTPHeaderField field: String) {
         owned().addField(field, value)
     }
 }
 
 extension URLRequest {
-    /// The timeout in seconds if this request ever set one; else the session's applies (C-7).
+    /// The timeout in seconds if it was set; otherwise the session's applies (C-7).
     package var explicitTimeoutInterval: TimeInterval? {
         self[.setsTimeoutInterval] ? storage.timeoutInterval : nil
     }
 
-    /// The cache policy if this request ever set one; else the session's applies (C-5).
+    /// The cache policy if it was set; otherwise the session's applies (C-5).
     package var explicitCachePolicy: NSURLRequest.CachePolicy? {
         self[.setsCachePolicy] ? storage.cachePolicy : nil
     }
 
-    /// The header fields in the order in which they were set. Free of charge, unlike `allHTTPHeaderFields`.
+    /// The header fields in the order of their assignment. Needs no conversion, unlike `allHTTPHeaderFields`.
     package var fields: [(name: String, value: String)] { storage.fields }
 
-    /// The body in whichever form it was given.
+    /// The body in its original form.
     var body: RequestStorage.Body {
         get { storage.body }
         set { owned().body = newValue }
     }
 
-    /// The method without the optional.
+    /// `httpMethod`, not optional.
     package var method: String { storage.method }
 
-    /// Appends the header fields to a message, ready to be sent: names are tokens, values are one line.
+    /// Appends the header fields to a message. Names are tokens, and values are unfolded.
     package func appendFields(to message: inout HTTPFields) {
         for (name, value) in storage.fields { message.append(name, unfoldedFieldValue(value)) }
     }
 
-    /// What custom protocols attached to this request.
+    /// The values attached with `URLProtocol.setProperty`.
     package var protocolProperties: [String: Any] {
         get { storage.protocolProperties }
         set { owned().protocolProperties = newValue }
@@ -274,10 +273,10 @@ extension URLRequest: Hashable {
 }
 
 extension URLRequest: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// The address, without a password.
+    /// The URL without its password.
     public var description: String { Self.shown(url)?.description ?? "url: nil" }
 
-    /// An address without the password that may stand in it: this is written to logs (RFC 3986 §3.2.1).
+    /// A URL without its password, because descriptions are written to logs (RFC 3986 §3.2.1).
     private static func shown(_ url: URL?) -> URL? {
         guard let whole = url?.absoluteString else { return nil }
         let text = URLReference.withoutPassword(whole)
@@ -298,12 +297,21 @@ extension URLRequest: CustomStringConvertible, CustomDebugStringConvertible, Cus
                 "allowsCellularAccess": allowsCellularAccess,
                 "httpMethod": httpMethod as Any,
                 "allHTTPHeaderFields": SecretFields.hidden(in: allHTTPHeaderFields) as Any,
-                // A body may hold a password, as a form does.
+                // A body, such as a form, may contain a password.
                 "httpBody": httpBody.map { "\($0.count) bytes" } as Any,
                 "httpBodyStream": httpBodyStream as Any,
                 "httpShouldHandleCookies": httpShouldHandleCookies,
                 "httpShouldUsePipelining": httpShouldUsePipelining,
             ],
             displayStyle: .struct)
+    }
+}
+
+extension URLRequest {
+    /// A request without a URL, with which a task fails.
+    static var withoutURL: URLRequest {
+        var request = URLRequest(url: URL(fileURLWithPath: "/"))
+        request.url = nil
+        return request
     }
 }

@@ -8,9 +8,9 @@ extension HTTPURLResponse {
             fields: head.fields, expectedContentLength: expectedLength, startOfBody: startOfBody)
     }
 
-    /// A response whose body is here.
+    /// A response with a complete body.
     convenience init(url: URL, status: Int, version: String, fields: HTTPFields, body: Data) {
-        // Of a part of a body the first bytes tell nothing.
+        // A partial body (206) need not contain the first bytes, so it is not sniffed.
         let isSniffed =
             status != 206
             && MediaTypeSniffing.needsStart(

@@ -2,10 +2,9 @@ public import Foundation
 internal import LoadingEvents
 package import LoadingSemantics
 
-/// The response of an HTTP load: a status and header fields besides what every response tells.
+/// The response of an HTTP load: adds a status code and header fields.
 ///
-/// The fields stay in the bytes they came in; the dictionary is built when first asked for. Safe to use from any
-/// thread.
+/// The fields are kept as received; the dictionary is built on first access. Thread-safe.
 open class HTTPURLResponse: URLResponse, @unchecked Sendable {
     private let status: Int
     private let version: String
@@ -15,9 +14,9 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
     /// Guarded by `lock`.
     private var dictionary: [AnyHashable: Any]?
 
-    /// A response as a custom protocol or a test makes it.
+    /// Creates a response, for custom protocols and tests.
     ///
-    /// - Parameter HTTPVersion: such as "HTTP/1.1"; kept, not checked.
+    /// - Parameter HTTPVersion: The version, such as "HTTP/1.1". Not validated.
     public init?(url: URL, statusCode: Int, httpVersion HTTPVersion: String?, headerFields: [String: String]?) {
         status = statusCode
         version = HTTPVersion ?? "HTTP/1.1"
@@ -26,12 +25,12 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
         super.init(url: url, expectedContentLength: Self.contentLength(in: fields))
     }
 
-    /// A response as the loader makes it, straight from what the parser cut. Decodes nothing.
+    /// A response as the loader creates it from parsed fields, without decoding them.
     ///
     /// - Parameters:
-    ///   - version: such as "HTTP/1.1" or "HTTP/2".
-    ///   - expectedContentLength: the bytes the user will get, or −1 if unknown, as with a content coding.
-    ///   - startOfBody: what is there of the body, if the fields name no type and it has to be guessed.
+    ///   - version: Such as "HTTP/1.1" or "HTTP/2".
+    ///   - expectedContentLength: The length of the decoded body in bytes, or −1 if unknown, as with a content coding.
+    ///   - startOfBody: The first bytes of the body, if the media type must be sniffed.
     package init(
         url: URL, status: Int, version: String, fields: HTTPFields, expectedContentLength: Int64,
         startOfBody: [UInt8] = []
@@ -56,7 +55,7 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
         static let fields = "NS.allHeaderFields"
     }
 
-    /// Reads what `encode(with:)` wrote, here or in the toolchain's module. Nil for any other archive.
+    /// Decodes an archive of this module or of the toolchain's FoundationNetworking. Nil for any other archive.
     public required init?(coder: NSCoder) {
         guard coder.allowsKeyedCoding else { return nil }
         if coder.containsValue(forKey: Key.status) {
@@ -85,10 +84,10 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
     /// The status code, such as 200.
     open var statusCode: Int { status }
 
-    /// All header fields, with canonical names ("Content-Type") as keys and fields of one name joined by ", ".
+    /// All header fields, with canonical names ("Content-Type") as keys. Fields with the same name are joined by ", ".
     ///
-    /// Names that begin with "x-" keep the server's spelling. The keys compare exactly; to look a field up whatever
-    /// the spelling, use ``value(forHTTPHeaderField:)``.
+    /// Names that begin with "x-" keep the server's spelling. Keys are case-sensitive; ``value(forHTTPHeaderField:)``
+    /// is not.
     open var allHeaderFields: [AnyHashable: Any] {
         lock.withLock {
             if let dictionary { return dictionary }
@@ -98,10 +97,11 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
         }
     }
 
-    /// The value of that header field, its name in any case; several fields of the name are joined by ", ".
+    /// The value of a header field; the name is case-insensitive. Fields with the same name are joined by ", ".
     open func value(forHTTPHeaderField field: String) -> String? { fields.combinedValue(field) }
 
-    /// The media type `Content-Type` names; without one, what the address's extension or the first bytes tell.
+    /// The media type of `Content-Type`, otherwise determined from the URL's path extension or the first bytes of the
+    /// body.
     open override var mimeType: String? { mediaType?.mimeType }
 
     open override var textEncodingName: String? { mediaType?.charset }
@@ -118,15 +118,15 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
         filename(contentDisposition: fields.firstValue("Content-Disposition"))
     }
 
-    /// What a status code means, in English: "not found" for 404.
+    /// A description of a status code in English, such as "not found" for 404.
     open class func localizedString(forStatusCode statusCode: Int) -> String {
         StatusText.text(forStatusCode: statusCode)
     }
 
-    /// The header fields as they came.
+    /// The header fields as received.
     package final var headerFields: HTTPFields { fields }
 
-    /// The version of HTTP the response was sent with, such as "HTTP/1.1".
+    /// The HTTP version of the response, such as "HTTP/1.1".
     package final var httpVersion: String { version }
 
     open override func isEqual(_ object: Any?) -> Bool {
@@ -134,7 +134,7 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
         return other === self || other.status == status && other.fields == fields
     }
 
-    /// A dictionary has no order of its own; sorting makes equal arguments give equal responses.
+    /// Dictionaries are unordered. Sorting makes equal arguments produce equal responses.
     private static func sorted(_ fields: [String: String]) -> [(String, String)] {
         fields.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
     }
@@ -148,9 +148,9 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
 
     private static func dictionary(of fields: HTTPFields) -> [AnyHashable: Any] {
         var values: [AnyHashable: Any] = [:]
-        // Room to spare, for comparing two keys that met by chance costs more than all else here.
+        // Double capacity, because comparing keys after hash collisions would dominate the cost.
         values.reserveCapacity(2 * fields.count)
-        // Names that keep their spelling, by their lower-case form: fields of one name are joined whatever the case.
+        // The first spelling of each "x-" name by its lower-case form, so that fields are joined case-insensitively.
         var spellings: [String: String] = [:]
         for index in 0..<fields.count {
             var name = FieldNames.canonical(fields.name(at: index))

@@ -1,27 +1,27 @@
 public import Foundation
 internal import LoadingSemantics
 
-/// The length of a body nobody announced: −1.
+/// The value of `expectedContentLength` if the length is unknown: −1.
 public let NSURLResponseUnknownLength: Int64 = -1
 
-/// What is known of a loaded resource apart from its bytes: address, type, length and encoding.
+/// The metadata of a loaded resource: URL, media type, length and text encoding.
 ///
-/// Immutable and safe to use from any thread. Responses of `http` and `https` loads are ``HTTPURLResponse``s.
+/// Immutable and thread-safe. Responses of `http` and `https` loads are ``HTTPURLResponse``s.
 open class URLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
-    // Sendable: every stored property, here and in the subclass of this module, is constant or behind a lock.
+    // Sendable: every stored property, here and in this module's subclass, is constant or guarded by a lock.
     private let address: URL?
     private let length: Int64
     private let type: String?
     private let encoding: String?
-    /// The file name in the archive that this was read from.
+    /// The file name from the archive that this was decoded from.
     private let archivedFilename: String?
 
-    /// A response as a custom protocol makes it.
+    /// Creates a response, for custom protocols.
     ///
     /// - Parameters:
-    ///   - mimeType: the media type without parameters.
-    ///   - length: how many bytes will come, or −1 if unknown.
-    ///   - name: the IANA name of the text encoding.
+    ///   - mimeType: The media type without parameters.
+    ///   - length: The length of the body in bytes, or −1 if unknown.
+    ///   - name: The IANA name of the text encoding.
     public init(url: URL, mimeType: String?, expectedContentLength length: Int, textEncodingName name: String?) {
         address = url
         type = mimeType
@@ -46,7 +46,7 @@ open class URLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable
         static let filename = "suggestedFilename"
     }
 
-    /// Those of the toolchain's module, whose archives name the class in the same way.
+    /// Keys of the toolchain's FoundationNetworking, whose archives use the same class name.
     private enum ToolchainKey {
         static let url = "NS.url"
         static let mimeType = "NS.mimeType"
@@ -55,7 +55,7 @@ open class URLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable
         static let filename = "NS.suggestedFilename"
     }
 
-    /// Reads what `encode(with:)` wrote, here or in the toolchain's module. Nil for any other archive.
+    /// Decodes an archive of this module or of the toolchain's FoundationNetworking. Nil for any other archive.
     public required init?(coder: NSCoder) {
         guard coder.allowsKeyedCoding else { return nil }
         let isToolchains = !coder.containsValue(forKey: Key.length)
@@ -64,7 +64,7 @@ open class URLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable
         length = coder.decodeInt64(forKey: isToolchains ? ToolchainKey.length : Key.length)
         type = coder.string(forKey: isToolchains ? ToolchainKey.mimeType : Key.mimeType)
         encoding = coder.string(forKey: isToolchains ? ToolchainKey.encoding : Key.encoding)
-        // Whoever wrote the archive, a path is no name.
+        // Only the last path component: an untrusted archive must not contain a path.
         archivedFilename = coder.string(forKey: isToolchains ? ToolchainKey.filename : Key.filename).map { name in
             SuggestedFilename.name(
                 contentDisposition: nil, lastPathComponent: name.split(separator: "/").last.map(String.init),
@@ -74,7 +74,7 @@ open class URLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable
 
     open class var supportsSecureCoding: Bool { true }
 
-    /// In archives the class has Apple's name.
+    /// Archives use Apple's name of the class.
     open override var classForKeyedArchiver: AnyClass? { archivedClass }
 
     open func encode(with coder: NSCoder) {
@@ -85,23 +85,23 @@ open class URLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable
         coder.encode(suggestedFilename.map { $0 as NSString }, forKey: Key.filename)
     }
 
-    /// The same object, since it never changes.
+    /// Returns self, because responses are immutable.
     open func copy(with zone: NSZone? = nil) -> Any { self }
 
-    /// The address the bytes came from: after redirects, the last one.
+    /// The URL of the resource: after redirects, the last one.
     open var url: URL? { address }
 
-    /// The media type, in lower case and without parameters, or nil if nothing tells it.
+    /// The media type in lower case and without parameters, or nil if unknown.
     open var mimeType: String? { type }
 
-    /// How many bytes will come, or −1 if unknown. A server's promise, not a measure.
+    /// The expected length of the body in bytes, or −1 if unknown. The actual length may differ.
     open var expectedContentLength: Int64 { length }
 
-    /// The IANA name of the text encoding, in lower case, or nil if the source does not name one.
+    /// The IANA name of the text encoding in lower case, or nil if the source does not specify one.
     open var textEncodingName: String? { encoding }
 
-    /// A name under which the resource can be stored: what the server asks for, else the last part of the path, else
-    /// "Unknown". Never a path; gets the extension of the media type if it has none.
+    /// A file name for the resource: the one that the server suggests, otherwise the last path component, otherwise
+    /// "Unknown". Never a path. If it has no extension, that of the media type is added.
     open var suggestedFilename: String? { filename(contentDisposition: nil) }
 
     final func filename(contentDisposition: String?) -> String {

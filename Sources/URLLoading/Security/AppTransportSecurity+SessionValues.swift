@@ -3,37 +3,36 @@ internal import LoadingEvents
 internal import LoadingSemantics
 
 extension AppTransportSecurity {
-    /// What a session asks of its connections: what its configuration says, else what the program says. Nil if nothing
-    /// is asked (TLS-3).
+    /// The App Transport Security policy of a session: that of its configuration, otherwise that of the program's
+    /// `Info.plist`. Nil if neither requires anything (TLS-3).
     init?(_ session: SessionValues) {
         self =
             session.appTransportSecurity.map { AppTransportSecurity(PropertyListValue.values(of: $0)) }
             ?? Self.ofProgram
         if !isOn { return nil }
-        Self.told.tell(issues)
+        Self.reporter.report(issues)
     }
 
-    private static let told = Told()
+    private static let reporter = IssueReporter()
 
-    /// What was said already: each thing once, however many sessions are made.
-    private final class Told: @unchecked Sendable {
+    /// Writes each issue to standard error once per process.
+    private final class IssueReporter: @unchecked Sendable {
         // Sendable because `messages` is guarded by `lock`.
         private let lock = Lock()
         private var messages: Set<String> = []
 
-        /// So many different ones are told at most.
-        private static let most = 100
+        private static let maximumCount = 100
 
-        func tell(_ issues: [TransportSecurityIssue]) {
+        func report(_ issues: [TransportSecurityIssue]) {
             for issue in issues {
                 let text = "NSAppTransportSecurity: \(issue.description)"
-                let isNew = lock.withLock { messages.count < Self.most && messages.insert(text).inserted }
+                let isNew = lock.withLock { messages.count < Self.maximumCount && messages.insert(text).inserted }
                 if isNew { StandardError.write(text) }
             }
         }
     }
 
-    /// What `Info.plist` says, which stands beside the executable. Read when the first session is made.
+    /// The settings of the `Info.plist` beside the executable. Read when the first session is created.
     private static let ofProgram: AppTransportSecurity = {
         let key = "NSAppTransportSecurity"
         guard let settings = Program.information?[key] else { return .off }

@@ -1,31 +1,31 @@
 public import Foundation
 
-// Core Foundation cannot be imported on Linux. Code written for Apple's platforms names its types and casts to them
-// (`certificates as CFArray`), so they are other names of the Foundation classes they are bridged to there.
+// Core Foundation cannot be imported on Linux. Code for Apple platforms uses its types and casts to them
+// (`certificates as CFArray`), so they are aliases of the Foundation classes to which they are bridged there.
 
-/// An array, as Core Foundation names it.
+/// Core Foundation's array type, an alias of `NSArray`.
 public typealias CFArray = NSArray
-/// Bytes, as Core Foundation names them.
+/// Core Foundation's data type, an alias of `NSData`.
 public typealias CFData = NSData
-/// A date, as Core Foundation names it.
+/// Core Foundation's date type, an alias of `NSDate`.
 public typealias CFDate = NSDate
-/// A dictionary, as Core Foundation names it.
+/// Core Foundation's dictionary type, an alias of `NSDictionary`.
 public typealias CFDictionary = NSDictionary
-/// An error, as Core Foundation names it.
+/// Core Foundation's error type, an alias of `NSError`.
 public typealias CFError = NSError
-/// Any object, as Core Foundation names it.
+/// Core Foundation's type of any object.
 public typealias CFTypeRef = AnyObject
-/// A count or an index, as Core Foundation names it.
+/// Core Foundation's type for counts and indexes.
 public typealias CFIndex = Int
-/// Flags, as Core Foundation names them.
+/// Core Foundation's type for option flags.
 public typealias CFOptionFlags = UInt
-/// Seconds since the beginning of 2001, as Core Foundation names them.
+/// Seconds since 1 January 2001, 00:00 UTC.
 public typealias CFAbsoluteTime = Double
 
-/// What allocates memory in Core Foundation. There is none to choose on Linux: pass nil.
+/// Core Foundation's memory allocator. On Linux there is none to choose: pass nil.
 public final class CFAllocator: Sendable {
     private init() {}
 }
 
-/// The usual allocator.
+/// The default allocator: nil.
 public let kCFAllocatorDefault: CFAllocator? = nil

@@ -2,17 +2,17 @@ package import LoadingPipeline
 internal import LoadingSemantics
 package import LoadingStorage
 
-/// The hosts that want secure connections only, on disk (TLS-7).
+/// The HSTS hosts on disk (TLS-7).
 ///
-/// They are read when the first session is made that is not ephemeral, by the thread that makes it, if there are any: from
-/// then on loads ask on their loop. If they cannot be read then, it is tried again while loads ask, and the store gets them
-/// as soon as they can. What other processes learn and forget is known from the next start on.
+/// The file is read on the thread that creates the first session that is not ephemeral, because loads query the store
+/// on their loop. If reading fails, it is repeated while loads query the store. Changes of other processes are read at
+/// the next start of this process.
 package final class HSTSCopy: FlushedStore {
     static let shared = HSTSCopy(in: .applicationData)
 
     private let records: PersistentRecords<Hosts>
 
-    /// What the file is to have.
+    /// The desired contents of the file.
     private struct Hosts: RecordMemory {
         var all: [String: HSTSRecord] = [:]
 
@@ -33,7 +33,8 @@ package final class HSTSCopy: FlushedStore {
         records = PersistentRecords(Hosts(), checkInterval: checkInterval, unlessEmpty: { true }, keeper: keeper)
     }
 
-    /// Gives the store, which nobody uses yet, what there is, and has the file follow it from then on.
+    /// Inserts the hosts of the file into `store`, which must not be in use yet, and writes later changes of it to the
+    /// file.
     package func follow(_ store: HSTSStore) {
         let known = all
         forgetRefused(zip(known, store.insert(known)))
@@ -41,7 +42,7 @@ package final class HSTSCopy: FlushedStore {
             records.onNews { [weak self, weak store] in
                 if let self, let store { forgetRefused(store.complete(with: all)) }
             }
-            // To ask for them is to look for them.
+            // `isLoaded` starts another attempt to read the file.
             store.awaitRecords { [records] in _ = records.isLoaded }
         }
         store.onChange { [self] change in note(change) }
@@ -49,7 +50,7 @@ package final class HSTSCopy: FlushedStore {
 
     private var all: [HSTSRecord] { records.read { Array($0.all.values) } }
 
-    /// Calls when the file has all there is to have, or cannot have it.
+    /// Calls `done` when all changes have been written or writing has failed.
     package func flush(_ done: @escaping @Sendable () -> Void) { records.flush(done) }
 
     private func forgetRefused(_ outcomes: some Sequence<(HSTSRecord, HSTSOutcome)>) {
@@ -57,7 +58,7 @@ package final class HSTSCopy: FlushedStore {
             switch outcome {
             case .stored(_, let evicted): note(.remove(evicted))
             case .refreshed: break
-            // It is over, or nothing that a server can have said.
+            // Expired, or not a record that a server can have set.
             case .removed, .nothing, .refused: note(.remove([record.host]))
             }
         }
@@ -70,7 +71,7 @@ package final class HSTSCopy: FlushedStore {
                 hosts.all[record.host] = record
                 changes.append(.stored(record))
             case .remove(let names):
-                // Who is not known here may be known to the file.
+                // The file may contain hosts that are not in memory.
                 for name in names {
                     hosts.all[name] = nil
                     changes.append(.removed(name))

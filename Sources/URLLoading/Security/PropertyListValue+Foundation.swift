@@ -2,15 +2,14 @@ internal import Foundation
 internal import LoadingSemantics
 
 extension PropertyListValue {
-    /// A value as `PropertyListSerialization`, `JSONSerialization` and literals have it.
+    /// Converts a value of `PropertyListSerialization`, `JSONSerialization` or a literal.
     ///
-    /// - Parameter depth: How deep it may go. Nothing that means anything goes deeper than that, and an `NSMutableArray` may
-    ///   be in itself.
+    /// - Parameter depth: The maximum nesting depth. An `NSMutableArray` may contain itself.
     init(_ value: Any, depth: Int = 8) {
         self =
             switch value {
             case let text as String: .string(text)
-            // Foundation's numbers do not tell 1 from true on Linux, and nobody here needs to know.
+            // On Linux NSNumber does not distinguish 1 from true. The distinction is not needed here.
             case let flag as Bool: .boolean(flag)
             case let number as Int: .integer(Int64(number))
             case let values as [Any] where depth > 0: .array(values.map { PropertyListValue($0, depth: depth - 1) })

@@ -13,12 +13,12 @@ public final class SecCertificate: NSObject, @unchecked Sendable {
         der = certificate.der
     }
 
-    /// The SHA-256 hash of the public key with its kind (SubjectPublicKeyInfo), by which keys are pinned.
+    /// The SHA-256 hash of the SubjectPublicKeyInfo, for public key pinning.
     package var publicKeyHash: Data? {
         certificate.publicKeyInfo.flatMap { MessageDigest.hash(.sha256, $0) }.map { Data($0) }
     }
 
-    /// Why OpenSSL cannot be loaded, if so: without it no bytes are read as a certificate.
+    /// Why OpenSSL could not be loaded, or nil. Without OpenSSL no certificate can be read.
     package static var libraryFailure: String? { TLSError.libraryFailure }
 
     public override func isEqual(_ object: Any?) -> Bool {
@@ -31,8 +31,8 @@ public final class SecCertificate: NSObject, @unchecked Sendable {
     public override var description: String { "<SecCertificate: \(certificate.summary ?? "")>" }
 }
 
-/// A certificate from its DER form, or nil if the bytes are none: also where a library would read them that is less strict
-/// about DER, dates and extensions. `allocator` says nothing on Linux.
+/// Creates a certificate from its DER encoding. Returns nil if the bytes are not a valid certificate; DER, dates and
+/// extensions are checked strictly. `allocator` is ignored.
 @discardableResult
 public func SecCertificateCreateWithData(_ allocator: CFAllocator?, _ data: CFData) -> SecCertificate? {
     let bytes = [UInt8](data as Data)
@@ -45,19 +45,19 @@ public func SecCertificateCreateWithData(_ allocator: CFAllocator?, _ data: CFDa
 @discardableResult
 public func SecCertificateCopyData(_ certificate: SecCertificate) -> CFData { NSData(certificate.der) }
 
-/// Its public key, or nil if that is of an unknown kind.
+/// The public key, or nil if its algorithm is unknown.
 @discardableResult
 public func SecCertificateCopyKey(_ certificate: SecCertificate) -> SecKey? {
     certificate.certificate.key.map { SecKey($0) }
 }
 
-/// What a person would call its owner.
+/// A readable name of the subject.
 @discardableResult
 public func SecCertificateCopySubjectSummary(_ certificate: SecCertificate) -> CFString? {
     certificate.certificate.summary.map { $0 as NSString }
 }
 
-/// The common name of its owner; nil if there is none.
+/// The common name of the subject; nil if there is none.
 @discardableResult
 public func SecCertificateCopyCommonName(
     _ certificate: SecCertificate, _ commonName: UnsafeMutablePointer<CFString?>
@@ -66,7 +66,7 @@ public func SecCertificateCopyCommonName(
     return errSecSuccess
 }
 
-/// The mail addresses of its owner, perhaps none.
+/// The email addresses of the subject, possibly none.
 @discardableResult
 public func SecCertificateCopyEmailAddresses(
     _ certificate: SecCertificate, _ emailAddresses: UnsafeMutablePointer<CFArray?>
@@ -75,31 +75,31 @@ public func SecCertificateCopyEmailAddresses(
     return errSecSuccess
 }
 
-/// Its serial number, the highest byte first.
+/// The serial number, big-endian.
 @discardableResult
 public func SecCertificateCopySerialNumberData(
     _ certificate: SecCertificate, _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
 ) -> CFData? { NSData(certificate.certificate.serialNumber) }
 
-/// The name of its issuer in DER, in the form in which names are compared.
+/// The issuer's name in DER, normalized for comparison.
 @discardableResult
 public func SecCertificateCopyNormalizedIssuerSequence(_ certificate: SecCertificate) -> CFData? {
     certificate.certificate.normalizedIssuer.map { NSData($0) }
 }
 
-/// The name of its owner in DER, in the form in which names are compared.
+/// The subject's name in DER, normalized for comparison.
 @discardableResult
 public func SecCertificateCopyNormalizedSubjectSequence(_ certificate: SecCertificate) -> CFData? {
     certificate.certificate.normalizedSubject.map { NSData($0) }
 }
 
-/// The first moment at which it is valid.
+/// The beginning of the validity period.
 @discardableResult
 public func SecCertificateCopyNotValidBeforeDate(_ certificate: SecCertificate) -> CFDate? {
     certificate.certificate.validity.map { NSDate(timeIntervalSince1970: TimeInterval($0.from)) }
 }
 
-/// The last moment at which it is valid.
+/// The end of the validity period.
 @discardableResult
 public func SecCertificateCopyNotValidAfterDate(_ certificate: SecCertificate) -> CFDate? {
     certificate.certificate.validity.map { NSDate(timeIntervalSince1970: TimeInterval($0.until)) }

@@ -1,14 +1,14 @@
 public import Foundation
 internal import LoadingTransport
 
-/// A certificate with its private key: what proves a client's identity. Immutable.
+/// A certificate with its private key, for TLS client authentication. Immutable.
 ///
-/// Linux has no keychain to find one in; `SecPKCS12Import` makes one of an archive.
+/// Linux has no keychain. `SecPKCS12Import` reads an identity from an archive.
 public final class SecIdentity: NSObject, @unchecked Sendable {
     // Sendable: constants only.
     let certificate: SecCertificate
     let key: SecKey
-    /// Those that came with it, between it and its root.
+    /// The intermediate certificates that came with it.
     let intermediates: [SecCertificate]
 
     init(certificate: SecCertificate, key: SecKey, intermediates: [SecCertificate]) {
@@ -17,7 +17,7 @@ public final class SecIdentity: NSObject, @unchecked Sendable {
         self.intermediates = intermediates
     }
 
-    /// An identity from PEM text: the certificate, those between it and its root, and the key anywhere among them.
+    /// An identity from PEM text with the certificate, its intermediates, and the key in any position.
     package convenience init?(pem: Data, password: String?) {
         guard let identity = try? TLSIdentity(pem: [UInt8](pem), password: password) else { return nil }
         self.init(identity)
@@ -31,7 +31,7 @@ public final class SecIdentity: NSObject, @unchecked Sendable {
         self.init(certificate: leaf, key: SecKey(key), intermediates: Array(certificates.dropFirst()))
     }
 
-    /// As a handshake shows it, with these certificates behind its own.
+    /// The identity for a TLS handshake, with `others` as intermediate certificates.
     func tlsIdentity(with others: [SecCertificate]) -> TLSIdentity? {
         let behind = others.filter { $0 != certificate }.map(\.der)
         guard let chain = CertificateChain(der: behind) else { return nil }

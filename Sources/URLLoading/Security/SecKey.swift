@@ -1,7 +1,7 @@
 public import Foundation
 internal import LoadingTransport
 
-/// A public or a private key. Immutable; two are equal when they are the same half of the same key.
+/// A public or private key. Immutable. Keys are equal if they are the same half of the same key pair.
 public final class SecKey: NSObject, @unchecked Sendable {
     // Sendable: constants only.
     let key: CryptographicKey
@@ -15,31 +15,31 @@ public final class SecKey: NSObject, @unchecked Sendable {
 
     public override var hash: Int { key.publicKey?.plainForm.hashValue ?? 0 }
 
-    /// Never the key itself: it may be private, and a log is not.
+    /// Contains no key material, because descriptions are written to logs.
     public override var description: String {
         "<SecKey: \(key.isPrivate ? "private" : "public"), \(key.bitCount) bits>"
     }
 }
 
-// Constants that never change, hence safe to share.
+// Immutable, so sharing them is safe.
 
-/// The kind of key.
+/// The key type: `kSecAttrKeyTypeRSA` or `kSecAttrKeyTypeECSECPrimeRandom`.
 nonisolated(unsafe) public let kSecAttrKeyType: CFString = "type"
-/// A key of the RSA algorithm.
+/// An RSA key.
 nonisolated(unsafe) public let kSecAttrKeyTypeRSA: CFString = "42"
-/// A key on an elliptic curve of NIST's.
+/// A key on a NIST elliptic curve.
 nonisolated(unsafe) public let kSecAttrKeyTypeECSECPrimeRandom: CFString = "73"
-/// Which half of a key.
+/// Whether a key is public or private.
 nonisolated(unsafe) public let kSecAttrKeyClass: CFString = "kcls"
-/// The half that everybody may know.
+/// A public key.
 nonisolated(unsafe) public let kSecAttrKeyClassPublic: CFString = "0"
-/// The half that nobody else may know.
+/// A private key.
 nonisolated(unsafe) public let kSecAttrKeyClassPrivate: CFString = "1"
-/// The length of a key, a number.
+/// The key size in bits, a number.
 nonisolated(unsafe) public let kSecAttrKeySizeInBits: CFString = "bsiz"
 
-/// The key in its plain form: PKCS #1 for RSA; for an elliptic curve the point, uncompressed, and behind it the number
-/// if the key is private. Nil, with the error, for other kinds.
+/// The key as PKCS #1 for RSA, or for an elliptic curve as the uncompressed point, followed by the private scalar if
+/// the key is private. Other key types return nil and set `error`.
 @discardableResult
 public func SecKeyCopyExternalRepresentation(
     _ key: SecKey, _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
@@ -49,7 +49,7 @@ public func SecKeyCopyExternalRepresentation(
     return nil
 }
 
-/// Kind, half and length of the key.
+/// Type, class and size of the key.
 @discardableResult
 public func SecKeyCopyAttributes(_ key: SecKey) -> CFDictionary? {
     let attributes = NSMutableDictionary()
@@ -63,12 +63,12 @@ public func SecKeyCopyAttributes(_ key: SecKey) -> CFDictionary? {
     return attributes
 }
 
-/// The public half.
+/// The public key of a key pair.
 @discardableResult
 public func SecKeyCopyPublicKey(_ key: SecKey) -> SecKey? { key.key.publicKey.map { SecKey($0) } }
 
-/// A key from its plain form, of the kind and half that the attributes name. Nil, with the error, if the bytes are no
-/// such key.
+/// Creates a key of the type and class in `attributes` from its external representation. Returns nil and sets `error`
+/// if the bytes are not such a key.
 @discardableResult
 public func SecKeyCreateWithData(
     _ keyData: CFData, _ attributes: CFDictionary, _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?

@@ -1,23 +1,26 @@
 public import Foundation
 internal import LoadingTransport
 
-// Constants that never change, hence safe to share.
+// Immutable, so sharing them is safe.
 
-/// The password of an archive, a text.
+/// The password of the archive, a string.
 nonisolated(unsafe) public let kSecImportExportPassphrase: CFString = "passphrase"
 /// The identity, a `SecIdentity`.
 nonisolated(unsafe) public let kSecImportItemIdentity: CFString = "identity"
 /// A `SecTrust` of the identity's certificates.
 nonisolated(unsafe) public let kSecImportItemTrust: CFString = "trust"
-/// The identity's certificate and those behind it, an array of `SecCertificate`.
+/// The certificate chain of the identity, leaf first: an array of `SecCertificate`.
 nonisolated(unsafe) public let kSecImportItemCertChain: CFString = "chain"
-/// What the archive calls the identity, a text.
+/// The label of the identity in the archive, a string.
 nonisolated(unsafe) public let kSecImportItemLabel: CFString = "label"
-/// By what the archive tells the identity's key, bytes.
+/// The key identifier in the archive, data.
 nonisolated(unsafe) public let kSecImportItemKeyID: CFString = "keyid"
 
-/// Reads the identity in a PKCS #12 archive. `items` then has one dictionary, with the entries `kSecImportItem…`; an
-/// archive without a key gives none. Without OpenSSL the status is `errSecServiceNotAvailable`.
+/// Reads the identity in a PKCS #12 archive. Sets `items` to an array with one dictionary with the keys
+/// `kSecImportItem…`, or to an empty array if the archive has no key.
+///
+/// Returns `errSecDecode` if the data is not an archive, `errSecAuthFailed` for a wrong password, and
+/// `errSecServiceNotAvailable` without OpenSSL.
 @discardableResult
 public func SecPKCS12Import(
     _ pkcs12_data: CFData, _ options: CFDictionary, _ items: UnsafeMutablePointer<CFArray?>
@@ -26,10 +29,10 @@ public func SecPKCS12Import(
     if SecCertificate.libraryFailure != nil { return errSecServiceNotAvailable }
     let bytes = [UInt8](pkcs12_data as Data)
     let password = options[kSecImportExportPassphrase] as? String ?? ""
-    switch TLSIdentity.archive(bytes, password: password) {
-    case .isNone: return errSecDecode
-    case .isLocked: return errSecAuthFailed
-    case .opens: break
+    switch TLSIdentity.pkcs12Status(bytes, password: password) {
+    case .notPKCS12: return errSecDecode
+    case .wrongPassword: return errSecAuthFailed
+    case .opened: break
     }
     guard let inside = try? TLSIdentity(pkcs12: bytes, password: password), let identity = SecIdentity(inside) else {
         items.pointee = NSArray()

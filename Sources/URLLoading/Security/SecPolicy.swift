@@ -1,11 +1,11 @@
 public import Foundation
 
-/// What a certificate chain has to be good for. Immutable.
+/// A policy that a certificate chain must satisfy. Immutable.
 public final class SecPolicy: NSObject, @unchecked Sendable {
     // Sendable: constants only.
     enum Kind: Equatable {
         case basic
-        /// `isServer`: the certificate is a server's; else it is a client's.
+        /// `isServer`: whether the certificate is a server's or a client's.
         case tls(isServer: Bool, host: String?)
         case revocation(CFOptionFlags)
     }
@@ -30,44 +30,44 @@ public final class SecPolicy: NSObject, @unchecked Sendable {
     }
 }
 
-// Constants that never change, hence safe to share.
+// Immutable, so sharing them is safe.
 
 /// The host of a policy for TLS servers.
 nonisolated(unsafe) public let kSecPolicyName: CFString = "SecPolicyName"
 /// The object identifier of a policy.
 nonisolated(unsafe) public let kSecPolicyOid: CFString = "SecPolicyOid"
 
-/// Ask the issuer's OCSP responder.
+/// Check with OCSP.
 public let kSecRevocationOCSPMethod: CFOptionFlags = 1
-/// Read the issuer's revocation list.
+/// Check with certificate revocation lists.
 public let kSecRevocationCRLMethod: CFOptionFlags = 2
-/// Read the list rather than ask.
+/// Prefer revocation lists to OCSP.
 public let kSecRevocationPreferCRL: CFOptionFlags = 4
-/// Without an answer that says that it is good the certificate is not trusted.
+/// Do not trust the certificate without a positive response.
 public let kSecRevocationRequirePositiveResponse: CFOptionFlags = 8
-/// Take only what is here already.
+/// Use only responses that are available locally.
 public let kSecRevocationNetworkAccessDisabled: CFOptionFlags = 16
-/// Either way.
+/// Use either method.
 public let kSecRevocationUseAnyAvailableMethod: CFOptionFlags = kSecRevocationOCSPMethod | kSecRevocationCRLMethod
 
-/// The policy for TLS: the chain of a server, or with false that of a client, of that host if there is one.
+/// The policy for the certificate chain of a TLS server (`server` is true) or client, optionally for a host name.
 @discardableResult
 public func SecPolicyCreateSSL(_ server: Bool, _ hostname: CFString?) -> SecPolicy {
     SecPolicy(.tls(isServer: server, host: hostname.map { $0 as String }))
 }
 
-/// The policy that demands a valid chain and nothing else.
+/// The policy that requires a valid chain and nothing else.
 @discardableResult
 public func SecPolicyCreateBasicX509() -> SecPolicy { SecPolicy(.basic) }
 
-/// The policy for revocation. Nothing is fetched on Linux: what counts is the response that came with the certificate, or
+/// The policy for revocation checks. On Linux nothing is fetched: the stapled OCSP response is used, or the one that
 /// was set with `SecTrustSetOCSPResponse`.
 @discardableResult
 public func SecPolicyCreateRevocation(_ revocationFlags: CFOptionFlags) -> SecPolicy? {
     SecPolicy(.revocation(revocationFlags))
 }
 
-/// Identifier and host of a policy.
+/// The object identifier and host name of a policy.
 @discardableResult
 public func SecPolicyCopyProperties(_ policyRef: SecPolicy) -> CFDictionary? {
     let properties = NSMutableDictionary()

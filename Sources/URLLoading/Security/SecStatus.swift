@@ -1,34 +1,34 @@
 public import Foundation
 
-/// What a function of the security API returns: 0, or a number that says what is wrong.
+/// The result code of a function of the security API; 0 means success.
 public typealias OSStatus = Int32
 
-/// Nothing is wrong.
+/// Success.
 public let errSecSuccess: OSStatus = 0
-/// A parameter is not what it should be.
+/// A parameter is invalid.
 public let errSecParam: OSStatus = -50
-/// OpenSSL cannot be loaded.
+/// OpenSSL could not be loaded.
 public let errSecServiceNotAvailable: OSStatus = -67585
 /// The password is wrong.
 public let errSecAuthFailed: OSStatus = -25293
-/// The bytes are not of the format they should be of.
+/// The data does not have the expected format.
 public let errSecDecode: OSStatus = -26275
-/// The archive has been changed, or its password is another.
+/// The archive was modified, or the password is wrong.
 public let errSecPkcs12VerifyFailure: OSStatus = -25264
-/// The certificate's time is over.
+/// The certificate has expired.
 public let errSecCertificateExpired: OSStatus = -67818
-/// The certificate belongs to another host.
+/// The certificate is for another host.
 public let errSecHostNameMismatch: OSStatus = -67602
 /// The certificate is not trusted.
 public let errSecNotTrusted: OSStatus = -67843
-/// There is no chain from the certificate to a root.
+/// No chain from the certificate to a root could be built.
 public let errSecCreateChainFailed: OSStatus = -25318
-/// The certificate's time has not begun.
+/// The certificate is not valid yet.
 public let errSecCertificateNotValidYet: OSStatus = -67819
 /// The certificate was revoked.
 public let errSecCertificateRevoked: OSStatus = -67820
 
-/// What a status means, in English; nil for an unknown one. `reserved` has to be nil.
+/// A description of a status code in English, or nil for an unknown code. `reserved` must be nil.
 @discardableResult
 public func SecCopyErrorMessageString(_ status: OSStatus, _ reserved: UnsafeMutableRawPointer?) -> CFString? {
     text(of: status).map { $0 as NSString }
@@ -53,7 +53,7 @@ private func text(of status: OSStatus) -> String? {
 }
 
 extension NSError {
-    /// The error that a status stands for. The reason goes where Apple's programs look for it, too: into an error below.
+    /// The error for a status code. The reason is also in an underlying error, as on Apple platforms.
     static func status(_ status: OSStatus, _ description: String? = nil, reason: String? = nil) -> NSError {
         var info: [String: Any] = [:]
         info[NSLocalizedDescriptionKey] = description ?? text(of: status)

@@ -2,31 +2,31 @@ public import Foundation
 internal import LoadingEvents
 internal import LoadingTransport
 
-/// The question whether a certificate chain is to be trusted, with all that the answer depends on. May be used from any
-/// thread; an evaluation reads the system's roots and can wait for a disk.
+/// A certificate chain with everything that its evaluation depends on. Thread-safe. An evaluation reads the system's
+/// root certificates, so it can block on disk access.
 public final class SecTrust: NSObject, @unchecked Sendable {
     // Sendable because everything mutable is guarded by `lock`.
 
     private let lock = Lock()
     private var values: Values
-    /// The result for the present values.
+    /// The result for the current values.
     private var outcome: Outcome?
-    /// How often the values were changed.
+    /// The number of changes of `values`.
     private var changes = 0
 
     struct Values {
-        /// As given: the leaf first.
+        /// The leaf first.
         var chain: [SecCertificate]
         var policies: [SecPolicy]
-        /// Nil: the system's.
+        /// Nil: the system's root certificates.
         var anchors: [SecCertificate]?
         var trustsAnchorsOnly = true
-        /// Nil: now.
+        /// Nil: the current time.
         var time: Date?
         var response: [UInt8] = []
         var exceptions: SecTrustExceptions?
 
-        /// Whether nothing is overlooked or taken from elsewhere that the loader would not.
+        /// Whether the evaluation is the one that the loader performs by default.
         func isDefault(for host: String) -> Bool {
             anchors == nil && time == nil && exceptions == nil
                 && policies.contains { $0.kind == .tls(isServer: true, host: host) }
@@ -42,9 +42,9 @@ public final class SecTrust: NSObject, @unchecked Sendable {
     struct Outcome {
         var result: SecTrustResultType
         var error: TLSError?
-        /// Whatever is wrong, also what is overlooked. Empty when the evaluation itself failed.
+        /// All faults, including excepted ones. Empty if the evaluation itself failed.
         var faults: [TrustFault] = []
-        /// From the leaf up, as far as a chain could be built.
+        /// The leaf first, as far as a chain could be built.
         var chain: [SecCertificate]
         var time: Date
 
@@ -55,34 +55,34 @@ public final class SecTrust: NSObject, @unchecked Sendable {
         values = Values(chain: chain, policies: policies, response: response)
     }
 
-    /// What a server has shown of itself.
+    /// The trust object for the certificates that a server has presented.
     convenience init(_ peer: TLSPeer) {
         self.init(
             peer.chain.certificates.map { SecCertificate($0) },
             policies: [SecPolicy(.tls(isServer: true, host: peer.serverName))], response: peer.stapledResponse ?? [])
     }
 
-    /// What the leaf has to be for.
+    /// The host names that the leaf must match.
     var names: [String] { read { $0.names } }
 
     /// The leaf.
     var certificate: SecCertificate? { read { $0.chain.first } }
 
-    /// Whether both ask about the same leaf.
+    /// Whether both have the same leaf.
     func isAboutCertificate(of other: SecTrust) -> Bool {
         guard other !== self else { return true }
         guard let certificate else { return false }
         return certificate == other.certificate
     }
 
-    /// Whether the program has had this evaluated as the loader does by default, and it is trusted.
+    /// Whether this was evaluated as the loader does by default, and is trusted.
     func isTrustedByDefault(for host: String) -> Bool {
         lock.withLock { outcome?.result == .unspecified && values.isDefault(for: host) }
     }
 
     func read<Value>(_ body: (Values) -> Value) -> Value { lock.withLock { body(values) } }
 
-    /// Changes what the answer depends on, which takes the answer back.
+    /// Changes the values and invalidates the result.
     func change(_ body: (inout Values) -> Void) {
         let before = lock.withLock {
             outcome = nil
@@ -91,14 +91,14 @@ public final class SecTrust: NSObject, @unchecked Sendable {
             body(&values)
             return before
         }
-        // Let go of outside the lock.
+        // Released outside the lock.
         _ = before
     }
 
-    /// The answer, if there is one yet.
+    /// The cached result, if there is one.
     var knownOutcome: Outcome? { lock.withLock { outcome } }
 
-    /// The answer.
+    /// The result, evaluated if necessary.
     func evaluate() -> Outcome {
         lock.lock()
         let (known, given, version) = (outcome, values, changes)
@@ -124,7 +124,7 @@ extension SecTrust.Values {
             do throws(TLSError) {
                 outcome.faults += try faults(given, demand, built: &built)
             } catch {
-                // Nobody knows what else there is, so there is nothing to overlook.
+                // Further faults are unknown, so no exception can apply.
                 outcome.error = error
                 outcome.faults = []
             }
@@ -135,7 +135,7 @@ extension SecTrust.Values {
         return outcome
     }
 
-    /// Sets error and result: by what cannot be overlooked, else by the first fault that is not.
+    /// Sets error and result: from the first fatal fault, otherwise from the first fault without an exception.
     private func judge(_ outcome: inout SecTrust.Outcome) {
         guard outcome.error == nil else { return outcome.result = .recoverableTrustFailure }
         if let fatal = outcome.faults.first(where: \.isFatal) {
@@ -155,7 +155,7 @@ extension SecTrust.Values {
         return certificates.isEmpty ? chain : certificates
     }
 
-    /// One for each policy that says what a chain is for.
+    /// One trust policy for each policy that has a purpose.
     private func demands(at moment: Date) -> [TrustPolicy] {
         let time = Int64(exactly: moment.timeIntervalSince1970.rounded(.down)) ?? .max
         var needsGoodResponse = false
@@ -175,7 +175,7 @@ extension SecTrust.Values {
         return demands
     }
 
-    /// By the anchors that were set, then by the system's unless they are the only ones.
+    /// Evaluates with the custom anchors, then with the system's roots unless only the custom anchors are trusted.
     private func faults(
         _ given: CertificateChain, _ demand: TrustPolicy, built: inout CertificateChain?
     ) throws(TLSError) -> [TrustFault] {
@@ -190,7 +190,7 @@ extension SecTrust.Values {
 }
 
 extension TrustFault {
-    /// Whether nobody may overlook it.
+    /// Whether the fault cannot be excepted.
     var isFatal: Bool { error.status == errSecCertificateRevoked }
 }
 

@@ -2,10 +2,10 @@ internal import Foundation
 internal import LoadingSemantics
 internal import LoadingTransport
 
-/// What is wrong with a certificate's chain and is to be overlooked, for that certificate alone, and a wrong name for the
-/// name alone that was asked for. Whatever else comes to be wrong is not.
+/// Faults of a certificate chain to ignore. They apply to one leaf certificate; a host name mismatch applies only to
+/// the requested name. Other faults are not ignored.
 struct SecTrustExceptions {
-    /// A fault: what it is, and how far above the leaf.
+    /// A fault and its position in the chain, counted from the leaf.
     private struct Exception: Equatable {
         let verifyCode: Int32
         let depth: Int32
@@ -20,17 +20,16 @@ struct SecTrustExceptions {
     private let exceptions: [Exception]
     /// The hash of the leaf.
     private let certificate: [UInt8]
-    /// The hash of the names that were asked for; empty if their being wrong is not among the exceptions.
+    /// The hash of the requested names; empty if a name mismatch is not excepted.
     private let names: [UInt8]
 
-    /// That the certificate is for another host, or another address (X509_V_ERR_HOSTNAME_MISMATCH and
-    /// X509_V_ERR_IP_ADDRESS_MISMATCH).
+    /// The codes of name mismatches: X509_V_ERR_HOSTNAME_MISMATCH and X509_V_ERR_IP_ADDRESS_MISMATCH.
     private static let wrongNames: Set<Int32> = [62, 64]
     private static let hashLength = 32
 
-    /// Nil if there is nothing to overlook, or something that must not be.
+    /// Nil if there are no faults, or if one cannot be excepted.
     ///
-    /// - Parameter names: What the certificate had to be for.
+    /// - Parameter names: The host names that the certificate must match.
     init?(_ outcome: SecTrust.Outcome, of certificate: SecCertificate?, for names: [String]) {
         guard let certificate, !outcome.faults.isEmpty, !outcome.faults.contains(where: \.isFatal) else { return nil }
         exceptions = outcome.faults.map { Exception($0) }
@@ -39,7 +38,7 @@ struct SecTrustExceptions {
         self.names = Self.haveWrongName(exceptions) ? asked : []
     }
 
-    /// Reads what `encoded` wrote.
+    /// Decodes the format of `encoded`.
     init?(_ data: Data) {
         var rest = [UInt8](data)[...]
         func number() -> Int32? {
@@ -59,7 +58,7 @@ struct SecTrustExceptions {
         names = Array(rest.dropFirst(Self.hashLength))
     }
 
-    /// How many there are, and each: numbers of four bytes, the highest byte first. Then the hashes.
+    /// The number of faults and each fault, as 32-bit big-endian integers, then the hashes.
     var encoded: Data {
         let numbers = [Int32(clamping: exceptions.count)] + exceptions.flatMap { [$0.verifyCode, $0.depth] }
         let bytes = numbers.flatMap { number in (0..<4).map { UInt8(truncatingIfNeeded: number >> (24 - 8 * $0)) } }
@@ -84,7 +83,7 @@ struct SecTrustExceptions {
     }
 
     private static func hash(_ names: [String]) -> [UInt8]? {
-        // No name has a byte of 0, so none looks like two.
+        // Names contain no zero byte, so the separator is unambiguous.
         MessageDigest.hash(.sha256, names.flatMap { Array($0.lowercased().utf8) + [0] })
     }
 }

@@ -2,27 +2,28 @@ public import Dispatch
 public import Foundation
 internal import LoadingTransport
 
-/// What an evaluation came to.
+/// The result of a trust evaluation.
 public enum SecTrustResultType: UInt32, Sendable {
-    /// There was none yet.
+    /// Not evaluated yet.
     case invalid = 0
-    /// Trusted, since the user said so.
+    /// Trusted by an explicit decision of the user.
     case proceed = 1
-    /// Not trusted, since the user said so.
+    /// Distrusted by an explicit decision of the user.
     case deny = 3
     /// Trusted.
     case unspecified = 4
-    /// Not trusted, for a reason that the user may overlook.
+    /// Not trusted, for a reason that the user may override.
     case recoverableTrustFailure = 5
-    /// Not trusted, and nothing can be done about it.
+    /// Not trusted, for a reason that cannot be overridden.
     case fatalTrustFailure = 6
     /// The evaluation itself failed.
     case otherError = 7
 }
 
-// MARK: Making
+// MARK: Creating
 
-/// A trust of one certificate or an array of them, the leaf first, for a policy, an array of them, or none.
+/// Creates a trust object for a certificate or an array of certificates, leaf first, with a policy, an array of
+/// policies, or nil.
 @discardableResult
 public func SecTrustCreateWithCertificates(
     _ certificates: CFTypeRef, _ policies: CFTypeRef?, _ trust: UnsafeMutablePointer<SecTrust?>
@@ -37,7 +38,7 @@ public func SecTrustCreateWithCertificates(
     return errSecSuccess
 }
 
-/// An array's elements, or the one object that stands for such an array; nil if one is of another type.
+/// The elements of an array, or a single object as one element; nil if any has another type.
 private func elements<Element>(of object: AnyObject) -> [Element]? {
     if let element = object as? Element { return [element] }
     guard let array = object as? NSArray else { return nil }
@@ -47,7 +48,7 @@ private func elements<Element>(of object: AnyObject) -> [Element]? {
 
 // MARK: Evaluating
 
-/// Whether the chain is trusted; with the reason if not. May wait for a disk.
+/// Whether the chain is trusted; sets `error` if not. Can block on disk access.
 @discardableResult
 public func SecTrustEvaluateWithError(_ trust: SecTrust, _ error: UnsafeMutablePointer<CFError?>?) -> Bool {
     let outcome = trust.evaluate()
@@ -55,7 +56,7 @@ public func SecTrustEvaluateWithError(_ trust: SecTrust, _ error: UnsafeMutableP
     return outcome.isTrusted
 }
 
-/// The same in the background; `result` is called on the queue.
+/// Evaluates in the background and calls `result` on `queue`.
 @preconcurrency
 @discardableResult
 public func SecTrustEvaluateAsyncWithError(
@@ -108,9 +109,9 @@ extension SecTrust.Outcome {
     }
 }
 
-// MARK: What the answer depends on
+// MARK: Parameters of the evaluation
 
-/// Sets what the chain has to be good for: one policy or an array of them.
+/// Sets the policies: one policy or an array of policies.
 @discardableResult
 public func SecTrustSetPolicies(_ trust: SecTrust, _ policies: CFTypeRef) -> OSStatus {
     guard let wanted: [SecPolicy] = elements(of: policies) else { return errSecParam }
@@ -118,14 +119,14 @@ public func SecTrustSetPolicies(_ trust: SecTrust, _ policies: CFTypeRef) -> OSS
     return errSecSuccess
 }
 
-/// What the chain has to be good for.
+/// The policies of the evaluation.
 @discardableResult
 public func SecTrustCopyPolicies(_ trust: SecTrust, _ policies: UnsafeMutablePointer<CFArray?>) -> OSStatus {
     policies.pointee = trust.read(\.policies) as NSArray
     return errSecSuccess
 }
 
-/// Sets the roots to trust in place of the system's; nil for the system's again. To trust both, call
+/// Sets the anchor certificates, which replace the system's roots; nil restores these. To trust both, call
 /// ``SecTrustSetAnchorCertificatesOnly(_:_:)`` with false.
 @discardableResult
 public func SecTrustSetAnchorCertificates(_ trust: SecTrust, _ anchorCertificates: CFArray?) -> OSStatus {
@@ -144,14 +145,14 @@ public func SecTrustSetAnchorCertificates(_ trust: SecTrust, _ anchorCertificate
     return errSecSuccess
 }
 
-/// Whether the roots that were set are the only ones.
+/// Sets whether only the custom anchor certificates are trusted.
 @discardableResult
 public func SecTrustSetAnchorCertificatesOnly(_ trust: SecTrust, _ anchorCertificatesOnly: Bool) -> OSStatus {
     trust.change { $0.trustsAnchorsOnly = anchorCertificatesOnly }
     return errSecSuccess
 }
 
-/// The roots that were set, or nil.
+/// The custom anchor certificates, or nil.
 @discardableResult
 public func SecTrustCopyCustomAnchorCertificates(
     _ trust: SecTrust, _ anchors: UnsafeMutablePointer<CFArray?>
@@ -160,11 +161,11 @@ public func SecTrustCopyCustomAnchorCertificates(
     return errSecSuccess
 }
 
-/// Whether certificates and revocation answers may be fetched. Nothing ever is on Linux.
+/// Sets whether certificates and revocation data may be fetched. No effect on Linux: nothing is fetched.
 @discardableResult
 public func SecTrustSetNetworkFetchAllowed(_ trust: SecTrust, _ allowFetch: Bool) -> OSStatus { errSecSuccess }
 
-/// Sets the time at which the chain has to be valid.
+/// Sets the time at which the chain must be valid.
 @discardableResult
 public func SecTrustSetVerifyDate(_ trust: SecTrust, _ verifyDate: CFDate) -> OSStatus {
     let time = verifyDate as Date
@@ -172,13 +173,13 @@ public func SecTrustSetVerifyDate(_ trust: SecTrust, _ verifyDate: CFDate) -> OS
     return errSecSuccess
 }
 
-/// The time at which the chain has to be valid: that which was set, else now.
+/// The time at which the chain must be valid, in seconds since 2001: the one that was set, otherwise the current time.
 @discardableResult
 public func SecTrustGetVerifyTime(_ trust: SecTrust) -> CFAbsoluteTime {
     (trust.read(\.time) ?? Date()).timeIntervalSinceReferenceDate
 }
 
-/// Sets the OCSP response about the leaf: `Data`, or an array of it, of which the first counts.
+/// Sets the OCSP response for the leaf: `Data`, or an array of which the first element is used.
 @discardableResult
 public func SecTrustSetOCSPResponse(_ trust: SecTrust, _ responseData: CFTypeRef?) -> OSStatus {
     let responses: [NSData]? = responseData.map { elements(of: $0) } ?? []
@@ -188,15 +189,14 @@ public func SecTrustSetOCSPResponse(_ trust: SecTrust, _ responseData: CFTypeRef
     return errSecSuccess
 }
 
-/// All that is wrong with the chain now, to be overlooked later by ``SecTrustSetExceptions(_:_:)``. Nil if there is nothing,
-/// or something that may not be overlooked.
+/// The current faults of the chain, as exceptions for ``SecTrustSetExceptions(_:_:)``. Nil if there are none, or if one
+/// cannot be excepted.
 @discardableResult
 public func SecTrustCopyExceptions(_ trust: SecTrust) -> CFData? {
     SecTrustExceptions(trust.evaluate(), of: trust.certificate, for: trust.names).map { $0.encoded as NSData }
 }
 
-/// Has what was wrong overlooked, and nothing else; nil takes that back. False if the exceptions are those of another
-/// certificate.
+/// Sets the faults to ignore; nil removes all exceptions. Returns false if the exceptions are for another certificate.
 @discardableResult
 public func SecTrustSetExceptions(_ trust: SecTrust, _ exceptions: CFData?) -> Bool {
     guard let exceptions else {
@@ -210,18 +210,18 @@ public func SecTrustSetExceptions(_ trust: SecTrust, _ exceptions: CFData?) -> B
 
 // MARK: The chain
 
-/// The chain from the leaf to the root, or as far as one could be built. Evaluates, if that was not done yet.
+/// The chain from the leaf to the root, as far as it could be built. Evaluates if necessary.
 @discardableResult
 public func SecTrustCopyCertificateChain(_ trust: SecTrust) -> CFArray? {
     let chain = trust.evaluate().chain
     return chain.isEmpty ? nil : chain as NSArray
 }
 
-/// How many certificates ``SecTrustCopyCertificateChain(_:)`` has.
+/// The number of certificates of ``SecTrustCopyCertificateChain(_:)``.
 @discardableResult
 public func SecTrustGetCertificateCount(_ trust: SecTrust) -> CFIndex { trust.evaluate().chain.count }
 
-/// One of the certificates of ``SecTrustCopyCertificateChain(_:)``.
+/// The certificate at an index of ``SecTrustCopyCertificateChain(_:)``.
 @discardableResult
 public func SecTrustGetCertificateAtIndex(_ trust: SecTrust, _ ix: CFIndex) -> SecCertificate? {
     let chain = trust.evaluate().chain

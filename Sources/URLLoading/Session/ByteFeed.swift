@@ -2,12 +2,13 @@ internal import Foundation
 internal import LoadingEvents
 internal import LoadingTransport
 
-/// A body on its way to one `async` reader: pieces in, pieces out, and a stop to the reading of the socket while
-/// `highWater` bytes wait.
+/// The buffer between a load and one `async` reader. Reading from the socket stops while `highWater` bytes are
+/// buffered.
 ///
-/// Whoever waits is resumed with the loop lent: to resume somebody calls his executor, which may be anybody's code.
+/// A waiting reader is resumed with the loop lent, because resuming calls its executor, which may be the program's
+/// code.
 final class ByteFeed: Callout, @unchecked Sendable {
-    // Sendable because everything mutable is guarded by `lock`.
+    // Sendable: `lock` guards all mutable state.
 
     private let loop: EventLoop
     private let lock = Lock()
@@ -19,7 +20,7 @@ final class ByteFeed: Callout, @unchecked Sendable {
     private var responseWaiter: (@Sendable (Result<URLResponse, any Error>) -> Void)?
     private var response: URLResponse?
 
-    /// Who waits for a piece, and what to call when reading had stopped and may go on.
+    /// The waiting reader, and the function that resumes reading from the socket.
     private struct Reader {
         let continuation: CheckedContinuation<Data?, any Error>
         let goOn: @Sendable () -> Void
@@ -31,10 +32,10 @@ final class ByteFeed: Callout, @unchecked Sendable {
 
     // MARK: From the loop
 
-    /// False when the reader has enough for now.
+    /// False if the buffer is full.
     func append(_ piece: Data) -> Bool {
         lock.lock()
-        // More than one piece may come before the first is told.
+        // Several pieces may arrive before the reader is resumed.
         let mustTell = reader != nil && pieces.isEmpty
         pieces.append(piece)
         waitingBytes += piece.count
@@ -60,7 +61,7 @@ final class ByteFeed: Callout, @unchecked Sendable {
         callOut()
     }
 
-    /// Resumes whoever waits for what is there by now.
+    /// Resumes the waiting reader with the buffered bytes.
     func callOut() {
         lock.lock()
         let outcome = responseOutcome
@@ -86,7 +87,7 @@ final class ByteFeed: Callout, @unchecked Sendable {
         if let known { body(known) }
     }
 
-    /// The next piece, nil at the end. `goOn` is called when reading had stopped and may go on.
+    /// The next piece, nil at the end. `goOn` is called when reading from the socket may resume.
     func next(
         isolation actor: isolated (any Actor)?, _ goOn: @escaping @Sendable () -> Void
     ) async throws -> Data? {
@@ -96,7 +97,7 @@ final class ByteFeed: Callout, @unchecked Sendable {
         }
     }
 
-    /// What is there: a piece, nil at the end, or an error. When there is nothing yet, `continuation` waits for it.
+    /// The buffered piece, nil at the end, or an error. If there is nothing yet, `continuation` waits for it.
     private func take(
         _ goOn: @escaping @Sendable () -> Void, orWaitWith continuation: CheckedContinuation<Data?, any Error>? = nil
     ) -> Result<Data?, any Error>? {
@@ -113,7 +114,7 @@ final class ByteFeed: Callout, @unchecked Sendable {
         return next.result
     }
 
-    /// Two readers at once is a misuse that must neither hang nor look as if the body were over.
+    /// Concurrent readers are a programming error that must neither hang nor look like the end of the body.
     private static var otherReader: URLError {
         let words = "Somebody else waits for the next bytes of this response. Iterate over them in one place at a time."
         return URLError(.resourceUnavailable, userInfo: [NSLocalizedDescriptionKey: words])
@@ -126,7 +127,7 @@ final class ByteFeed: Callout, @unchecked Sendable {
         return end.map { .failure($0 ?? URLError(.badServerResponse)) }
     }
 
-    /// All that waits, else how it ended; nil while there is nothing. Reading may go on when it had stopped.
+    /// All buffered bytes, otherwise the end; nil if there is neither. Allows reading to resume.
     private func takeNext() -> (result: Result<Data?, any Error>, mayGoOn: Bool)? {
         if !pieces.isEmpty {
             let mayGoOn = isFull

@@ -1,16 +1,16 @@
-/// Something with calls to make for a session: a task with events, or a block.
+/// A source of callbacks of a session: a task with events, or a block.
 protocol Delivery: AnyObject, Sendable {
-    /// Fixes what the next `deliver(.sealed)` may tell: what is there now, and nothing that comes later.
+    /// Fixes the events for the next `deliver(.sealed)`: the current ones, without later ones.
     func seal()
 
-    /// Makes calls. True when there are more to make, which need another turn.
+    /// Makes callbacks. True if there are more, which need another turn.
     func deliver(_ extent: DeliveryExtent) -> Bool
 }
 
-/// How much a delivery tells.
+/// Which events a delivery includes.
 enum DeliveryExtent {
-    /// What was there when its operation was enqueued.
+    /// The events before its operation was enqueued.
     case sealed
-    /// Whatever is there.
+    /// All current events.
     case all
 }

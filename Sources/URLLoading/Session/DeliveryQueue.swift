@@ -3,29 +3,30 @@ internal import Foundation
 internal import LoadingEvents
 internal import LoadingTransport
 
-/// Where a session's delegate calls and completion handlers run, one task's strictly one after the other.
+/// Runs a session's delegate callbacks and completion handlers, those of one task strictly in order.
 ///
-/// Every caller gets what Apple documents, in the cheapest way that nobody can tell from the documented one:
+/// Behaves as Apple documents, with the least overhead:
 ///
-/// - **A queue of the caller's**: each batch of calls is one operation on it, so the caller's own operations run in
-///   between. On a serial queue one operation serves all tasks that have something to say; on a concurrent one each
-///   task has its own. An operation makes the calls that were due when it was enqueued. What comes later waits for the next
-///   operation, which is enqueued when this one has run: so no call overtakes an operation of the caller's that was enqueued
-///   before its cause.
-/// - **No queue given**: calls run one after the other on the loop's thread, with the loop lent meanwhile (see
-///   `EventLoop`). From the moment somebody asks for the session's `delegateQueue` they are operations on that queue.
+/// - **With a queue of the program**: each batch of callbacks is one operation, so the program's operations run in
+///   between. On a serial queue one operation serves all tasks with events; on a concurrent queue each task has its own
+///   operation. An operation makes the callbacks that were due when it was enqueued. Later ones wait for the next
+///   operation, which is enqueued when this one has run. So no callback overtakes an operation that the program
+///   enqueued before the callback's cause.
+/// - **Without a queue**: callbacks run one at a time on the loop's thread, with the loop lent (see `EventLoop`). After
+///   the first access of `delegateQueue` they are operations on that queue.
 final class DeliveryQueue: Callout, @unchecked Sendable {
-    // Sendable because everything mutable is guarded by `lock`.
+    // Sendable: `lock` guards all mutable state.
 
     private let loop: EventLoop
     private let lock = Lock()
-    /// The caller's queue, or ours once somebody asked for it.
+    /// The program's queue, or our own after the first access of `delegateQueue`.
     private var operationQueue: OperationQueue?
-    /// Nil where it has been taken: none is let go of with the lock held, for its end is the caller's code.
+    /// Taken entries are nil. Entries are not released under the lock, because a deinit may run the program's code.
     @exclusivity(unchecked) private var due: [(any Delivery)?] = []
     @exclusivity(unchecked) private var dueHead = 0
     private var isRunning = false
-    /// Ours was made while a call ran on the loop's thread: its first operation waits here until that call is done.
+    /// Set if our queue was created during a callback on the loop's thread. The queue's first operation waits for its
+    /// end.
     private var gate: DispatchSemaphore?
     /// Whether the lock is held for a fork.
     private var isHeld = false
@@ -35,7 +36,7 @@ final class DeliveryQueue: Callout, @unchecked Sendable {
         self.operationQueue = operationQueue
     }
 
-    /// The queue as the session shows it. Made when it is first asked for.
+    /// The value of `delegateQueue`. Created on first access.
     var shown: OperationQueue {
         lock.lock()
         defer { lock.unlock() }
@@ -44,8 +45,8 @@ final class DeliveryQueue: Callout, @unchecked Sendable {
         queue.name = "URLSession delegate queue"
         queue.maxConcurrentOperationCount = 1
         if isRunning {
-            // Nothing of the caller's may run beside the call that is being made now. A suspended queue would say the
-            // same, but suspending is the caller's to do and undo.
+            // The program's operations must not run during the current callback. Suspending the queue instead would
+            // interfere with the program's use of `isSuspended`.
             let gate = DispatchSemaphore(value: 0)
             self.gate = gate
             queue.addOperation(GateOperation(gate))
@@ -64,7 +65,7 @@ final class DeliveryQueue: Callout, @unchecked Sendable {
         lock.unlock()
     }
 
-    /// Has `delivery` called soon, from any thread. Not again before it was: whoever schedules keeps track of that.
+    /// Schedules a delivery, from any thread. Must not be called again before the delivery has run.
     func schedule(_ delivery: any Delivery) {
         if ForkedProcess.isCurrent { return WorkWithoutLoop.perform { while delivery.deliver(.all) {} } }
         lock.lock()
@@ -83,10 +84,11 @@ final class DeliveryQueue: Callout, @unchecked Sendable {
         if loop.isServed { loop.callOut(self) } else { WorkWithoutLoop.perform { self.callOut() } }
     }
 
-    /// Has `block` called as one of the session's calls.
+    /// Schedules a block as a callback of the session.
     func schedule(_ block: @escaping @Sendable () -> Void) { schedule(BlockDelivery(block)) }
 
-    /// Enqueues an operation for all that is due. None is there already, so a delivery is in one operation at a time.
+    /// Enqueues an operation for all due deliveries. There is at most one such operation, so a delivery is in one
+    /// operation at a time.
     private func addOperation(to queue: OperationQueue) {
         lock.lock()
         let batch = due[dueHead...].compactMap { $0 }
@@ -103,7 +105,7 @@ final class DeliveryQueue: Callout, @unchecked Sendable {
 
     private func ran(_ unfinished: [any Delivery]) {
         lock.lock()
-        // They were due before what came meanwhile.
+        // Unfinished deliveries precede those scheduled meanwhile.
         due.insert(contentsOf: unfinished, at: dueHead)
         let queue = dueHead < due.count ? operationQueue : nil
         if queue == nil { isRunning = false }
@@ -132,7 +134,7 @@ final class DeliveryQueue: Callout, @unchecked Sendable {
         return first
     }
 
-    /// The next one to be called on the loop's thread; nil when there is none or the rest is the queue's.
+    /// The next delivery for the loop's thread; nil if there is none or the rest is for the queue.
     private func nextOrStop() -> (any Delivery)? {
         lock.lock()
         guard let gate else {
@@ -170,22 +172,22 @@ private final class BlockDelivery: Delivery {
     }
 }
 
-/// An operation of the session's. `cancelAllOperations` is meant for the caller's own operations: without these no task of
-/// the session would ever end.
+/// An operation of the session. It ignores `cancelAllOperations`, because otherwise the session's tasks would never
+/// end.
 private class SessionOperation: Operation, @unchecked Sendable {
-    // Sendable as its superclass.
+    // Sendable: as the superclass.
     override func cancel() {}
 }
 
-/// Makes what was sealed of some deliveries.
+/// Makes the sealed callbacks of deliveries.
 private final class DeliveryOperation: SessionOperation, @unchecked Sendable {
-    // Sendable because what is mutable is touched by `main` alone.
+    // Sendable: only `main` uses the mutable state.
 
-    /// The first one last. Each is let go of when its calls have been made.
+    /// In reverse order. Each one is released after its callbacks.
     private var deliveries: [any Delivery]
     private let then: @Sendable ([any Delivery]) -> Void
 
-    /// - Parameter then: Gets those that have more to tell by now.
+    /// - Parameter then: Gets the deliveries with further events.
     init(_ deliveries: [any Delivery], then: @escaping @Sendable ([any Delivery]) -> Void) {
         self.deliveries = deliveries.reversed()
         self.then = then
@@ -200,9 +202,9 @@ private final class DeliveryOperation: SessionOperation, @unchecked Sendable {
     }
 }
 
-/// Keeps the queue until a call that is made elsewhere has returned.
+/// Blocks the queue until a callback on another thread has returned.
 private final class GateOperation: SessionOperation, @unchecked Sendable {
-    // Sendable because its only property never changes.
+    // Sendable: immutable.
     private let gate: DispatchSemaphore
 
     init(_ gate: DispatchSemaphore) { self.gate = gate }

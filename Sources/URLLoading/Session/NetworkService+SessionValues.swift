@@ -1,7 +1,7 @@
 internal import LoadingTransport
 
 extension SessionValues {
-    /// What a request wants of the network, or its session where it wants nothing in particular (C-9, C-20, C-29).
+    /// The network requirements of a request, with those of the session as defaults (C-9, C-20, C-29).
     func networkService(of request: URLRequest) -> NetworkService {
         var service = networkService
         if request.networkServiceType != .default { service.trafficClass = request.networkServiceType.trafficClass }
@@ -9,7 +9,7 @@ extension SessionValues {
         return service
     }
 
-    /// What the session wants of it.
+    /// The network requirements of the session.
     var networkService: NetworkService {
         NetworkService(
             trafficClass: networkServiceType.trafficClass, isMultipath: multipathServiceType != .none,
@@ -18,11 +18,11 @@ extension SessionValues {
 }
 
 extension NSURLRequest.NetworkServiceType {
-    /// The class that routers know for such traffic (RFC 4594, RFC 8622).
+    /// The traffic class (RFC 4594, RFC 8622).
     var trafficClass: UInt8 {
         switch self {
         case .default: 0
-        // Lower effort: whatever is left by others.
+        // Lower effort.
         case .background: 1
         // Low-latency data: AF21.
         case .responsiveData: 18

@@ -5,17 +5,17 @@ internal import LoadingPipeline
 internal import LoadingSemantics
 internal import LoadingTransport
 
-/// What stands behind a session: its values, its tasks, its loop, and the way to its end.
+/// The state of a session: its values, tasks, loop, and invalidation.
 final class SessionCore: ForkGuarded, @unchecked Sendable {
-    // Sendable because what is mutable is guarded by `lock`, and `environment` is used on the loop only.
+    // Sendable: `lock` guards the mutable state, and `environment` is confined to the loop.
 
     let configuration: SessionValues
     let additionalFields: [(name: String, value: String)]
-    /// Of the configuration: asked before those that are registered.
+    /// The protocol classes of the configuration, which precede registered ones.
     private let protocolClasses: [URLProtocol.Type]
     let delivery: DeliveryQueue
     let loop: EventLoop
-    /// Writes a log of the tasks, where one is wanted.
+    /// Logs the tasks, if enabled.
     let trace: SessionTrace?
     /// Confined to the loop.
     let environment: LoadingEnvironment
@@ -25,7 +25,7 @@ final class SessionCore: ForkGuarded, @unchecked Sendable {
     @exclusivity(unchecked) private var currentDelegateReference: DelegateReference?
     private var label: String?
     private var lastIdentifier = 0
-    /// Made and not resumed.
+    /// Tasks that were never resumed.
     @exclusivity(unchecked) private var waiting: [Int: WaitingTask] = [:]
     @exclusivity(unchecked) private var running: [Int: TaskCore] = [:]
     @exclusivity(unchecked) private var phase = Phase.valid
@@ -38,11 +38,11 @@ final class SessionCore: ForkGuarded, @unchecked Sendable {
     private var heldObjects: [URLSessionTask] = []
 
     private enum WaitingTask {
-        /// Stands for a task until it is there, so that an invalidation meanwhile waits for it.
+        /// Reserves a task that is being created, so that a concurrent invalidation waits for it.
         case making
-        /// Somebody may still ask for it and resume it (T-60).
+        /// Retained, because the program can get it from the session and resume it (T-60).
         case held(URLSessionTask)
-        /// The session is invalidated: only who holds the task can resume it.
+        /// Not retained, because the session is invalidated. It can be resumed while the program retains it.
         case known(WeakTask)
 
         var task: URLSessionTask? {
@@ -60,7 +60,7 @@ final class SessionCore: ForkGuarded, @unchecked Sendable {
 
     private enum Phase {
         case valid
-        /// No new tasks; the session, held so that its delegate can be told, ends with its last task.
+        /// No new tasks. The session is retained for the last delegate callback, after the last task.
         case invalidated(URLSession)
         case gone
     }
@@ -108,7 +108,7 @@ final class SessionCore: ForkGuarded, @unchecked Sendable {
         lock.unlock()
         heldObjects = waiting.values.compactMap { $0.task }
         heldTasks = Array(running.values) + heldObjects.compactMap { $0.core }
-        // A task takes its own lock before the session's.
+        // Lock order: task before session.
         for task in heldTasks { task.hold(until: deadline) }
         if lock.lock(until: deadline) { isHeld = true }
         delivery.hold(until: deadline)
@@ -128,11 +128,11 @@ final class SessionCore: ForkGuarded, @unchecked Sendable {
     var delegate: (any URLSessionDelegate)? { lock.withLock { currentDelegate } }
     var delegateReference: DelegateReference? { lock.withLock { currentDelegateReference } }
 
-    /// Whether there are protocols of the caller's to be asked before the system's.
+    /// Whether there are custom protocol classes.
     @inline(__always)
     var hasProtocols: Bool { !protocolClasses.isEmpty || !ProtocolRegistry.shared.isEmpty }
 
-    /// The protocols of the caller's in the order in which they are asked.
+    /// The custom protocol classes in order.
     var allProtocolClasses: [URLProtocol.Type] {
         ProtocolRegistry.shared.isEmpty ? protocolClasses : protocolClasses + ProtocolRegistry.shared.classes
     }
@@ -161,8 +161,8 @@ final class SessionCore: ForkGuarded, @unchecked Sendable {
         }
     }
 
-    /// A download that goes on with another. Garbage makes a task that fails with −1002 (RES-8); without its file the
-    /// download begins anew.
+    /// A download task that resumes an earlier one. Invalid data creates a task that fails with −1002 (RES-8); without
+    /// its file the download starts over.
     func downloadTask(
         _ session: URLSession, resuming data: Data, _ result: TaskResult, delegate: (any URLSessionTaskDelegate)?
     ) -> URLSessionDownloadTask? {
@@ -176,7 +176,7 @@ final class SessionCore: ForkGuarded, @unchecked Sendable {
         ) { URLSessionDownloadTask(core: $0) }
     }
 
-    /// A download that takes over the load of a data task (T-44); also in a session that waits for its last tasks.
+    /// A download task that takes over the load of a data task (T-44), also in an invalidated session.
     func downloadTask(_ session: URLSession, takingOver task: TaskCore) -> URLSessionDownloadTask {
         let core = replacement(session, of: task, kind: .download(nil))
         let download = URLSessionDownloadTask(core: core)
@@ -184,7 +184,7 @@ final class SessionCore: ForkGuarded, @unchecked Sendable {
         return download
     }
 
-    /// For a task that goes on with another, of the same request and delegate.
+    /// The core of a task that replaces another one, with the same request and delegate.
     func replacement(_ session: URLSession, of task: TaskCore, kind: TaskKind) -> TaskCore {
         let identifier = lock.withLock {
             lastIdentifier += 1
@@ -195,7 +195,7 @@ final class SessionCore: ForkGuarded, @unchecked Sendable {
             current: task.currentRequest ?? task.originalRequest, result: .delegate, delegate: task.taskDelegate)
     }
 
-    /// Nil in a session that has been invalidated.
+    /// Nil in an invalidated session.
     func makeTask<Task: URLSessionTask>(
         _ session: URLSession, _ kind: TaskKind, _ request: URLRequest, _ current: URLRequest, _ result: TaskResult,
         delegate: (any URLSessionTaskDelegate)?, _ make: (TaskCore) -> Task
@@ -233,20 +233,20 @@ final class SessionCore: ForkGuarded, @unchecked Sendable {
             .sorted { $0.taskIdentifier < $1.taskIdentifier }
     }
 
-    /// The outstanding tasks as a program is told of them: none once the session has cancelled all, whose ends are on their way.
+    /// The tasks for `getAllTasks`: none after the session has cancelled all tasks.
     var listedTasks: [URLSessionTask] { lock.withLock { cancelsTasks } ? [] : outstandingTasks }
 
-    /// A task was resumed for the first time or has an end to deliver: it lives until then.
+    /// Retains a task that was resumed for the first time, or that has an end to deliver.
     func hold(_ task: TaskCore) {
         lock.lock()
-        // The task's own object may hang on it, whose end is the caller's code.
+        // Released after the lock, because the deinit of the public task may run the program's code.
         let before = waiting.removeValue(forKey: task.identifier)
         running[task.identifier] = task
         lock.unlock()
         _ = before
     }
 
-    /// A task has delivered its end.
+    /// Called when a task has delivered its end.
     func ended(_ task: TaskCore) {
         lock.lock()
         running[task.identifier] = nil
@@ -254,10 +254,9 @@ final class SessionCore: ForkGuarded, @unchecked Sendable {
         finishIfIdle()
     }
 
-    // MARK: The end
+    // MARK: Invalidation
 
-    /// Makes this the session that all parts of a program share: nobody can invalidate it, and it has no cache of its own
-    /// but the one that is shared at the moment (C-35).
+    /// Makes this the shared session: it cannot be invalidated, and always uses the current `URLCache.shared` (C-35).
     func share() {
         lock.withLock { isShared = true }
     }
@@ -278,11 +277,11 @@ final class SessionCore: ForkGuarded, @unchecked Sendable {
             for task in running.values { task.letGoIfSuspended() }
         }
         finishIfIdle()
-        // A task that nobody else holds can't be resumed any more: with its object it is cancelled.
+        // A task without other references cannot be resumed, and is cancelled when it is released here.
         withExtendedLifetime(waiting) {}
     }
 
-    /// Whether the session waits for its last tasks, or is gone.
+    /// Whether the session was invalidated or has ended.
     var isInvalidated: Bool {
         lock.lock()
         defer { lock.unlock() }
@@ -290,7 +289,7 @@ final class SessionCore: ForkGuarded, @unchecked Sendable {
         return true
     }
 
-    /// Tells the delegate that the session is invalid once the last task has ended, and lets it go (S-84).
+    /// After the last task, calls the delegate's `didBecomeInvalidWithError` and releases the delegate (S-84).
     private func finishIfIdle() {
         lock.lock()
         guard case .invalidated(let session) = phase, running.isEmpty, waiting.isEmpty else { return lock.unlock() }
@@ -305,12 +304,13 @@ final class SessionCore: ForkGuarded, @unchecked Sendable {
             currentDelegate = nil
             currentDelegateReference = nil
             lock.unlock()
-            // Let go outside the lock: its deinit is the caller's code.
+            // Released outside the lock, because its deinit may run the program's code.
             _ = delegate
         }
     }
 
-    /// Nobody holds the session, so nobody can give it a task any more: its connections are closed.
+    /// Called when the public session object is released. No task can be created any more, so the connections are
+    /// closed.
     func publicObjectReleased() {
         lock.lock()
         let isOver = if case .gone = phase { true } else { false }
@@ -324,7 +324,7 @@ final class SessionCore: ForkGuarded, @unchecked Sendable {
         loop.post { environment.value.pool.shutDown() }
     }
 
-    /// Forgets who the user is, here and in the storage (S-89).
+    /// Removes the credentials of the session and of its storage (S-89).
     func forgetCredentials() {
         let environment = LoopBox(environment)
         loop.post { environment.value.authentication.forgetAll() }
@@ -336,14 +336,14 @@ final class SessionCore: ForkGuarded, @unchecked Sendable {
         }
     }
 
-    /// Calls when the stores have written what they keep on disk, on any thread (S-88).
+    /// Calls `done` on any thread when the stores have written their changes to disk (S-88).
     func flushStores(_ done: @escaping @Sendable () -> Void) {
         let stores: [(any FlushedStore)?] = [
             configuration.httpCookieStorage, configuration.urlCredentialStorage, urlCache,
             configuration.hasPersistentHosts ? HSTSCopy.shared : nil, configuration.persistentAlternatives,
         ]
         let flushing = stores.compactMap { $0 }.flush()
-        // Where nothing lasts there is nothing to wait for.
+        // Without persistent stores there is nothing to wait for.
         if flushing.wait(timeout: .now()) == .success { return done() }
         flushing.notify(queue: .global(), execute: done)
     }

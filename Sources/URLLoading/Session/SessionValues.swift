@@ -5,9 +5,9 @@ package import LoadingPipeline
 package import LoadingSemantics
 package import LoadingTransport
 
-/// Everything a configuration says, as one value: what a session keeps and reads without a lock.
+/// The values of a configuration, which a session reads without a lock.
 package struct SessionValues: @unchecked Sendable {
-    // Sendable: the dictionaries and classes in it are never changed after they are set, the stores are thread-safe.
+    // Sendable: dictionaries and objects are not changed after they are set, and the stores are thread-safe.
     package var identifier: String?
     package var requestCachePolicy = NSURLRequest.CachePolicy.useProtocolCachePolicy
     package var timeoutIntervalForRequest: TimeInterval = TimeLimits.standard.requestTimeout
@@ -41,26 +41,26 @@ package struct SessionValues: @unchecked Sendable {
     package var enablesEarlyData = false
     /// The keys of `NSAppTransportSecurity`; nil for those of the program.
     package var appTransportSecurity: [String: Any]?
-    /// Nil for the one that lasts, which is read when it is asked for.
+    /// Nil for the persistent store, which is read on first access.
     private var ownHSTS: HSTSStore?
     package var hasPersistentHosts: Bool { ownHSTS == nil }
     package var hsts: HSTSStore {
         get { ownHSTS ?? .shared }
         set { ownHSTS = newValue }
     }
-    /// Nil for those that last.
+    /// Nil for the persistent store.
     private var ownAlternatives: TransientAlternatives?
     package var persistentAlternatives: PersistentAlternatives? { ownAlternatives == nil ? .shared : nil }
     package var alternatives: any AlternativeServicesStore { ownAlternatives ?? PersistentAlternatives.shared }
-    /// Where downloads are written; nil for the folder for temporary files.
+    /// The folder for downloads; nil for the temporary directory.
     package var downloadFolder: String?
-    /// The only version of HTTP that may be spoken; nil for all.
+    /// The required HTTP version; nil for any.
     package var requiredHTTPVersion: HTTPVersion?
-    /// Called with each head that goes out or comes in.
+    /// Called with each sent and received head.
     package var headObserver: (@Sendable (MessageHead) -> Void)?
-    /// Of a program that has no `Info.plist` to say it.
+    /// The version of a program without `Info.plist`.
     package var programVersion: String?
-    /// The loop that the session runs on; nil for one of the process's.
+    /// The event loop of the session; nil for a loop of the process.
     package var loop: EventLoop?
 
     package init() {}
@@ -90,8 +90,7 @@ package struct SessionValues: @unchecked Sendable {
         return values
     }
 
-    /// The additional header fields ready to be sent, sorted by name. What is no pair of texts, or would break a
-    /// message, is left out.
+    /// The additional header fields, sorted by name. Entries that are not strings or not valid fields are skipped.
     package func additionalFields() -> [(name: String, value: String)] {
         (httpAdditionalHeaders ?? [:]).compactMap { key, value -> (name: String, value: String)? in
             guard let name = key.base as? String, isFieldName(name) else { return nil }
@@ -101,8 +100,7 @@ package struct SessionValues: @unchecked Sendable {
         }.sorted { $0.name < $1.name }
     }
 
-    /// The proxy dictionary with plain texts for keys, whichever kind of text the user wrote them in; nil stands for
-    /// the system's settings.
+    /// The proxy dictionary with keys as `String`; nil for the system's settings.
     package func proxySettings() -> [String: Any]? {
         connectionProxyDictionary.map { dictionary in
             Dictionary(

@@ -2,7 +2,7 @@ internal import LoadingSemantics
 internal import LoadingTransport
 
 extension TLSConfiguration {
-    /// What a session's connections may negotiate (C-19, TLS-11, CONN-2).
+    /// The TLS configuration of a session's connections (C-19, TLS-11, CONN-2).
     init(_ session: SessionValues) {
         self.init()
         minimumVersion = TLSVersion(rawValue: session.tlsMinimumSupportedProtocolVersion.rawValue)

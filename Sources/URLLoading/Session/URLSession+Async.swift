@@ -3,12 +3,13 @@ internal import LoadingEvents
 internal import LoadingSemantics
 
 extension URLSession {
-    /// Loads a request and gives its whole body. Throws only if there is no response: an HTTP status is no error.
+    /// Loads a request and returns the complete body. Throws the error of the task if the load fails; an HTTP error
+    /// status does not throw.
     ///
-    /// Cancelling the surrounding Swift task cancels the load; the call then throws `URLError.cancelled`. So it does in a
-    /// session that has been invalidated.
+    /// Cancelling the Swift task cancels the load, which then throws `URLError.cancelled`. In an invalidated session it
+    /// throws the same error.
     ///
-    /// - Parameter delegate: Told and asked about this load alone. Held until it has ended.
+    /// - Parameter delegate: The delegate of this task only. Retained until the task has ended.
     public func data(
         for request: URLRequest, delegate: (any URLSessionTaskDelegate)? = nil
     ) async throws -> (Data, URLResponse) {
@@ -25,36 +26,36 @@ extension URLSession {
         }
     }
 
-    /// Loads a URL and gives its whole body. See ``data(for:delegate:)``.
+    /// Loads a URL and returns the complete body. See ``data(for:delegate:)``.
     public func data(
         from url: URL, delegate: (any URLSessionTaskDelegate)? = nil
     ) async throws -> (Data, URLResponse) {
         try await data(for: URLRequest(url: url), delegate: delegate)
     }
 
-    /// Loads a request and gives its whole body. See ``data(for:delegate:)``.
+    /// Loads a request and returns the complete body. See ``data(for:delegate:)``.
     public func data(for request: URLRequest) async throws -> (Data, URLResponse) {
         try await data(for: request, delegate: nil)
     }
 
-    /// Loads a URL and gives its whole body. See ``data(for:delegate:)``.
+    /// Loads a URL and returns the complete body. See ``data(for:delegate:)``.
     public func data(from url: URL) async throws -> (Data, URLResponse) {
         try await data(for: URLRequest(url: url), delegate: nil)
     }
 
-    /// Loads a request to a file, which is the caller's to remove. Throws only if there is no response: an HTTP status
-    /// is no error.
+    /// Downloads to a file, which the caller must remove. Throws the error of the task if the load fails; an HTTP error
+    /// status does not throw.
     ///
-    /// Cancelling the surrounding Swift task cancels the load; the call then throws `URLError.cancelled`.
+    /// Cancelling the Swift task cancels the load, which then throws `URLError.cancelled`.
     ///
-    /// - Parameter delegate: Told and asked about this load alone. Held until it has ended.
+    /// - Parameter delegate: The delegate of this task only. Retained until the task has ended.
     public func download(
         for request: URLRequest, delegate: (any URLSessionTaskDelegate)? = nil
     ) async throws -> (URL, URLResponse) {
         try await download { core.downloadTask(self, request, $0, delegate: delegate) }
     }
 
-    /// Goes on with a download that was cancelled or failed. See ``download(for:delegate:)``.
+    /// Resumes a cancelled or failed download. See ``download(for:delegate:)``.
     public func download(
         resumeFrom resumeData: Data, delegate: (any URLSessionTaskDelegate)? = nil
     ) async throws -> (URL, URLResponse) {
@@ -74,26 +75,25 @@ extension URLSession {
         }
     }
 
-    /// Loads a URL to a file, which is the caller's to remove. See ``download(for:delegate:)``.
+    /// Downloads a URL to a file. See ``download(for:delegate:)``.
     public func download(
         from url: URL, delegate: (any URLSessionTaskDelegate)? = nil
     ) async throws -> (URL, URLResponse) {
         try await download(for: URLRequest(url: url), delegate: delegate)
     }
 
-    /// Loads a request to a file, which is the caller's to remove. See ``download(for:delegate:)``.
+    /// Downloads to a file. See ``download(for:delegate:)``.
     public func download(for request: URLRequest) async throws -> (URL, URLResponse) {
         try await download(for: request, delegate: nil)
     }
 
-    /// Loads a URL to a file, which is the caller's to remove. See ``download(for:delegate:)``.
+    /// Downloads a URL to a file. See ``download(for:delegate:)``.
     public func download(from url: URL) async throws -> (URL, URLResponse) {
         try await download(for: URLRequest(url: url), delegate: nil)
     }
 
-    /// Loads a request and returns as soon as the head of its response is there; the body comes as it is read from
-    /// the sequence. A reader that pauses stops the transfer, not only the delivery. Dropping the sequence and its
-    /// iterators cancels the load.
+    /// Loads a request and returns when the response head is received. The sequence reads the body on demand; a reader
+    /// that pauses stops the transfer. Releasing the sequence and its iterators cancels the load.
     public func bytes(
         for request: URLRequest, delegate: (any URLSessionTaskDelegate)? = nil
     ) async throws -> (AsyncBytes, URLResponse) {
@@ -111,23 +111,23 @@ extension URLSession {
         }
     }
 
-    /// Loads a URL and returns as soon as the head of its response is there. See ``bytes(for:delegate:)``.
+    /// Loads a URL and returns when the response head is received. See ``bytes(for:delegate:)``.
     public func bytes(
         from url: URL, delegate: (any URLSessionTaskDelegate)? = nil
     ) async throws -> (AsyncBytes, URLResponse) {
         try await bytes(for: URLRequest(url: url), delegate: delegate)
     }
 
-    /// What a load throws that is begun in a session that has been invalidated: as if it had been begun just before, and
-    /// cancelled by that. Another part of the program may invalidate the session at any moment.
+    /// The error of a load in an invalidated session: as if the load had begun just before the invalidation, because
+    /// the session may be invalidated concurrently.
     static var invalidated: URLError { .make(.cancelled, url: nil) }
 
-    /// Empties the session's stores and has later requests use new connections.
+    /// Clears the session's stores and makes later requests use new connections.
     public func reset() async {
         await withCheckedContinuation { continuation in reset { continuation.resume() } }
     }
 
-    /// Has later requests use new connections.
+    /// Writes the session's stores to disk and makes later requests use new connections.
     public func flush() async {
         await withCheckedContinuation { continuation in flush { continuation.resume() } }
     }
@@ -141,7 +141,7 @@ extension URLSession {
         }
     }
 
-    /// Every task that was made and has not ended.
+    /// All tasks that have not ended.
     public var allTasks: [URLSessionTask] {
         get async {
             await withCheckedContinuation { continuation in getAllTasks { continuation.resume(returning: $0) } }
@@ -149,7 +149,7 @@ extension URLSession {
     }
 }
 
-/// Brings together a task and a cancellation that may come before it.
+/// Connects a task with a Swift task cancellation that may precede it.
 final class CancellableTask: @unchecked Sendable {
     // Sendable because what is mutable is guarded by `lock`.
     private let lock = Lock()

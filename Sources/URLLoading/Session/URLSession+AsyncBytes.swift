@@ -3,8 +3,8 @@ internal import Foundation
 extension URLSession {
     /// The body of a response as an asynchronous sequence of bytes.
     ///
-    /// Bytes are taken from the connection as they are read here: at most a few hundred kilobytes wait in between,
-    /// and then the sender has to wait. Meant for one reader; it throws the `URLError` the load failed with.
+    /// Bytes are received as they are read: at most a few hundred kilobytes are buffered, then the transfer stops. For
+    /// one reader. Throws the `URLError` of the load.
     public struct AsyncBytes: AsyncSequence, Sendable {
         public typealias Element = UInt8
         public typealias AsyncIterator = Iterator
@@ -21,8 +21,8 @@ extension URLSession {
         /// The one reader of the body.
         public func makeAsyncIterator() -> Iterator { Iterator(body: body) }
 
-        /// Reads the body byte by byte, a buffer at a time behind the scenes: nearly every call is an array access in
-        /// the caller's own code and executor.
+        /// Iterates over the bytes. Reads whole buffers internally, so most calls are an inlined array access on the
+        /// caller's executor.
         public struct Iterator: AsyncIteratorProtocol, Sendable {
             public typealias Element = UInt8
 
@@ -61,7 +61,7 @@ extension URLSession {
             }
         }
 
-        /// What the sequence and its iterators share; when all of them are gone nobody reads on, so the load ends.
+        /// Shared by the sequence and its iterators. When all are released, the load is cancelled.
         final class Body: Sendable {
             let task: URLSessionDataTask
             private let feed: ByteFeed

@@ -1,19 +1,19 @@
 extension URLSession {
-    /// What to do about an authentication challenge.
+    /// How to handle an authentication challenge.
     public enum AuthChallengeDisposition: Int, Sendable {
-        /// Use the credential given with it; with nil, go on without one.
+        /// Use the credential; with nil, continue without one.
         case useCredential = 0
-        /// Do what would be done if there were no delegate. The credential is ignored.
+        /// Handle the challenge as without a delegate. The credential is ignored.
         case performDefaultHandling = 1
-        /// End the whole task with `cancelled`. The credential is ignored.
+        /// Cancel the task with `URLError.cancelled`. The credential is ignored.
         case cancelAuthenticationChallenge = 2
-        /// Try the next protection space the server offers, if any. The credential is ignored.
+        /// Try the next protection space that the server offers. The credential is ignored.
         case rejectProtectionSpace = 3
     }
 
-    /// What to do with a data task whose response has come.
+    /// How a data task continues after its response.
     public enum ResponseDisposition: Int, Sendable {
-        /// End the task, as `cancel()` does.
+        /// Cancel the task, like `cancel()`.
         case cancel = 0
         /// Deliver the body.
         case allow = 1
@@ -23,13 +23,13 @@ extension URLSession {
         case becomeStream = 3
     }
 
-    /// What to do with a background task whose time has come.
+    /// How a delayed background task begins.
     public enum DelayedRequestDisposition: Int, Sendable {
         /// Send the original request.
         case continueLoading = 0
-        /// Send the request given with it instead.
+        /// Send the new request instead.
         case useNewRequest = 1
-        /// End the task with `cancelled`.
+        /// Cancel the task with `URLError.cancelled`.
         case cancel = 2
     }
 }

@@ -2,24 +2,24 @@ public import Foundation
 internal import LoadingConnections
 internal import LoadingPipeline
 
-/// Coordinates a group of related loads: they share a configuration, a delegate, and a pool of connections.
+/// Coordinates a group of related tasks that share a configuration, a delegate, and a connection pool.
 ///
-/// All members may be used from any thread. Delegate calls and completion handlers come on ``delegateQueue``, those of
-/// one task strictly in order. A session holds its delegate until it is invalidated; one that the program does not hold any
-/// more and that has no task lets it go too.
+/// Thread-safe. Delegate callbacks and completion handlers are called on ``delegateQueue``, those of one task strictly
+/// in order. A session retains its delegate until it is invalidated. A session without tasks that the program does not
+/// retain is released with its delegate.
 ///
-/// A session holds each task from its creation to its end, resumed or not, and a task holds its session. Once the session is
-/// invalidated, a task that is suspended lives as long as the program holds it; then it is cancelled, since nothing can
-/// resume it any more.
+/// A session retains each task from its creation to its end, resumed or not, and a task retains its session. In an
+/// invalidated session, a suspended task lives while the program retains it; then it is cancelled, because nothing can
+/// resume it.
 open class URLSession: NSObject, @unchecked Sendable {
-    // Sendable because everything mutable lies in the core, which guards it.
+    // Sendable: all mutable state is in the core, which guards it.
 
-    // There is no initializer of the module's own: a subclass, which could not inherit that, would not inherit
+    // No internal designated initializer: a subclass could not inherit it, and then would not inherit
     // `init(configuration:)` either.
     let core: SessionCore
 
-    /// The process's own session: default configuration, no delegate, results by completion handler or `async`.
-    /// Invalidating it has no effect.
+    /// The shared session of the process, with the default configuration and no delegate. Invalidating it has no
+    /// effect.
     public class var shared: URLSession { sharedSession }
 
     private static let sharedSession: URLSession = {
@@ -28,7 +28,7 @@ open class URLSession: NSObject, @unchecked Sendable {
         return session
     }()
 
-    /// A session of the default configuration, without a delegate.
+    /// A session with the default configuration and without a delegate.
     @available(*, deprecated, message: "Please use +[NSURLSession sessionWithConfiguration:] or other class methods")
     public override init() {
         core = SessionCore(.standard(), delegate: nil, queue: nil)
@@ -42,9 +42,9 @@ open class URLSession: NSObject, @unchecked Sendable {
     /// A session. The configuration is copied; later changes to it have no effect.
     ///
     /// - Parameters:
-    ///   - delegate: Told and asked about every task. Held until the session is invalidated.
-    ///   - queue: Where delegate methods and completion handlers are called. Should be serial; the calls of one task
-    ///     are in order on any queue. Nil: a serial queue of the session's own.
+    ///   - delegate: Gets the callbacks of all tasks. Retained until the session is invalidated.
+    ///   - queue: The queue of delegate callbacks and completion handlers. Should be serial; the callbacks of one task
+    ///     are in order on any queue. Nil for a serial queue of the session.
     public init(
         configuration: URLSessionConfiguration, delegate: (any URLSessionDelegate)?,
         delegateQueue queue: OperationQueue?
@@ -59,7 +59,7 @@ open class URLSession: NSObject, @unchecked Sendable {
     /// Returns the session itself.
     open override func copy() -> Any { self }
 
-    /// Where delegate methods and completion handlers are called.
+    /// The queue of delegate callbacks and completion handlers.
     open var delegateQueue: OperationQueue { core.delivery.shown }
 
     /// The delegate; nil after invalidation.
@@ -72,23 +72,24 @@ open class URLSession: NSObject, @unchecked Sendable {
         return URLSessionConfiguration(values)
     }
 
-    /// A label for the program's own use.
+    /// A label for the program's use.
     open var sessionDescription: String? {
         get { core.sessionDescription }
         set { core.sessionDescription = newValue }
     }
 
-    /// Lets the tasks end, then calls `urlSession(_:didBecomeInvalidWithError:)` and lets the delegate go. Returns at
-    /// once; from now on no task may be made. A task that is suspended is waited for as long as the program holds it.
+    /// Invalidates the session: waits for its tasks, then calls `urlSession(_:didBecomeInvalidWithError:)` and releases
+    /// the delegate. Returns at once. No tasks can be created after this call. Suspended tasks count while the program
+    /// retains them.
     open func finishTasksAndInvalidate() { core.invalidate(self, cancelsTasks: false) }
 
-    /// Cancels all tasks, then calls `urlSession(_:didBecomeInvalidWithError:)` and lets the delegate go. Returns at
-    /// once; from now on no task may be made.
+    /// Invalidates the session and cancels all tasks, then calls `urlSession(_:didBecomeInvalidWithError:)` and
+    /// releases the delegate. Returns at once. No tasks can be created after this call.
     open func invalidateAndCancel() { core.invalidate(self, cancelsTasks: true) }
 
-    /// Empties the session's stores, in memory and on disk, and has later requests use new connections; then calls the
-    /// handler on the delegate queue. What a store has on disk is read before, if it was not asked yet, and the caller waits
-    /// for that.
+    /// Clears the session's cookies, cache and credentials, in memory and on disk, and makes later requests use new
+    /// connections. Then calls the handler on the delegate queue. Blocks while stores that were not used yet are read
+    /// from disk.
     @preconcurrency open func reset(completionHandler: @escaping @Sendable () -> Void) {
         core.configuration.httpCookieStorage?.removeCookies(since: .distantPast)
         core.urlCache?.removeAllCachedResponses()
@@ -98,20 +99,20 @@ open class URLSession: NSObject, @unchecked Sendable {
         flush(completionHandler: completionHandler)
     }
 
-    /// Has what the session's stores keep written to disk, and later requests use new connections; then calls the handler on
-    /// the delegate queue. What cannot be written now does not hold it up. A disk that does not answer does, and so does a
-    /// keyring that the user has to unlock, for a minute.
+    /// Writes the session's stores to disk, and makes later requests use new connections. Then calls the handler on the
+    /// delegate queue. Failed writes do not delay the handler. A stalled disk does, and a locked keyring does for up to
+    /// a minute.
     @preconcurrency open func flush(completionHandler: @escaping @Sendable () -> Void) {
         core.renewConnections()
         core.flushStores { [core] in core.delivery.schedule(completionHandler) }
     }
 
-    /// Gives every task that was made and has not ended, on the delegate queue: none after `invalidateAndCancel`.
+    /// Passes all tasks that have not ended, on the delegate queue. None after `invalidateAndCancel`.
     @preconcurrency open func getAllTasks(completionHandler: @escaping @Sendable ([URLSessionTask]) -> Void) {
         core.delivery.schedule { [core] in completionHandler(core.listedTasks) }
     }
 
-    /// Gives the tasks that have not ended, by kind, on the delegate queue.
+    /// Passes all tasks that have not ended, by kind, on the delegate queue.
     @preconcurrency open func getTasksWithCompletionHandler(
         _ completionHandler:
             @escaping @Sendable (
@@ -127,8 +128,8 @@ open class URLSession: NSObject, @unchecked Sendable {
         }
     }
 
-    /// Apple raises an exception for a task of a session that has been invalidated (T-61): it is an error of the program,
-    /// which no input can cause.
+    /// Traps for a task in an invalidated session, where Apple raises an exception (T-61): a programming error that no
+    /// input can cause.
     private func required<Task: URLSessionTask>(_ task: Task?) -> Task {
         guard let task else { preconditionFailure("A task was created in a session that has been invalidated") }
         return task
@@ -136,25 +137,26 @@ open class URLSession: NSObject, @unchecked Sendable {
 
     // MARK: Data tasks
 
-    /// A suspended task whose response and body go to the delegate.
+    /// Creates a data task that delivers its response and body to the delegate. Like all tasks it is suspended until
+    /// `resume()`.
     open func dataTask(with request: URLRequest) -> URLSessionDataTask {
         required(core.dataTask(self, request, .delegate, delegate: nil))
     }
 
-    /// A suspended task that loads a URL and reports to the delegate.
+    /// Creates a data task for a URL that delivers to the delegate.
     open func dataTask(with url: URL) -> URLSessionDataTask {
         dataTask(with: URLRequest(url: url))
     }
 
-    /// A suspended task whose whole body goes to `completionHandler`, on the delegate queue, exactly once. The error is
-    /// nil if there was a response, whatever its status.
+    /// Creates a data task that passes the complete body to `completionHandler`, exactly once, on the delegate queue.
+    /// The error is nil if a response was received, whatever its status.
     @preconcurrency open func dataTask(
         with request: URLRequest, completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
     ) -> URLSessionDataTask {
         required(core.dataTask(self, request, .handler(completionHandler), delegate: nil))
     }
 
-    /// A suspended task that loads a URL; see ``dataTask(with:completionHandler:)-(URLRequest,_)``.
+    /// Creates a data task for a URL; see ``dataTask(with:completionHandler:)-(URLRequest,_)``.
     @preconcurrency open func dataTask(
         with url: URL, completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
     ) -> URLSessionDataTask {
@@ -163,28 +165,27 @@ open class URLSession: NSObject, @unchecked Sendable {
 
     // MARK: Upload tasks
 
-    /// A suspended task that sends a file as the body of the request, and reports to the delegate as a data task does. A
-    /// body of the request's own is ignored.
+    /// Creates an upload task that sends a file, and delivers to the delegate like a data task. The body of `request`
+    /// is ignored.
     open func uploadTask(with request: URLRequest, fromFile fileURL: URL) -> URLSessionUploadTask {
         required(core.uploadTask(self, request, .file(fileURL), .delegate, delegate: nil))
     }
 
-    /// A suspended task that sends data as the body of the request, and reports to the delegate as a data task does. A
-    /// body of the request's own is ignored.
+    /// Creates an upload task that sends data, and delivers to the delegate like a data task. The body of `request` is
+    /// ignored.
     open func uploadTask(with request: URLRequest, from bodyData: Data) -> URLSessionUploadTask {
         required(core.uploadTask(self, request, .data(bodyData), .delegate, delegate: nil))
     }
 
-    /// A suspended task that sends a stream as the body of the request. The delegate is asked for the stream, perhaps more
-    /// than once: ``URLSessionTaskDelegate/urlSession(_:task:needNewBodyStream:)``. With a `Content-Length` among the
-    /// request's fields the stream has to have that many bytes.
+    /// Creates an upload task that sends a stream. The delegate provides the stream, possibly more than once:
+    /// ``URLSessionTaskDelegate/urlSession(_:task:needNewBodyStream:)``. If the request has a `Content-Length` field,
+    /// the stream must have that length.
     open func uploadTask(withStreamedRequest request: URLRequest) -> URLSessionUploadTask {
         required(core.uploadTask(self, request, .stream, .delegate, delegate: nil))
     }
 
-    /// A suspended task that sends a file as the body of the request and gives the body of the response to
-    /// `completionHandler`, on the delegate queue, exactly once. The error is nil if there was a response, whatever its
-    /// status.
+    /// Creates an upload task that sends a file and passes the response body to `completionHandler`, exactly once, on
+    /// the delegate queue. The error is nil if a response was received, whatever its status.
     @preconcurrency open func uploadTask(
         with request: URLRequest, fromFile fileURL: URL,
         completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
@@ -192,8 +193,7 @@ open class URLSession: NSObject, @unchecked Sendable {
         required(core.uploadTask(self, request, .file(fileURL), .handler(completionHandler), delegate: nil))
     }
 
-    /// A suspended task that sends data as the body of the request; see
-    /// ``uploadTask(with:fromFile:completionHandler:)``.
+    /// Creates an upload task that sends data; see ``uploadTask(with:fromFile:completionHandler:)``.
     @preconcurrency open func uploadTask(
         with request: URLRequest, from bodyData: Data?,
         completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
@@ -201,16 +201,15 @@ open class URLSession: NSObject, @unchecked Sendable {
         required(core.uploadTask(self, request, .data(bodyData ?? Data()), .handler(completionHandler), delegate: nil))
     }
 
-    /// A suspended task that goes on with an upload that was cancelled or failed, where the server has kept what it had
-    /// got. A file has to be unchanged; for a stream the delegate is asked for what follows:
-    /// ``URLSessionTaskDelegate/urlSession(_:task:needNewBodyStreamFrom:completionHandler:)``.
+    /// Creates a task that resumes a cancelled or failed upload. A file must be unchanged; for a stream the delegate
+    /// provides the rest: ``URLSessionTaskDelegate/urlSession(_:task:needNewBodyStreamFrom:completionHandler:)``.
     ///
-    /// Data that is no resume data makes a task that fails with `URLError.unsupportedURL`.
+    /// With invalid resume data the task fails with `URLError.unsupportedURL`.
     open func uploadTask(withResumeData resumeData: Data) -> URLSessionUploadTask {
         required(core.uploadTask(self, resuming: resumeData, .delegate, delegate: nil))
     }
 
-    /// A suspended task that goes on with an upload; see ``uploadTask(withResumeData:)`` and
+    /// Creates a task that resumes an upload; see ``uploadTask(withResumeData:)`` and
     /// ``uploadTask(with:fromFile:completionHandler:)``.
     @preconcurrency open func uploadTask(
         withResumeData resumeData: Data,
@@ -221,53 +220,52 @@ open class URLSession: NSObject, @unchecked Sendable {
 
     // MARK: Stream tasks
 
-    /// A suspended task that connects to a host by TCP, to be read and written as bytes.
+    /// Creates a stream task, a TCP connection to a host.
     ///
     /// - Parameters:
-    ///   - hostname: A name, or an address of IPv4 or IPv6.
-    ///   - port: From 0 to 65535; any other makes a task that fails with `URLError.badURL`.
+    ///   - hostname: A host name, or an IPv4 or IPv6 address.
+    ///   - port: From 0 to 65535. With other values the task fails with `URLError.badURL`.
     open func streamTask(withHostName hostname: String, port: Int) -> URLSessionStreamTask {
         required(core.streamTask(self, to: StreamEndpoint(host: hostname, port: port)))
     }
 
     // MARK: Download tasks
 
-    /// A suspended task that writes the body of its response to a file, which the delegate gets and has to move or
-    /// read before its method returns.
+    /// Creates a download task, which writes the body to a temporary file for the delegate. The delegate must move or
+    /// read the file before its method returns.
     open func downloadTask(with request: URLRequest) -> URLSessionDownloadTask {
         required(core.downloadTask(self, request, .delegate, delegate: nil))
     }
 
-    /// A suspended task that loads a URL to a file and reports to the delegate.
+    /// Creates a download task for a URL that delivers to the delegate.
     open func downloadTask(with url: URL) -> URLSessionDownloadTask {
         downloadTask(with: URLRequest(url: url))
     }
 
-    /// A suspended task that writes the body of its response to a file and gives `completionHandler` its place, on the
-    /// delegate queue, exactly once. The file is removed when the handler returns. The error is nil if there was a
-    /// response, whatever its status.
+    /// Creates a download task that passes the file's URL to `completionHandler`, exactly once, on the delegate queue.
+    /// The file is removed when the handler returns. The error is nil if a response was received, whatever its status.
     @preconcurrency open func downloadTask(
         with request: URLRequest, completionHandler: @escaping @Sendable (URL?, URLResponse?, (any Error)?) -> Void
     ) -> URLSessionDownloadTask {
         required(core.downloadTask(self, request, .fileHandler(completionHandler), delegate: nil))
     }
 
-    /// A suspended task that loads a URL to a file; see ``downloadTask(with:completionHandler:)-(URLRequest,_)``.
+    /// Creates a download task for a URL; see ``downloadTask(with:completionHandler:)-(URLRequest,_)``.
     @preconcurrency open func downloadTask(
         with url: URL, completionHandler: @escaping @Sendable (URL?, URLResponse?, (any Error)?) -> Void
     ) -> URLSessionDownloadTask {
         downloadTask(with: URLRequest(url: url), completionHandler: completionHandler)
     }
 
-    /// A suspended task that goes on with a download that was cancelled or failed. What the data was made from must not
-    /// have been used before: the same file is written.
+    /// Creates a task that resumes a cancelled or failed download. Resume data can be used once, because the task
+    /// continues to write the same file.
     ///
-    /// Data that is no resume data makes a task that fails with `URLError.unsupportedURL`.
+    /// With invalid resume data the task fails with `URLError.unsupportedURL`.
     open func downloadTask(withResumeData resumeData: Data) -> URLSessionDownloadTask {
         required(core.downloadTask(self, resuming: resumeData, .delegate, delegate: nil))
     }
 
-    /// A suspended task that goes on with a download; see ``downloadTask(withResumeData:)`` and
+    /// Creates a task that resumes a download; see ``downloadTask(withResumeData:)`` and
     /// ``downloadTask(with:completionHandler:)-(URLRequest,_)``.
     @preconcurrency open func downloadTask(
         withResumeData resumeData: Data,

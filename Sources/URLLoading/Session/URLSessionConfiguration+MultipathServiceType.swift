@@ -1,5 +1,5 @@
 extension URLSessionConfiguration {
-    /// How several paths to a host are used. On Linux anything but `none` asks the kernel for multipath TCP.
+    /// How multiple paths to a host are used. On Linux any value except `none` requests multipath TCP from the kernel.
     public enum MultipathServiceType: Int, Sendable {
         /// One path.
         case none = 0

@@ -3,10 +3,10 @@ internal import LoadingEvents
 internal import LoadingSemantics
 internal import Synchronization
 
-/// Has stores written to their end when the process ends of its own accord, so that a program that has logged in and
-/// ends at once is still logged in the next time.
+/// Flushes the stores when the process exits normally, so that a program that logs in and exits at once is still logged
+/// in the next time.
 final class ExitFlush: @unchecked Sendable {
-    // Sendable because `stores` is guarded by `lock`.
+    // Sendable: `lock` guards `stores`.
 
     static let shared = ExitFlush()
 
@@ -16,7 +16,7 @@ final class ExitFlush: @unchecked Sendable {
 
     private let lock = Lock()
     private var stores: [ObjectIdentifier: Entry] = [:]
-    /// Whose stores they are. A process that was forked off has copies of its parent's, but not their threads.
+    /// The process that owns the stores. A forked process has copies of its parent's stores, but not their threads.
     private let owner = Atomic<pid_t>(0)
 
     private init() {
@@ -36,7 +36,7 @@ final class ExitFlush: @unchecked Sendable {
     }
 
     private func flush() {
-        // Without the lock, which nobody gives back that had it when the process was forked off.
+        // Checked without the lock, which may have been held by another thread when the process was forked.
         guard owner.load(ordering: .relaxed) == getpid() else { return }
         let timeout = DispatchTimeInterval.nanoseconds(Int(TimeLimits.standard.exitFlush))
         _ = lock.withLock { stores.values.compactMap(\.store) }.flush().wait(timeout: .now() + timeout)

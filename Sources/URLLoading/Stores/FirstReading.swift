@@ -1,17 +1,17 @@
 internal import LoadingEvents
 internal import Synchronization
 
-/// Who waits for what is read once, and is told of it in the order of asking.
+/// The waiters for a one-time read, which are called in order.
 final class FirstReading: @unchecked Sendable {
-    // Sendable because `awaiting` is guarded by `lock`.
+    // Sendable: `lock` guards `awaiting`.
     private let lock = Lock()
     private var awaiting: [@Sendable () -> Void] = []
     private let isOver = Atomic(false)
 
-    /// Whether it is over, and all who waited have been told.
+    /// Whether the read has ended and all waiters have been called.
     var isDone: Bool { isOver.load(ordering: .acquiring) }
 
-    /// Has it called once it is over. False if it is over already: then nobody calls it.
+    /// Adds a waiter. Returns false if the read has ended already; then the waiter is not called.
     func add(_ body: @escaping @Sendable () -> Void) -> Bool {
         lock.withLock {
             if isOver.load(ordering: .relaxed) { return false }
@@ -20,7 +20,7 @@ final class FirstReading: @unchecked Sendable {
         }
     }
 
-    /// It has been read. Those who wait come first, and in their order.
+    /// Ends the read: calls all waiters in order, and only then counts as done.
     func end() {
         while true {
             let told = lock.withLock {

@@ -2,7 +2,7 @@ package import LoadingConnections
 package import LoadingSemantics
 package import LoadingStorage
 
-/// What origins have said about where else they speak HTTP/3, on disk (CONN-8): for all sessions that are not ephemeral.
+/// The alternative services of origins on disk (CONN-8), for all sessions that are not ephemeral.
 package final class PersistentAlternatives: AlternativeServicesStore, FlushedStore {
     static let shared = PersistentAlternatives(in: .applicationData)
 
@@ -11,7 +11,7 @@ package final class PersistentAlternatives: AlternativeServicesStore, FlushedSto
 
     package init(in directory: StorageDirectory) { records = PersistentRecords(AlternativeServices(), in: directory) }
 
-    /// Reads what there is. From then on loops ask without waiting.
+    /// Reads the file, so that loops can then query without blocking.
     package func prepare() { records.read { _ in } }
 
     package func services(of origin: HostPort, at now: Int64) -> [AlternativeService] {
@@ -28,7 +28,7 @@ package final class PersistentAlternatives: AlternativeServicesStore, FlushedSto
 
     package func networkChanged(at now: Int64) { change { $0.networkChanged(at: now) } }
 
-    /// On disk too, what other processes have stored there included.
+    /// Removes everything, also on disk, including entries of other processes.
     package func removeAll() {
         records.change { table, changes in
             table.removeAll()
@@ -49,7 +49,7 @@ extension RecordChange<AlternativeServicesRecord> {
         switch outcome {
         case .stored(let record, let evicted):
             let gone = evicted.map { Self.removed($0) }
-            // What it had of that origin before may have been of the other kind.
+            // The file may contain an earlier entry of the other kind for that origin.
             return gone + [record.persistent.map { .stored($0) } ?? .removed(record.origin)]
         case .removed(let origin): return [.removed(origin)]
         case .refreshed, .nothing: return []
@@ -68,7 +68,7 @@ extension AlternativeServices: RecordMemory {
             switch outcome {
             case .stored(record, evicted: []): []
             case .stored: RecordChange<AlternativeServicesRecord>.following(outcome)
-            // It is over, or nothing that a server can have said.
+            // Expired, or not an entry that a server can have set.
             case .refreshed, .removed, .nothing: [.removed(record.origin)]
             }
         }

@@ -5,53 +5,53 @@ internal import LoadingSemantics
 internal import LoadingStorage
 internal import Synchronization
 
-/// The records of one store: in memory, and in a file, or a keyring, that follows them.
+/// The records of one store, in memory and in a file or keyring that is updated from memory.
 ///
-/// The file is read when the store is asked first, on a thread of its own, which also writes. A loop never waits for it:
-/// it asks ``isLoaded``, and goes on with ``whenLoaded(_:)``. Everybody else waits. What other processes have changed is
-/// looked for while the store is asked, once in a while, and taken over if nothing has changed here meanwhile.
+/// The file is read on first access, on the store's thread, which also writes. A loop never blocks on it: it checks
+/// ``isLoaded`` and continues in ``whenLoaded(_:)``. Other threads block. Accesses check for changes of other processes
+/// at intervals; these are adopted if the memory has not changed meanwhile.
 final class PersistentRecords<Memory: RecordMemory>: FlushedStore, @unchecked Sendable {
-    // Sendable because what varies is guarded by `lock`, or atomic.
+    // Sendable: the mutable state is guarded by `lock`, or atomic.
     typealias Change = RecordChange<Memory.Record>
 
     private typealias Keeper = any RecordStore<Memory.Record>
 
     private let lock = Lock()
     private var memory: Memory
-    /// Nil for a store that is in memory alone.
+    /// Nil for a store in memory only.
     private let file: File?
 
     private var reading = Reading.toDo
-    /// Whether the file was lost, and what is there now could not be read yet. The thread's alone.
+    /// Whether the file was lost and the new one could not be read yet. Confined to the store's thread.
     private var isLost = false
     private var unwritten = PendingChanges<Memory.Record>()
-    /// Of changes of the memory, also of those that are nothing to the file.
+    /// Counts the changes of the memory, including those that are not persistent.
     private var changeCount: UInt64 = 0
-    /// Whether the thread has been asked to write, and has not yet written all.
+    /// Whether a write is pending.
     private var isWriteOrdered = false
-    /// Whether it could not be taken over when that was tried last. Then there may be news that nobody tells of again.
+    /// Whether the last attempt to adopt the file failed. Then changes may remain that are not reported again.
     private var isBehind = false
-    /// Whether the thread was ever asked for anything.
+    /// Whether the thread was ever used.
     private var isFileUsed = false
     private var tellOfNews: (@Sendable () -> Void)?
     /// Of the file.
     private let firstReading = FirstReading()
     private let checkInterval: Int
-    /// When to look for what others have done, in seconds of a clock that never jumps.
+    /// When to check for changes of other processes, in seconds of the monotonic clock.
     private let nextLook = Atomic<Int>(0)
-    /// Whether the thread has been asked to look, and has not yet.
+    /// Whether such a check is pending.
     private let isLooking = Atomic(false)
 
-    /// How far the first reading of the file is.
+    /// The state of the first read of the file.
     private enum Reading { case toDo, ordered, begun }
 
     private struct File: Sendable {
-        /// Whether there may be anything in it: false if it is certain that there is nothing. A few system calls.
+        /// Whether the file may contain records. Takes a few system calls.
         let mayHold: @Sendable () -> Bool
         let thread: StorageThread<Keeper>
     }
 
-    /// A store that ends with the process.
+    /// A store in memory only.
     init(_ memory: Memory) {
         self.memory = memory
         checkInterval = 0
@@ -59,9 +59,9 @@ final class PersistentRecords<Memory: RecordMemory>: FlushedStore, @unchecked Se
     }
 
     /// - Parameters:
-    ///   - checkInterval: After how many seconds a read looks again for what others have done.
-    ///   - mayHold: Whether there may be anything that lasts. A few system calls.
-    ///   - keeper: Makes what keeps it, on the store's thread.
+    ///   - checkInterval: The interval in seconds at which reads check for changes of other processes.
+    ///   - mayHold: Whether there may be persistent records. Takes a few system calls.
+    ///   - keeper: Creates the record store, on the store's thread.
     init(
         _ memory: Memory, checkInterval: Int = TimeLimits.standard.storeCheck,
         unlessEmpty mayHold: @escaping @Sendable () -> Bool,
@@ -72,7 +72,7 @@ final class PersistentRecords<Memory: RecordMemory>: FlushedStore, @unchecked Se
         file = File(mayHold: mayHold, thread: StorageThread(named: "url-store", keeper))
     }
 
-    /// A store whose file is in that folder.
+    /// A store with its file in a directory.
     convenience init(
         _ memory: Memory, checkInterval: Int = TimeLimits.standard.storeCheck, in directory: StorageDirectory
     ) {
@@ -85,10 +85,10 @@ final class PersistentRecords<Memory: RecordMemory>: FlushedStore, @unchecked Se
         if file != nil { ExitFlush.shared.remove(self) }
     }
 
-    /// Whether they outlive the process.
+    /// Whether the records are persistent.
     var isPersistent: Bool { file != nil }
 
-    /// Whether the store can be asked without waiting for a disk.
+    /// Whether the store can be accessed without blocking on the disk.
     var isLoaded: Bool {
         guard let file else { return true }
         guard firstReading.isDone else { return false }
@@ -96,18 +96,18 @@ final class PersistentRecords<Memory: RecordMemory>: FlushedStore, @unchecked Se
         return true
     }
 
-    /// Whether all that lasts is known: false as long as the file could not be read, or a keyring that may have more.
+    /// Whether all persistent records are known. False if the file could not be read, or if a keyring may contain more.
     var isAllKnown: Bool {
         waitUntilLoaded()
         return file == nil || lock.withLock { unwritten.known != nil }
     }
 
-    /// Calls at once, or on the store's thread when all has been read.
+    /// Calls at once, or on the store's thread after the first read.
     func whenLoaded(_ body: @escaping @Sendable () -> Void) {
         if isLoaded || !isReadingNeeded(told: body) { body() }
     }
 
-    /// Nil if the store cannot be asked without waiting for a disk.
+    /// Nil if the store cannot be accessed without blocking on the disk.
     func readIfLoaded<Result>(_ body: (inout Memory) -> Result) -> Result? {
         isLoaded ? lock.withLock { body(&memory) } : nil
     }
@@ -117,8 +117,8 @@ final class PersistentRecords<Memory: RecordMemory>: FlushedStore, @unchecked Se
         return lock.withLock { body(&memory) }
     }
 
-    /// - Parameter body: Adds what it changes to the changes, for the file to follow. It is called with the lock held, so it
-    ///   neither calls the caller's code nor lets go of the last reference to an object of his.
+    /// - Parameter body: Adds its changes to the list of changes to write. Called with the lock held, so it must not
+    ///   run the program's code, nor release the last reference to an object of the program.
     func change<Result>(_ body: (inout Memory, inout [Change]) -> Result) -> Result {
         waitUntilLoaded()
         var changes: [Change] = []
@@ -135,7 +135,7 @@ final class PersistentRecords<Memory: RecordMemory>: FlushedStore, @unchecked Se
             }
             return result
         }
-        // Outside of the lock: where no thread can be had, it is written here and now.
+        // Outside of the lock: without a thread the write happens here, synchronously.
         if mustWrite, let file {
             ExitFlush.shared.add(self)
             orderWrite(of: file)
@@ -143,10 +143,10 @@ final class PersistentRecords<Memory: RecordMemory>: FlushedStore, @unchecked Se
         return result
     }
 
-    /// Has it called when other processes have changed what is stored, on the store's thread.
+    /// Sets a function that is called on the store's thread after changes of other processes.
     func onNews(_ tell: @escaping @Sendable () -> Void) { lock.withLock { tellOfNews = tell } }
 
-    /// Says when the file has all changes so far, or cannot have them; at once if there is none.
+    /// Calls `done` when all changes so far have been written or writing has failed; at once if there are none.
     func flush(_ told: @escaping @Sendable () -> Void) {
         guard let file, lock.withLock({ isFileUsed }) else { return told() }
         file.thread.perform { [self] keeper in
@@ -160,14 +160,14 @@ final class PersistentRecords<Memory: RecordMemory>: FlushedStore, @unchecked Se
     private func waitUntilLoaded() {
         if isLoaded { return }
         guard let file, isReadingNeeded(told: nil) else { return }
-        // Whoever has ordered the reading may not have come so far yet.
+        // The thread that requested the read may not have enqueued it yet.
         file.thread.wait { [self] keeper in read(keeper) }
     }
 
-    /// Sees to it that the file is read. False if it has been, or if there is none.
+    /// Starts reading the file if necessary. False if it was read, or if there is none.
     private func isReadingNeeded(told: (@Sendable () -> Void)?) -> Bool {
         guard let file else { return false }
-        // Who has looked once looks no more.
+        // Checked once only.
         let mayHold = lock.withLock { reading == .toDo } && file.mayHold()
         var mustStart = false
         let isNeeded = lock.withLock {
@@ -175,7 +175,7 @@ final class PersistentRecords<Memory: RecordMemory>: FlushedStore, @unchecked Se
             if reading == .toDo {
                 if !mayHold {
                     unwritten.known = []
-                    // Nobody waits who would be called with the lock held: who asks first comes here.
+                    // There are no waiters yet, so none is called with the lock held.
                     firstReading.end()
                     return false
                 }
@@ -189,7 +189,7 @@ final class PersistentRecords<Memory: RecordMemory>: FlushedStore, @unchecked Se
         return isNeeded
     }
 
-    /// Reads the file, if that has not begun yet: then who asks is called by it.
+    /// Starts reading the file, if that has not begun.
     private func read(_ keeper: Keeper) {
         let isFirst = lock.withLock {
             defer { reading = .begun }
@@ -200,20 +200,20 @@ final class PersistentRecords<Memory: RecordMemory>: FlushedStore, @unchecked Se
         firstReading.end()
     }
 
-    /// Has what the file has, unless that cannot be read, or changes too fast.
+    /// Adopts the contents of the file, unless it cannot be read or the memory changes too fast.
     ///
-    /// - Returns: Whether that is something else than before, or all that lasts is known now and was not.
+    /// - Returns: Whether the records have changed, or all persistent records are known now and were not before.
     @discardableResult
     private func takeOver(from keeper: Keeper) -> Bool {
         for _ in 0..<3 {
             let count = writeChanges(to: keeper)
             guard let records = keeper.loadIfPossible() else { break }
-            // It was found damaged just now, or was removed: memory has what the file has no more.
+            // The file was found damaged or missing: the memory has records that the file has lost.
             if keeper.hasLostFile() {
                 isLost = true
                 continue
             }
-            // Outside of the lock: it takes its time.
+            // Outside of the lock, because it is slow.
             var other = lock.withLock { memory }
             let now = Date().timeIntervalSince1970
             let before = Set(other.persistent(at: now))
@@ -221,9 +221,9 @@ final class PersistentRecords<Memory: RecordMemory>: FlushedStore, @unchecked Se
             let known = keeper.isLoadedCompletely ? Set(records.map(\.identity)) : nil
             var isNews = Set(other.persistent(at: now)) != before
             let isTaken = lock.withLock {
-                // What has changed here since is not in the file yet.
+                // Changes made since are not in the file yet.
                 guard changeCount == count else { return false }
-                // Who was in memory is let go of after the lock, with all it has.
+                // The old memory is released after the lock.
                 swap(&memory, &other)
                 isBehind = false
                 if unwritten.known == nil, known != nil { isNews = true }
@@ -233,8 +233,8 @@ final class PersistentRecords<Memory: RecordMemory>: FlushedStore, @unchecked Se
             if !isTaken { continue }
             if !corrections.isEmpty {
                 ExitFlush.shared.add(self)
-                // Not as changes are written: others may have stored the same anew since it was read. What cannot be
-                // corrected now will be when it is read again.
+                // Written as corrections, not as changes, because other processes may have stored the record again
+                // since. Failed corrections are repeated at the next read.
                 keeper.correct(corrections)
             }
             return isNews
@@ -243,7 +243,7 @@ final class PersistentRecords<Memory: RecordMemory>: FlushedStore, @unchecked Se
         return false
     }
 
-    /// What is not in the file need not be corrected there.
+    /// Records that are not in the file need no correction.
     private func corrections(of records: [Memory.Record], by changes: [Change]) -> [RecordReplacement<Memory.Record>] {
         if changes.isEmpty { return [] }
         let read = Dictionary(records.map { ($0.identity, $0) }) { $1 }
@@ -264,11 +264,11 @@ final class PersistentRecords<Memory: RecordMemory>: FlushedStore, @unchecked Se
             nextLook.compareExchange(
                 expected: next, desired: now.tv_sec + checkInterval, ordering: .relaxed
             ).exchanged,
-            // The first time, all was read a moment ago.
+            // The first check is not needed: the file was just read.
             next != 0, !isLooking.exchange(true, ordering: .relaxed)
         else { return }
         if lock.withLock({ isFileUsed }) { return orderLook(in: file) }
-        // Where there was no file, no thread is started that stays, and no loop waits for a disk to find that out.
+        // Without a file no permanent thread is started, and no loop blocks on the disk to check for one.
         DispatchQueue.global(qos: .utility).async { [self] in
             if file.mayHold() { orderLook(in: file) } else { isLooking.store(false, ordering: .relaxed) }
         }
@@ -292,7 +292,7 @@ final class PersistentRecords<Memory: RecordMemory>: FlushedStore, @unchecked Se
                 isWriteOrdered = !unwritten.isEmpty
                 return isWriteOrdered
             }
-            // Behind what else was asked for: a program that never stops keeps nobody from being told.
+            // Enqueued after other requests, so that continuous changes do not delay flushes.
             if isLeft { orderWrite(of: file) }
         }
     }
@@ -302,19 +302,19 @@ final class PersistentRecords<Memory: RecordMemory>: FlushedStore, @unchecked Se
         keeper.flush()
     }
 
-    /// Writes what there is to write by now. A file that somebody has removed is made anew.
+    /// Writes all pending changes. A removed file is created again.
     ///
-    /// - Returns: How many changes there were by then.
+    /// - Returns: The change count that has been written.
     private func writeChanges(to keeper: Keeper) -> UInt64 {
         if keeper.hasLostFile() { isLost = true }
         if isLost, let there = keeper.loadIfPossible() {
             isLost = false
             let memory = lock.withLock {
-                // What is there was news, which nobody tells of again.
+                // The contents of the new file were not adopted, and the change will not be reported again.
                 isBehind = true
                 return self.memory
             }
-            // Who has made another file in its place may have changed what memory has.
+            // The process that created the new file may have changed records.
             let identities = Set(there.map(\.identity))
             let lost = memory.persistent(at: Date().timeIntervalSince1970).filter { !identities.contains($0.identity) }
             keeper.apply(lost.map { .stored($0) })

@@ -1,16 +1,16 @@
 internal import LoadingStorage
 
-/// The part of a store that is in memory: all of it, since what lasts is read once and then followed.
+/// The in-memory part of a store. It contains all records: the persistent ones are read once, and then kept up to date.
 protocol RecordMemory: Sendable {
     associatedtype Record: ArchivedRecord
 
-    /// All in it that lasts.
+    /// All persistent records.
     ///
-    /// - Parameter now: Seconds since 1970; what has ended by then is not in it.
+    /// - Parameter now: Seconds since 1970. Records that have expired by then are not included.
     func persistent(at now: Double) -> [Record]
 
-    /// Has these in place of all in it that lasts.
+    /// Replaces all persistent records.
     ///
-    /// - Returns: What the file they came from is to follow: which of them are over, or too many.
+    /// - Returns: Changes for the file that they came from: removals of expired and excess records.
     mutating func replaceLasting(with records: [Record], at now: Double) -> [RecordChange<Record>]
 }

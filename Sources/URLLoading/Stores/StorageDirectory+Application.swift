@@ -1,12 +1,12 @@
 internal import LoadingStorage
 
 extension StorageDirectory {
-    /// Where this program keeps what can be had again, such as cached responses.
+    /// The program's cache directory, for data that can be loaded again.
     static let applicationCache = StorageDirectory(.cache, application: Program.identifier)
-    /// Where it keeps cookies, passwords and the like.
+    /// The program's data directory, for cookies, credentials and so on.
     static let applicationData = StorageDirectory(.data, application: Program.identifier)
 
-    /// Where the programs of a group keep what they share.
+    /// The data directory of a group of programs.
     static func group(_ identifier: String) -> StorageDirectory {
         StorageDirectory(.data, group: identifier)
     }

@@ -1,7 +1,7 @@
 internal import Foundation
 internal import LoadingPipeline
 
-/// What comes over a connection that a stream task has given away. `read` waits for bytes.
+/// The input stream of a connection that `captureStreams()` has handed to the delegate. `read` blocks.
 final class CapturedInputStream: InputStream {
     private let state: CapturedStreamState
 
@@ -27,14 +27,14 @@ final class CapturedInputStream: InputStream {
         return count
     }
 
-    /// There is no buffer to be shown.
+    /// Not supported, because there is no internal buffer.
     override func getBuffer(
         _ buffer: UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>, length: UnsafeMutablePointer<Int>
     ) -> Bool { false }
 
     override func property(forKey key: Stream.PropertyKey) -> AnyObject? { nil }
     override func setProperty(_ property: AnyObject?, forKey key: Stream.PropertyKey) -> Bool { false }
-    // Nothing is told through run loops.
+    // Stream events through run loops are not supported.
     override func schedule(in aRunLoop: RunLoop, forMode mode: RunLoop.Mode) {}
     override func remove(from aRunLoop: RunLoop, forMode mode: RunLoop.Mode) {}
 }

@@ -1,7 +1,7 @@
 internal import Foundation
 internal import LoadingPipeline
 
-/// What goes over a connection that a stream task has given away. `write` waits for room.
+/// The output stream of a connection that `captureStreams()` has handed to the delegate. `write` blocks.
 final class CapturedOutputStream: OutputStream {
     private let state: CapturedStreamState
 
@@ -33,7 +33,7 @@ final class CapturedOutputStream: OutputStream {
 
     override func property(forKey key: Stream.PropertyKey) -> AnyObject? { nil }
     override func setProperty(_ property: AnyObject?, forKey key: Stream.PropertyKey) -> Bool { false }
-    // Nothing is told through run loops.
+    // Stream events through run loops are not supported.
     override func schedule(in aRunLoop: RunLoop, forMode mode: RunLoop.Mode) {}
     override func remove(from aRunLoop: RunLoop, forMode mode: RunLoop.Mode) {}
 }

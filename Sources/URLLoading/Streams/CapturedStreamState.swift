@@ -3,7 +3,7 @@ internal import LoadingEvents
 internal import LoadingPipeline
 internal import LoadingTransport
 
-/// How far one of the two streams of a captured connection is, and its part of the connection until it is closed.
+/// The state of one stream of a captured connection, with a reference to the connection until the stream is closed.
 final class CapturedStreamState: @unchecked Sendable {
     // Sendable because everything mutable is guarded by `lock`.
     private let lock = Lock()
@@ -21,7 +21,7 @@ final class CapturedStreamState: @unchecked Sendable {
 
     var isAtEnd: Bool { status == .atEnd }
 
-    /// While it is open.
+    /// The connection, while the stream is open.
     var connection: CapturedConnection? { lock.withLock { currentStatus == .open ? held : nil } }
 
     func open() {
@@ -38,7 +38,7 @@ final class CapturedStreamState: @unchecked Sendable {
         }
     }
 
-    /// What has to be closed, the first time.
+    /// Closes the stream. Returns the connection to close on the first call, then nil.
     func close() -> CapturedConnection? {
         lock.withLock {
             currentStatus = .closed

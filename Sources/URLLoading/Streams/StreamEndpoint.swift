@@ -2,24 +2,24 @@ internal import LoadingConnections
 internal import LoadingSemantics
 internal import LoadingTransport
 
-/// Where a stream task connects to, as it was given.
+/// The host and port of a stream task, as passed by the program.
 struct StreamEndpoint {
     var host: String
     var port: Int
 
-    /// As an address, for a log.
+    /// A `tcp:` URL, for logs.
     var description: String {
         host.contains(":") && !host.hasPrefix("[") ? "tcp://[\(host)]:\(port)" : "tcp://\(host):\(port)"
     }
 
-    /// The same as the engine wants it: a name in ASCII, or an address without brackets.
+    /// The origin for the connection pool: an ASCII host name, or an address without brackets.
     ///
-    /// - Parameter service: What the connection wants of the network.
+    /// - Parameter service: The connection's requirements on the network.
     func origin(_ service: NetworkService) throws(LoadError) -> Origin {
         guard let number = UInt16(exactly: port) else { throw .badURL }
-        // A colon is in no name, so this is an address of IPv6.
+        // Host names contain no colon, so this is an IPv6 address.
         let isBareAddress = host.contains(":") && !host.hasPrefix("[")
-        // Whatever would end the host in a URL is in no host.
+        // Characters that would end the host in a URL are invalid.
         guard !host.isEmpty, !host.contains(where: { "/?#@\\".contains($0) }) else { throw .cannotFindHost }
         do {
             let url = try HTTPURL("https://\(isBareAddress ? "[\(host)]" : host):\(number)")

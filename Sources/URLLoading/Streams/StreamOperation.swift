@@ -1,6 +1,6 @@
 internal import Foundation
 
-/// What is asked of a stream task.
+/// An operation of a stream task.
 enum StreamOperation: Sendable {
     case read(least: Int, most: Int, timeout: Int64?, @Sendable (Data?, Bool, (any Error)?) -> Void)
     case write(Data, timeout: Int64?, @Sendable ((any Error)?) -> Void)
@@ -9,10 +9,10 @@ enum StreamOperation: Sendable {
     case secure
     case capture
 
-    /// Makes a call to a handler, in its turn. To be used on the loop, once.
+    /// Calls a completion handler in order with the task's other callbacks. Used on the loop, once.
     typealias Answerer = @Sendable (_ call: @escaping @Sendable () -> Void) -> Void
 
-    /// The same, with its handler called by `answerer`, which is made if there is one.
+    /// The operation with its handler called through `answerer`, which is evaluated only if there is a handler.
     func answered(by answerer: @autoclosure () -> Answerer) -> StreamOperation {
         switch self {
         case .read(let least, let most, let timeout, let handler):

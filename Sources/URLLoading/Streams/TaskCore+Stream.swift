@@ -6,11 +6,11 @@ internal import LoadingSemantics
 internal import LoadingTransport
 internal import Synchronization
 
-/// A task that is a stream of bytes.
+/// Stream tasks.
 extension TaskCore {
     var isStream: Bool { if case .stream = kind { true } else { false } }
 
-    /// Whether there is a request to be shown: not for a stream to a host (T-12).
+    /// Whether the task has a request. Streams to a host have none (T-12).
     var hasRequest: Bool { if case .stream(_?) = kind { false } else { true } }
 
     private var streamLimits: StreamLoad.Limits {
@@ -22,7 +22,7 @@ extension TaskCore {
 
     // MARK: From the caller
 
-    /// From any thread. What is asked before the stream is there waits for it.
+    /// Performs an operation, on any thread. Operations before the stream exists are queued.
     func perform(_ operation: StreamOperation) {
         let operation = operation.answered(by: answerer())
         let work: @Sendable () -> Void = { [self] in
@@ -93,8 +93,8 @@ extension TaskCore {
         }
     }
 
-    /// What calls a handler in its turn. The end of the task waits for that; after it, and in a task that nobody has
-    /// resumed, there are no turns.
+    /// Returns a function that calls a completion handler in order with the task's callbacks. The end of the task waits
+    /// for it. After the end, and for a task that was not resumed, the handler is called without ordering.
     private func answerer() -> StreamOperation.Answerer {
         let isPromised = promiseAnswer()
         return { [self] call in
@@ -110,19 +110,19 @@ extension TaskCore {
 
     // MARK: Becoming a stream
 
-    /// Takes over the connection of a data task from the head of its response on (T-45).
+    /// Takes over the connection of a data task after its response head (T-45).
     func takeConnection(of other: TaskCore) {
         core.loop.post { [self] in
             isAwaitingLoad = false
             (log, fetches) = (other.log, other.fetches)
-            // The other may have ended meanwhile: it was cancelled, or its time was over.
+            // The other task may have been cancelled or timed out meanwhile.
             guard let load = other.load, !other.hasEnded else {
                 return end(other.endError ?? .cancelled, body: .nothing)
             }
             other.load = nil
             other.detach()
             guard let handed = (load as? HTTPLoad)?.giveConnectionAway() else {
-                // There was none, or it has gone another way.
+                // There is no connection, or it is used otherwise.
                 load.abandon()
                 return end(.networkConnectionLost, body: .nothing)
             }
@@ -168,7 +168,7 @@ extension SessionCore {
         }
     }
 
-    /// A stream that takes over the connection of a data task; also in a session that waits for its last tasks.
+    /// Creates a stream task for the connection of a data task, also in an invalidated session.
     func streamTask(_ session: URLSession, takingOver task: TaskCore) -> URLSessionStreamTask {
         let core = replacement(session, of: task, kind: .stream(nil))
         let stream = URLSessionStreamTask(core: core)

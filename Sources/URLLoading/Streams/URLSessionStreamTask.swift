@@ -1,37 +1,38 @@
 public import Foundation
 
-/// A connection that a program reads and writes as bytes, by TCP, and by TLS once it asks for that.
+/// A TCP connection that a program reads and writes as bytes, optionally with TLS.
 ///
-/// Made by ``URLSession/streamTask(withHostName:port:)``, or of a data task whose delegate answers a response with
-/// `.becomeStream`. Like every task it does nothing before `resume()`; what is asked of it before waits.
+/// Created by ``URLSession/streamTask(withHostName:port:)``, or from a data task whose delegate answers a response with
+/// `.becomeStream`. Like all tasks it starts with `resume()`; earlier operations are queued.
 ///
-/// **Order.** Reads are carried out one after the other, and so are writes; the two do not wait for each other. All
-/// members may be used from any thread. Completion handlers are called on the session's delegate queue, each exactly
-/// once; `async` calls are not ended by cancelling the Swift task they are made in, but by `cancel()`.
+/// **Order.** Reads are performed in order, and so are writes; reads and writes are independent of each other. All
+/// members are thread-safe. Completion handlers are called exactly once, on the session's delegate queue. Cancelling
+/// the Swift task of an `async` call does not end the call; `cancel()` does.
 ///
-/// **Errors.** A read or write whose time is over fails its direction with `URLError.timedOut`, and so do all that wait
-/// in it and all that come later; the other direction goes on. A connection that is lost fails both, with
-/// `URLError.networkConnectionLost`, once what had come before has been read. What is asked of a direction that was
-/// closed fails with that error too.
+/// **Errors.** A read or write that times out fails with `URLError.timedOut`, and so do all queued and later operations
+/// of that direction; the other direction continues. A lost connection fails both directions with
+/// `URLError.networkConnectionLost`, after the data received before has been read. Operations on a closed direction
+/// fail with that error too.
 ///
-/// **The end.** The task completes without an error when both directions are closed: reading by ``closeRead()`` or
-/// because the other end has sent its last byte and that was read, writing by ``closeWrite()``. It completes with one when
-/// the connection can't be made or is lost, or the task is cancelled. Until then it keeps its session.
+/// **The end.** The task completes without an error when both directions are closed: reading with ``closeRead()`` or
+/// after the peer's last byte was read, writing with ``closeWrite()``. It completes with an error if the connection
+/// cannot be established or is lost, or the task is cancelled. Until then it retains its session.
 ///
-/// **Back-pressure.** Beyond 64 KiB nothing is read from the network that no read has asked for.
+/// **Back-pressure.** At most 64 KiB are read from the network ahead of the reads.
 open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {
     // Sendable as every task is.
 
     /// Reads at least `minBytes` and at most `maxBytes` bytes.
     ///
-    /// With a minimum below 1 it waits for one byte all the same. Fewer than the minimum come only at the end of the
-    /// stream; there the data is nil if there is none, and any number of reads may find that end.
+    /// A minimum below 1 counts as 1. Fewer bytes than the minimum are returned only at the end of the stream. At the
+    /// end the data is nil if there is none; further reads also return the end.
     ///
     /// - Parameters:
-    ///   - minBytes: How many bytes to wait for. Not more than `maxBytes`.
-    ///   - maxBytes: How many bytes to take at the most. 0 waits for its turn and takes nothing.
-    ///   - timeout: Seconds from the read's turn on a connection that is there; 0 for any time.
-    ///   - completionHandler: Gets the data, whether nothing comes after it, and the error, with which there is no data.
+    ///   - minBytes: The minimum number of bytes, at most `maxBytes`.
+    ///   - maxBytes: The maximum number of bytes. 0 completes in order without data.
+    ///   - timeout: Seconds, measured while this read is the current one on an established connection; 0 for no limit.
+    ///   - completionHandler: Receives the data, whether the stream has ended, and the error, with which there is no
+    ///     data.
     @preconcurrency open func readData(
         ofMinLength minBytes: Int, maxLength maxBytes: Int, timeout: TimeInterval,
         completionHandler: @escaping @Sendable (Data?, Bool, (any Error)?) -> Void
@@ -42,8 +43,8 @@ open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {
     }
 
     /// Reads at least `minBytes` and at most `maxBytes` bytes; see
-    /// ``readData(ofMinLength:maxLength:timeout:completionHandler:)``. The second value says whether nothing comes after
-    /// them.
+    /// ``readData(ofMinLength:maxLength:timeout:completionHandler:)``. The second value is whether the stream has
+    /// ended.
     open func readData(
         ofMinLength minBytes: Int, maxLength maxBytes: Int, timeout: TimeInterval
     ) async throws -> (Data?, Bool) {
@@ -61,10 +62,10 @@ open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {
     /// Writes all of `data`.
     ///
     /// - Parameters:
-    ///   - timeout: Seconds from the write's turn on a connection that is there; 0 for any time. A part may have been sent
-    ///     when it is over.
-    ///   - completionHandler: Called without an error when the kernel has taken the last byte, which does not say that the
-    ///     other end has got it.
+    ///   - timeout: Seconds, measured while this write is the current one on an established connection; 0 for no limit.
+    ///     After a timeout a part of the data may have been sent.
+    ///   - completionHandler: Called without an error when the kernel has accepted the last byte. The peer may not have
+    ///     received it yet.
     @preconcurrency open func write(
         _ data: Data, timeout: TimeInterval, completionHandler: @escaping @Sendable ((any Error)?) -> Void
     ) {
@@ -81,32 +82,31 @@ open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {
         }
     }
 
-    /// Carries out the reads and writes that were asked for, then gives the connection to the delegate as a pair of
-    /// unopened streams: ``URLSessionStreamDelegate/urlSession(_:streamTask:didBecome:outputStream:)``. That is the last
-    /// call of the task.
+    /// Completes the queued reads and writes, then passes the connection to the delegate as a pair of unopened streams:
+    /// ``URLSessionStreamDelegate/urlSession(_:streamTask:didBecome:outputStream:)``, the last callback of the task.
     ///
-    /// The streams are read and written with calls that block, one thread each. With TLS they go on being encrypted.
+    /// The streams block, so each needs its own thread. With TLS the connection stays encrypted.
     open func captureStreams() { core?.perform(.capture) }
 
-    /// Carries out the writes that were asked for, then tells the other end that nothing more comes. Reading goes on.
+    /// Completes the queued writes, then closes the write side. Reading continues.
     open func closeWrite() { core?.perform(.closeWriting) }
 
-    /// Carries out the reads that were asked for, then drops what still comes. Writing goes on.
+    /// Completes the queued reads, then discards further data. Writing continues.
     open func closeRead() { core?.perform(.closeReading) }
 
-    /// Carries out the reads and writes that were asked for, then speaks TLS. Reads and writes that are asked for later
-    /// wait for the handshake. Without effect if TLS is spoken already.
+    /// Completes the queued reads and writes, then performs a TLS handshake. Later reads and writes wait for it. No
+    /// effect if TLS is in use already.
     ///
-    /// Whether to trust the server, and by which certificate to be known to it, is asked of the delegate's
-    /// ``URLSessionTaskDelegate/urlSession(_:task:didReceive:completionHandler:)``; without that method the server is
-    /// evaluated against the host's name. Bytes that came before the handshake and were not read make it fail.
+    /// Server trust and client certificate challenges go to the delegate's
+    /// ``URLSessionTaskDelegate/urlSession(_:task:didReceive:completionHandler:)``. Without that method the server's
+    /// certificate is evaluated for the host name. The handshake fails if unread data was received before it.
     open func startSecureConnection() { core?.perform(.secure) }
 
-    /// Without effect: TLS can't be left.
+    /// No effect: TLS cannot be ended on a connection.
     @available(*, deprecated, message: "TLS cannot be disabled once it is enabled")
     open func stopSecureConnection() {}
 
-    /// Not more than 290 years; nil for any time, and for what is no number.
+    /// At most about 290 years; nil for no limit and for NaN.
     private func nanoseconds(_ seconds: TimeInterval) -> Int64? {
         seconds > 0 ? Int64(min(seconds, 9e9) * 1e9) : nil
     }

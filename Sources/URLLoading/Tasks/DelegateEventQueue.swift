@@ -30,8 +30,8 @@ struct DelegateEventQueue {
         return mustSchedule()
     }
 
-    /// Whether a delivery has to be scheduled, and what is not told any more: who cancels wants nothing of what still waits
-    /// for him.
+    /// Whether a delivery has to be scheduled, and what is not told any more: who cancels wants nothing of what still
+    /// waits for him.
     mutating func end(_ ending: TaskEnding) -> (mustSchedule: Bool, untold: [TaskEvent]) {
         var untold: [TaskEvent] = []
         if ending.error == .cancelled {
@@ -84,8 +84,8 @@ struct DelegateEventQueue {
         return (batch, ending)
     }
 
-    /// Whether the end may be told in the same turn as the batch before it. An answer that was promised when the end was sealed,
-    /// and has come since, is told first.
+    /// Whether the end may be told in the same turn as the batch before it. An answer that was promised when the end
+    /// was sealed, and has come since, is told first.
     var isEndDue: Bool { isEndSealed && promises == 0 && events.isEmpty }
 
     /// The batch has been told: whether the delivery goes on, and whether the network may be read again.

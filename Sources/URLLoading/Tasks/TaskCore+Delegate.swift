@@ -84,7 +84,8 @@ extension TaskCore {
             let isAsked =
                 if let task = task as? URLSessionDataTask {
                     delegates.offer {
-                        // The handler holds the task, which may be suspended meanwhile in a session that no longer does.
+                        // The handler holds the task, which may be suspended meanwhile in a session that no longer
+                        // does.
                         $0.urlSession(session, dataTask: task, didReceive: response) { self.answer($0, for: task) }
                     }
                 } else {

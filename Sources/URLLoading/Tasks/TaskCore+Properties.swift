@@ -64,7 +64,8 @@ extension TaskCore {
             if values.progress == nil { values.progress = new }
             return values.progress ?? new
         }
-        // What has happened so far; from now on it is told of what comes. The end may come while it is being told of that.
+        // What has happened so far; from now on it is told of what comes. The end may come while it is being told of
+        // that.
         kept.update(self)
         if state == .completed { kept.finish(self) }
         return kept.progress

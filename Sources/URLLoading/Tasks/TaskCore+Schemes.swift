@@ -160,8 +160,8 @@ extension TaskCore {
     /// A protocol of the caller's leads elsewhere.
     func isRedirected(_ load: SourceLoad, to request: URLRequest, by response: URLResponse) {
         note(response)
-        // The protocol says what the request has; what the configuration adds is as with a server's redirect, also where the
-        // protocol has copied it from the request that it was given.
+        // The protocol says what the request has; what the configuration adds is as with a server's redirect, also
+        // where the protocol has copied it from the request that it was given.
         var request = request
         if let previous = currentRequest {
             let dropped = additionalFieldsDropped(from: previous, to: request)

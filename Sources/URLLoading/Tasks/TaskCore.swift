@@ -97,7 +97,8 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
     @exclusivity(unchecked) var droppedFields: [String] = []
     /// The challenge that waits for an answer of the delegates.
     var pendingChallenge: PendingChallenge?
-    /// How many responses a cookie storage of the program is storing the cookies of, and the lookup that waits for that.
+    /// How many responses a cookie storage of the program is storing the cookies of, and the lookup that waits for
+    /// that.
     var cookieStorings = 0
     var awaitedLookup: (any Callout)?
     private let creationTime: Int64
@@ -154,8 +155,8 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
     var currentRequest: URLRequest? { locked { $0.currentRequest } }
     var response: URLResponse? { locked { $0.response } }
     var state: URLSessionTask.State { locked { $0.state } }
-    /// Whether the session lists the task (T-60). A cancelled task is listed until its end is told, unless it never began:
-    /// then it has nothing left to do.
+    /// Whether the session lists the task (T-60). A cancelled task is listed until its end is told, unless it never
+    /// began: then it has nothing left to do.
     var isOutstanding: Bool {
         locked { values in
             switch values.state {
@@ -203,7 +204,8 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
         if core.isInvalidated { letGoIfSuspended() }
     }
 
-    /// In a session that is invalidated nobody can find a task, so one that does not run goes on only if somebody holds it.
+    /// In a session that is invalidated nobody can find a task, so one that does not run goes on only if somebody holds
+    /// it.
     func letGoIfSuspended() {
         // Let go of outside of the lock, since that may be its end.
         _ = locked { values -> URLSessionTask? in
@@ -240,15 +242,15 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
         }
     }
 
-    /// Ends the task where no loop runs and so nothing can be loaded. A process that was forked off leaves the loads of its
-    /// parent alone: their connections and files are the parent's.
+    /// Ends the task where no loop runs and so nothing can be loaded. A process that was forked off leaves the loads of
+    /// its parent alone: their connections and files are the parent's.
     private func endWithoutLoop(_ error: LoadError) {
         guard claimEnd() else { return }
         WorkWithoutLoop.perform { [self] in end(error, body: ForkedProcess.isCurrent ? .nothing : unstartedBody) }
     }
 
-    /// Whether nobody else ends the task, of the two that can where it has no load: the loop, which may have got its thread
-    /// meanwhile, and who found that it has none.
+    /// Whether nobody else ends the task, of the two that can where it has no load: the loop, which may have got its
+    /// thread meanwhile, and who found that it has none.
     private func claimEnd() -> Bool {
         locked { values in
             defer { values.isEndClaimed = true }
@@ -276,8 +278,8 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
         cancel(task)
     }
 
-    /// The caller's task object is gone. Before the task's end that comes only in a session that is invalidated, to a task
-    /// that is suspended: nobody can resume it any more, so it is cancelled.
+    /// The caller's task object is gone. Before the task's end that comes only in a session that is invalidated, to a
+    /// task that is suspended: nobody can resume it any more, so it is cancelled.
     func publicObjectReleased() {
         if locked({ $0.state == .suspended && $0.task == nil }) { cancel(newTaskObject()) }
     }
@@ -467,13 +469,13 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
             case .nothing, .whole, .unsent: false
             }
         let usesQueue =
-            result.usesQueue || hasFile || !delegates.areNone || locked { !$0.resumeDataHandlers.isEmpty }
+            result.usesQueue || hasFile || !delegates.isEmpty || locked { !$0.resumeDataHandlers.isEmpty }
         deliver(TaskEnding(error: error, body: body), usesQueue: usesQueue)
     }
 
     /// Has the end delivered after what waits before it: by the delivery that is under way, if one is, so that there is
-    /// one end; else on the queue or, for who waits on none, with the loop lent, since the caller's executor and what is
-    /// let go of are other people's code and may block.
+    /// one end; else on the queue or, for who waits on none, with the loop lent, since the caller's executor and what
+    /// is let go of are other people's code and may block.
     func deliver(_ ending: TaskEnding, usesQueue: Bool) {
         // What nobody wants any more is let go of outside of the lock.
         let (mustSchedule, _) = lock.withLock { events.end(ending) }
@@ -498,7 +500,8 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
             } ?? [:])
     }
 
-    /// What another task can go on from (RES-2, RES-12, RES-13). Who just cancels wants none, and then the file goes too.
+    /// What another task can go on from (RES-2, RES-12, RES-13). Who just cancels wants none, and then the file goes
+    /// too.
     private func resumeData(_ ending: TaskEnding, isWanted: Bool) -> Data? {
         guard isWanted || ending.error != .cancelled else { return nil }
         return switch ending.body {
@@ -521,7 +524,8 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
         return wantsMore
     }
 
-    /// Has the end wait for an answer. False when there is nothing to wait: the end was told, or nobody has resumed the task.
+    /// Has the end wait for an answer. False when there is nothing to wait: the end was told, or nobody has resumed the
+    /// task.
     func promiseAnswer() -> Bool {
         lock.lock()
         defer { lock.unlock() }

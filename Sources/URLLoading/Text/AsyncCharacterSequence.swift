@@ -1,8 +1,7 @@
-/// The characters of UTF-8 text that comes as bytes, each as soon as it is clear that nothing more belongs to it: when
-/// the first scalar of the next has come.
+/// The characters of UTF-8 bytes. A character is complete when the first scalar of the next one is known.
 ///
-/// Made by ``_Concurrency/AsyncSequence/characters``. CR LF is one character. What is no valid UTF-8 becomes U+FFFD, as
-/// in `String(decoding:as:)`.
+/// Created by ``_Concurrency/AsyncSequence/characters``. CR LF is one character. Invalid UTF-8 becomes U+FFFD, as in
+/// `String(decoding:as:)`.
 public struct AsyncCharacterSequence<Base: AsyncSequence>: AsyncSequence where Base.Element == UInt8 {
     public typealias Element = Character
     public typealias Failure = Base.Failure
@@ -13,7 +12,7 @@ public struct AsyncCharacterSequence<Base: AsyncSequence>: AsyncSequence where B
 
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(base) }
 
-    /// Reads the characters of one reader.
+    /// Iterates over the characters.
     public struct AsyncIterator: AsyncIteratorProtocol {
         public typealias Element = Character
         public typealias Failure = Base.Failure

@@ -1,11 +1,11 @@
-/// The lines of UTF-8 text that comes as bytes, each as soon as its end has come.
+/// The lines of UTF-8 bytes, each as soon as its terminator is received.
 ///
-/// Made by ``_Concurrency/AsyncSequence/lines``. A line ends with LF, VT, FF, CR, CR LF, NEL (U+0085), LINE SEPARATOR
-/// (U+2028) or PARAGRAPH SEPARATOR (U+2029), which is not part of it. The last one needs no end. **Empty lines are left
-/// out**, as on Apple platforms; whoever needs them, for server-sent events for example, has to read the bytes. What is
-/// no valid UTF-8 becomes U+FFFD, as in `String(decoding:as:)`.
+/// Created by ``_Concurrency/AsyncSequence/lines``. A line ends with LF, VT, FF, CR, CR LF, NEL (U+0085), LINE
+/// SEPARATOR (U+2028) or PARAGRAPH SEPARATOR (U+2029), which is not part of the line. The last line needs no
+/// terminator. **Empty lines are omitted**, as on Apple platforms; read the bytes if they matter, for example for
+/// server-sent events. Invalid UTF-8 becomes U+FFFD, as in `String(decoding:as:)`.
 ///
-/// A line is held in memory as a whole, however long it is.
+/// A whole line is kept in memory, however long it is.
 public struct AsyncLineSequence<Base: AsyncSequence>: AsyncSequence where Base.Element == UInt8 {
     public typealias Element = String
     public typealias Failure = Base.Failure
@@ -16,7 +16,7 @@ public struct AsyncLineSequence<Base: AsyncSequence>: AsyncSequence where Base.E
 
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(base) }
 
-    /// Reads the lines of one reader.
+    /// Iterates over the lines.
     public struct AsyncIterator: AsyncIteratorProtocol {
         public typealias Element = String
         public typealias Failure = Base.Failure
@@ -45,6 +45,6 @@ extension AsyncLineSequence: Sendable where Base: Sendable {}
 extension AsyncLineSequence.AsyncIterator: Sendable where Base.AsyncIterator: Sendable {}
 
 extension AsyncSequence where Element == UInt8 {
-    /// The lines of these bytes, read as UTF-8. Empty lines are left out.
+    /// The lines of these bytes, decoded as UTF-8. Empty lines are omitted.
     public var lines: AsyncLineSequence<Self> { AsyncLineSequence(self) }
 }

@@ -1,6 +1,6 @@
-/// The Unicode scalars of UTF-8 text that comes as bytes, each as soon as its last byte has come.
+/// The Unicode scalars of UTF-8 bytes, each as soon as its last byte is received.
 ///
-/// Made by ``_Concurrency/AsyncSequence/unicodeScalars``. What is no valid UTF-8 becomes U+FFFD, as in
+/// Created by ``_Concurrency/AsyncSequence/unicodeScalars``. Invalid UTF-8 becomes U+FFFD, as in
 /// `String(decoding:as:)`.
 public struct AsyncUnicodeScalarSequence<Base: AsyncSequence>: AsyncSequence where Base.Element == UInt8 {
     public typealias Element = UnicodeScalar
@@ -12,7 +12,7 @@ public struct AsyncUnicodeScalarSequence<Base: AsyncSequence>: AsyncSequence whe
 
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(base) }
 
-    /// Reads the scalars of one reader.
+    /// Iterates over the scalars.
     public struct AsyncIterator: AsyncIteratorProtocol {
         public typealias Element = UnicodeScalar
         public typealias Failure = Base.Failure

@@ -1,12 +1,11 @@
-/// Puts characters together from the scalars of UTF-8. One is complete when the scalar is known that the next begins
-/// with.
+/// Composes characters from scalars. A character is complete when the first scalar of the next one is known.
 @usableFromInline
 package struct CharacterScanner: ByteScanner {
     private var scalars = ScalarScanner()
-    /// Tells from scalar to scalar whether a character ends. Asking a `String` each time would take time in the square
-    /// of its length, and a sender chooses how many marks a letter has.
+    /// Detects character boundaries incrementally. Checking a growing `String` would take quadratic time, which a
+    /// hostile sender could exploit with many combining marks.
     private var recognizer = Unicode._CharacterRecognizer()
-    /// The character that was begun.
+    /// The incomplete character.
     private var begun = ""
 
     package init() {}
@@ -32,7 +31,7 @@ package struct CharacterScanner: ByteScanner {
         return begun.first
     }
 
-    /// The character that ends before `scalar`, if one does.
+    /// The character that `scalar` completes, if there is a boundary before it.
     private mutating func append(_ scalar: Unicode.Scalar) -> Character? {
         let complete = recognizer.hasBreak(before: scalar) ? begun.first : nil
         if complete != nil { begun = "" }

@@ -1,12 +1,12 @@
-/// Finds the lines of UTF-8 that are not empty. It looks for the last byte of each terminator, and back from there when
-/// the terminator is longer: so it does not matter where a buffer ends. Between CR and LF it sees an empty line.
+/// Finds the lines of UTF-8 that are not empty. It searches for the last byte of each terminator and looks back from
+/// there, so terminators may be split across buffers. CR LF yields an empty line, which is omitted.
 @usableFromInline
 package struct LineScanner: ByteScanner {
     private var buffer = ByteBuffer()
-    /// The beginning of the line that `buffer` goes on with.
+    /// The beginning of the current line, from earlier buffers.
     private var begun: [UInt8] = []
 
-    /// From this size on what a long line took is given back.
+    /// Larger buffers are freed after use. In bytes.
     private static let keptCapacity = 64 * 1024
 
     package init() {}
@@ -39,13 +39,13 @@ package struct LineScanner: ByteScanner {
         return String(decoding: begun, as: UTF8.self)
     }
 
-    /// Where a line ends: the place of its terminator's last byte, and how long the terminator is.
+    /// The end of a line: the index of its terminator's last byte, and the length of the terminator.
     private struct End {
         var index: Int
         var length: Int
     }
 
-    /// What lies between two terminators; nil if that is nothing.
+    /// The line between two terminators; nil if it is empty.
     private mutating func line(to end: End, from start: Int) -> String? {
         if begun.isEmpty {
             let stop = end.index + 1 - end.length
@@ -55,7 +55,7 @@ package struct LineScanner: ByteScanner {
             }
         }
         begun.append(contentsOf: buffer.bytes[start...end.index])
-        // Not more than there is: `endOfLine` has seen these bytes.
+        // `endOfLine` has checked that these bytes exist.
         begun.removeLast(end.length)
         defer { begun.removeAll(keepingCapacity: begun.count < Self.keptCapacity) }
         return begun.isEmpty ? nil : String(decoding: begun, as: UTF8.self)
@@ -66,7 +66,7 @@ package struct LineScanner: ByteScanner {
         return buffer.bytes.withUnsafeBytes { bytes in
             var index = start
             while index < bytes.count {
-                // Eight bytes at once, as long as none of them can be the last of a terminator.
+                // Skip eight bytes at a time while none of them can end a terminator.
                 while index + 8 <= bytes.count,
                     !Self.mayEndLine(bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self))
                 {
@@ -84,13 +84,13 @@ package struct LineScanner: ByteScanner {
         }
     }
 
-    /// Whether one of the bytes of `word` is LF, VT, FF, CR, or none of ASCII.
+    /// Whether a byte of `word` is LF, VT, FF, CR, or not ASCII.
     @inline(__always)
     private static func mayEndLine(_ word: UInt64) -> Bool {
         let ones: UInt64 = 0x0101_0101_0101_0101
         let low = word & (ones &* 0x7F)
-        // In each byte the top bit is set if its lower seven are less than 0x0E, and if they are more than 0x09.
-        // Neither borrows from its neighbour or carries into it.
+        // The top bit of each byte is set in `below` if its lower seven bits are less than 0x0E, and in `above` if they
+        // are more than 0x09. There is no carry or borrow between bytes.
         let below = (ones &* (0x7F + 0x0E)) &- low
         let above = low &+ (ones &* (0x7F - 0x09))
         return ((below & above) | word) & (ones &* 0x80) != 0
@@ -111,7 +111,7 @@ package struct LineScanner: ByteScanner {
         }
     }
 
-    /// A byte of the same line, if it has so many: in the buffer, or in what came before it.
+    /// An earlier byte of the same line, in the buffer or in `begun`; nil before the start of the line.
     private func byte(
         _ distance: Int, before index: Int, of bytes: UnsafeRawBufferPointer, from start: Int
     ) -> UInt8? {

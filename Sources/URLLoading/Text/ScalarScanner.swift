@@ -1,13 +1,14 @@
-/// Decodes UTF-8. A sequence that is not well-formed becomes U+FFFD as the Unicode Standard recommends (3.9, U+FFFD
-/// Substitution of Maximal Subparts) and `String` does.
+/// Decodes UTF-8. Ill-formed sequences become U+FFFD as the Unicode Standard recommends (3.9, U+FFFD Substitution of
+/// Maximal Subparts) and as `String` does.
 @usableFromInline
 package struct ScalarScanner: ByteScanner {
     private var buffer = ByteBuffer()
-    /// The scalar that was begun, as far as it has come.
+    /// The bits of the incomplete scalar.
     private var value: UInt32 = 0
-    /// How many bytes it still lacks.
+    /// The number of missing bytes.
     private var missing = 0
-    /// What the next of them may be: the second byte rules out surrogates, detours and what is beyond Unicode.
+    /// The valid range of the next byte. For the second byte it excludes surrogates, overlong forms and values above
+    /// U+10FFFF.
     private var allowed: ClosedRange<UInt8> = Self.continuation
 
     private static let continuation: ClosedRange<UInt8> = 0x80...0xBF
@@ -36,7 +37,7 @@ package struct ScalarScanner: ByteScanner {
                 missing -= 1
                 if missing == 0 { return Unicode.Scalar(value) ?? Self.replacement }
             } else {
-                // The byte is looked at again, as the first of its own.
+                // The byte is processed again, as the first of a sequence.
                 missing = 0
                 return Self.replacement
             }
@@ -51,7 +52,7 @@ package struct ScalarScanner: ByteScanner {
         return Self.replacement
     }
 
-    /// False if no sequence begins with that byte.
+    /// False if the byte cannot begin a sequence.
     private mutating func begin(_ byte: UInt8) -> Bool {
         allowed = Self.continuation
         switch byte {

@@ -1,13 +1,12 @@
-/// Reads bytes as they are needed and gives the elements that a scanner makes of them: what the text sequences have in
-/// common.
+/// Reads bytes on demand and returns the elements of a scanner. Shared by the text sequences.
 ///
-/// Nearly every element is already in the buffer. Taking it is no call of an `async` function, so that it costs no
-/// frame of one: hence what of this is inlined into the caller's code.
+/// Most elements are already in the buffer. Returning one does not call an `async` function, which avoids its frame;
+/// therefore this part is inlinable.
 @usableFromInline
 struct ScanningIterator<Base: AsyncSequence, Scanner: ByteScanner> where Base.Element == UInt8 {
     @usableFromInline var scanner: Scanner
     private var isEnded = false
-    /// Where the bytes come from if they come many at a time; else from `bytes`.
+    /// The source if it provides whole buffers; otherwise `bytes` is used.
     private var buffers: (any BufferedBytes<Base.Failure>)?
     private var bytes: Base.AsyncIterator
 
@@ -17,21 +16,21 @@ struct ScanningIterator<Base: AsyncSequence, Scanner: ByteScanner> where Base.El
         buffers = bytes as? any BufferedBytes<Base.Failure>
     }
 
-    /// The next element; nil at the end, and ever after an error.
+    /// The next element; nil at the end and after an error.
     @inlinable @inline(__always)
     mutating func next(isolation actor: isolated (any Actor)?) async throws(Base.Failure) -> Scanner.Element? {
         if let element = scanner.next() { return element }
-        return try await readOn(isolation: actor)
+        return try await readMore(isolation: actor)
     }
 
-    /// The same when there is none in the buffer.
+    /// Reads more bytes if the buffer contains no complete element.
     @usableFromInline
-    mutating func readOn(isolation actor: isolated (any Actor)?) async throws(Base.Failure) -> Scanner.Element? {
+    mutating func readMore(isolation actor: isolated (any Actor)?) async throws(Base.Failure) -> Scanner.Element? {
         while !isEnded {
             do {
                 isEnded = try await !refill(isolation: actor)
             } catch {
-                // The beginning of an element that was cut off is not given out.
+                // An incomplete element is discarded after an error.
                 isEnded = true
                 while scanner.finish() != nil {}
                 throw error
@@ -55,3 +54,44 @@ struct ScanningIterator<Base: AsyncSequence, Scanner: ByteScanner> where Base.El
 }
 
 extension ScanningIterator: Sendable where Base.AsyncIterator: Sendable {}
+
+/// Decodes text elements from buffers of UTF-8. An incomplete element at the end of a buffer is kept for the next one.
+@usableFromInline
+package protocol ByteScanner: Sendable {
+    associatedtype Element
+
+    /// Adds bytes. Must be called only after ``next()`` has returned nil.
+    mutating func refill(_ bytes: [UInt8])
+
+    /// Adds one byte, without an allocation.
+    mutating func refill(_ byte: UInt8)
+
+    /// The next complete element; nil if more bytes are needed.
+    mutating func next() -> Element?
+
+    /// The remaining elements after the last byte, one per call.
+    mutating func finish() -> Element?
+}
+
+/// The unscanned bytes of a scanner.
+struct ByteBuffer: Sendable {
+    private(set) var bytes: [UInt8] = []
+    var offset = 0
+
+    mutating func refill(_ bytes: [UInt8]) {
+        self.bytes = bytes
+        offset = 0
+    }
+
+    mutating func refill(_ byte: UInt8) {
+        bytes.removeAll(keepingCapacity: true)
+        bytes.append(byte)
+        offset = 0
+    }
+}
+
+/// A byte iterator that can return a whole buffer, so that text decoding does not await each byte.
+protocol BufferedBytes<Failure>: AsyncIteratorProtocol, Sendable where Element == UInt8 {
+    /// All available bytes; waits for at least one. Nil at the end.
+    mutating func nextBuffer(isolation actor: isolated (any Actor)?) async throws(Failure) -> [UInt8]?
+}

@@ -1,10 +1,10 @@
 public import Foundation
 
 extension URL {
-    /// What a URL leads to, as an asynchronous sequence of bytes, loaded by the shared session.
+    /// The resource of a URL as an asynchronous sequence of bytes, loaded by the shared session.
     ///
-    /// The load begins when an iterator is first asked, and each iterator makes its own. An HTTP status is no error: the
-    /// body of whatever response there is comes.
+    /// Each iterator performs its own load, which begins with its first element. An HTTP error status is not an error:
+    /// the body of the response is returned.
     public struct AsyncBytes: AsyncSequence, Sendable {
         public typealias Element = UInt8
 
@@ -14,12 +14,12 @@ extension URL {
 
         public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(url) }
 
-        /// Reads the bytes of one load.
+        /// Iterates over the bytes of one load.
         public struct AsyncIterator: AsyncIteratorProtocol, Sendable {
             public typealias Element = UInt8
 
             private let url: URL
-            /// Nil until the load was begun.
+            /// Nil before the load begins.
             @usableFromInline var loaded: URLSession.AsyncBytes.Iterator?
 
             init(_ url: URL) { self.url = url }
@@ -50,10 +50,10 @@ extension URL {
         }
     }
 
-    /// What this URL leads to, as bytes.
+    /// The resource of this URL as bytes.
     public var resourceBytes: AsyncBytes { AsyncBytes(self) }
 
-    /// What this URL leads to, as lines of UTF-8 text. Empty lines are left out.
+    /// The resource of this URL as lines of UTF-8 text. Empty lines are omitted.
     public var lines: AsyncLineSequence<AsyncBytes> { resourceBytes.lines }
 }
 

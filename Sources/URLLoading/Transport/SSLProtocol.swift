@@ -1,4 +1,4 @@
-/// The older way to name a version of TLS. ``tls_protocol_version_t`` replaces it.
+/// A TLS version in Apple's older API. Replaced by ``tls_protocol_version_t``.
 public enum SSLProtocol: Int32, Sendable {
     case sslProtocolUnknown = 0
     case tlsProtocol1 = 4
@@ -20,7 +20,7 @@ public enum SSLProtocol: Int32, Sendable {
             }
     }
 
-    /// The same version under its newer name; nil for `sslProtocolUnknown`.
+    /// The same version as ``tls_protocol_version_t``; nil for `sslProtocolUnknown`.
     var version: tls_protocol_version_t? {
         switch self {
         case .sslProtocolUnknown: nil

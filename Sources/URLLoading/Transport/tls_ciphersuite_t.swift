@@ -1,4 +1,4 @@
-/// A cipher suite of TLS by its number in the IANA registry.
+/// A TLS cipher suite, with its IANA number.
 public enum tls_ciphersuite_t: UInt16, Sendable {
     case RSA_WITH_3DES_EDE_CBC_SHA = 0x000a
     case RSA_WITH_AES_128_CBC_SHA = 0x002f

@@ -1,4 +1,4 @@
-/// A version of TLS or DTLS by its number on the wire.
+/// A version of TLS or DTLS, with its number on the wire.
 public enum tls_protocol_version_t: UInt16, Sendable {
     case TLSv10 = 0x0301
     case TLSv11 = 0x0302

@@ -11,7 +11,8 @@ extension SessionCore {
         }
     }
 
-    /// An upload that goes on with another. Garbage makes a task that fails with −1002 (RES-8, RES-13).
+    /// An upload task that resumes an earlier upload. Invalid data creates a task that fails with −1002 (RES-8,
+    /// RES-13).
     func uploadTask(
         _ session: URLSession, resuming data: Data, _ result: TaskResult, delegate: (any URLSessionTaskDelegate)?
     ) -> URLSessionUploadTask? {

@@ -3,18 +3,18 @@ internal import LoadingPipeline
 internal import LoadingTransport
 internal import Synchronization
 
-/// The body that a task sends.
+/// Request bodies.
 extension TaskCore {
     var isUpload: Bool { if case .upload = kind { true } else { false } }
 
-    /// What an upload task sends; nil for other tasks, whose request says it.
+    /// The body of an upload task; nil for other tasks, whose body is in the request.
     func uploadBody(of request: URLRequest) -> LoadBody? {
         if case .upload(let content, _) = kind { content.body(of: request, on: core.loop) } else { nil }
     }
 
-    /// What goes out after a redirect, as far as the request does not say it: the content of an upload, or the stream that
-    /// was on its way, if the redirect keeps the body. What a protocol of the caller's redirects to is as the
-    /// protocol says.
+    /// The body after a redirect that keeps it, if the new request does not contain it: the content of an
+    /// upload task, or the stream that was being sent. Nil for redirects of custom protocols, whose request is
+    /// complete.
     func bodyAfterRedirect(to request: URLRequest, _ load: any Load) -> LoadBody? {
         guard let proposed = (load as? HTTPLoad)?.proposedBody else { return nil }
         if isUpload { return proposed }
@@ -24,13 +24,13 @@ extension TaskCore {
         return proposed
     }
 
-    /// 0 if no body follows.
+    /// In bytes; 0 if the redirect drops the body.
     func bodyLengthAfterRedirect(to request: URLRequest) -> Int64 {
         guard isUpload, let load = load as? HTTPLoad else { return request.knownBodyLength }
         return load.proposedBody?.isNone ?? true ? 0 : bytesExpectedToSend.load(ordering: .relaxed)
     }
 
-    /// What another upload can go on with, as its caller keeps it (RES-13).
+    /// Resume data for another upload task (RES-13).
     func resumeData(_ stopped: StoppedUpload) -> Data? {
         guard case .upload(let content, _) = kind else { return nil }
         return UploadResumeData(stopped, of: content)?.encoded
@@ -46,7 +46,8 @@ extension TaskCore {
 
     // MARK: Delegate
 
-    /// Asks for a stream (T-51, T-52). Nobody's is nil, with which the task fails.
+    /// Requests a body stream from the delegates (T-51, T-52). If none implements the method the stream is nil, and the
+    /// task fails.
     func askForBody(from offset: Int64, _ session: URLSession, _ task: URLSessionTask) {
         if case .upload(let content, _) = kind, case .pipe = content {
             return answerBody(offset == 0 ? content.newStream() : nil)
@@ -63,7 +64,7 @@ extension TaskCore {
 
     private func answerBody(_ stream: InputStream?) {
         let source = stream.map { InputStreamSource($0, on: core.loop) }
-        let handed = HandedStream(stream: stream)
+        let handed = SendableInputStream(stream: stream)
         core.loop.post {
             (self.load as? HTTPLoad)?.provideBody(source)
             ((self.load as? SourceLoad)?.source as? ProtocolSource)?.provideBody(handed)

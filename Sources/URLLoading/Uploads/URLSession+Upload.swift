@@ -1,31 +1,31 @@
 public import Foundation
 
 extension URLSession {
-    /// Sends data as the body of a request, and gives the whole body of the response. Throws only if there is no response:
-    /// an HTTP status is no error. A body of the request's own is ignored.
+    /// Uploads data and returns the complete response body. Throws a `URLError` if the load fails; an HTTP error status
+    /// does not throw. The body of `request` is ignored.
     ///
-    /// Cancelling the surrounding Swift task cancels the load; the call then throws `URLError.cancelled`.
+    /// Cancelling the Swift task cancels the load, which then throws `URLError.cancelled`.
     ///
-    /// - Parameter delegate: Told and asked about this load alone. Held until it has ended.
+    /// - Parameter delegate: The delegate of this task only. Retained until the task has ended.
     public func upload(
         for request: URLRequest, from bodyData: Data, delegate: (any URLSessionTaskDelegate)? = nil
     ) async throws -> (Data, URLResponse) {
         try await upload(request, .data(bodyData), delegate)
     }
 
-    /// Sends a file as the body of a request. See ``upload(for:from:delegate:)``.
+    /// Uploads a file. See ``upload(for:from:delegate:)``.
     public func upload(
         for request: URLRequest, fromFile fileURL: URL, delegate: (any URLSessionTaskDelegate)? = nil
     ) async throws -> (Data, URLResponse) {
         try await upload(request, .file(fileURL), delegate)
     }
 
-    /// Sends data as the body of a request. See ``upload(for:from:delegate:)``.
+    /// Uploads data. See ``upload(for:from:delegate:)``.
     public func upload(for request: URLRequest, from bodyData: Data) async throws -> (Data, URLResponse) {
         try await upload(request, .data(bodyData), nil)
     }
 
-    /// Sends a file as the body of a request. See ``upload(for:from:delegate:)``.
+    /// Uploads a file. See ``upload(for:from:delegate:)``.
     public func upload(for request: URLRequest, fromFile fileURL: URL) async throws -> (Data, URLResponse) {
         try await upload(request, .file(fileURL), nil)
     }

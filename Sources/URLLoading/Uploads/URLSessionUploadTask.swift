@@ -1,17 +1,17 @@
 public import Foundation
 
-/// A data task that sends a body: data, a file or a stream.
+/// A task that uploads a body from data, a file or a stream.
 ///
-/// A file is read as it is sent, so that one of any size needs little memory. A task whose file is missing, unreadable or
-/// shorter than it was when the sending began fails.
+/// A file is read while it is sent, so memory use does not depend on its size. The task fails if the file is missing,
+/// unreadable, or truncated while it is sent.
 ///
-/// Where the server speaks the protocol for resumable uploads (draft-ietf-httpbis-resumable-upload), a task whose
-/// connection is lost goes on by itself with what the server has not got.
+/// If the server supports resumable uploads (draft-ietf-httpbis-resumable-upload), a task whose connection is lost
+/// resumes automatically.
 open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {
     // Sendable as every task is.
 
-    /// Ends the task and gives what `uploadTask(withResumeData:)` takes to go on with it: nil if the server has not
-    /// offered to go on. The task completes with `URLError.cancelled` as well, which has the same data.
+    /// Cancels the task and passes resume data for `uploadTask(withResumeData:)`. The data is nil if the server does
+    /// not support resumption. The task also completes with `URLError.cancelled`, which contains the same data.
     ///
     /// The handler is called on the session's delegate queue, exactly once.
     @preconcurrency open func cancel(byProducingResumeData completionHandler: @escaping @Sendable (Data?) -> Void) {
@@ -19,7 +19,8 @@ open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {
         core.cancel(self, producingResumeData: completionHandler)
     }
 
-    /// Ends the task and gives what `uploadTask(withResumeData:)` takes to go on with it; nil if it can't go on.
+    /// Cancels the task and returns resume data for `uploadTask(withResumeData:)`, or nil if the upload cannot be
+    /// resumed.
     open func cancelByProducingResumeData() async -> Data? {
         await withCheckedContinuation { continuation in
             cancel(byProducingResumeData: { continuation.resume(returning: $0) })

@@ -2,16 +2,17 @@ internal import Foundation
 internal import LoadingPipeline
 internal import LoadingTransport
 
-/// What an upload task sends, in place of a body of its request (T-53).
+/// The content of an upload task, which replaces the body of its request (T-53).
 enum UploadContent {
     case data(Data)
     case file(URL)
-    /// What is read to its end, since nobody knows its length: a pipe, a device, a file of `/proc`.
+    /// A source of unknown length that is read to its end: a pipe, a device, a file in `/proc`.
     case pipe(URL)
-    /// The delegate has it.
+    /// A stream that the delegate provides.
     case stream
 
-    /// The content of a file: one that is not regular, or has bytes though its size is 0, is read as a pipe is.
+    /// The content for a file URL. A file that is not regular, or that has size 0 but contains bytes, is read as a
+    /// pipe.
     static func of(_ file: URL) -> UploadContent {
         var status = stat()
         guard file.isFileURL, stat(file.path, &status) == 0 else { return .file(file) }
@@ -30,7 +31,7 @@ enum UploadContent {
         return read(descriptor, &byte, 1) == 1
     }
 
-    /// A stream of what is read as a pipe is; nil where the bytes that were read are gone.
+    /// A new stream of a `pipe`; nil if its bytes cannot be read again.
     func newStream() -> InputStream? {
         guard case .pipe(let url) = self else { return nil }
         var status = stat()
@@ -53,7 +54,7 @@ enum UploadContent {
     func body(of request: URLRequest, on loop: EventLoop) -> LoadBody {
         switch self {
         case .data(let data): data.isEmpty ? .none : .bytes(data)
-        // What is no file at all is one that is not there.
+        // A URL that is not a file URL fails like a missing file.
         case .file(let url): .file(FileReader(path: url.isFileURL ? url.path : "", on: loop))
         case .pipe(let url):
             .stream(
@@ -64,7 +65,7 @@ enum UploadContent {
 }
 
 extension TaskKind {
-    /// Bytes that the body has: 0 without one, −1 if nobody has said (T-15).
+    /// The length of the body in bytes: 0 without a body, −1 if unknown (T-15).
     func knownBodyLength(of request: URLRequest) -> Int64 {
         switch self {
         case .upload(let content, _): content.knownLength(of: request)

@@ -3,10 +3,10 @@ internal import LoadingPipeline
 internal import LoadingSemantics
 internal import LoadingTransport
 
-/// Resume data of an upload as the caller keeps it, a property list (RES-13). It holds data that was to be sent, and
-/// of a file its place and what it was like.
+/// Resume data of an upload, a property list (RES-13). Contains the data to send, or the path, length and modification
+/// time of the file.
 ///
-/// It may have been in anybody's hands, so nothing in it is believed but what makes sense.
+/// It is untrusted, so all values are validated.
 struct UploadResumeData: Codable {
     private var version = 1
     private var kind = "upload"
@@ -23,7 +23,7 @@ struct UploadResumeData: Codable {
     private var fileLength: Int64?
     private var fileModified: Int64?
 
-    /// Nil for what is no resumable content.
+    /// Nil if the content cannot be resumed.
     init?(_ stopped: StoppedUpload, of content: UploadContent) {
         let point = stopped.point
         method = point.method
@@ -38,7 +38,7 @@ struct UploadResumeData: Codable {
         switch content {
         case .data(let data): self.data = data
         case .stream: break
-        // Nothing says that it is the same the next time.
+        // The contents may differ the next time.
         case .pipe: return nil
         case .file(let file):
             guard let facts = stopped.file, file.isFileURL else { return nil }
@@ -48,7 +48,7 @@ struct UploadResumeData: Codable {
         }
     }
 
-    /// Nil for what is no resume data.
+    /// Nil if `data` is not valid resume data.
     init?(_ data: Data) {
         guard let known = try? PropertyListDecoder().decode(Self.self, from: data), known.version == 1,
             known.kind == "upload"
@@ -82,7 +82,7 @@ struct UploadResumeData: Codable {
         return path.map { .file(URL(fileURLWithPath: $0, isDirectory: false)) } ?? .stream
     }
 
-    /// The request as it was made, without what would prove the user's identity.
+    /// The original request, without credentials.
     var request: URLRequest? {
         guard let address = URL(string: url) else { return nil }
         var request = URLRequest(url: address)

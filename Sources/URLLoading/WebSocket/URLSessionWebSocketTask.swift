@@ -1,4 +1,4 @@
-/// A WebSocket connection. Not there yet.
+/// A WebSocket connection. Not implemented yet.
 open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
     // Sendable as every task is.
 }

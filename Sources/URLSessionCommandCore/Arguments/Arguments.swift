@@ -1,4 +1,4 @@
-/// Reads a command line into a `CommandLineAction`, without touching files, the network or the environment.
+/// Parses a command line into a `CommandLineAction`. Does not access files, the network or the environment.
 package struct Arguments {
     private static let verbs: Set<String> = ["get", "post", "put", "delete", "head", "patch", "options"]
 
@@ -139,7 +139,7 @@ package struct Arguments {
         }
     }
 
-    // MARK: Judging
+    // MARK: Validating
 
     private mutating func action() throws(UsageError) -> CommandLineAction {
         if wantsHelp || words.first == "help" { return .help }
@@ -186,7 +186,7 @@ package struct Arguments {
 
     /// `download URL [FILE]`
     private mutating func download() throws(UsageError) -> CommandLineAction {
-        for option in used where Self.foreignToDownload.contains(option) {
+        for option in used where Self.notForDownload.contains(option) {
             throw UsageError("'download' does not take --\(option.long)")
         }
         guard words.count > 1, !words[1].isEmpty else { throw UsageError("'download' needs a URL") }
@@ -207,10 +207,10 @@ package struct Arguments {
     }
 
     private static let downloadOptions: Set<CommandOption> = [.resume, .noResume, .force]
-    /// A download is a GET whose body goes to a file as it is.
-    private static let foreignToDownload: Set<CommandOption> = [.method, .data, .json, .include, .head]
+    /// Switches that `download` does not accept: it is always a GET whose body is written to a file unchanged.
+    private static let notForDownload: Set<CommandOption> = [.method, .data, .json, .include, .head]
 
-    /// `upload FILE URL`, as `put URL -d @FILE` with another task.
+    /// `upload FILE URL` is `put URL -d @FILE` with an upload task.
     private mutating func readUpload() throws(UsageError) {
         guard words.count > 2, !words[1].isEmpty, words[1] != "-" else {
             throw UsageError("'upload' needs a file and a URL")
@@ -235,12 +235,12 @@ package struct Arguments {
         }
     }
 
-    /// HTTP/2 and HTTP/3 are agreed on in the handshake of TLS, so there has to be one.
+    /// HTTP/2 and HTTP/3 are negotiated in the TLS handshake (ALPN), so they need https.
     private func settleVersion() throws(UsageError) {
         guard let version = request.version, version != .http1 else { return }
         let scheme = URLArgument.complete(request.url).prefix { $0 != ":" }.lowercased()
         guard scheme != "https" else { return }
-        throw UsageError("\(version.rawValue) is spoken with https only, not with \(scheme)", exitCode: .unavailable)
+        throw UsageError("\(version.rawValue) needs https, not \(scheme)", exitCode: .unavailable)
     }
 
     private mutating func settleBody() throws(UsageError) {
@@ -286,7 +286,7 @@ package struct Arguments {
         return verbs.contains(value.lowercased()) ? upper : value
     }
 
-    /// `Name: value` sets, `Name;` sets to nothing, `Name:` removes.
+    /// `Name: value` sets a field, `Name;` sets it to an empty value, `Name:` removes it.
     private static func headerEdit(_ text: String) throws(UsageError) -> CommandLineRequest.HeaderEdit {
         if let colon = text.firstIndex(of: ":") {
             let name = String(text[..<colon])
@@ -322,5 +322,16 @@ extension Substring {
         var text = drop { $0 == " " || $0 == "\t" }
         while let last = text.last, last == " " || last == "\t" { text.removeLast() }
         return text
+    }
+}
+
+/// An invalid command line, with a message of one line.
+package struct UsageError: Error, Equatable, Sendable {
+    package var message: String
+    package var exitCode: ExitCode
+
+    package init(_ message: String, exitCode: ExitCode = .usage) {
+        self.message = message
+        self.exitCode = exitCode
     }
 }

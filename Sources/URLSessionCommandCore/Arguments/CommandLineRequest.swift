@@ -1,4 +1,4 @@
-/// What one command line asks for, with every default filled in.
+/// The parsed command line, with all defaults.
 package struct CommandLineRequest: Equatable, Sendable {
     package enum Body: Equatable, Sendable {
         case none
@@ -8,7 +8,7 @@ package struct CommandLineRequest: Equatable, Sendable {
     }
 
     package enum Destination: Equatable, Sendable {
-        /// Standard output; `exactly` sends the bytes as they are even to a terminal (`-o -`).
+        /// Standard output. `exactly` writes unchanged bytes even to a terminal (`-o -`).
         case standardOutput(exactly: Bool)
         case file(String)
     }
@@ -18,7 +18,7 @@ package struct CommandLineRequest: Equatable, Sendable {
         case remove(name: String)
     }
 
-    /// The only version that may be spoken.
+    /// The required HTTP version.
     package enum Version: String, Equatable, Sendable {
         case http1 = "HTTP/1.1"
         case http2 = "HTTP/2"
@@ -39,24 +39,24 @@ package struct CommandLineRequest: Equatable, Sendable {
     package var destination = Destination.standardOutput(exactly: false)
     package var followsRedirects = true
     package var maximumRedirects: Int?
-    /// Seconds for the whole load (`timeoutIntervalForResource`).
+    /// Limit for the whole load, in seconds (`timeoutIntervalForResource`).
     package var timeout: Double?
-    /// Seconds without any progress (`timeoutIntervalForRequest`).
+    /// Limit without progress, in seconds (`timeoutIntervalForRequest`).
     package var idleTimeout: Double?
-    /// Takes any certificate.
+    /// Accepts any certificate.
     package var isInsecure = false
-    /// A file with the only authorities to trust.
+    /// A file with the only certificate authorities to trust.
     package var authorityPath: String?
-    /// A file with the client's certificate and key, perhaps with a password behind a colon.
+    /// A file with the client's certificate and key, optionally followed by a colon and a password.
     package var certificate: String?
-    /// Hashes of keys, one of which the server must have.
+    /// Hashes of public keys (`--pin`). The server's key must match one of them.
     package var pins: [String] = []
-    /// A name, and a password behind a colon if it is not to be asked for.
+    /// A user name, optionally followed by a colon and a password.
     package var user: String?
-    /// Those that the user may be known by; all if there are none.
+    /// The allowed authentication schemes; empty allows all.
     package var schemes: Set<UserScheme> = []
     package var includesHead = false
-    /// 0 quiet, 1 heads and events, 2 the same with secrets shown.
+    /// 0: nothing; 1: heads and events; 2: the same with secrets.
     package var verbosity = 0
     package var isSilent = false
     package var showsErrors = false
@@ -64,21 +64,31 @@ package struct CommandLineRequest: Equatable, Sendable {
     package var showsProgress = true
     package var color = ColorChoice.auto
     package var showsMetrics = false
-    /// Prints every call of the delegate.
+    /// Prints every delegate callback.
     package var showsTrace = false
-    /// The body goes by an upload task.
+    /// Sends the body with an upload task.
     package var isUpload = false
-    /// A download goes on where an earlier one stopped.
+    /// Resumes an earlier download.
     package var resumes = true
-    /// A download may take the place of a file that is there.
+    /// A download may replace an existing file.
     package var replacesFile = false
     package var harPath: String?
     package var harIncludesSecrets = false
 
-    /// Whether the archive has standard output for itself.
+    /// Whether the HAR archive is written to standard output.
     var printsArchive: Bool { harPath == "-" }
 
     package init(url: String) {
         self.url = url
     }
+}
+
+/// The command that the command line selects.
+package enum CommandLineAction: Equatable, Sendable {
+    case load(CommandLineRequest)
+    /// `urlsession download`, to the file in `destination`.
+    case download(CommandLineRequest)
+    case demo(color: CommandLineRequest.ColorChoice, showsProgress: Bool)
+    case help
+    case version
 }

@@ -1,4 +1,4 @@
-/// The switches, each with the spellings that people know from other clients.
+/// The switches, with curl's names as aliases.
 enum CommandOption: CaseIterable {
     case method, header, data, json, output, remoteName, follow, noFollow, maximumRedirects, timeout, idleTimeout
     case http11, http2, http3, include, verbose, silent, showError, fail, compressed, userAgent, noProgress
@@ -55,14 +55,14 @@ enum CommandOption: CaseIterable {
         }
     }
 
-    /// Names of the same switch in curl.
+    /// curl's names for switches that have another name here.
     private static let aliases: [String: CommandOption] = [
         "request": .method, "location": .follow, "max-redirs": .maximumRedirects, "max-time": .timeout,
         "data-binary": .data, "data-raw": .data, "no-progress-meter": .noProgress,
         "pinnedpubkey": .pin, "http3-only": .http3, "har-secrets": .harSecrets,
     ]
 
-    /// Every long spelling.
+    /// All long names, including aliases.
     static let allNames = allCases.map(\.long) + aliases.keys
 
     var short: Character? {
@@ -114,9 +114,9 @@ enum CommandOption: CaseIterable {
     }
 }
 
-/// The switches, as people write them.
+/// The switches in the form in which they are written on the command line.
 package enum CommandSwitches {
-    /// Long and short ones, without the spellings of other clients.
+    /// Long and short forms, without aliases.
     package static var all: [String] {
         CommandOption.allCases.flatMap { option in
             ["--" + option.long] + (option.short.map { ["-\($0)"] } ?? [])

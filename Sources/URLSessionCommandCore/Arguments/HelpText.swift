@@ -2,7 +2,7 @@
 package enum HelpText {
     package static let text = """
         urlsession [get|post|put|delete|head|patch|options] URL [switches]
-        urlsession download URL [FILE]  goes on where it stopped (--no-resume, --force)
+        urlsession download URL [FILE]  resumes an earlier run (--no-resume, --force)
         urlsession upload FILE URL      urlsession demo (a tour with its own server)
 
         Request  -X, --method NAME      -H, --header 'Name: value'   ('Name:' removes)

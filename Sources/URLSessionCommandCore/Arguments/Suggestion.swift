@@ -1,13 +1,13 @@
-/// What somebody may have meant who has mistyped a word.
+/// Suggests a correction for a mistyped switch or command.
 package enum Suggestion {
-    /// The word that takes the fewest changes; nil if none is near.
+    /// The word with the smallest edit distance, or nil if none is near.
     package static func nearest(to word: String, among words: [String]) -> String? {
         let most = word.count < 4 ? 1 : 2
         let near = words.map { (word: $0, distance: distance(word, $0)) }.filter { 1...most ~= $0.distance }
         return near.min { ($0.distance, $0.word) < ($1.distance, $1.word) }?.word
     }
 
-    /// How many letters have to be added, left out, replaced or exchanged with the next one.
+    /// The Damerau-Levenshtein distance: insertions, deletions, replacements and transpositions of neighbours.
     package static func distance(_ left: String, _ right: String) -> Int {
         let (left, right) = (Array(left), Array(right))
         var rows = [Array(0...right.count)]

@@ -7,7 +7,7 @@ import URLLoading
     import Glibc
 #endif
 
-/// `urlsession demo`: a tour of what a session does, against a server in this process, each load with its waterfall.
+/// `urlsession demo`: sample loads from a server in this process, each followed by its waterfall.
 struct Demo {
     private static let downloadSize: Int64 = 256 << 20
 
@@ -22,7 +22,7 @@ struct Demo {
     }
 
     func run() -> ExitCode {
-        do throws(WriteError) {
+        do throws(FileError) {
             let server = try DemoServer(downloadSize: Self.downloadSize)
             defer { server.stop() }
             return try tour(server)
@@ -33,7 +33,7 @@ struct Demo {
         }
     }
 
-    private func tour(_ server: DemoServer) throws(WriteError) -> ExitCode {
+    private func tour(_ server: DemoServer) throws(FileError) -> ExitCode {
         let loader = DemoLoader()
         let session = URLSession(configuration: .ephemeral, delegate: loader, delegateQueue: nil)
         defer { session.invalidateAndCancel() }
@@ -74,12 +74,13 @@ struct Demo {
         return surprises == 0 ? .success : .unexpected
     }
 
-    private func say(_ text: String) throws(WriteError) {
+    private func say(_ text: String) throws(FileError) {
         try OutputDescriptor.standardOutput.write(text)
     }
 }
 
-/// Which signal ended the demo. Written by the signal's queue before the loader stops, read after it has stopped.
+/// The signal that ended the demo. Written on the signal's queue before the loader stops, and read after it has
+/// stopped.
 private final class InterruptedBy: @unchecked Sendable {
     var code = ExitCode.interrupted
 }
@@ -118,7 +119,7 @@ extension Demo {
             step("Data task: JSON, in colour on a terminal", request("/greeting")) { request in
                 body(loader.load(session.dataTask(with: request)), status: 200)
             },
-            step("Redirect: two requests on the connection that is there already", request("/moved")) { request in
+            step("Redirect: two requests on the existing connection", request("/moved")) { request in
                 body(loader.load(session.dataTask(with: request)), status: 200, redirects: 1)
             },
             step("Data task with a body: 8 MiB are sent", upload) { request in
@@ -130,10 +131,10 @@ extension Demo {
             step("Data task: \(Quantity.bytes(Self.downloadSize)) to a file", request("/download")) { request in
                 download(loader, session.dataTask(with: request))
             },
-            step("Failure: nobody listens at this port", refused) { request in
+            step("Failure: no server listens on this port", refused) { request in
                 failure(loader.load(session.dataTask(with: request)), request, .cannotConnect)
             },
-            step("Failure: the server is silent, and half a second is enough", silent) { request in
+            step("Failure: the server does not answer within half a second", silent) { request in
                 failure(loader.load(session.dataTask(with: request)), request, .timedOut)
             },
             step("Failure: the body is cut short", request("/truncated")) { request in
@@ -151,7 +152,7 @@ extension Demo {
     }
 
     private func stream(_ loader: DemoLoader, _ task: URLSessionTask) -> Result {
-        // Shown as it comes, on the delegate's queue, while this thread waits for the end.
+        // Printed on the delegate queue as data arrives, while this thread waits for the end.
         try? say("   ")
         let outcome = loader.load(task) { data in
             let lines = data.split(separator: 10).map { String(decoding: $0, as: UTF8.self) }

@@ -4,7 +4,7 @@
     import Glibc
 #endif
 
-/// One connection of the demo's server: reads requests and answers them until somebody hangs up.
+/// One connection of the demo server. Reads requests and answers them until either side closes the connection.
 struct DemoConnection {
     private struct Head {
         var method: String
@@ -31,7 +31,7 @@ struct DemoConnection {
 
     // MARK: Answers
 
-    /// False when the connection ends with this answer.
+    /// Returns false if the connection must be closed after this response.
     private func answer(_ head: Head) -> Bool {
         switch head.path {
         case "/greeting": return send(200, type: "application/json", body: Self.greeting)
@@ -58,7 +58,7 @@ struct DemoConnection {
                 + "Content-Length: \(body.utf8.count)\r\n\r\n" + body)
     }
 
-    /// Lines that come one at a time, as from a log or a language model.
+    /// Sends lines one at a time, as a log or a language model does.
     private func sendStream() -> Bool {
         guard send("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n") else {
             return false
@@ -164,7 +164,7 @@ struct DemoConnection {
         }
     }
 
-    /// A name of its own, because `send` here means more.
+    /// The system call. Named differently because `send` is a method of this type.
     private static func systemSend(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
         #if canImport(Musl)
             Musl.send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))

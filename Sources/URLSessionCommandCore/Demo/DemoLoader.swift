@@ -2,18 +2,18 @@ import Dispatch
 import Foundation
 import URLLoading
 
-/// Carries out the demo's loads one after the other in one session, so that connections can be used again.
+/// Runs the demo's loads one after another in one session, so that connections are reused.
 ///
-/// Unchecked: `outcome` belongs to the delegate queue while a load runs, and to the caller before and after, with
-/// the semaphore between the two; `lock` guards the task, its progress bar and the wish to stop, which the signal
-/// handler touches too.
+/// Unchecked: `outcome` is confined to the delegate queue while a load runs, and to the caller before and after; the
+/// semaphore orders them. `lock` guards the task, its progress bar and the stop flag, which the signal handler also
+/// uses.
 final class DemoLoader: NSObject, URLSessionDataDelegate, @unchecked Sendable {
-    /// What became of one load.
+    /// The result of one load.
     struct Outcome {
         static let keptBytes = 4096
 
         var response: HTTPURLResponse?
-        /// The first of the bytes.
+        /// The first bytes of the body.
         var body = Data()
         var received: Int64 = 0
         var pieces = 0
@@ -48,7 +48,7 @@ final class DemoLoader: NSObject, URLSessionDataDelegate, @unchecked Sendable {
         return outcome
     }
 
-    /// Cancels the load that runs and every later one.
+    /// Cancels the current load and all later ones.
     func stop() {
         lock.withLock {
             isStopped = true

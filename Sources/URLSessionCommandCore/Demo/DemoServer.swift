@@ -6,7 +6,7 @@ import Foundation
     import Glibc
 #endif
 
-/// A small blocking HTTP/1.1 server on loopback with a thread for each connection: enough for the demo, and for nothing else.
+/// A minimal blocking HTTP/1.1 server on loopback, with a thread for each connection. For the demo only.
 ///
 /// Unchecked: `lock` guards the descriptors; the rest never changes after `init`.
 package final class DemoServer: @unchecked Sendable {
@@ -18,7 +18,7 @@ package final class DemoServer: @unchecked Sendable {
     private let threads = DispatchGroup()
     private let downloadSize: Int64
 
-    package init(downloadSize: Int64) throws(WriteError) {
+    package init(downloadSize: Int64) throws(FileError) {
         self.downloadSize = downloadSize
         (listener, port) = try Self.listen()
         inThread { $0.acceptConnections() }
@@ -26,14 +26,14 @@ package final class DemoServer: @unchecked Sendable {
 
     package var baseURL: String { "http://127.0.0.1:\(port)" }
 
-    /// A port of this machine at which nobody listens (unless somebody takes it in this very moment).
-    package static func unusedPort() throws(WriteError) -> UInt16 {
+    /// A local port without a listener. Another process could start to use it at any time.
+    package static func unusedPort() throws(FileError) -> UInt16 {
         let (descriptor, port) = try listen()
         close(descriptor)
         return port
     }
 
-    /// Ends all connections and waits for all threads.
+    /// Closes all connections and joins all threads.
     package func stop() {
         lock.withLock {
             isStopped = true
@@ -44,13 +44,13 @@ package final class DemoServer: @unchecked Sendable {
         close(listener)
     }
 
-    private static func listen() throws(WriteError) -> (descriptor: Int32, port: UInt16) {
+    private static func listen() throws(FileError) -> (descriptor: Int32, port: UInt16) {
         #if canImport(Musl)
             let descriptor = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)
         #else
             let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         #endif
-        guard descriptor >= 0 else { throw WriteError(path: "a socket", code: errno) }
+        guard descriptor >= 0 else { throw FileError(path: "a socket", code: errno) }
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
@@ -64,7 +64,7 @@ package final class DemoServer: @unchecked Sendable {
         guard isReady else {
             let code = errno
             close(descriptor)
-            throw WriteError(path: "a port of 127.0.0.1", code: code)
+            throw FileError(path: "a port of 127.0.0.1", code: code)
         }
         return (descriptor, UInt16(bigEndian: address.sin_port))
     }

@@ -8,42 +8,42 @@ import URLLoading
     import Glibc
 #endif
 
-/// Carries out `urlsession download`: to a file, going on where an earlier process stopped or was killed.
+/// Runs `urlsession download`: downloads to a file, and resumes where an earlier process ended.
 ///
-/// Unchecked: as the class it comes from. `records` comes from elsewhere, on a queue.
+/// Unchecked: as the superclass. Records are written on the queue `records`.
 final class Download: CommandLoad, URLSessionDownloadDelegate, @unchecked Sendable {
     private let target: String
-    private let kept: UnfinishedDownload
-    /// Writes what is kept, in order.
+    private let unfinished: UnfinishedDownload
+    /// Serializes the writes of records.
     private let records = DispatchQueue(label: "urlsession.records")
 
-    /// What this download goes on from.
+    /// The record of the earlier download that this one resumes.
     private var earlier: DownloadRecord?
     private var didResume = false
-    private var hasAsked = false
+    private var hasCheckedResponse = false
     private var expected: Int64 = -1
-    private var isDelivered = false
+    private var isInstalled = false
 
     init(_ command: CommandLineRequest, terminal: Terminal) throws(UsageError) {
         let builder = try RequestBuilder(command)
-        let challenges = try ChallengeAnswers(command, url: builder.request.url)
+        let challenges = try ChallengeResponder(command, url: builder.request.url)
         do throws(TransferFailure) {
             target = try Self.target(command)
-            kept = try UnfinishedDownload.claim(for: target)
+            unfinished = try UnfinishedDownload.claim(for: target)
         } catch {
             throw UsageError(error.message, exitCode: error.exitCode)
         }
-        super.init(command, builder, challenges, terminal: terminal, drawsProgress: true, keeping: .none)
+        super.init(command, builder, challenges, terminal: terminal, drawsProgress: true, retaining: .none)
     }
 
-    /// The file to write, where a link leads to it. Nothing but a file is replaced.
+    /// The path of the file to write, with symbolic links resolved. Only a regular file is replaced.
     private static func target(_ command: CommandLineRequest) throws(TransferFailure) -> String {
         guard case .file(let path) = command.destination else { throw TransferFailure(.usage, "there is no file") }
         let shown = TextSanitizer.clean(path)
         var status = stat()
         guard stat(path, &status) == 0 else { return path }
         guard status.st_mode & S_IFMT == S_IFREG else {
-            throw TransferFailure(.writeError, "'\(shown)' is there and is no file: use get, with -o")
+            throw TransferFailure(.writeError, "'\(shown)' exists and is not a regular file: use get with -o")
         }
         guard let resolved = realpath(path, nil) else { return path }
         defer { free(resolved) }
@@ -53,10 +53,10 @@ final class Download: CommandLoad, URLSessionDownloadDelegate, @unchecked Sendab
     func run() -> ExitCode {
         if let code = endBeforeLoading() { return code }
         let configuration = RequestBuilder.configuration(command)
-        configuration.downloadFolder = kept.folder
+        configuration.downloadFolder = unfinished.folder
         if let earlier {
             configuration.httpAdditionalHeaders = secretFields()
-            kept.keepSpare(earlier)
+            unfinished.backUp(earlier)
         }
         load(configuration) { session in
             if let data = earlier?.resumeData { return session.downloadTask(withResumeData: data) }
@@ -67,48 +67,48 @@ final class Download: CommandLoad, URLSessionDownloadDelegate, @unchecked Sendab
 
     // MARK: Before the load
 
-    /// Looks at what is there. Nil if there is something to load.
+    /// Handles existing files. Nil if there is something to load.
     private func endBeforeLoading() -> ExitCode? {
-        let record = kept.readRecord()
+        let record = unfinished.readRecord()
         if let record, record.whole != nil, record.url == plainURL {
-            if kept.isDelivered(record) {
-                kept.remove()
-                say("'\(shownTarget)' is complete already")
+            if unfinished.isInstalled(record) {
+                unfinished.remove()
+                printMessage("'\(shownTarget)' is complete already")
                 return .success
             }
-            if let file = kept.wholeFile(record) { return finishEarlier(file) }
+            if let file = unfinished.completeFile(record) { return installEarlierFile(file) }
         }
         if access(target, F_OK) == 0, !command.replacesFile {
-            if record == nil { kept.remove() }
+            if record == nil { unfinished.remove() }
             return report(
-                TransferFailure(.writeError, "'\(shownTarget)' is there already: --force loads it again"))
+                TransferFailure(.writeError, "'\(shownTarget)' already exists: --force downloads it again"))
         }
         if let record, record.whole == nil, command.resumes {
             if record.url == plainURL {
                 earlier = record
                 return nil
             }
-            say("what was kept beside '\(shownTarget)' is of another URL: beginning anew")
+            printMessage("the partial data beside '\(shownTarget)' is from another URL: starting over")
         }
-        kept.clear()
+        unfinished.clear()
         return nil
     }
 
-    private func finishEarlier(_ file: String) -> ExitCode {
+    private func installEarlierFile(_ file: String) -> ExitCode {
         do throws(TransferFailure) {
             if access(target, F_OK) == 0, !command.replacesFile {
-                throw TransferFailure(.writeError, "'\(shownTarget)' is there already: --force replaces it")
+                throw TransferFailure(.writeError, "'\(shownTarget)' already exists: --force replaces it")
             }
-            try kept.deliver(file, of: plainURL)
-            kept.remove()
-            say("'\(shownTarget)' was complete, and is in its place now")
+            try unfinished.install(file, of: plainURL)
+            unfinished.remove()
+            printMessage("'\(shownTarget)' was already downloaded, and is now in place")
             return .success
         } catch {
             return report(error)
         }
     }
 
-    /// Resume data has none of these, so they are said again.
+    /// The credentials and cookies of the command line. Resume data does not contain them.
     private func secretFields() -> [String: String] {
         let names: Set<String> = ["authorization", "proxy-authorization", "cookie"]
         let fields = RequestBuilder.fields(command).filter { names.contains($0.name.lowercased()) }
@@ -119,7 +119,7 @@ final class Download: CommandLoad, URLSessionDownloadDelegate, @unchecked Sendab
 
     override func follows(_ redirect: HTTPURLResponse, _ task: URLSessionTask) -> Bool {
         if !command.followsRedirects {
-            stop.set(TransferFailure(.httpError, "\(shownURL) leads elsewhere: --follow goes there"))
+            stop.set(TransferFailure(.httpError, "\(shownURL) is a redirect: use --follow to follow it"))
         }
         return true
     }
@@ -143,7 +143,7 @@ final class Download: CommandLoad, URLSessionDownloadDelegate, @unchecked Sendab
         received = fileOffset
         expected = expectedTotalBytes
         progress?.begin(at: fileOffset)
-        say("going on at \(amount)")
+        printMessage("resuming at \(amount)")
     }
 
     func urlSession(
@@ -160,25 +160,25 @@ final class Download: CommandLoad, URLSessionDownloadDelegate, @unchecked Sendab
         _ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL
     ) {
         guard accepts(downloadTask) else { return }
-        // No record comes after the one that this writes.
+        // `install` writes the last record; `sync` orders it after all others.
         let failure: TransferFailure? = records.sync {
             do throws(TransferFailure) {
-                try kept.deliver(location.path, of: plainURL)
+                try unfinished.install(location.path, of: plainURL)
                 return nil
             } catch {
                 return error
             }
         }
-        isDelivered = failure == nil
+        isInstalled = failure == nil
         if let failure { stop.set(failure) }
     }
 
-    // MARK: While it comes
+    // MARK: Receiving
 
-    /// Whether what comes is the file that was asked for. The page of an error is not.
+    /// Whether the response is the requested file. An error page is not.
     private func accepts(_ task: URLSessionDownloadTask) -> Bool {
-        guard !hasAsked else { return stop.value == nil }
-        hasAsked = true
+        guard !hasCheckedResponse else { return stop.value == nil }
+        hasCheckedResponse = true
         if let response = task.response as? HTTPURLResponse {
             if response.statusCode >= 300 {
                 end(task, .httpError, shown(response))
@@ -187,10 +187,10 @@ final class Download: CommandLoad, URLSessionDownloadDelegate, @unchecked Sendab
         }
         if let earlier, !didResume {
             let isSame = validator(of: task).map { $0 == earlier.validator } ?? false
-            say(
+            printMessage(
                 isSame
-                    ? "the server does not go on where it stopped: beginning anew"
-                    : "the file on the server has changed: beginning anew")
+                    ? "the server does not resume: starting over"
+                    : "the file on the server has changed: starting over")
         }
         task.resumeDataUnderWay { [self] data in
             guard let data else { return }
@@ -205,7 +205,7 @@ final class Download: CommandLoad, URLSessionDownloadDelegate, @unchecked Sendab
 
     private func writeRecord(_ data: Data, _ task: URLSessionTask) {
         let validator = validator(of: task) ?? earlier?.validator
-        kept.write(DownloadRecord(url: plainURL, resumeData: data, validator: validator))
+        unfinished.write(DownloadRecord(url: plainURL, resumeData: data, validator: validator))
     }
 
     private func validator(of task: URLSessionTask) -> String? {
@@ -216,31 +216,33 @@ final class Download: CommandLoad, URLSessionDownloadDelegate, @unchecked Sendab
     // MARK: Ending
 
     private func conclude() -> ExitCode {
-        let failure = failure(hasResponse: hasAsked, expected: expected)
-        if isDelivered, failure == nil { kept.remove() }
+        let failure = failure(hasResponse: hasCheckedResponse, expected: expected)
+        if isInstalled, failure == nil { unfinished.remove() }
         let code = report(failure)
-        if failure == nil { say("'\(shownTarget)', \(Quantity.bytes(received))") } else { tellWhatIsKept() }
+        if failure == nil { printMessage("'\(shownTarget)', \(Quantity.bytes(received))") } else { reportPartialData() }
         return code
     }
 
-    private func tellWhatIsKept() {
-        guard let record = kept.readRecord() else {
-            kept.remove()
-            if received > 0 { say("nothing is kept: the server says nothing by which the download could go on") }
+    private func reportPartialData() {
+        guard let record = unfinished.readRecord() else {
+            unfinished.remove()
+            if received > 0 { printMessage("no partial data is kept: the server sent no validator to resume with") }
             return
         }
-        say("\(Quantity.bytes(kept.received(record))) are kept in '\(shownTarget).download': the same command goes on")
+        printMessage(
+            "\(Quantity.bytes(unfinished.received(record))) are kept in '\(shownTarget).download': run the same command to resume"
+        )
     }
 
     private func report(_ failure: TransferFailure?) -> ExitCode {
-        var report = TransferReport(command: command, terminal: terminal, narrator: narrator)
+        var report = TransferReport(command: command, terminal: terminal, verboseOutput: verboseOutput)
         report.metrics = metrics
         report.failure = failure
-        report.tunnelRounds = heads.tunnelRounds
+        report.tunnelExchanges = heads.tunnelExchanges
         return report.conclude()
     }
 
-    // MARK: Words
+    // MARK: Messages
 
     private var shownTarget: String {
         guard case .file(let path) = command.destination else { return TextSanitizer.clean(target) }
@@ -251,7 +253,7 @@ final class Download: CommandLoad, URLSessionDownloadDelegate, @unchecked Sendab
         expected > 0 ? "\(Quantity.bytes(received)) of \(Quantity.bytes(expected))" : Quantity.bytes(received)
     }
 
-    private func say(_ text: String) {
+    private func printMessage(_ text: String) {
         guard !command.isSilent else { return }
         let line = "urlsession: \(text)\n"
         if let progress { progress.interrupt { StandardError.write(line) } } else { StandardError.write(line) }

@@ -1,15 +1,15 @@
 import Foundation
 
-/// How a download can go on in another process, as it is kept beside what has come. No secrets.
+/// The persistent state of a download, from which a later process resumes. Contains no secrets.
 struct DownloadRecord: Codable, Equatable {
     private var version = 1
     /// Without user information.
     var url: String
-    /// Nil once the download is whole.
+    /// Nil once the download is complete.
     var resumeData: Data?
-    /// Tells whether the server's file is another one.
+    /// The ETag or Last-Modified value, to detect a changed file.
     var validator: String?
-    /// The file with all of the body, which has only to be put in its place.
+    /// The complete file, which only needs to be moved into place.
     var whole: FileIdentity?
 
     init(url: String, resumeData: Data?, validator: String?, whole: FileIdentity? = nil) {
@@ -19,7 +19,7 @@ struct DownloadRecord: Codable, Equatable {
         self.whole = whole
     }
 
-    /// Nil for what is none.
+    /// Nil if `data` is not a valid record.
     init?(_ data: Data) {
         guard let known = try? JSONDecoder().decode(Self.self, from: data), known.version == 1 else { return nil }
         self = known
@@ -30,4 +30,11 @@ struct DownloadRecord: Codable, Equatable {
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         return try? encoder.encode(self)
     }
+}
+
+/// Identifies a file independently of its name.
+struct FileIdentity: Codable, Equatable {
+    var device: UInt64
+    var inode: UInt64
+    var size: Int64
 }

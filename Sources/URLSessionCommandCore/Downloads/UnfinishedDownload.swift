@@ -7,13 +7,14 @@ import URLLoading
     import Glibc
 #endif
 
-/// The folder `FILE.download` beside a download's target, until it is whole: the file that the session writes the body
-/// to, and the record of how to go on with it. One process at a time has it.
+/// The folder `FILE.download` beside the target of an incomplete download. It contains the file to which the session
+/// writes the body, and the record to resume from. One process at a time locks it.
 ///
-/// Whatever moment the process is killed at, what lies here goes together: a file's name never comes to stand for
-/// other contents than those its record speaks of, and each record is put in place of the one before as a whole.
+/// Invariant: the contents are consistent whenever the process is killed. A file name always stands for the contents
+/// that its record describes, and records are replaced atomically.
 ///
-/// Unchecked: used by one thread at a time, that of `run` before the load and after it, the delegate's meanwhile.
+/// Unchecked: used by one thread at a time: the thread of `run` before and after the load, the delegate queue during
+/// it.
 final class UnfinishedDownload: @unchecked Sendable {
     let target: String
     let folder: String
@@ -21,8 +22,8 @@ final class UnfinishedDownload: @unchecked Sendable {
 
     private var recordPath: String { folder + "/record" }
 
-    /// The hard link to what has come, while a server's answer may still take it away.
-    private static let sparePrefix = "spare."
+    /// Prefix of the hard link that preserves the partial data until the server's response confirms that it resumes.
+    private static let backupPrefix = "spare."
 
     private init(target: String, folder: String, descriptor: Int32) {
         self.target = target
@@ -32,10 +33,10 @@ final class UnfinishedDownload: @unchecked Sendable {
 
     deinit { close(descriptor) }
 
-    /// Makes the folder if it is missing, and has it for this process alone.
+    /// Creates the folder if necessary, and locks it for this process.
     static func claim(for target: String) throws(TransferFailure) -> UnfinishedDownload {
         let folder = target + ".download"
-        // Another process may remove the folder between the opening and the locking.
+        // Another process may remove the folder between `open` and `flock`.
         for _ in 0..<100 {
             guard mkdir(folder, 0o700) == 0 || errno == EEXIST else { throw cannotWrite(folder) }
             let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
@@ -55,7 +56,7 @@ final class UnfinishedDownload: @unchecked Sendable {
             }
             guard held.st_uid == geteuid() else {
                 close(descriptor)
-                throw TransferFailure(.writeError, "'\(shown(folder))' belongs to somebody else")
+                throw TransferFailure(.writeError, "'\(shown(folder))' belongs to another user")
             }
             return UnfinishedDownload(target: target, folder: folder, descriptor: descriptor)
         }
@@ -70,7 +71,7 @@ final class UnfinishedDownload: @unchecked Sendable {
 
     // MARK: The record
 
-    /// What an earlier process has left, if it can be gone on with.
+    /// The record of an earlier process, if the download can be resumed.
     func readRecord() -> DownloadRecord? {
         guard let data = FileManager.default.contents(atPath: recordPath), let record = DownloadRecord(data) else {
             return nil
@@ -79,17 +80,17 @@ final class UnfinishedDownload: @unchecked Sendable {
         guard let resumeData = record.resumeData,
             let name = URLSessionDownloadTask.fileName(inResumeData: resumeData)
         else { return nil }
-        returnSpare(name)
+        restoreBackup(name)
         guard access(folder + "/" + name, F_OK) == 0 else { return nil }
         removeAll(but: name)
         return record
     }
 
-    /// A record that cannot be written is no reason to end a load that goes well.
+    /// Failures are ignored: a record that cannot be written must not end a successful load.
     func write(_ record: DownloadRecord) {
         guard let data = record.encoded else { return }
         let new = recordPath + ".new"
-        do throws(WriteError) {
+        do throws(FileError) {
             let file = try OutputDescriptor.create(path: new)
             try file.write(Array(data))
             try file.finish()
@@ -97,59 +98,59 @@ final class UnfinishedDownload: @unchecked Sendable {
             return
         }
         rename(new, recordPath)
-        if record.resumeData.flatMap(URLSessionDownloadTask.fileName(inResumeData:)) != nil { dropSpare() }
+        if record.resumeData.flatMap(URLSessionDownloadTask.fileName(inResumeData:)) != nil { removeBackup() }
     }
 
-    /// How much lies there of what a record speaks of.
+    /// The number of bytes of partial data.
     func received(_ record: DownloadRecord) -> Int64 {
         guard let name = record.resumeData.flatMap(URLSessionDownloadTask.fileName(inResumeData:)) else { return 0 }
         return identity(of: folder + "/" + name)?.size ?? 0
     }
 
-    // MARK: What a server may take away
+    // MARK: Backup of the partial data
 
-    /// Keeps what has come under a second name: an answer that brings another body removes the first.
-    func keepSpare(_ record: DownloadRecord) {
+    /// Links the partial data under a second name, because a response with a new body removes the file.
+    func backUp(_ record: DownloadRecord) {
         guard let name = record.resumeData.flatMap(URLSessionDownloadTask.fileName(inResumeData:)) else { return }
-        link(folder + "/" + name, folder + "/" + Self.sparePrefix + name)
+        link(folder + "/" + name, folder + "/" + Self.backupPrefix + name)
     }
 
-    /// The answer was of no use: what was there before it is what has come.
-    func returnSpare(_ name: String) {
-        let spare = folder + "/" + Self.sparePrefix + name
+    /// Restores the partial data after a response that could not be used.
+    func restoreBackup(_ name: String) {
+        let spare = folder + "/" + Self.backupPrefix + name
         if access(folder + "/" + name, F_OK) == 0 { unlink(spare) } else { rename(spare, folder + "/" + name) }
     }
 
-    private func dropSpare() {
-        for name in names() where name.hasPrefix(Self.sparePrefix) { unlink(folder + "/" + name) }
+    private func removeBackup() {
+        for name in names() where name.hasPrefix(Self.backupPrefix) { unlink(folder + "/" + name) }
     }
 
     // MARK: The end
 
-    /// Whether an earlier process put this download in its place and then had no time to clean up.
-    func isDelivered(_ record: DownloadRecord) -> Bool { record.whole != nil && record.whole == identity(of: target) }
+    /// Whether an earlier process moved the file into place but did not remove the folder.
+    func isInstalled(_ record: DownloadRecord) -> Bool { record.whole != nil && record.whole == identity(of: target) }
 
-    /// Puts the file in its place, with the permissions of a file that was made there.
-    func deliver(_ path: String, of url: String) throws(TransferFailure) {
+    /// Moves the file into place, with the permissions of a newly created file.
+    func install(_ path: String, of url: String) throws(TransferFailure) {
         chmod(path, permissions())
         guard let whole = identity(of: path) else { throw Self.cannotWrite(path) }
         write(DownloadRecord(url: url, resumeData: nil, validator: nil, whole: whole))
         guard rename(path, target) == 0 else { throw Self.cannotWrite(target) }
     }
 
-    /// The file that an earlier process had all of, but had no time to put in its place.
-    func wholeFile(_ record: DownloadRecord) -> String? {
+    /// The complete file that an earlier process did not move into place.
+    func completeFile(_ record: DownloadRecord) -> String? {
         names().map { folder + "/" + $0 }.first { record.whole != nil && identity(of: $0) == record.whole }
     }
 
-    /// Removes the folder with all that is in it.
+    /// Removes the folder and its contents.
     func remove() {
         removeAll(but: nil)
         unlink(recordPath)
         rmdir(folder)
     }
 
-    /// Begins anew.
+    /// Removes record and partial data, to start over.
     func clear() {
         unlink(recordPath)
         removeAll(but: nil)
@@ -159,11 +160,11 @@ final class UnfinishedDownload: @unchecked Sendable {
         for name in names() where name != kept { unlink(folder + "/" + name) }
     }
 
-    /// Of this program's files, but for the record. Whatever else lies there is somebody else's.
+    /// The files of this program, except the record. Other files are not touched.
     private func names() -> [String] {
         let all = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
         return all.filter { name in
-            ["", Self.sparePrefix].contains { name.hasPrefix($0 + "CFNetworkDownload_") }
+            ["", Self.backupPrefix].contains { name.hasPrefix($0 + "CFNetworkDownload_") }
                 || ["record.new", "probe"].contains(name)
         }
     }
@@ -177,7 +178,7 @@ final class UnfinishedDownload: @unchecked Sendable {
     private func permissions() -> mode_t {
         var status = stat()
         if stat(target, &status) == 0 { return status.st_mode & 0o777 }
-        // The mask of the process can be had from what it makes, without changing it for other threads.
+        // The umask is read from a newly created file. `umask()` would change it for other threads.
         let probe = folder + "/probe"
         let made = open(probe, O_WRONLY | O_CREAT | O_CLOEXEC, 0o666)
         guard made >= 0 else { return 0o600 }

@@ -27,7 +27,7 @@ package struct HARDocument: Codable, Equatable, Sendable {
 
     package struct Entry: Codable, Equatable, Sendable {
         package var startedDateTime: String
-        /// Milliseconds, as all times here.
+        /// Milliseconds, as all times in this format.
         package var time: Double
         package var request: Request
         package var response: Response
@@ -88,7 +88,7 @@ package struct HARDocument: Codable, Equatable, Sendable {
 
     package struct Cache: Codable, Equatable, Sendable {}
 
-    /// -1 stands for a phase that did not take place. `connect` includes `ssl`, as the format asks.
+    /// -1 for a phase that did not take place. `connect` includes `ssl`, as the format requires.
     package struct Timings: Codable, Equatable, Sendable {
         package var blocked = -1.0
         package var dns = -1.0

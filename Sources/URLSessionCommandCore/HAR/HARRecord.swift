@@ -1,9 +1,9 @@
 package import Foundation
 internal import LoadingEvents
 
-/// One transaction as it was seen, before it is written into an archive.
+/// One transaction of a HAR archive, before redaction and encoding.
 package struct HARRecord: Equatable, Sendable {
-    /// The part of a body that is kept for the archive.
+    /// The part of a body that is kept for the archive: at most `limit` bytes.
     package struct Body: Equatable, Sendable {
         package static let limit = 1 << 20
         package private(set) var bytes = Data()
@@ -26,7 +26,7 @@ package struct HARRecord: Equatable, Sendable {
     package var responseFields: [(name: String, value: String)]
     package var mimeType: String?
     package var requestBody: Body?
-    /// Nil for a redirect and every other response whose body was not delivered.
+    /// Nil for redirects and other responses whose body was not delivered.
     package var responseBody: Body?
     package var failure: String?
 
@@ -94,10 +94,10 @@ package struct HARRecord: Equatable, Sendable {
 
     private func content(_ showingSecrets: Bool) -> HARDocument.Content {
         var size = max(timeline.decodedBodyBytes, responseBody?.count ?? 0)
-        // The session decodes no body that it gives to nobody, as that of a redirect.
+        // The session does not decode bodies that it does not deliver, such as that of a redirect.
         if size == 0, isBodyAsOnTheWire { size = timeline.responseBodyBytes }
         var content = HARDocument.Content(size: size, mimeType: mimeType ?? "x-unknown")
-        // Of a body that is not coded, the wire has more bytes than the content: what frames them.
+        // For an uncoded body the wire size may be larger than the content, because of the framing.
         if timeline.responseBodyBytes > 0, size > timeline.responseBodyBytes {
             content.compression = size - timeline.responseBodyBytes
         }
@@ -117,7 +117,7 @@ package struct HARRecord: Equatable, Sendable {
         return content
     }
 
-    /// Whether the body has neither a coding nor a framing of its own.
+    /// Whether the body has neither a content coding nor a transfer coding.
     private var isBodyAsOnTheWire: Bool {
         !responseFields.contains { ["content-encoding", "transfer-encoding"].contains($0.name.lowercased()) }
     }
@@ -126,8 +126,8 @@ package struct HARRecord: Equatable, Sendable {
         fields.map { .init($0.name, showingSecrets ? $0.value : SecretFields.redact(name: $0.name, value: $0.value)) }
     }
 
-    /// Names only, unless secrets are wanted. Several Set-Cookie fields come joined by URLSession and stay one entry each
-    /// as far as their first pair goes.
+    /// Cookie names; values only if secrets are shown. `URLSession` may join several Set-Cookie fields into one; of
+    /// each field only the first pair is listed.
     private func cookies(
         _ fields: [(name: String, value: String)], _ name: String, _ showingSecrets: Bool
     ) -> [HARDocument.NameValue] {
@@ -171,7 +171,7 @@ extension HARDocument.Timings {
         }
     }
 
-    /// The sum of what took place; `ssl` is part of `connect`.
+    /// The sum of all phases that took place. `connect` includes `ssl`.
     package var total: Double {
         let sum = [blocked, dns, connect, send, wait, receive].filter { $0 > 0 }.reduce(0, +)
         return (sum * 1000).rounded() / 1000

@@ -1,10 +1,10 @@
-/// How the bytes of a body become the bytes of the output.
+/// Formats a body for output: unchanged for files and pipes, readable text for terminals.
 package struct BodyPresenter: Sendable {
     private enum Form: Sendable {
         case exact
         case json(JSONHighlighter)
         case text(TextSanitizer)
-        /// For a person, but the first bytes must be seen before it is known what they are.
+        /// Formatted, but the form is decided when the first bytes arrive.
         case undecided(MediaType)
         case refused
     }
@@ -14,15 +14,15 @@ package struct BodyPresenter: Sendable {
     private var form: Form
     private var lastByte: UInt8 = 10
 
-    /// `isForPerson` is false when a file or another program reads the output: then the bytes pass as they are.
-    package init(mimeType: String?, isForPerson: Bool, style: TextStyle, isUTF8: Bool) {
+    /// - Parameter isFormatted: False if the output is a file or pipe. Then the bytes are unchanged.
+    package init(mimeType: String?, isFormatted: Bool, style: TextStyle, isUTF8: Bool) {
         self.style = style
         self.isUTF8 = isUTF8
         let type = MediaType(mimeType)
-        form = !isForPerson ? .exact : type == .binary ? .refused : .undecided(type)
+        form = !isFormatted ? .exact : type == .binary ? .refused : .undecided(type)
     }
 
-    /// A binary body that nobody can read on a terminal; nothing is printed then.
+    /// Whether the body is binary and the output is a terminal. Then nothing is printed.
     package var isRefused: Bool {
         if case .refused = form { return true }
         return false
@@ -54,7 +54,8 @@ package struct BodyPresenter: Sendable {
         return output
     }
 
-    /// What is still to be printed at the end; a terminal gets a last line break, so that the prompt stands alone.
+    /// The remaining output. Adds a line break if the last one is missing, so that the shell prompt begins on its own
+    /// line.
     package mutating func finish() -> [UInt8] {
         var output: [UInt8] = []
         switch form {

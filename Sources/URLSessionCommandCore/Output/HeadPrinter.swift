@@ -4,12 +4,12 @@ import URLLoading
 /// Prints the heads of requests and responses.
 package struct HeadPrinter: Sendable {
     private let style: TextStyle
-    private let isForPerson: Bool
+    private let isFormatted: Bool
     private let isUTF8: Bool
 
-    package init(style: TextStyle, isForPerson: Bool, isUTF8: Bool) {
+    package init(style: TextStyle, isFormatted: Bool, isUTF8: Bool) {
         self.style = style
-        self.isForPerson = isForPerson
+        self.isFormatted = isFormatted
         self.isUTF8 = isUTF8
     }
 
@@ -24,7 +24,7 @@ package struct HeadPrinter: Sendable {
             case 400...: .boldRed
             default: .bold
             }
-        // Later versions have no reason phrase.
+        // HTTP/2 and HTTP/3 have no reason phrase.
         let reason = version.hasPrefix("HTTP/1") ? StatusText.reason(status) : ""
         let line = "\(version) \(status) \(reason)".trimmingEnd()
         return block([style.apply(color, line)] + fieldLines(fields), prefix)
@@ -45,12 +45,12 @@ package struct HeadPrinter: Sendable {
     }
 
     private func block(_ lines: [String], _ prefix: String) -> String {
-        let end = isForPerson || !prefix.isEmpty ? "\n" : "\r\n"
+        let end = isFormatted || !prefix.isEmpty ? "\n" : "\r\n"
         return (lines + [""]).map { (prefix + $0).trimmingEnd() + end }.joined()
     }
 
     private func clean(_ text: String) -> String {
-        isForPerson ? TextSanitizer.clean(text, isUTF8: isUTF8) : text
+        isFormatted ? TextSanitizer.clean(text, isUTF8: isUTF8) : text
     }
 }
 

@@ -1,7 +1,7 @@
-/// Prints JSON with indentation and colour while it arrives, in memory bounded by the nesting depth.
+/// Formats JSON with indentation and colour while it arrives. Memory is bounded by the nesting depth.
 ///
-/// It never fails: from the first byte that is not JSON on, everything passes as plain text.
-/// Several values in a row (as in JSON lines) are fine. All text goes through a `TextSanitizer`.
+/// It never fails: from the first invalid byte on, input passes as plain text. Sequences of values (JSON lines) are
+/// allowed. All text passes a `TextSanitizer`.
 package struct JSONHighlighter: Sendable {
     private enum Expectation {
         case value
@@ -19,7 +19,7 @@ package struct JSONHighlighter: Sendable {
     private enum Token {
         case none
         case string(isName: Bool, escape: Escape)
-        /// Still to come of `true`, `false` or `null`.
+        /// The rest of `true`, `false` or `null`.
         case literal(rest: ArraySlice<UInt8>)
         case number
         case plain
@@ -54,7 +54,7 @@ package struct JSONHighlighter: Sendable {
     }
 
     package mutating func add(_ byte: UInt8, to output: inout [UInt8]) {
-        // A byte order mark at the start says nothing.
+        // Skip a byte order mark.
         if byteCount < 3, byte == [0xEF, 0xBB, 0xBF][byteCount] {
             byteCount += 1
             return
@@ -202,7 +202,7 @@ package struct JSONHighlighter: Sendable {
         sanitizer.add(byte, to: &output)
     }
 
-    /// What stands between the last thing printed and a value.
+    /// Writes the separator before a value.
     private func separate(to output: inout [UInt8]) {
         switch expectation {
         case .valueOrEnd: newLine(to: &output)

@@ -1,4 +1,4 @@
-/// What a Content-Type says about showing a body to a person.
+/// How a body of a media type is displayed on a terminal.
 package enum MediaType: Equatable, Sendable {
     case json, text, binary, unknown
 
@@ -28,7 +28,7 @@ package enum MediaType: Equatable, Sendable {
         "application/zstd", "application/x-xz", "application/x-bzip2", "application/x-7z-compressed",
     ]
 
-    /// Whether the first bytes of a body are those of a file that no person reads.
+    /// Whether the first bytes of a body contain control characters that text does not have.
     package static func looksBinary(_ bytes: some Sequence<UInt8>) -> Bool {
         for byte in bytes.prefix(1024) {
             switch byte {

@@ -4,7 +4,7 @@
     import Glibc
 #endif
 
-/// The file or standard stream that a body goes to. Blocking: a slow reader holds up the transfer, as it should.
+/// The file or standard stream that a body is written to. Writes block, so a slow reader slows the transfer down.
 package struct OutputDescriptor {
     private let descriptor: Int32
     package let name: String
@@ -17,24 +17,24 @@ package struct OutputDescriptor {
         self.name = name
     }
 
-    /// Makes the file, or empties the one that is there.
+    /// Creates the file, or truncates an existing one.
     ///
-    /// - Parameter isPrivate: Whether it is for this user's eyes only. What is no file keeps its mode.
-    package static func create(path: String, isPrivate: Bool = false) throws(WriteError) -> OutputDescriptor {
+    /// - Parameter isPrivate: Whether only the owner may read it (mode 0600). Applies to regular files only.
+    package static func create(path: String, isPrivate: Bool = false) throws(FileError) -> OutputDescriptor {
         let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, isPrivate ? 0o600 : 0o666)
-        guard descriptor >= 0 else { throw WriteError(path: path, code: errno) }
+        guard descriptor >= 0 else { throw FileError(path: path, code: errno) }
         var status = stat()
         if isPrivate, fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
             fchmod(descriptor, 0o600) != 0
         {
             let code = errno
             close(descriptor)
-            throw WriteError(path: path, code: code)
+            throw FileError(path: path, code: code)
         }
         return OutputDescriptor(descriptor: descriptor, name: path)
     }
 
-    package func write(_ bytes: UnsafeRawBufferPointer) throws(WriteError) {
+    package func write(_ bytes: UnsafeRawBufferPointer) throws(FileError) {
         var rest = bytes[...]
         while !rest.isEmpty {
             let slice = UnsafeRawBufferPointer(rebasing: rest)
@@ -49,26 +49,47 @@ package struct OutputDescriptor {
                 var waiting = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
                 _ = poll(&waiting, 1, -1)
             } else if errno != EINTR {
-                throw WriteError(path: name, code: errno)
+                throw FileError(path: name, code: errno)
             }
         }
     }
 
-    package func write(_ bytes: [UInt8]) throws(WriteError) {
-        var failure: WriteError?
+    package func write(_ bytes: [UInt8]) throws(FileError) {
+        var failure: FileError?
         bytes.withUnsafeBytes { buffer in
-            do throws(WriteError) { try write(buffer) } catch { failure = error }
+            do throws(FileError) { try write(buffer) } catch { failure = error }
         }
         if let failure { throw failure }
     }
 
-    package func write(_ text: String) throws(WriteError) {
+    package func write(_ text: String) throws(FileError) {
         try write(Array(text.utf8))
     }
 
-    /// Closing can report what writing did not (a full disk, a quota).
-    package func finish() throws(WriteError) {
+    /// Closes the file. `close` can report errors that `write` did not, such as an exceeded quota.
+    package func finish() throws(FileError) {
         guard descriptor > STDERR_FILENO else { return }
-        guard close(descriptor) == 0 || errno == EINTR else { throw WriteError(path: name, code: errno) }
+        guard close(descriptor) == 0 || errno == EINTR else { throw FileError(path: name, code: errno) }
     }
+}
+
+/// Writes messages to standard error. Failures are ignored.
+enum StandardError {
+    static func write(_ text: String) {
+        try? OutputDescriptor.standardError.write(text)
+    }
+}
+
+/// A failed system call on a file or socket.
+package struct FileError: Error, Equatable, Sendable {
+    package var path: String
+    package var code: Int32
+
+    package init(path: String, code: Int32) {
+        self.path = path
+        self.code = code
+    }
+
+    package var reason: String { String(cString: strerror(code)) }
+    package var isBrokenPipe: Bool { code == EPIPE }
 }

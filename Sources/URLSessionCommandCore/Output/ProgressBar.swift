@@ -1,9 +1,9 @@
 import Dispatch
 import Foundation
 
-/// Draws the progress of a transfer on standard error ten times a second, and wipes it at the end.
+/// Draws the progress of a transfer on standard error ten times per second, and clears it at the end.
 ///
-/// Unchecked: `lock` guards all that changes; the timer runs on a queue of its own.
+/// Unchecked: `lock` guards the mutable state. The timer runs on its own queue.
 final class ProgressBar: @unchecked Sendable {
     private let lock = NSLock()
     private let terminal: Terminal
@@ -26,7 +26,7 @@ final class ProgressBar: @unchecked Sendable {
         timer.activate()
     }
 
-    /// What came before does not count as speed.
+    /// Begins with `count` bytes that do not count towards the rate.
     func begin(at count: Int64) {
         lock.withLock {
             received = count
@@ -34,11 +34,11 @@ final class ProgressBar: @unchecked Sendable {
         }
     }
 
-    /// Takes the line away for a moment, so that something can be said.
-    func interrupt(_ say: () -> Void) {
+    /// Clears the line while `printMessage` runs, which prints a message.
+    func interrupt(_ printMessage: () -> Void) {
         lock.withLock {
             if isDrawn { StandardError.write("\r\u{1B}[K") }
-            say()
+            printMessage()
         }
     }
 
@@ -49,7 +49,7 @@ final class ProgressBar: @unchecked Sendable {
         }
     }
 
-    /// Stops and leaves the line as if nothing had been there. Safe to call more than once.
+    /// Stops drawing and clears the line. May be called repeatedly.
     func end() {
         lock.withLock {
             timer?.cancel()

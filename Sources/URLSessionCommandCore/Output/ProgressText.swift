@@ -13,7 +13,7 @@ package struct ProgressText: Equatable, Sendable {
         self.elapsed = elapsed
     }
 
-    /// One line that never reaches the last column, so that no terminal wraps it.
+    /// One line that is shorter than `columns`, so that terminals do not wrap it.
     package func line(columns: Int, isUTF8: Bool) -> String {
         let rate = bytesPerSecond > 0 ? Quantity.bytes(Int64(min(bytesPerSecond, 1e15))) + "/s" : "-"
         guard expected > 0 else {

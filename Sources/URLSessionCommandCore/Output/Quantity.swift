@@ -1,4 +1,4 @@
-/// Numbers as people read them, without the cost of a locale.
+/// Formats numbers for display, without loading a locale.
 package enum Quantity {
     private static let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"]
 
@@ -31,7 +31,7 @@ package enum Quantity {
         return hours > 0 ? "\(hours):\(pad(minutes)):\(pad(rest))" : "\(minutes):\(pad(rest))"
     }
 
-    /// A decimal number with so many digits after the point.
+    /// A decimal number with `digits` digits after the point.
     package static func fixed(_ value: Double, _ digits: Int) -> String {
         guard value.isFinite, abs(value) < 1e12 else { return "?" }
         var scale = 1

@@ -1,4 +1,4 @@
-/// The speed of a transfer, smoothed so that it can be read: old samples fade with a time constant of a second and a half.
+/// The transfer rate, exponentially smoothed with a time constant of 1.5 s.
 package struct RateMeter: Sendable {
     private var lastCount: Int64 = 0
     private var lastTime: Double = 0
@@ -14,7 +14,7 @@ package struct RateMeter: Sendable {
         let interval = time - lastTime
         guard interval > 0 else { return }
         let current = Double(max(0, count - lastCount)) / interval
-        // 1 - e^(-x) in its first-order rational form; the first sample counts in full.
+        // A rational approximation of 1 - e^(-x). The first sample has full weight.
         let weight = bytesPerSecond == 0 ? 1 : interval / (interval + 1.5)
         bytesPerSecond += (current - bytesPerSecond) * weight
         lastCount = count

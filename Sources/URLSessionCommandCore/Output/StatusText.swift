@@ -1,4 +1,4 @@
-/// The reason phrases of the IANA registry of status codes.
+/// The reason phrases of the IANA registry of HTTP status codes.
 package enum StatusText {
     package static func reason(_ status: Int) -> String {
         phrases[status] ?? ""

@@ -4,13 +4,13 @@
     import Glibc
 #endif
 
-/// What is known about the three standard streams and the language environment.
+/// Properties of the standard streams and the locale.
 package struct Terminal: Equatable, Sendable {
     package var outputIsTerminal: Bool
     package var errorIsTerminal: Bool
     package var columns: Int
     package var isUTF8: Bool
-    /// False when `NO_COLOR` is set or the terminal calls itself dumb.
+    /// False if `NO_COLOR` is set or `TERM` is `dumb`.
     package var allowsColor: Bool
 
     package init(

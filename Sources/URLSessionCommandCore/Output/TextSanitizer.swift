@@ -1,9 +1,8 @@
-/// Makes text from a server harmless for a terminal.
+/// Makes text from a server safe to print on a terminal.
 ///
-/// Escape sequences can move the cursor, change the title or even type on the user's behalf, and
-/// direction marks can make a text read other than it is. They are shown instead of obeyed. Line feeds,
-/// tabs and a carriage return before a line feed stay. A character that is cut by a border of two
-/// pieces is put together.
+/// Escape sequences can move the cursor, change the title or even insert input, and bidirectional controls can disguise
+/// text. They are displayed as visible text. Line feeds, tabs and CRLF are kept. Characters that are split across two
+/// pieces are reassembled.
 package struct TextSanitizer: Sendable {
     private let isUTF8: Bool
     private var pending: [UInt8] = []
@@ -16,7 +15,7 @@ package struct TextSanitizer: Sendable {
         var sanitizer = TextSanitizer(isUTF8: isUTF8)
         var output: [UInt8] = []
         for byte in text.utf8 {
-            // Nothing may break the line that the text is part of.
+            // The text is part of a line, so line breaks and tabs are escaped too.
             byte == 10 || byte == 13 || byte == 9
                 ? sanitizer.emitControl(byte, to: &output) : sanitizer.add(byte, to: &output)
         }
@@ -72,7 +71,7 @@ package struct TextSanitizer: Sendable {
         }
     }
 
-    /// How many bytes a character has that begins with this one; 1 also for what begins none.
+    /// The length of the UTF-8 sequence that this byte begins; 1 for invalid bytes.
     private static func length(of byte: UInt8) -> Int {
         switch byte {
         case 0xC2...0xDF: 2
@@ -82,7 +81,7 @@ package struct TextSanitizer: Sendable {
         }
     }
 
-    /// Table 3-7 of the Unicode standard: overlong forms, surrogates and numbers beyond U+10FFFF are no characters.
+    /// Table 3-7 of the Unicode standard: overlong forms, surrogates and values above U+10FFFF are invalid.
     private func isContinuation(_ byte: UInt8, after bytes: [UInt8]) -> Bool {
         guard bytes.count == 1 else { return byte & 0xC0 == 0x80 }
         switch bytes[0] {
@@ -120,7 +119,7 @@ package struct TextSanitizer: Sendable {
         output += [UInt8(ascii: "^"), byte ^ 0x40]
     }
 
-    /// C1 controls, line and paragraph separators, and marks that change the direction of the text around them.
+    /// C1 controls, line and paragraph separators, and bidirectional controls.
     private static func isDangerous(_ value: UInt32) -> Bool {
         switch value {
         case 0x80...0x9F, 0x200E, 0x200F, 0x061C, 0x2028...0x202E, 0x2066...0x2069: true

@@ -1,4 +1,4 @@
-/// Colours for a terminal, or none.
+/// Terminal colours, or none.
 package struct TextStyle: Equatable, Sendable {
     package enum Color: String, Sendable {
         case bold = "1"

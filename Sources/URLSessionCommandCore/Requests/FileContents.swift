@@ -6,20 +6,20 @@ import Foundation
     import Glibc
 #endif
 
-/// Reads a file, whatever its size says: a pipe has none, and files of `/proc` say 0.
+/// Reads a file without relying on its size: pipes have none, and files in `/proc` report 0.
 enum FileContents {
-    /// All of it. What is longer than any file of certificates is `EFBIG`: a pipe need not have an end.
-    static func readAll(_ path: String) throws(WriteError) -> Data {
+    /// The whole file. Fails with `EFBIG` above 16 MiB, because a pipe may be endless.
+    static func readAll(_ path: String) throws(FileError) -> Data {
         let limit = 16 << 20
         let data = try read(path, atMost: limit + 1)
-        guard data.count <= limit else { throw WriteError(path: path, code: EFBIG) }
+        guard data.count <= limit else { throw FileError(path: path, code: EFBIG) }
         return data
     }
 
-    /// - Parameter limit: In bytes.
-    static func read(_ path: String, atMost limit: Int) throws(WriteError) -> Data {
+    /// - Parameter limit: The maximum number of bytes to read.
+    static func read(_ path: String, atMost limit: Int) throws(FileError) -> Data {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw WriteError(path: path, code: errno) }
+        guard descriptor >= 0 else { throw FileError(path: path, code: errno) }
         defer { close(descriptor) }
         var data = Data()
         var buffer = [UInt8](repeating: 0, count: min(limit, 64 * 1024))
@@ -37,7 +37,7 @@ enum FileContents {
                 var waiting = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
                 _ = poll(&waiting, 1, -1)
             } else if errno != EINTR {
-                throw WriteError(path: path, code: errno)
+                throw FileError(path: path, code: errno)
             }
         }
         return data

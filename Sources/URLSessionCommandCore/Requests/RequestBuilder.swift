@@ -8,14 +8,14 @@ package import URLLoading
     import Glibc
 #endif
 
-/// Makes the `URLRequest`, its body and the session's configuration from what the command line asks for.
+/// Builds the `URLRequest`, its body and the session configuration from the command line.
 package struct RequestBuilder {
     package enum Body: Equatable {
         case none
         case data(Data)
         case file(URL)
         case standardInput
-        /// What is no regular file, or one whose size says nothing.
+        /// Not a regular file, or one whose reported size is wrong.
         case stream(URL)
     }
 
@@ -38,7 +38,7 @@ package struct RequestBuilder {
         self.request = request
     }
 
-    /// The request with its body in it: whatever is in a file or comes from elsewhere as a stream that is read while it is sent.
+    /// The request with its body. A body from a file or stream is read while it is sent.
     package var streamedRequest: URLRequest {
         var streamed = request
         switch body {
@@ -57,7 +57,7 @@ package struct RequestBuilder {
         return streamed
     }
 
-    /// The body once more; nil where it is gone, or was no stream.
+    /// A new stream of the body; nil if the body cannot be read again or is not a stream.
     package var newBodyStream: InputStream? {
         switch body {
         case .file(let url): return InputStream(url: url)
@@ -69,7 +69,7 @@ package struct RequestBuilder {
         }
     }
 
-    /// The fields of the request, the user's own edits applied in order over those that the switches imply.
+    /// The header fields: those that the switches imply, then the edits of `-H` in order.
     package static func fields(_ command: CommandLineRequest) -> [(name: String, value: String)] {
         var fields: [(name: String, value: String)] = []
         if command.isJSON {
@@ -80,7 +80,7 @@ package struct RequestBuilder {
             fields = [("Content-Type", "application/x-www-form-urlencoded")]
         }
         if let userAgent = command.userAgent { fields.append(("User-Agent", userAgent)) }
-        // The first edit of a name replaces what the switches imply; later ones of the same name add to it.
+        // The first edit of a name replaces the implied field. Later edits of the same name append values.
         var edited: Set<String> = []
         for edit in command.headers {
             switch edit {
@@ -100,7 +100,7 @@ package struct RequestBuilder {
         return fields
     }
 
-    /// A session that leaves nothing behind: every run starts with no cookies, no cache and no credentials.
+    /// An ephemeral session: each run starts without cookies, cache and credentials.
     package static func configuration(_ command: CommandLineRequest) -> URLSessionConfiguration {
         let configuration = URLSessionConfiguration.ephemeral
         configuration.urlCache = nil
@@ -114,7 +114,7 @@ package struct RequestBuilder {
             }
         if let timeout = command.timeout { configuration.timeoutIntervalForResource = timeout }
         if let idle = command.idleTimeout { configuration.timeoutIntervalForRequest = idle }
-        // A Cookie field of the user's own would else give way to the (empty) store.
+        // Otherwise the cookie store, which is empty, would replace the user's Cookie field.
         if fields(command).contains(where: { $0.name.lowercased() == "cookie" }) {
             configuration.httpShouldSetCookies = false
         }
@@ -137,7 +137,7 @@ package struct RequestBuilder {
             if isUpload || status.st_mode & S_IFMT == S_IFREG && status.st_size > 0 {
                 return .file(URL(fileURLWithPath: path))
             }
-            // Those of `/proc` have no size, and are not empty.
+            // Files in `/proc` report size 0 but are not empty.
             if status.st_mode & S_IFMT == S_IFREG, try isEmpty(path) { return .data(Data()) }
             return .stream(URL(fileURLWithPath: path))
         }

@@ -1,7 +1,7 @@
-/// The URL as people type it: the scheme may be left out.
+/// Completes a URL argument whose scheme may be omitted.
 package enum URLArgument {
-    /// Adds the scheme that was left out: `http` for this machine, `https` for every other host.
-    /// `:8080/path` stands for a port of this machine.
+    /// Adds an omitted scheme: `http` for this machine, `https` for other hosts. `:8080/path` means
+    /// `http://localhost:8080/path`.
     package static func complete(_ text: String) -> String {
         if hasScheme(text) { return text }
         if text.hasPrefix(":"), !text.hasPrefix("::") {
@@ -14,7 +14,7 @@ package enum URLArgument {
         return (isLocal(host.lowercased()) ? "http://" : "https://") + text
     }
 
-    /// Whether a host is this machine: by its address too, but not by a name that begins as one.
+    /// Whether a host is this machine, by name or loopback address. `127.example.org` is not.
     private static func isLocal(_ host: String) -> Bool {
         if host == "localhost" || host.hasSuffix(".localhost") || host == "[::1" { return true }
         let parts = host.split(separator: ".", omittingEmptySubsequences: false)
@@ -22,7 +22,8 @@ package enum URLArgument {
             && parts.allSatisfy { $0.utf8.allSatisfy { 0x30...0x39 ~= $0 } && UInt32($0) != nil }
     }
 
-    /// The file name that `-O` uses: the last component of the path, never one that leaves the folder.
+    /// The file name for `-O`: the last path component. `.` and `..` are refused, so the file is always in the current
+    /// folder.
     package static func remoteName(of text: String, for option: String = "-O") throws(UsageError) -> String {
         let url = complete(text)
         let afterScheme = url.firstRange(of: "://").map { url[$0.upperBound...] } ?? url[...]
@@ -43,7 +44,7 @@ package enum URLArgument {
             scheme.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber || "+-.".contains($0)) })
         else { return false }
         let rest = text[text.index(after: colon)...]
-        // `localhost:8080` has a colon too, but a port after it.
+        // In `localhost:8080` the colon precedes a port.
         return rest.hasPrefix("//") || scheme == "data"
     }
 }

@@ -1,6 +1,6 @@
-/// Percent-encoding of any bytes: what a server or a person has written need not be UTF-8.
+/// Percent-encoding of bytes, not of strings: input from servers and users may not be UTF-8.
 enum PercentCoding {
-    /// What is no code stays as it is.
+    /// Invalid escapes are left unchanged.
     static func decoded(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
         var decoded: [UInt8] = []
         decoded.reserveCapacity(bytes.count)
@@ -23,7 +23,7 @@ enum PercentCoding {
         String(decoding: decoded(Array(text.utf8)[...]), as: UTF8.self)
     }
 
-    /// Everything but letters and digits.
+    /// Encodes everything except ASCII letters and digits.
     static func encoded(_ bytes: [UInt8]) -> [UInt8] {
         let digits = Array("0123456789ABCDEF".utf8)
         var encoded: [UInt8] = []

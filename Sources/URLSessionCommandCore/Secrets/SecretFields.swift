@@ -1,25 +1,25 @@
-/// Which parts of a message are secrets, and how they are hidden.
+/// Redacts secret header fields and credentials in field values.
 package enum SecretFields {
     package static let replacement = "[redacted]"
 
-    /// Of credentials in a value, whatever the field is called.
+    /// A value that begins with one of these is a credential, whatever the field name is.
     private static let schemes = ["basic ", "bearer ", "digest ", "negotiate ", "ntlm ", "token "]
-    /// What may be shown of credentials: another word before the first blank may be a part of them.
+    /// Scheme names that are kept when a credential is redacted. An unknown first word may be part of the secret.
     private static let knownSchemes: Set<String> = [
         "basic", "bearer", "digest", "negotiate", "ntlm", "token", "concealed", "dpop", "gnap", "hoba", "mutual",
         "oauth",
         "privatetoken", "scram-sha-1", "scram-sha-256", "vapid", "aws4-hmac-sha256", "kerberos",
     ]
-    /// Fields that are an address and nothing else.
+    /// Fields whose value is one URL.
     private static let addresses: Set<String> = ["location", "content-location", "referer", "origin"]
 
     package static func isSecret(_ name: String) -> Bool { SecretNames.isSecretField(name) }
 
-    /// The value as it may be shown: hidden for a secret field, without the secrets of the addresses in it for others.
-    /// Of credentials, a known scheme stays.
+    /// The value to display. Values of secret fields are replaced, except for a known authentication scheme. In other
+    /// values, only the secrets within URLs are replaced.
     package static func redact(name: String, value: String) -> String {
         let name = name.lowercased()
-        // A challenge is no secret; what answers one is.
+        // A challenge is not secret; the response to it is.
         if name == "www-authenticate" || name == "proxy-authenticate" { return value }
         if SecretNames.isCount(name), !value.isEmpty, value.utf8.allSatisfy({ 0x30...0x39 ~= $0 }) { return value }
         if isSecret(name) || schemes.contains(where: { value.lowercased().hasPrefix($0) }) {

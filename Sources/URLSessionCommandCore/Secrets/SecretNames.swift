@@ -1,16 +1,17 @@
-/// Which names, of header fields, parameters and members of JSON, say that their value is a secret.
+/// Decides by its name whether a header field, URL parameter or JSON member is secret.
 enum SecretNames {
-    /// Whatever has one of these in its name is secret.
+    /// A name that contains one of these is secret.
     private static let parts = [
         "token", "secret", "password", "passwd", "passphrase", "credential", "session", "signature", "assertion", "jwt",
         "csrf", "xsrf", "apikey", "accesskey", "authkey", "privatekey", "cookie", "authorization",
     ]
-    private static let wholes: Set<String> = [
+    /// A name that equals one of these is secret.
+    private static let exactNames: Set<String> = [
         "pwd", "pass", "auth", "sid", "otp", "pin", "bearer", "authenticationinfo", "proxyauthenticationinfo",
     ]
-    /// Too common a word elsewhere than in the address and the form of a login.
+    /// Secret only as URL parameters and form fields; elsewhere these words are too common.
     private static let parameters: Set<String> = ["code", "key", "sig"]
-    /// What has such a part in it, and is public.
+    /// Public names that contain a word of `parts`.
     private static let exceptions: Set<String> = [
         "accesscontrolallowcredentials", "secwebsocketkey", "idempotencykey", "surrogatekey", "tokentype",
     ]
@@ -28,15 +29,15 @@ enum SecretNames {
 
     static func isSecretMember(_ name: String) -> Bool { isSecret(letters(of: name)) }
 
-    /// Whether it may be a number of something, which is no secret: `max_tokens`.
+    /// Whether a numeric value of this name is a count and not a secret, as in `max_tokens`.
     static func isCount(_ name: String) -> Bool { letters(of: PercentCoding.decoded(name)).hasSuffix("tokens") }
 
     private static func isSecret(_ plain: String) -> Bool {
         if exceptions.contains(plain) { return false }
-        return wholes.contains(plain) || parts.contains { plain.contains($0) }
+        return exactNames.contains(plain) || parts.contains { plain.contains($0) }
     }
 
-    /// `Api-Key`, `api_key` and `apiKey` are one name.
+    /// Maps `Api-Key`, `api_key` and `apiKey` to the same name.
     private static func letters(of name: String) -> String {
         String(decoding: name.lowercased().utf8.filter { 0x61...0x7A ~= $0 || 0x30...0x39 ~= $0 }, as: UTF8.self)
     }

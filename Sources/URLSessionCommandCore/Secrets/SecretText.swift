@@ -1,11 +1,11 @@
-/// Hides what is secret in a text: user information of addresses, and the values of parameters, form fields and members of
-/// JSON whose names say that they are secret. Everything else stays as it is, byte for byte.
+/// Redacts secrets in text: user information of URLs, and values of parameters, form fields and JSON members with
+/// secret names (`SecretNames`). All other bytes are unchanged.
 package struct SecretText {
-    /// What a text is, as far as it matters where a value ends.
+    /// The format of the text. It determines where a value ends.
     package enum Kind: Sendable {
-        /// The value of a field, JSON, or anything else.
+        /// A field value, JSON, or unknown text.
         case text
-        /// One address and nothing else.
+        /// One URL.
         case address
         /// `application/x-www-form-urlencoded`
         case form
@@ -23,22 +23,22 @@ package struct SecretText {
     private let input: [UInt8]
     private let kind: Kind
     private let replacement: [UInt8]
-    /// An address in an address in an address, and no further.
+    /// Nesting depth of percent-encoded URLs in URL parameters; at most 3 levels are scanned.
     private let depth: Int
     private var output: [UInt8] = []
     private var index = 0
-    /// Whether what comes belongs to the query or the fragment of an address.
+    /// Whether the scan position is in the query or fragment of a URL.
     private var isInQuery = false
-    /// Where the value ends that was looked at last, and whether it was one of a query: one with many equals signs is looked
-    /// through once.
+    /// End of the last value that was scanned, and whether it was in a query. Cached, so that a value with many equals
+    /// signs is scanned once.
     private var valueEnd = 0
     private var valueWasInQuery = false
-    /// Where the value of the part begins whose head was looked at last; `Int.max` if there is no other part.
+    /// Start of the body of the last multipart head that was scanned; `Int.max` after the last part.
     private var partStart = 0
-    /// What parts are divided by, once somebody had to know.
+    /// The multipart delimiter, determined when first needed.
     private var delimiter: [UInt8]?
 
-    /// - Parameter replacement: What stands for a secret; percent-encoded where a URL must stay one.
+    /// - Parameter replacement: The text that replaces a secret. Percent-encoded if the result must be a valid URL.
     package static func hiding(
         in text: String, as kind: Kind = .text, replacement: String = SecretFields.replacement
     ) -> String {
@@ -47,12 +47,12 @@ package struct SecretText {
             decoding: hiding(in: Array(text.utf8), kind, Array(replacement.utf8), depth: 0), as: UTF8.self)
     }
 
-    /// An address that stays an address.
+    /// Redacts a URL so that the result is a valid URL.
     package static func hiding(inURL url: String) -> String {
         hiding(in: url, as: .address, replacement: "%5Bredacted%5D")
     }
 
-    /// Most texts have nothing of the kind.
+    /// A fast check that excludes most texts.
     private static func mayHoldSecrets(_ bytes: some Sequence<UInt8>) -> Bool {
         bytes.contains { $0 == UInt8(ascii: "=") || $0 == UInt8(ascii: ":") || $0 == slash }
     }
@@ -92,7 +92,7 @@ package struct SecretText {
         }
     }
 
-    // MARK: Addresses
+    // MARK: URLs
 
     /// After the first of two slashes.
     private mutating func authority() {
@@ -109,7 +109,7 @@ package struct SecretText {
         "/?#\\".utf8.contains(byte) || kind != .address && Self.endsAddress(byte)
     }
 
-    /// Whether an address that stands in a text ends there.
+    /// Whether this byte ends a URL within text.
     private static func endsAddress(_ byte: UInt8) -> Bool { byte <= 0x20 || "\"<>".utf8.contains(byte) }
 
     // MARK: Parameters
@@ -131,7 +131,7 @@ package struct SecretText {
         let end = valueEnd
         guard end > index else { return }
         if isSecret { return hide(until: end, named: name) }
-        // Another address, as a value: `next=https%3A%2F%2Fh%2F%3Ftoken%3D…`.
+        // The value may be a percent-encoded URL: `next=https%3A%2F%2Fh%2F%3Ftoken%3D…`.
         guard isNew, depth < 3, input[index..<end].contains(UInt8(ascii: "%")) else { return }
         let value = PercentCoding.decoded(input[index..<end])
         let hidden = Self.hiding(in: value, .text, Array(SecretFields.replacement.utf8), depth: depth + 1)
@@ -140,7 +140,8 @@ package struct SecretText {
         index = end
     }
 
-    /// Whether a mark after an equals sign begins a value, and is neither a part of it nor the end of what it stands in.
+    /// Whether a quotation mark after an equals sign begins a quoted value. It may instead be part of the value, or end
+    /// the text around it.
     private func isOpening(_ opening: Opening) -> Bool {
         if kind == .form || kind == .address { return false }
         guard isInQuery else { return true }
@@ -173,7 +174,7 @@ package struct SecretText {
     private func endOfValue(from start: Int) -> Int {
         var end = start
         while end < input.count, !endsValue(input[end]) { end += 1 }
-        // In JSON the mark that ends a string within a string has these before it.
+        // In JSON within JSON, backslashes precede the quote that ends the inner string.
         if end < input.count, input[end] == Self.quote {
             while end > start, input[end - 1] == Self.backslash { end -= 1 }
         }
@@ -183,20 +184,21 @@ package struct SecretText {
     private func endsValue(_ byte: UInt8) -> Bool {
         if byte == UInt8(ascii: "&") { return true }
         switch kind {
-        // In a form nothing else ends a value.
+        // In a form only `&` ends a value.
         case .form: return false
         case .address where isInQuery: return byte == UInt8(ascii: "#")
-        // A parameter of a part of the path.
+        // A parameter of a path segment.
         case .address: return "/?#;".utf8.contains(byte)
         case .text, .multipart:
-            // A query may have all the others in it.
+            // A query may contain `'`, `;` and `,`.
             return byte == UInt8(ascii: "#") || Self.endsAddress(byte) || !isInQuery && "';,".utf8.contains(byte)
         }
     }
 
-    // MARK: Forms in parts
+    // MARK: multipart/form-data
 
-    /// After the equals sign of a part's name: the value follows the next empty line, up to the next delimiter.
+    /// After the equals sign of a part's `name` parameter. The value lies between the next empty line and the next
+    /// delimiter.
     private mutating func part() {
         if index >= partStart { partStart = endOfHead(from: index) }
         guard partStart < Int.max, SecretNames.isSecretParameter(partName()) else { return }
@@ -212,7 +214,7 @@ package struct SecretText {
         return String(decoding: name, as: UTF8.self)
     }
 
-    /// Behind the next empty line. Lines end with LF alone too.
+    /// The position after the next empty line. Lines end with CRLF or LF.
     private func endOfHead(from start: Int) -> Int {
         let lineFeed = UInt8(ascii: "\n")
         var at = start
@@ -232,20 +234,21 @@ package struct SecretText {
         return end > index && input[end - 1] == UInt8(ascii: "\r") ? end - 1 : end
     }
 
-    /// The line feed and the first line that can be one: a value may have lines that begin in the same way, as keys have.
+    /// LF and the first line that can be a delimiter. The whole line is compared, because a value such as a PEM key
+    /// also has lines that begin with `--`.
     private func firstDelimiter() -> [UInt8] {
         var line = input[...]
         while !line.starts(with: "--".utf8) {
             guard let end = line.firstIndex(of: UInt8(ascii: "\n")) else { return Array("\n--".utf8) }
             line = line[(end + 1)...]
         }
-        // A boundary has 70 letters at most (RFC 2046 §5.1.1).
+        // A boundary has at most 70 characters (RFC 2046 §5.1.1).
         return Array("\n".utf8) + line.prefix { $0 > 0x20 }.prefix(72)
     }
 
     // MARK: JSON
 
-    /// After a colon, which may follow the name of a member, also of JSON that is a string in JSON.
+    /// After a colon that may follow the name of a JSON member, also in JSON within a JSON string.
     private mutating func member() {
         var end = index - 1
         while end > 0, Self.isBlank(input[end - 1]) { end -= 1 }
@@ -275,7 +278,7 @@ package struct SecretText {
 
     private static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D }
 
-    /// Blanks as they are, and as they are written in a string.
+    /// Copies white space, and escaped white space at `level` > 0.
     private mutating func passBlanks(_ level: Int) {
         while index < input.count {
             var end = index
@@ -288,7 +291,7 @@ package struct SecretText {
         }
     }
 
-    /// Instead of a value that is no string.
+    /// Replaces a value that is not a string by a quoted replacement.
     private mutating func replaceValue(until end: Int, _ level: Int) {
         let mark = [UInt8](repeating: Self.backslash, count: (1 << level) - 1) + [Self.quote]
         output += mark
@@ -296,7 +299,8 @@ package struct SecretText {
         output += mark
     }
 
-    /// Behind the bracket that ends an array or an object, from its first on; or where the string ends that it is cut off in.
+    /// The position after the closing bracket of the array or object that begins at `index`, or the end of the
+    /// enclosing string if the container is truncated.
     private func endOfContainer(_ level: Int) -> Int {
         var open = 0
         var isInString = false
@@ -322,14 +326,14 @@ package struct SecretText {
 
     // MARK: Strings
 
-    /// The mark that begins a string, and in how many other strings it stands, each of which has doubled its backslashes.
+    /// An opening quotation mark. `level` is the number of enclosing JSON strings; each one doubles the backslashes.
     private struct Opening {
         let mark: UInt8
         let end: Int
         let level: Int
     }
 
-    /// If one is next.
+    /// The opening quotation mark at `index`, if there is one.
     private func openingMark() -> Opening? {
         var end = index
         while end < input.count, input[end] == Self.backslash { end += 1 }
@@ -337,11 +341,11 @@ package struct SecretText {
         return Opening(mark: input[end], end: end + 1, level: Self.level(after: end - index))
     }
 
-    /// How many backslashes are before a mark in so many strings.
+    /// The number of backslashes before a quotation mark at this nesting level.
     private static func escapes(_ level: Int) -> Int { (1 << level) - 1 }
 
-    /// In how many strings a mark stands after so many backslashes; nil if it is not one of the first of them, and so a part
-    /// of their text.
+    /// The nesting level of a quotation mark after that many backslashes. Nil if the level exceeds `limit`: the mark is
+    /// then part of the text.
     private static func level(after backslashes: Int, upTo limit: Int) -> Int? {
         let level = level(after: backslashes)
         return level <= limit ? level : nil
@@ -357,7 +361,7 @@ package struct SecretText {
         return level
     }
 
-    /// What stands between the marks; the string may also be cut off by the end of one around it.
+    /// Redacts the content of a string. The end of an enclosing string ends it too.
     private mutating func hideString(_ opening: Opening, named name: String) {
         output += input[index..<opening.end]
         index = opening.end

@@ -4,7 +4,8 @@
     import Glibc
 #endif
 
-/// Asks for a password on the terminal, whatever the standard streams are, without showing it.
+/// Reads a password from the controlling terminal (`/dev/tty`) with echo off, even if the standard streams are
+/// redirected.
 enum PasswordPrompt {
     /// Nil if there is no terminal.
     static func ask(for user: String) -> String? {
@@ -15,7 +16,7 @@ enum PasswordPrompt {
         guard tcgetattr(terminal, &shown) == 0 else { return nil }
         var hidden = shown
         hidden.c_lflag &= ~tcflag_t(ECHO)
-        // Ctrl-C and Ctrl-Z must not leave a terminal behind that shows nothing.
+        // Without ISIG, Ctrl-C and Ctrl-Z cannot end or stop the process while echo is off.
         hidden.c_lflag &= ~tcflag_t(ISIG)
         guard tcsetattr(terminal, TCSAFLUSH, &hidden) == 0 else { return nil }
         defer { _ = tcsetattr(terminal, TCSAFLUSH, &shown) }
@@ -29,7 +30,7 @@ enum PasswordPrompt {
         _ = bytes.withUnsafeBytes { write(terminal, $0.baseAddress, $0.count) }
     }
 
-    /// Nil for Ctrl-C and at the end of input.
+    /// Nil for Ctrl-C (byte 3) and at the end of input.
     private static func readLine(from terminal: Int32) -> String? {
         var line: [UInt8] = []
         var byte: UInt8 = 0

@@ -1,4 +1,4 @@
-/// Names of the numbers in a TLS handshake, as in the IANA registry.
+/// Names of TLS versions and cipher suites, as in the IANA registry.
 package enum TLSName {
     package static func version(_ number: UInt16) -> String {
         switch number {

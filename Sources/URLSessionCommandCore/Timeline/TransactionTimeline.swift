@@ -19,7 +19,7 @@ package struct TransactionTimeline: Equatable, Sendable {
         package var duration: Double? { end.map { $0 - start } }
     }
 
-    /// The moments that `URLSessionTaskTransactionMetrics` names, in seconds since the task began.
+    /// The dates of `URLSessionTaskTransactionMetrics`, in seconds since the task began.
     package struct Moments: Equatable, Sendable {
         package var fetchStart: Double?
         package var domainLookupStart: Double?
@@ -35,7 +35,7 @@ package struct TransactionTimeline: Equatable, Sendable {
 
         package init() {}
 
-        /// The phases in order of time. One that has begun and not ended is the last.
+        /// The phases in chronological order. A phase without an end is the last one.
         package var phases: [Phase] {
             var phases: [Phase] = []
             func add(_ kind: PhaseKind, _ start: Double?, _ end: Double?) {
@@ -47,7 +47,7 @@ package struct TransactionTimeline: Equatable, Sendable {
             add(.connect, connectStart, secureConnectionStart ?? connectEnd)
             add(.tls, secureConnectionStart, secureConnectionEnd)
             add(.request, requestStart, requestEnd)
-            // A server may answer before it has read the whole request: then nobody waits.
+            // A server may respond before it has read the whole request. Then there is no wait phase.
             if let requestEnd { add(.wait, requestEnd, responseStart) }
             add(.response, responseStart, responseEnd)
             return phases

@@ -10,7 +10,7 @@ package struct Waterfall: Sendable {
         self.columns = min(max(columns, 50), 110)
     }
 
-    /// `duration` is that of the whole task in seconds; phases that never ended are drawn until then.
+    /// - Parameter duration: Of the whole task, in seconds. Phases without an end are drawn up to it.
     package func lines(_ timelines: [TransactionTimeline], duration: Double) -> [String] {
         let last = timelines.flatMap(\.phases).map { $0.end ?? $0.start }.max() ?? 0
         let axis = max(duration, last)
@@ -24,7 +24,7 @@ package struct Waterfall: Sendable {
             style.apply(.dim, "  " + connection(timeline)),
         ]
         lines += timeline.phases.compactMap { phase in
-            // A queue that nobody stood in is not worth a line.
+            // A short queue phase is not shown.
             if phase.kind == .queued, let duration = phase.duration, duration < axis * 0.02 { return nil }
             return row(phase, axis)
         }
@@ -33,7 +33,7 @@ package struct Waterfall: Sendable {
     }
 
     private func row(_ phase: TransactionTimeline.Phase, _ axis: Double) -> String {
-        // Two blanks and the name before the bar, the time after it.
+        // Indentation and name before the bar: 11 columns. Time after it: 13 columns.
         let width = columns - 11 - 13
         let time = phase.duration.map(Quantity.milliseconds) ?? "not finished"
         let bar = bar(phase.start, phase.end ?? axis, axis, width)
@@ -41,10 +41,10 @@ package struct Waterfall: Sendable {
             + time.rightAligned(13)
     }
 
-    /// Cells from the first to the last that the span touches; half cells at both ends where the font has them.
+    /// Fills all cells that the span touches, with half cells at both ends in UTF-8.
     private func bar(_ start: Double, _ end: Double, _ axis: Double, _ width: Int) -> String {
         guard axis > 0, axis.isFinite, start.isFinite, end.isFinite, width > 0 else { return "" }
-        // Rounded to a thousandth of a half cell first: 0.04 / 0.08 need not be exactly a half.
+        // Rounded to 1/1000 of a half cell, because 0.04 / 0.08 may not be exactly 0.5.
         func halves(_ time: Double) -> Double {
             (min(max(time / axis, 0), 1) * Double(width * 2) * 1000).rounded() / 1000
         }

@@ -2,21 +2,21 @@ import Dispatch
 import Foundation
 import URLLoading
 
-/// What every command that loads has in common: one task in a session of its own, from its start to what it came to.
-/// Subclasses say what becomes of the body.
+/// The base class of all commands that load: runs one task in its own session and keeps its result. Subclasses handle
+/// the body.
 ///
-/// Unchecked: everything that changes belongs to the session's delegate queue, which is serial, and is read by the caller
-/// of `load` after the task's end; `stop` alone comes from elsewhere and is behind a lock.
+/// Unchecked: mutable state is confined to the session's serial delegate queue, and the caller of `load` reads it after
+/// the task has ended. `stop` is used from other threads too and has a lock.
 class CommandLoad: NSObject, URLSessionTaskDelegate, @unchecked Sendable {
     final let command: CommandLineRequest
     final let builder: RequestBuilder
     final let terminal: Terminal
-    final let narrator: Narrator
-    final let heads: ObservedHeads
+    final let verboseOutput: VerboseOutput
+    final let heads: HeadRecorder
     final let progress: ProgressBar?
-    /// Why this side ended the load; stronger than the error that the cancellation brings.
+    /// Why the client cancelled the load. Takes precedence over the error of the cancellation.
     final let stop = StopReason()
-    private let challenges: ChallengeAnswers
+    private let challenges: ChallengeResponder
     private let started = DispatchTime.now().uptimeNanoseconds
     private let finished = DispatchSemaphore(value: 0)
 
@@ -26,23 +26,23 @@ class CommandLoad: NSObject, URLSessionTaskDelegate, @unchecked Sendable {
     private(set) final var loadError: (any Error)?
 
     /// - Parameters:
-    ///   - drawsProgress: Whether there is a place for a bar, if the terminal and the switches allow one.
-    ///   - keeping: Which heads of responses the subclass takes.
+    ///   - drawsProgress: Whether a progress bar may be shown, if the terminal and the switches allow one.
+    ///   - retaining: Which response heads are kept for the subclass.
     init(
-        _ command: CommandLineRequest, _ builder: RequestBuilder, _ challenges: ChallengeAnswers, terminal: Terminal,
-        drawsProgress: Bool, keeping: ObservedHeads.Keeping
+        _ command: CommandLineRequest, _ builder: RequestBuilder, _ challenges: ChallengeResponder, terminal: Terminal,
+        drawsProgress: Bool, retaining: HeadRecorder.Retention
     ) {
         self.command = command
         self.builder = builder
         self.challenges = challenges
         self.terminal = terminal
-        narrator = Narrator(command, terminal: terminal)
-        heads = ObservedHeads(narrator, keeping: keeping, keepsTunnels: command.harPath != nil)
+        verboseOutput = VerboseOutput(command, terminal: terminal)
+        heads = HeadRecorder(verboseOutput, retaining: retaining, keepsTunnels: command.harPath != nil)
         let isQuiet = command.isSilent || !command.showsProgress || command.verbosity > 0 || command.showsTrace
         progress = terminal.errorIsTerminal && drawsProgress && !isQuiet ? ProgressBar(terminal: terminal) : nil
     }
 
-    /// Loads, and returns when all calls have been made.
+    /// Runs the task, and returns after the last delegate callback.
     final func load(_ configuration: URLSessionConfiguration, _ makeTask: (URLSession) -> URLSessionTask) {
         configuration.headObserver = { [heads] in heads.observe($0) }
         let trace = command.showsTrace ? DelegateTrace(self) : nil
@@ -54,9 +54,9 @@ class CommandLoad: NSObject, URLSessionTaskDelegate, @unchecked Sendable {
             interrupt(task)
         }
         if command.isInsecure, !command.isSilent {
-            StandardError.write("urlsession: warning: -k takes any certificate; anybody may be at the other end\n")
+            StandardError.write("urlsession: warning: -k accepts any certificate; the server is not authenticated\n")
         }
-        narrator.request(task.currentRequest ?? builder.request)
+        verboseOutput.request(task.currentRequest ?? builder.request)
         progress?.begin()
         task.resume()
         session.finishTasksAndInvalidate()
@@ -68,19 +68,19 @@ class CommandLoad: NSObject, URLSessionTaskDelegate, @unchecked Sendable {
 
     // MARK: For subclasses
 
-    /// Whether the load goes where a redirect leads. Whoever sets `stop` ends it instead.
+    /// Whether to follow a redirect. If an override sets `stop`, the load is cancelled instead.
     func follows(_ redirect: HTTPURLResponse, _ task: URLSessionTask) -> Bool { command.followsRedirects }
 
-    /// Somebody pressed Ctrl-C.
+    /// Called for SIGINT and SIGTERM.
     func interrupt(_ task: URLSessionTask) { task.cancel() }
 
-    /// The body once more, for who needs it again; nil if it is gone.
+    /// A new stream of the request body, or nil if it cannot be read again.
     func newBodyStream() -> InputStream? { nil }
 
-    /// So much of the body has been sent.
+    /// Called with the number of body bytes sent so far.
     func sent(_ total: Int64, of expected: Int64) {}
 
-    /// The last call.
+    /// Called last.
     func ended(_ task: URLSessionTask) {}
 
     // MARK: URLSessionDelegate
@@ -89,7 +89,7 @@ class CommandLoad: NSObject, URLSessionTaskDelegate, @unchecked Sendable {
         _ session: URLSession, didReceive challenge: URLAuthenticationChallenge,
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {
-        let (disposition, credential, failure) = challenges.answer(to: challenge, narrator: narrator)
+        let (disposition, credential, failure) = challenges.answer(to: challenge, verboseOutput: verboseOutput)
         if let failure { stop.set(failure) }
         completionHandler(disposition, credential)
     }
@@ -100,7 +100,7 @@ class CommandLoad: NSObject, URLSessionTaskDelegate, @unchecked Sendable {
         _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {
-        let (disposition, credential, _) = challenges.answer(to: challenge, narrator: narrator)
+        let (disposition, credential, _) = challenges.answer(to: challenge, verboseOutput: verboseOutput)
         completionHandler(disposition, credential)
     }
 
@@ -117,15 +117,15 @@ class CommandLoad: NSObject, URLSessionTaskDelegate, @unchecked Sendable {
                     .tooManyRedirects, "more than \(Quantity.count(limit, "redirect")) from \(shownURL): \(advice)"))
         }
         guard stop.value == nil else {
-            // The question is answered before the task ends.
+            // The completion handler must be called before the task ends.
             completionHandler(nil)
             return task.cancel()
         }
-        narrator.redirect()
+        verboseOutput.redirect()
         completionHandler(request)
     }
 
-    // Those that only a subclass had would not be called.
+    // Optional delegate methods are implemented here because those implemented only by a subclass are not called.
 
     final func urlSession(
         _ session: URLSession, task: URLSessionTask,
@@ -165,8 +165,8 @@ class CommandLoad: NSObject, URLSessionTaskDelegate, @unchecked Sendable {
         "\(shownURL) answered \(StatusText.described(response.statusCode))"
     }
 
-    /// What went wrong, if anything did.
-    /// - Parameter expected: Of the body, in bytes; -1 where nobody said.
+    /// The failure of the load, or nil if it succeeded.
+    /// - Parameter expected: The length of the body in bytes; -1 if unknown.
     final func failure(hasResponse: Bool, expected: Int64) -> TransferFailure? {
         if let reason = stop.value { return reason }
         guard let loadError else { return nil }
@@ -182,10 +182,24 @@ class CommandLoad: NSObject, URLSessionTaskDelegate, @unchecked Sendable {
         return TransferFailure(loadError, context)
     }
 
-    /// Without the user's name and password.
+    /// The URL without user information.
     final var plainURL: String {
         SecretFields.withoutUserInformation(builder.request.url?.absoluteString ?? command.url)
     }
 
     final var shownURL: String { TextSanitizer.clean(SecretText.hiding(in: plainURL, as: .address)) }
+}
+
+/// Why the client cancelled a load. Takes precedence over the error of the cancellation. The first reason is kept.
+///
+/// Unchecked: `lock` guards it. It is set on the delegate queue and on the signal queue.
+final class StopReason: @unchecked Sendable {
+    private let lock = NSLock()
+    private var reason: TransferFailure?
+
+    var value: TransferFailure? { lock.withLock { reason } }
+
+    func set(_ new: TransferFailure) {
+        lock.withLock { if reason == nil { reason = new } }
+    }
 }

@@ -2,11 +2,12 @@ import Dispatch
 import Foundation
 import URLLoading
 
-/// What `--trace` prints: every call that the session makes to its delegate, as it happens, and what is answered.
+/// Implements `--trace`: prints every delegate callback and the value passed to its completion handler.
 ///
-/// It stands between the two, and passes each call on. No header field is printed, and no user information of a URL.
+/// It is the session's delegate and forwards each callback to `target`. Header fields and user information of URLs are
+/// not printed.
 ///
-/// Unchecked: constants only, and delegates that are used on the queue they are made for.
+/// Unchecked: all properties are constants, and the delegates are used on the delegate queue only.
 final class DelegateTrace: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, @unchecked Sendable {
     private let target: any URLSessionTaskDelegate
     private let data: (any URLSessionDataDelegate)?
@@ -26,7 +27,7 @@ final class DelegateTrace: NSObject, URLSessionDataDelegate, URLSessionDownloadD
         started = DispatchTime.now().uptimeNanoseconds
     }
 
-    /// Until the last call has been printed.
+    /// Waits until the last callback has been printed.
     func waitForEnd() { ended.wait() }
 
     // MARK: Lines
@@ -43,7 +44,7 @@ final class DelegateTrace: NSObject, URLSessionDataDelegate, URLSessionDownloadD
         write("\(time)  [thread \(Self.thread)\(queue)]  \(what)" + (facts.isEmpty ? "" : "  " + facts) + "\n")
     }
 
-    /// The kernel's number for the current thread.
+    /// The kernel's id of the current thread.
     private static var thread: String {
         let link = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/thread-self")
         return link?.split(separator: "/").last.map(String.init) ?? "?"

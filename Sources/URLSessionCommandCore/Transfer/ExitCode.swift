@@ -1,4 +1,4 @@
-/// What the process tells its caller. Where curl has a number for the same trouble, it is that number.
+/// The exit codes of the process. They equal curl's where curl has a code for the same failure.
 package enum ExitCode: Int32, Equatable, Sendable, CaseIterable {
     case success = 0
     case unsupportedURL = 1
@@ -25,7 +25,7 @@ package enum ExitCode: Int32, Equatable, Sendable, CaseIterable {
     case bodyNotAllowed = 63
     case bodyCannotBeResent = 65
     case unexpected = 70
-    case otherKey = 90
+    case pinMismatch = 90
     case noHTTP3 = 95
     case interrupted = 130
     case brokenPipe = 141

@@ -6,15 +6,15 @@ import Foundation
     import Glibc
 #endif
 
-/// What the errors below an error say about why, in words.
+/// Describes an error by its failure reasons and its underlying errors.
 enum FailureReasons {
     static let proxyDomain = "kCFErrorDomainCFNetwork"
 
-    /// Each error that lies under another one, the outermost first.
+    /// The chain of underlying errors, the outermost first.
     static func chain(under error: any Error) -> [NSError] {
         var chain: [NSError] = []
         var next = (error as NSError).userInfo[NSUnderlyingErrorKey] as? NSError
-        // No chain of the loader's is longer.
+        // The library's chains are shorter. The limit ends cycles.
         while let current = next, chain.count < 8 {
             chain.append(current)
             next = current.userInfo[NSUnderlyingErrorKey] as? NSError
@@ -22,7 +22,7 @@ enum FailureReasons {
         return chain
     }
 
-    /// The reasons of the error itself and of those under it, each once.
+    /// The failure reasons of the error and of its underlying errors, without duplicates.
     static func texts(of error: any Error) -> [String] {
         var texts: [String] = []
         func add(_ text: String?) {
@@ -37,18 +37,18 @@ enum FailureReasons {
         return texts.map { TextSanitizer.clean($0) }
     }
 
-    /// Whether a library of the system is missing or unusable.
+    /// Whether a system library is missing or unusable.
     static func isAboutLibrary(_ error: any Error) -> Bool {
         chain(under: error).contains { $0.domain == "URLLoadingLibraryErrorDomain" }
     }
 
-    /// ` (first: second)`, or nothing.
+    /// ` (first: second)`, or an empty string.
     static func parenthesis(_ error: any Error) -> String {
         let texts = texts(of: error)
         return texts.isEmpty ? "" : " (\(texts.joined(separator: ": ")))"
     }
 
-    /// What an error says itself, and the reasons under it.
+    /// The localized description of the error, followed by its reasons.
     static func described(_ error: any Error) -> String {
         let own = TextSanitizer.clean(error.localizedDescription)
         return ([own] + texts(of: error).filter { $0 != own }).joined(separator: ": ")
@@ -62,7 +62,7 @@ enum FailureReasons {
         return error.userInfo[NSLocalizedDescriptionKey] as? String
     }
 
-    /// Apple's numbers of what goes wrong with proxies (`CFNetworkErrors`).
+    /// Proxy errors of Apple's `CFNetworkErrors`.
     private static func proxyText(_ code: Int) -> String? {
         switch code {
         case 100...199: "the SOCKS proxy refused"

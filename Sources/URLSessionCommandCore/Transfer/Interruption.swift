@@ -6,11 +6,11 @@ import Dispatch
     import Glibc
 #endif
 
-/// Ctrl-C and termination, turned from sudden death into a request to stop.
+/// Handles SIGINT and SIGTERM: cancels the load instead of ending the process at once.
 struct Interruption {
     private let sources: [any DispatchSourceSignal]
 
-    /// Calls `handler` once, away from the main thread. A second signal ends the process at once.
+    /// Calls `handler` once, on a private queue. A second signal ends the process at once.
     init(_ handler: @escaping @Sendable (ExitCode) -> Void) {
         let queue = DispatchQueue(label: "urlsession.interruption")
         sources = [(SIGINT, ExitCode.interrupted), (SIGTERM, .terminated)].map { number, code in
@@ -18,7 +18,7 @@ struct Interruption {
             let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
             source.setEventHandler {
                 signal(number, SIG_DFL)
-                // A reader that takes nothing can hold the transfer for ever; nobody who pressed Ctrl-C waits for it.
+                // A blocked write to a full pipe could delay the end forever. Exit after one second in any case.
                 DispatchQueue.global().asyncAfter(deadline: .now() + 1) { _exit(code.rawValue) }
                 handler(code)
             }

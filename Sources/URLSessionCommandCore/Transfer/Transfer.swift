@@ -1,9 +1,9 @@
 import Foundation
 import URLLoading
 
-/// Carries out one load: a delegate that passes each piece of the body on as it comes.
+/// Runs one load and writes each piece of the body as it arrives.
 final class Transfer: CommandLoad, URLSessionDataDelegate, @unchecked Sendable {
-    // Sendable as the class it comes from.
+    // Sendable: as the superclass.
     private let output: TransferOutput
 
     private var response: URLResponse?
@@ -12,13 +12,13 @@ final class Transfer: CommandLoad, URLSessionDataDelegate, @unchecked Sendable {
 
     init(_ command: CommandLineRequest, terminal: Terminal) throws(UsageError) {
         let builder = try RequestBuilder(command)
-        let challenges = try ChallengeAnswers(command, url: builder.request.url)
+        let challenges = try ChallengeResponder(command, url: builder.request.url)
         output = TransferOutput(command, terminal: terminal)
-        // While a body is sent nothing else is printed, so that there is room for a bar.
+        // While a body is sent nothing else is printed, so a progress bar can be shown.
         let hasRoom = !output.isTerminal || builder.body != .none
         super.init(
             command, builder, challenges, terminal: terminal, drawsProgress: hasRoom,
-            keeping: command.includesHead ? .all : .last)
+            retaining: command.includesHead ? .all : .last)
         if command.harPath != nil {
             responseBody = HARRecord.Body()
             switch builder.body {
@@ -28,13 +28,13 @@ final class Transfer: CommandLoad, URLSessionDataDelegate, @unchecked Sendable {
         }
     }
 
-    /// Loads and waits until all is printed.
+    /// Runs the load, and returns after all output has been written.
     func run() -> ExitCode {
         load(RequestBuilder.configuration(command), makeTask)
-        var report = TransferReport(command: command, terminal: terminal, narrator: narrator)
+        var report = TransferReport(command: command, terminal: terminal, verboseOutput: verboseOutput)
         report.metrics = metrics
         report.failure = failure(hasResponse: response != nil, expected: response?.expectedContentLength ?? -1)
-        report.tunnelRounds = heads.tunnelRounds
+        report.tunnelExchanges = heads.tunnelExchanges
         report.requestBody = requestBody
         report.responseBody = response == nil ? nil : responseBody
         return report.conclude()
@@ -51,15 +51,15 @@ final class Transfer: CommandLoad, URLSessionDataDelegate, @unchecked Sendable {
 
     override func follows(_ redirect: HTTPURLResponse, _ task: URLSessionTask) -> Bool {
         guard command.followsRedirects else { return false }
-        attempt(task) { () throws(WriteError) in try output.redirect(redirect, heads.takeResponses()) }
+        attempt(task) { () throws(FileError) in try output.redirect(redirect, heads.takeResponses()) }
         return true
     }
 
     override func ended(_ task: URLSessionTask) {
-        if stop.value == nil { attempt(task) { () throws(WriteError) in try output.finish() } }
+        if stop.value == nil { attempt(task) { () throws(FileError) in try output.finish() } }
     }
 
-    /// A file of `--data` goes out again after a redirect or a challenge; what came from standard input or a pipe is gone.
+    /// A file can be sent again after a redirect or a challenge. Standard input and pipes cannot.
     override func newBodyStream() -> InputStream? { builder.newBodyStream }
 
     override func sent(_ total: Int64, of expected: Int64) {
@@ -81,7 +81,7 @@ final class Transfer: CommandLoad, URLSessionDataDelegate, @unchecked Sendable {
                 return completionHandler(.cancel)
             }
         }
-        attempt(dataTask) { () throws(WriteError) in try output.begin(response, heads.takeResponses()) }
+        attempt(dataTask) { () throws(FileError) in try output.begin(response, heads.takeResponses()) }
         refuseBinary(dataTask)
         completionHandler(stop.value == nil ? .allow : .cancel)
     }
@@ -90,15 +90,15 @@ final class Transfer: CommandLoad, URLSessionDataDelegate, @unchecked Sendable {
         guard stop.value == nil else { return }
         received += Int64(data.count)
         responseBody?.add(data)
-        attempt(dataTask) { () throws(WriteError) in try output.add(data) }
+        attempt(dataTask) { () throws(FileError) in try output.add(data) }
         refuseBinary(dataTask)
         progress?.update(received: received, expected: response?.expectedContentLength ?? -1)
     }
 
     // MARK: Ending
 
-    private func attempt(_ task: URLSessionTask, _ write: () throws(WriteError) -> Void) {
-        do throws(WriteError) {
+    private func attempt(_ task: URLSessionTask, _ write: () throws(FileError) -> Void) {
+        do throws(FileError) {
             try write()
         } catch {
             stop.set(TransferFailure(error))
@@ -107,11 +107,11 @@ final class Transfer: CommandLoad, URLSessionDataDelegate, @unchecked Sendable {
     }
 
     private func refuseBinary(_ task: URLSessionTask) {
-        // A HEAD response describes a body that does not come.
+        // A HEAD response has no body, whatever its Content-Type.
         guard output.isRefused, command.method != "HEAD", stop.value == nil else { return }
         let type = response?.mimeType.map { " (\(TextSanitizer.clean($0)))" } ?? ""
         end(
             task, .writeError,
-            "the body is binary\(type) and would upset your terminal: use -o FILE, or -o - to print it all the same")
+            "the body is binary\(type): use -o FILE, or -o - to print it anyway")
     }
 }

@@ -8,7 +8,7 @@ import URLLoading
     import Glibc
 #endif
 
-/// Why a transfer did not do what was asked: the exit code and the one line for people.
+/// Why a transfer failed: the exit code and a message of one line.
 package struct TransferFailure: Error, Equatable, Sendable {
     package var exitCode: ExitCode
     package var message: String
@@ -18,7 +18,7 @@ package struct TransferFailure: Error, Equatable, Sendable {
         self.message = message
     }
 
-    /// What was known when the error came.
+    /// The state of the transfer when the error occurred. Times are in seconds, sizes in bytes.
     package struct Context: Equatable, Sendable {
         package var url: String
         package var method: String
@@ -28,7 +28,7 @@ package struct TransferFailure: Error, Equatable, Sendable {
         package var timeout: Double?
         package var idleTimeout: Double?
         package var elapsed: Double = 0
-        /// The only version that may be spoken.
+        /// The required HTTP version.
         package var version: CommandLineRequest.Version?
 
         package init(url: String, method: String = "GET") {
@@ -37,7 +37,7 @@ package struct TransferFailure: Error, Equatable, Sendable {
         }
 
         /// `host:port`, or the URL when it has no host.
-        var place: String {
+        var authority: String {
             guard let url = URL(string: url), let host = url.host, !host.isEmpty else { return url }
             let name = host.contains(":") && !host.hasPrefix("[") ? "[\(host)]" : host
             return url.port.map { "\(name):\($0)" } ?? name
@@ -45,7 +45,7 @@ package struct TransferFailure: Error, Equatable, Sendable {
 
         var isFTP: Bool { URL(string: url)?.scheme?.lowercased() == "ftp" }
 
-        /// Shown in messages, so without secrets.
+        /// The URL without secrets, for messages.
         var shownURL: String { SecretText.hiding(in: url, as: .address) }
     }
 
@@ -54,7 +54,7 @@ package struct TransferFailure: Error, Equatable, Sendable {
         let number = (error as? URLError)?.errorCode ?? (error as NSError).code
         let code = URLError.Code(rawValue: number)
         let cause = FailureReasons.parenthesis(error)
-        let place = Self.failedProxy(error) ?? context.place
+        let authority = Self.failedProxy(error) ?? context.authority
         if let failure = Self.version(error, code, context) ?? Self.proxy(error, number, context) {
             self = failure
             return
@@ -63,12 +63,13 @@ package struct TransferFailure: Error, Equatable, Sendable {
         case .timedOut:
             self.init(.timedOut, Self.timeout(context))
         case .cannotFindHost, .dnsLookupFailed:
-            self.init(.hostNotFound, "no address found for \(place): check the name and your DNS")
+            self.init(.hostNotFound, "no address found for \(authority): check the name and your DNS")
         case .cannotConnectToHost:
             self.init(
-                .cannotConnect, "could not connect to \(place)\(cause): is the server running, and is it that port?")
+                .cannotConnect,
+                "could not connect to \(authority)\(cause): is the server running, and is the port right?")
         case .notConnectedToInternet, .internationalRoamingOff, .dataNotAllowed:
-            self.init(.cannotConnect, "no network to reach \(place)\(cause): check your connection")
+            self.init(.cannotConnect, "no network to reach \(authority)\(cause): check your connection")
         case .networkConnectionLost:
             self = Self.lost(context, cause)
         case .unsupportedURL:
@@ -82,44 +83,48 @@ package struct TransferFailure: Error, Equatable, Sendable {
             self.init(
                 .badServerResponse,
                 context.isFTP
-                    ? "\(place) did not answer with correct FTP\(cause): is this the right port?"
-                    : "\(place) did not answer with correct HTTP: is this the right port, and http or https?")
+                    ? "\(authority) did not answer with correct FTP\(cause): is this the right port?"
+                    : "\(authority) did not answer with correct HTTP: is this the right port, and http or https?")
         case .zeroByteResource:
-            self.init(.emptyReply, "\(place) closed the connection without an answer: try again, or ask its operator")
+            self.init(
+                .emptyReply, "\(authority) closed the connection without an answer: try again, or ask its operator")
         case .cannotDecodeRawData, .cannotDecodeContentData, .downloadDecodingFailedMidStream,
             .downloadDecodingFailedToComplete:
             self.init(
                 .badContentCoding,
-                "the body from \(place) is not coded as its header says: try -H 'Accept-Encoding: identity'")
+                "the body from \(authority) does not have the coding that its header declares: try -H 'Accept-Encoding: identity'"
+            )
         case .dataLengthExceedsMaximum:
             self.init(
                 .bodyNotAllowed, "URLSession does not send a body with \(context.method): use another method")
         case .requestBodyStreamExhausted:
             self.init(
                 .bodyCannotBeResent,
-                "\(place) wants the body again, and what it comes from can be read only once: send it from a file (-d @FILE)"
+                "\(authority) needs the body again, and its source can be read only once: send it from a file (-d @FILE)"
             )
         case .fileDoesNotExist, .fileIsDirectory, .noPermissionsToReadFile:
             self.init(.fileUnreadable, "cannot read \(context.shownURL)\(cause): check its name and permissions")
         case .serverCertificateHasBadDate, .serverCertificateNotYetValid:
             self.init(
                 .serverCertificate,
-                "the certificate of \(place) is out of date\(cause): "
+                "the certificate of \(authority) is out of date\(cause): "
                     + "check the clock here and the server's certificate")
         case .serverCertificateUntrusted, .serverCertificateHasUnknownRoot:
             self.init(
                 .serverCertificate,
-                "the certificate of \(place) is not trusted\(cause): "
+                "the certificate of \(authority) is not trusted\(cause): "
                     + "-v shows it; --cacert FILE trusts an authority of your own")
         case .clientCertificateRejected, .clientCertificateRequired:
-            self.init(.clientCertificate, "\(place) asks for a client certificate\(cause): show one with --cert")
+            self.init(.clientCertificate, "\(authority) asks for a client certificate\(cause): show one with --cert")
         case .secureConnectionFailed where FailureReasons.isAboutLibrary(error):
-            self.init(.tlsHandshake, "no secure connection to \(place)\(cause): install that library")
+            self.init(.tlsHandshake, "no secure connection to \(authority)\(cause): install that library")
         case .secureConnectionFailed, .appTransportSecurityRequiresSecureConnection:
-            self.init(.tlsHandshake, "no secure connection to \(place)\(cause): does this port speak TLS 1.2 or later?")
+            self.init(
+                .tlsHandshake, "no secure connection to \(authority)\(cause): does this port speak TLS 1.2 or later?")
         case .cannotCreateFile, .cannotOpenFile, .cannotWriteToFile, .cannotCloseFile:
             self.init(
-                .writeError, "cannot write what comes from \(place)\(cause): is there room, and may you write there?")
+                .writeError,
+                "cannot write what comes from \(authority)\(cause): is there free space, and may you write there?")
         case .cancelled:
             self.init(.unexpected, "the load of \(context.shownURL) was cancelled")
         default:
@@ -134,30 +139,32 @@ package struct TransferFailure: Error, Equatable, Sendable {
         }
         let limit = context.idleTimeout ?? 60
         let what = context.hasResponse ? "sent nothing more" : "did not answer"
-        return "\(context.place) \(what) for \(plain(limit)) s: try again, or allow more time with --idle-timeout"
+        return "\(context.authority) \(what) for \(plain(limit)) s: try again, or allow more time with --idle-timeout"
     }
 
     private static func lost(_ context: Context, _ cause: String) -> TransferFailure {
         if !context.hasResponse {
             return TransferFailure(
                 .emptyReply,
-                "\(context.place) closed the connection without an answer\(cause): try again, or check http or https")
+                "\(context.authority) closed the connection without an answer\(cause): try again, or check http or https"
+            )
         }
         if context.expected > 0, context.received < context.expected {
             return TransferFailure(
                 .partialBody,
-                "\(context.place) closed the connection after \(context.received) of \(context.expected) bytes: "
-                    + "what came is incomplete, try again")
+                "\(context.authority) closed the connection after \(context.received) of \(context.expected) bytes: "
+                    + "the response is incomplete, try again")
         }
         return TransferFailure(
-            .connectionLost, "the connection to \(context.place) was lost\(cause): what came is incomplete, try again")
+            .connectionLost,
+            "the connection to \(context.authority) was lost\(cause): the response is incomplete, try again")
     }
 
     private static func plain(_ seconds: Double) -> String {
         seconds == seconds.rounded() && seconds < 1e9 ? "\(Int(seconds))" : "\(seconds)"
     }
 
-    /// The one version that may be spoken is not to be had.
+    /// The failure if the server does not support the required HTTP version.
     private static func version(_ error: any Error, _ code: URLError.Code?, _ context: Context) -> TransferFailure? {
         guard let version = context.version, version != .http1 else { return nil }
         let isRefused =
@@ -168,11 +175,13 @@ package struct TransferFailure: Error, Equatable, Sendable {
         let name = version.rawValue
         switch code {
         case .secureConnectionFailed? where isRefused:
-            return TransferFailure(exitCode, "no \(name) to \(context.place)\(cause): leave the version to the server")
+            return TransferFailure(
+                exitCode, "no \(name) to \(context.authority)\(cause): let the server choose the version")
         case .cannotConnectToHost?, .networkConnectionLost?, .timedOut?:
             guard version == .http3, !context.hasResponse else { return nil }
             return TransferFailure(
-                exitCode, "\(context.place) does not answer over \(name)\(cause): leave the version to the server")
+                exitCode, "\(context.authority) does not answer over \(name)\(cause): let the server choose the version"
+            )
         default: return nil
         }
     }
@@ -181,10 +190,11 @@ package struct TransferFailure: Error, Equatable, Sendable {
         ((error as NSError).userInfo[FailedProxy.urlKey] as? String).map { "the proxy \(TextSanitizer.clean($0))" }
     }
 
-    /// It is the proxy that was not reached, or does not do its part. What is wrong with TLS is told of it as of a server.
+    /// The failure if the proxy could not be reached or refused. TLS errors (below -1200) have the same message for
+    /// proxies and servers.
     private static func proxy(_ error: any Error, _ number: Int, _ context: Context) -> TransferFailure? {
         let proxy = failedProxy(error)
-        // Where the settings name no proxy that there can be, Apple's number alone says so.
+        // For invalid proxy settings only the error of Apple's proxy domain tells.
         let isOfProxy =
             proxy != nil || FailureReasons.chain(under: error).contains { $0.domain == FailureReasons.proxyDomain }
         guard isOfProxy, number > -1200 else { return nil }
@@ -192,7 +202,7 @@ package struct TransferFailure: Error, Equatable, Sendable {
         let advice: String
         switch (error as NSError).userInfo[FailedProxy.statusKey] as? Int {
         case 407?:
-            reason = " (it wants to know who the user is: \(StatusText.described(407)))"
+            reason = " (it requires authentication: \(StatusText.described(407)))"
             advice = "put NAME:PASSWORD@ before its host, or check them"
         case let status?:
             reason = " (it answered \(StatusText.described(status)))"
@@ -203,13 +213,13 @@ package struct TransferFailure: Error, Equatable, Sendable {
         }
         return TransferFailure(
             number == NSURLErrorTimedOut ? .timedOut : .cannotConnect,
-            "could not reach \(context.place) through \(proxy ?? "the proxy")\(reason): \(advice)")
+            "could not reach \(context.authority) through \(proxy ?? "the proxy")\(reason): \(advice)")
     }
 }
 
 extension TransferFailure {
-    /// A reader that went away (`| head`) has seen enough: no word about it.
-    package init(_ error: WriteError) {
+    /// A closed pipe (`| head`) produces no message.
+    package init(_ error: FileError) {
         if error.isBrokenPipe {
             self.init(.brokenPipe, "")
         } else {

@@ -1,19 +1,19 @@
 import Foundation
 import URLLoading
 
-/// What is told when a load is over: the waterfall, the archive, the reason why it failed, the exit code.
+/// Reports the end of a load: waterfall, archive, error message, exit code.
 struct TransferReport {
     let command: CommandLineRequest
     let terminal: Terminal
-    let narrator: Narrator
+    let verboseOutput: VerboseOutput
     var metrics: URLSessionTaskMetrics?
     var failure: TransferFailure?
     var requestBody: HARRecord.Body?
     var responseBody: HARRecord.Body?
-    var tunnelRounds: [ObservedHeads.TunnelRound] = []
+    var tunnelExchanges: [HeadRecorder.TunnelExchange] = []
 
     func conclude() -> ExitCode {
-        narrator.metrics(metrics)
+        verboseOutput.metrics(metrics)
         if command.showsMetrics { printWaterfall() }
         let archiveFailure = writeArchive()
         for failure in [failure, archiveFailure].compactMap({ $0 }) where !failure.message.isEmpty {
@@ -40,8 +40,8 @@ struct TransferReport {
                 records[index].requestBody = requestBody
             }
         }
-        // They are no part of the metrics.
-        records = (tunnelRounds.map(HARRecord.init) + records).sorted { $0.start < $1.start }
+        // Metrics do not contain CONNECT requests.
+        records = (tunnelExchanges.map(HARRecord.init) + records).sorted { $0.start < $1.start }
         let entries = records.map { $0.entry(showingSecrets: command.harIncludesSecrets) }
         do {
             var data = try HARDocument(creatorVersion: Command.version, entries: entries).encoded()
@@ -52,7 +52,7 @@ struct TransferReport {
             try file.write(Array(data))
             try file.finish()
             return nil
-        } catch let error as WriteError {
+        } catch let error as FileError {
             return TransferFailure(error)
         } catch {
             return TransferFailure(.writeError, "cannot write '\(path)': \(error.localizedDescription)")

@@ -1,7 +1,7 @@
 import Foundation
 import Glibc
 
-/// Asks glibc's allocator, whose own interface Swift does not import.
+/// Statistics of glibc's malloc, whose `malloc_info` Swift does not import.
 enum Allocator {
     private typealias Trim = @convention(c) (Int) -> Int32
     private typealias Info = @convention(c) (Int32, UnsafeMutableRawPointer) -> Int32
@@ -11,10 +11,10 @@ enum Allocator {
         _ = unsafeBitCast(symbol, to: Trim.self)(0)
     }
 
-    /// Bytes that are allocated and not freed.
+    /// The number of allocated bytes.
     static var inUse: Int? {
         guard !ProcessState.isSanitized, let report else { return nil }
-        // The totals of all arenas come last.
+        // The totals of all arenas are at the end.
         guard let totals = report.range(of: "</heap>", options: .backwards).map({ report[$0.upperBound...] }) else {
             return nil
         }
@@ -27,8 +27,8 @@ enum Allocator {
     }
 
     private static func number(in text: Substring, after mark: String) -> Int? {
-        guard let place = text.range(of: mark),
-            let size = text[place.upperBound...].range(of: "size=\"")
+        guard let range = text.range(of: mark),
+            let size = text[range.upperBound...].range(of: "size=\"")
         else { return nil }
         return Int(text[size.upperBound...].prefix(while: \.isNumber))
     }

@@ -1,7 +1,7 @@
 import Foundation
 import Glibc
 
-/// This program again, in another process.
+/// This executable in another process.
 final class ChildProcess {
     struct Failure: Error {
         let code: Int32
@@ -11,7 +11,7 @@ final class ChildProcess {
     private let input: Int32
     private let output: Int32
 
-    /// With pipes at its standard input and, if wanted, its standard output.
+    /// With pipes for standard input and, optionally, standard output.
     init(_ arguments: [String], readsOutput: Bool) throws {
         var input: [Int32] = [-1, -1]
         var output: [Int32] = [-1, -1]
@@ -57,7 +57,7 @@ final class ChildProcess {
         return String(decoding: line, as: UTF8.self)
     }
 
-    /// How it ended: nil while it runs.
+    /// How the process ended; nil while it runs.
     func poll() -> String? {
         var status: Int32 = 0
         guard waitpid(identifier, &status, WNOHANG) == identifier else { return nil }

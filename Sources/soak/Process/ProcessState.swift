@@ -1,11 +1,11 @@
 import Foundation
 import Glibc
 
-/// What this process holds, as the kernel and the allocator tell it.
+/// The resources of this process, as reported by the kernel and malloc.
 struct ProcessState: Sendable {
     var descriptors: [String]
     var threads: [String]
-    /// Bytes; nil where the allocator does not tell.
+    /// In bytes; nil if malloc does not report it.
     var heapInUse: Int?
     var resident: Int
 
@@ -25,18 +25,18 @@ struct ProcessState: Sendable {
         ((try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []).compactMap(name).sorted()
     }
 
-    /// A line of /proc/self/status that is in kilobytes, in bytes.
+    /// The value of a line of /proc/self/status, converted from kilobytes to bytes.
     private static func status(_ name: String) -> Int {
         let lines = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8))?.split(separator: "\n") ?? []
         let line = lines.first { $0.hasPrefix("\(name):") }
         return (line?.split(whereSeparator: { !$0.isNumber }).first.flatMap { Int($0) } ?? 0) * 1024
     }
 
-    /// The most memory that was resident since the last `forgetPeak`.
+    /// The peak resident memory since the last `forgetPeak`.
     static var peak: Int { status("VmHWM") }
 
     static func forgetPeak() { try? Data("5".utf8).write(to: URL(fileURLWithPath: "/proc/self/clear_refs")) }
 
-    /// A sanitizer changes what memory means.
+    /// Sanitizers change the use of memory.
     static let isSanitized = ["__asan_init", "__tsan_init"].contains { (name: String) in dlsym(nil, name) != nil }
 }

@@ -1,7 +1,7 @@
 import Foundation
 import Glibc
 
-/// The loopback server in a process of its own. Its certificate is trusted by this process from now on.
+/// The loopback server in its own process. Its certificate is added to the trusted ones of this process.
 final class ServerProcess {
     let ports: Ports
     let certificatePath: String
@@ -23,7 +23,7 @@ final class ServerProcess {
         unlink(certificatePath)
     }
 
-    /// What the kernel has taken from the server of the counted body; asked for over a socket of its own.
+    /// The number of bytes of the counted body that the server's kernel has accepted. Queried over a separate socket.
     func acceptedBytes() -> Int {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         defer { close(descriptor) }

@@ -1,13 +1,13 @@
 import Foundation
 import Glibc
 
-/// Ends the process when nothing has moved for too long, saying what hangs.
+/// Ends the process after a period without progress, and reports what hangs.
 enum Watchdog {
-    static func start(over ledger: Ledger, patience: Double) {
+    static func start(over ledger: Ledger, timeout: Double) {
         Thread.detachNewThread {
             while true {
                 sleep(1)
-                guard let silence = ledger.silence, silence > patience else { continue }
+                guard let silence = ledger.silence, silence > timeout else { continue }
                 let hanging = ledger.liveDescriptions
                 say("HANGS: nothing has moved for \(Int(silence)) s. Awaited:")
                 for line in hanging.prefix(200) { say("  \(line)") }
@@ -17,7 +17,7 @@ enum Watchdog {
         }
     }
 
-    /// For what needs a known time.
+    /// For work with a known duration.
     static func start(limit seconds: Int) {
         Thread.detachNewThread {
             sleep(UInt32(seconds))
@@ -27,7 +27,7 @@ enum Watchdog {
     }
 }
 
-/// Writes a line to standard output, whole, from any thread.
+/// Writes a line to standard output atomically, from any thread.
 func say(_ line: String) {
     FileHandle.standardOutput.write(Data((line + "\n").utf8))
 }

@@ -1,14 +1,14 @@
 import Foundation
 import URLLoading
 
-/// Much more goes through a cache than it may hold: it keeps its limits, on disk and in memory. And what is in it comes faster
-/// than from a server on the same machine.
+/// Stores much more than the capacity of a cache: its limits hold on disk and in memory. Cached responses are faster
+/// than a server on the same machine.
 enum CacheFlow {
     private static let memoryCapacity = 4 << 20
     private static let diskCapacity = 20 << 20
-    /// Over the idle process: the memory tier, what waits for the disk, and responses on their way.
-    private static let mostMemory = 64_000_000
-    /// Small, in the index, in files, and too large to be kept.
+    /// In addition to the idle process: the memory tier, pending disk writes, and running responses.
+    private static let memoryLimit = 64_000_000
+    /// In the index, in files, and too large to be stored.
     private static let sizes = [500, 10_000, 100_000, 900_000, 2_000_000]
 
     static func run(_ options: Options) throws -> Bool {
@@ -50,11 +50,11 @@ enum CacheFlow {
         let seconds = Double(DispatchTime.now().uptimeNanoseconds - begin.uptimeNanoseconds) / 1e9
         mostOnDisk = max(mostOnDisk, sizeOfFiles(home))
         let memory = ProcessState.peak - idle
-        // The index is a few pages larger than what is in it, and has a log beside it.
+        // The index is a few pages larger than its contents, and has a journal.
         let isClean =
             counter.failures == 0 && cache.currentDiskUsage <= diskCapacity && cache.currentDiskUsage > diskCapacity / 2
             && cache.currentMemoryUsage <= memoryCapacity && mostOnDisk < diskCapacity * 3 / 2
-            && (memory < mostMemory || ProcessState.isSanitized)
+            && (memory < memoryLimit || ProcessState.isSanitized)
         say(
             String(
                 format: "Cache flow: %d responses, %d MB in %.1f s, %d failed", number, sent / 1_000_000, seconds,
@@ -67,8 +67,8 @@ enum CacheFlow {
         return isClean
     }
 
-    /// Requests a second, 16 at a time, for 100 addresses in turn. One after the other would compare how soon the kernel wakes
-    /// threads: as often for what is on disk as for a server.
+    /// Requests per second, 16 at a time, for 100 URLs in turn. Sequential requests would measure the wake-up latency
+    /// of threads, which is the same for disk and server.
     private static func warm(_ home: String, _ server: ServerProcess) -> Bool {
         let folder = URL(fileURLWithPath: home + "/warm")
         let kinds: [(name: String, cache: URLCache?)] = [
@@ -78,7 +78,7 @@ enum CacheFlow {
         ]
         var rates: [[Double]] = kinds.map { _ in [] }
         for _ in 0..<4 {
-            for (place, kind) in kinds.enumerated() {
+            for (kindIndex, kind) in kinds.enumerated() {
                 let session = session(kind.cache)
                 let counter = Counter()
                 let begin = DispatchTime.now()
@@ -88,12 +88,12 @@ enum CacheFlow {
                 }
                 counter.wait(for: 3000)
                 let seconds = Double(DispatchTime.now().uptimeNanoseconds - begin.uptimeNanoseconds) / 1e9
-                rates[place].append(3000 / seconds)
+                rates[kindIndex].append(3000 / seconds)
                 flush(session)
                 session.invalidateAndCancel()
             }
         }
-        // The first round has filled them.
+        // The first round only fills the caches.
         let medians = rates.map { $0.dropFirst().sorted()[1] }
         say(
             "  warm: "
@@ -112,7 +112,7 @@ enum CacheFlow {
     private static func load(
         _ size: Int, _ number: Int, _ server: ServerProcess, in session: URLSession, _ counter: Counter
     ) {
-        let path = Answer.cacheable(size: size, number: number).path
+        let path = ServerScript.cacheable(size: size, number: number).path
         guard let url = URL(string: "http://127.0.0.1:\(server.ports.plain)\(path)") else {
             return counter.add(isFailure: true)
         }

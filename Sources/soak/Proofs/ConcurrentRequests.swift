@@ -1,7 +1,7 @@
 import Foundation
 import URLLoading
 
-/// What a request costs in memory that waits for its response.
+/// Measures the memory of a request that waits for its response.
 enum ConcurrentRequests {
     private static let mostPerRequest = 16 * 1024
     private static let held = 2000
@@ -46,7 +46,7 @@ enum ConcurrentRequests {
     private static func url(_ server: ServerProcess, after: Int) -> URL? {
         URL(
             string: "http://127.0.0.1:\(server.ports.plain)"
-                + Answer.body(size: 100, framing: .length, after: after).path)
+                + ServerScript.body(size: 100, framing: .length, after: after).path)
     }
 
     private static func load(_ url: URL, in session: URLSession, _ counter: Counter) {

@@ -1,8 +1,8 @@
 import Foundation
 
-/// Counts ends and lets somebody wait for a number of them.
+/// Counts completions, and waits for a number of them.
 final class Counter: @unchecked Sendable {
-    // Sendable because everything mutable is guarded by `condition`.
+    // Sendable because the mutable state is guarded by `condition`.
     private let condition = NSCondition()
     private var count = 0
     private var failureCount = 0

@@ -1,9 +1,9 @@
 import Foundation
 
-/// Requests of every form with random cancels, resets, timeouts, suspensions and invalidations: each ends exactly
-/// once, and afterwards nothing is left.
+/// Requests of every kind with random cancels, resets, timeouts, suspensions and invalidations. Each ends exactly once,
+/// and nothing is leaked.
 enum DisturbedTraffic {
-    /// Bytes of heap that may come and go between two rests: caches and tables that have not grown to their size yet.
+    /// Fluctuation of the heap between two rests, in bytes: caches and tables that still grow.
     private static let heapTolerance = 256 * 1024
 
     static func run(_ options: Options) throws -> Bool {
@@ -11,7 +11,7 @@ enum DisturbedTraffic {
         let server = try ServerProcess()
         defer { server.stop() }
         let ledger = Ledger()
-        Watchdog.start(over: ledger, patience: ProcessState.isSanitized ? 90 : 30)
+        Watchdog.start(over: ledger, timeout: ProcessState.isSanitized ? 90 : 30)
         let traffic = Traffic(seed: options.seed, window: options.window, ports: server.ports, ledger: ledger)
         let warmUp = max(500, options.count / 10)
         let half = warmUp + options.count / 2
@@ -43,7 +43,7 @@ enum DisturbedTraffic {
         return ledger.findingCount == 0
     }
 
-    /// The state of the process once everything had time to go.
+    /// The state of the process after all work has ended.
     private static func rest(_ ledger: Ledger, after first: ProcessState?) -> ProcessState {
         var steadyLooks = 0
         var threads = 0
@@ -56,7 +56,7 @@ enum DisturbedTraffic {
             if let first {
                 if left(state, since: first).isEmpty { break }
             } else if steadyLooks > (ledger.startCount < 1000 ? 20 : 70) {
-                // Idle worker threads of others end after some seconds.
+                // Idle worker threads of other libraries end after some seconds.
                 break
             }
         }
@@ -81,7 +81,7 @@ enum DisturbedTraffic {
         if now.descriptors.count > first.descriptors.count {
             findings.append("Descriptors were left: \(now.descriptors)")
         }
-        // A loop that was lent too long gets another thread, and a few of those without a loop are kept.
+        // A loop that is lent for long gets another thread, and a few idle ones are kept.
         let loops = now.threads.filter { $0 == "url-loop" }.count
         let others = now.threads.filter { $0 != "url-loop" }.count
         let knownOthers = first.threads.filter { $0 != "url-loop" }.count

@@ -1,7 +1,7 @@
 import Foundation
 import Glibc
 
-/// A process may end at any moment without asking its sessions: `exit(0)` while tasks run does not crash or hang.
+/// `exit(0)` while tasks run neither crashes nor hangs, without invalidating sessions first.
 enum ExitInTraffic {
     private static let tasks = 200
 

@@ -1,16 +1,16 @@
 import Foundation
 import URLLoading
 
-/// Many hosts set as many cookies as they can: neither memory nor the file grows beyond what a jar may hold.
+/// Many hosts set as many cookies as they can. Neither memory nor the file exceeds the capacity of a jar.
 enum HostileCookies {
-    /// Of a response.
+    /// The number of cookies per response.
     private static let count = 100
-    /// Of a value, in bytes.
+    /// The size of a cookie value, in bytes.
     private static let size = 1000
     private static let hosts = 500
-    /// What a jar may hold, twice: in memory, and as changes on their way to the disk.
-    private static let mostMemory = 32_000_000
-    /// With what the allocator keeps, which has an arena for each thread.
+    /// Twice the capacity of a jar: in memory, and as pending changes.
+    private static let memoryLimit = 32_000_000
+    /// Includes memory that malloc keeps, which has an arena per thread.
     private static let mostResident = 96_000_000
     private static let mostFile = 32_000_000
 
@@ -31,7 +31,7 @@ enum HostileCookies {
         let refusing = URLSession(configuration: configuration)
         defer { refusing.invalidateAndCancel() }
         let responses = max(options.cookies / count, 1)
-        // What heads of 100 KB cost on their way, and the allocator keeps of that, is not the cookies'.
+        // Excludes the memory for response heads of 100 KB, and what malloc keeps of it.
         let warming = min(responses, 2 * hosts)
         let refused = load(warming, in: refusing, from: server)
         let resident = ProcessState.peak
@@ -53,29 +53,29 @@ enum HostileCookies {
         }
         let isClean =
             failures == 0 && kept > 1000 && kept <= 3300 && file < mostFile
-            && (refused.heap > 0 && memory < mostMemory && held < mostResident || ProcessState.isSanitized)
+            && (refused.heap > 0 && memory < memoryLimit && held < mostResident || ProcessState.isSanitized)
         say(
             String(
                 format: "Hostile cookies: %d offered by %d hosts in %.1f s, %d kept, %d requests failed",
                 responses * count, min(hosts, responses), seconds, kept, failures))
-        say("  over the same traffic without cookies: \(memory / 1024) KB allocated (at most \(mostMemory / 1024)),")
+        say("  over the same traffic without cookies: \(memory / 1024) KB allocated (at most \(memoryLimit / 1024)),")
         say("  \(held / 1024) KB resident (at most \(mostResident / 1024)); files \(file / 1024) KB")
         if !isClean { say("FOUND: cookies go beyond their limits.") }
         return isClean
     }
 
-    /// - Returns: How many have failed, and the most bytes that were allocated meanwhile.
+    /// - Returns: The number of failures, and the peak of allocated bytes.
     private static func load(
         _ responses: Int, in session: URLSession, from server: ServerProcess
     ) -> (failures: Int, heap: Int) {
         let counter = Counter()
         var most = 0
         for number in 1...responses {
-            let answer = Answer.cookies(count: count, size: size, number: number)
+            let answer = ServerScript.cookies(count: count, size: size, number: number)
             let address = "http://h\(number % hosts).localhost:\(server.ports.plain)\(answer.path)"
             guard let url = URL(string: address) else { return (responses, 0) }
             session.dataTask(with: url) { _, _, error in counter.add(isFailure: error != nil) }.resume()
-            // So many at once.
+            // The number of concurrent requests.
             if number > 32 { counter.wait(for: number - 32) }
             if number % 50 == 0 { most = max(most, Allocator.inUse ?? 0) }
         }

@@ -1,21 +1,22 @@
 import Foundation
 import Glibc
 
-/// `urlsession download` may be killed at any moment: the next run goes on, and the file is the server's, byte for byte.
+/// `urlsession download` may be killed at any moment: the next run resumes, and the file equals the server's byte for
+/// byte.
 ///
-/// Some of the bodies change on the server meanwhile, and change back. Then the file is one of the versions, whole.
+/// Some bodies change on the server meanwhile, and change back. The file is then exactly one of the versions.
 struct KilledDownload {
     private let server: ServerProcess
     private let folder: String
     private var random: SeededGenerator
 
-    /// Where the kills fell.
+    /// When the kills happened.
     private var early = 0
     private var within = 0
     private var late = 0
     private var findings = 0
 
-    /// What a kill waits for.
+    /// The condition for a kill.
     private enum Moment {
         case time(microseconds: Int)
         case record
@@ -23,8 +24,8 @@ struct KilledDownload {
         case target
     }
 
-    /// For one run to end by itself.
-    private static let patience = 30_000_000
+    /// The timeout of a run, in microseconds.
+    private static let timeout = 30_000_000
     private static let mostKillsOfAFile = 6
 
     static func run(_ options: Options) throws -> Bool {
@@ -56,13 +57,13 @@ struct KilledDownload {
 
     private var kills: Int { early + within + late }
 
-    /// One file, with at most so many kills before it is left alone.
+    /// Downloads one file, with at most so many kills.
     private mutating func load(file number: Int, kills most: Int) throws {
         let isSecure = random.chance(30)
         let isChanging = random.chance(40)
         let size = random.number(1...6_000_000)
-        // From about 8 MB/s to about 60 MB/s: the system's timers are no finer.
-        let answer = Answer.ranged(size: size, pause: random.number(200...2000), isChanging: isChanging)
+        // From about 8 MB/s to about 60 MB/s, limited by the resolution of the system's timers.
+        let answer = ServerScript.ranged(size: size, pause: random.number(200...2000), isChanging: isChanging)
         let base =
             isSecure ? "https://127.0.0.1:\(server.ports.secure)" : "http://127.0.0.1:\(server.ports.plain)"
         let target = folder + "/\(number)"
@@ -71,20 +72,20 @@ struct KilledDownload {
             guard try killOrEnd(ChildProcess(arguments, readsOutput: false), target, size) else { break }
         }
         if isDone(target) {
-            // It was killed when there was nothing left to do, but for this perhaps.
+            // The process was killed after the file was complete, possibly before it removed this folder.
             rmdir(target + ".download")
             return check(target, size, isChanging)
         }
         let child = try ChildProcess(arguments, readsOutput: false)
-        if let outcome = end(of: child, within: Self.patience), outcome != "exit 0" {
+        if let outcome = end(of: child, within: Self.timeout), outcome != "exit 0" {
             return find("the last run for file \(number) ended as \(outcome)")
         }
         check(target, size, isChanging)
     }
 
-    /// False when it came to its end before it could be killed.
+    /// Returns false if the process ended before it was killed.
     private mutating func killOrEnd(_ child: ChildProcess, _ target: String, _ size: Int) -> Bool {
-        let limit = Self.patience
+        let limit = Self.timeout
         var waited = 0
         let moment = moment(size)
         while waited < limit, !hasCome(moment, waited, target, size) {
@@ -108,7 +109,7 @@ struct KilledDownload {
         return !isDone(target)
     }
 
-    /// There is nothing to go on with: another run would only find a file that is there already.
+    /// Whether the file is complete. Another run would only find that it exists.
     private func isDone(_ target: String) -> Bool {
         access(target, F_OK) == 0 && access(target + ".download/record", F_OK) != 0
     }
@@ -136,8 +137,8 @@ struct KilledDownload {
         }
     }
 
-    private func end(of child: ChildProcess, within patience: Int) -> String? {
-        for _ in 0..<patience / 1000 {
+    private func end(of child: ChildProcess, within timeout: Int) -> String? {
+        for _ in 0..<timeout / 1000 {
             if let outcome = child.poll() { return outcome }
             usleep(1000)
         }

@@ -2,8 +2,8 @@ import Foundation
 import Glibc
 import URLLoading
 
-/// A process that is killed in the middle of a resumable upload, again and again: whatever it had kept of it, what the
-/// server has at the end is the file, byte for byte.
+/// A process is killed repeatedly during a resumable upload. Whatever resume data it had saved, the server has the file
+/// at the end, byte for byte.
 enum KilledUpload {
     private static let size = 6_000_000
 
@@ -18,7 +18,7 @@ enum KilledUpload {
         var bytes = Data(count: size)
         for index in bytes.indices { bytes[index] = UInt8(truncatingIfNeeded: random.next()) }
         try bytes.write(to: URL(fileURLWithPath: file))
-        let server = try UploadKeeper()
+        let server = try UploadServer()
         var findings = 0
         var (kills, uploads) = (0, 0)
         var isOver = false
@@ -28,7 +28,7 @@ enum KilledUpload {
             if kills < options.points {
                 usleep(UInt32(random.number(0...120_000)))
             } else {
-                // The last one may go on to its end.
+                // The last process may complete the upload.
                 waitid(P_PID, id_t(child.identifier), nil, WEXITED | WNOWAIT)
                 isOver = true
             }
@@ -40,11 +40,11 @@ enum KilledUpload {
                 findings += 1
                 say("FOUND: a process that uploads ended as \(outcome)")
             }
-            for whole in server.takeComplete() {
+            for upload in server.takeComplete() {
                 uploads += 1
-                if whole != bytes {
+                if upload != bytes {
                     findings += 1
-                    say("FOUND: the server has something else, \(whole.count) bytes")
+                    say("FOUND: the server has something else, \(upload.count) bytes")
                 }
             }
         }
@@ -55,7 +55,7 @@ enum KilledUpload {
         return findings == 0
     }
 
-    /// Uploads, and keeps now and then what it takes to go on.
+    /// Uploads, and saves resume data from time to time.
     static func beTheChild(_ arguments: [String]) -> Never {
         guard arguments.count == 5, let url = URL(string: arguments[0]), let seed = UInt64(arguments[3]),
             let number = Int(arguments[4])
@@ -69,41 +69,41 @@ enum KilledUpload {
             let end = End()
             let task =
                 if let data = try? Data(contentsOf: state) {
-                    session.uploadTask(withResumeData: data) { end.tell($1, $2) }
+                    session.uploadTask(withResumeData: data) { end.finish($1, $2) }
                 } else {
-                    session.uploadTask(with: request, fromFile: file) { end.tell($1, $2) }
+                    session.uploadTask(with: request, fromFile: file) { end.finish($1, $2) }
                 }
             task.resume()
-            if end.comes(within: random.number(5...60)) {
+            if end.wait(milliseconds: random.number(5...60)) {
                 exit(end.isGood ? 0 : 3)
             }
             let isKept = DispatchSemaphore(value: 0)
             task.cancel(byProducingResumeData: { data in
-                // Nil as long as the server has offered nothing; what was kept before is as good as it was.
+                // Nil until the server has offered resumption. Earlier resume data remain valid.
                 try? data?.write(to: state, options: .atomic)
                 isKept.signal()
             })
             isKept.wait()
-            _ = end.comes(within: 60_000)
+            _ = end.wait(milliseconds: 60_000)
             if end.isGood { exit(0) }
             if !end.isCancelled { exit(3) }
         }
     }
 
-    /// How a task ended.
+    /// The result of a task.
     private final class End: @unchecked Sendable {
-        // Sendable because the values are written before the semaphore is signalled and read after.
+        // Sendable because the values are written before the semaphore is signalled, and read after.
         private let semaphore = DispatchSemaphore(value: 0)
         private(set) var isGood = false
         private(set) var isCancelled = false
 
-        func tell(_ response: URLResponse?, _ error: (any Error)?) {
+        func finish(_ response: URLResponse?, _ error: (any Error)?) {
             isGood = error == nil && (response as? HTTPURLResponse)?.statusCode.description.first == "2"
             isCancelled = (error as? URLError)?.code == .cancelled
             semaphore.signal()
         }
 
-        func comes(within milliseconds: Int) -> Bool {
+        func wait(milliseconds: Int) -> Bool {
             semaphore.wait(timeout: .now() + .milliseconds(milliseconds)) == .success
         }
     }

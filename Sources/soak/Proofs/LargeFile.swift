@@ -2,10 +2,10 @@ import Foundation
 import Glibc
 import URLLoading
 
-/// A file that is larger than memory should ever be: downloaded and uploaded, memory stays where it was.
+/// Transfers a file that is larger than the memory limit, in both directions. Memory does not grow.
 enum LargeFile {
-    /// Memory over that of the idle process.
-    private static let mostMemory = 16_000_000
+    /// In addition to the idle process.
+    private static let memoryLimit = 16_000_000
 
     static func run(_ options: Options) throws -> Bool {
         let size = options.size * 1_000_000
@@ -28,27 +28,28 @@ enum LargeFile {
         var isClean = true
         for isSecure in [false, true] {
             let base = isSecure ? "https://127.0.0.1:\(server.ports.secure)" : "http://127.0.0.1:\(server.ports.plain)"
-            for way in Carrier.Way.allCases {
-                let answer = way == .download ? Answer.counted(size: size) : .upload(size: size)
+            for method in Carrier.Method.allCases {
+                let answer = method == .download ? ServerScript.counted(size: size) : .upload(size: size)
                 guard let url = URL(string: base + answer.path),
-                    let small = URL(string: base + Answer.counted(size: 1000).path)
+                    let small = URL(string: base + ServerScript.counted(size: 1000).path)
                 else { return false }
                 let carrier = Carrier(folder: folder)
-                // Whatever is made once is made before.
+                // Allocates everything that is allocated only once.
                 _ = carrier.download(small, 1000)
                 Allocator.trim()
                 let idle = ProcessState.current.resident
                 ProcessState.forgetPeak()
                 let begin = DispatchTime.now().uptimeNanoseconds
                 let outcome =
-                    way == .download
-                    ? carrier.download(url, size) : carrier.upload(URL(fileURLWithPath: sparse), by: way, to: url, size)
+                    method == .download
+                    ? carrier.download(url, size)
+                    : carrier.upload(URL(fileURLWithPath: sparse), by: method, to: url, size)
                 let seconds = Double(carrier.end - begin) / 1e9
                 let memory = carrier.peak - idle
-                let isGood = outcome == "whole" && (memory < mostMemory || ProcessState.isSanitized)
+                let isGood = outcome == "whole" && (memory < memoryLimit || ProcessState.isSanitized)
                 isClean = isClean && isGood
                 say(
-                    "  \(isSecure ? "https" : "http ") \(way.rawValue) \(outcome), "
+                    "  \(isSecure ? "https" : "http ") \(method.rawValue) \(outcome), "
                         + "memory \(memory / 1024) KB over idle, \(Int(Double(size) / 1e6 / seconds)) MB/s"
                         + (isGood ? "" : "  FOUND"))
             }
@@ -57,7 +58,7 @@ enum LargeFile {
         return isClean
     }
 
-    /// For the download; what is uploaded takes none.
+    /// Space for the download. The uploaded file is sparse.
     private static func hasRoom(for size: Int, in folder: String) -> Bool {
         var status = statvfs()
         guard statvfs(folder, &status) == 0 else { return false }
@@ -65,10 +66,10 @@ enum LargeFile {
     }
 }
 
-/// Downloads to a file, and uploads from one.
+/// Downloads to a file and uploads from one.
 private final class Carrier: NSObject, URLSessionDownloadDelegate, URLSessionDataDelegate, @unchecked Sendable {
-    // Sendable because it changes on the delegate queue only while somebody waits for the end.
-    enum Way: String, CaseIterable {
+    // Sendable because it changes only on the delegate queue, while a thread waits for the end.
+    enum Method: String, CaseIterable {
         case download = "download        "
         case uploadOfFile = "upload of file  "
         case uploadOfStream = "upload of stream"
@@ -80,7 +81,7 @@ private final class Carrier: NSObject, URLSessionDownloadDelegate, URLSessionDat
     private let ended = DispatchSemaphore(value: 0)
     private var failure: (any Error)?
     private var answer = Data()
-    /// Of the stream.
+    /// The file of the body stream.
     private var source: URL?
     private var file: String { folder + "/body" }
 
@@ -93,11 +94,11 @@ private final class Carrier: NSObject, URLSessionDownloadDelegate, URLSessionDat
         return check(size)
     }
 
-    func upload(_ source: URL, by way: Way, to url: URL, _ size: Int) -> String {
+    func upload(_ source: URL, by method: Method, to url: URL, _ size: Int) -> String {
         var request = URLRequest(url: url)
         request.httpMethod = "PUT"
         answer = Data()
-        if way == .uploadOfStream {
+        if method == .uploadOfStream {
             request.setValue("\(size)", forHTTPHeaderField: "Content-Length")
             self.source = source
             carry { $0.uploadTask(withStreamedRequest: request) }
@@ -113,7 +114,7 @@ private final class Carrier: NSObject, URLSessionDownloadDelegate, URLSessionDat
         let session = URLSession(configuration: .ephemeral, delegate: self, delegateQueue: nil)
         make(session).resume()
         ended.wait()
-        // Before anybody looks at the file.
+        // Before the file is compared.
         peak = ProcessState.peak
         end = DispatchTime.now().uptimeNanoseconds
         session.invalidateAndCancel()
@@ -122,12 +123,12 @@ private final class Carrier: NSObject, URLSessionDownloadDelegate, URLSessionDat
     private func check(_ size: Int) -> String {
         guard let handle = FileHandle(forReadingAtPath: file) else { return "no file" }
         defer { try? handle.close() }
-        var place = 0
+        var position = 0
         while let data = try? handle.read(upToCount: BodyPattern.longest), !data.isEmpty {
-            guard BodyPattern.matches(data, at: place) else { return "other bytes behind \(place)" }
-            place += data.count
+            guard BodyPattern.matches(data, at: position) else { return "other bytes behind \(position)" }
+            position += data.count
         }
-        return place == size ? "whole" : "\(place) bytes"
+        return position == size ? "whole" : "\(position) bytes"
     }
 
     func urlSession(

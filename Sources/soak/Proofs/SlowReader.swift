@@ -1,13 +1,13 @@
 import Foundation
 import URLLoading
 
-/// A body that comes faster than it is read: the server has to wait, and memory stays where it was.
+/// A body arrives faster than it is read. The server has to wait, and memory does not grow.
 enum SlowReader {
-    /// Memory over that of the idle process.
-    private static let mostMemory = 16_000_000
-    /// What kernels and the library may hold between server and reader; nearly all of it is the two sockets' buffers.
+    /// In addition to the idle process.
+    private static let memoryLimit = 16_000_000
+    /// The limit for data between server and reader, nearly all of it in the two socket buffers.
     private static let mostAhead = 16_000_000
-    /// How long a reader stands still who does not read at all.
+    /// How long a stopped reader reads nothing, in microseconds.
     private static let standstill: UInt32 = 1_500_000
 
     static func run(_ options: Options) throws -> Bool {
@@ -21,11 +21,11 @@ enum SlowReader {
         for isSecure in [false, true] {
             let base = isSecure ? "https://127.0.0.1:\(server.ports.secure)" : "http://127.0.0.1:\(server.ports.plain)"
             for form in Form.allCases {
-                let answer = Answer.counted(size: form.standsStill ? min(size, 96_000_000) : size)
+                let answer = ServerScript.counted(size: form.standsStill ? min(size, 96_000_000) : size)
                 guard let url = URL(string: base + answer.path), let small = URL(string: base + "/counted/1000") else {
                     return false
                 }
-                // Whatever is made once is made before.
+                // Allocates everything that is allocated only once.
                 _ = Reader(Form.allCases[0], rate: rate).read(small)
                 Allocator.trim()
                 let idle = ProcessState.current.resident
@@ -36,7 +36,7 @@ enum SlowReader {
                 let (ahead, stopped) = watch.end()
                 let memory = ProcessState.peak - idle
                 let isGood =
-                    outcome == "whole" && ahead < mostAhead && (memory < mostMemory || ProcessState.isSanitized)
+                    outcome == "whole" && ahead < mostAhead && (memory < memoryLimit || ProcessState.isSanitized)
                     && (!form.standsStill || stopped)
                 isClean = isClean && isGood
                 let name = "\(form)".padding(toLength: 16, withPad: " ", startingAt: 0)
@@ -60,7 +60,7 @@ enum SlowReader {
     }
 }
 
-/// How much was read.
+/// The number of bytes read.
 private final class ReadCount: @unchecked Sendable {
     // Sendable because `value` is guarded by `lock`.
     private let lock = NSLock()
@@ -70,9 +70,9 @@ private final class ReadCount: @unchecked Sendable {
     func add(_ count: Int) { lock.withLock { value += count } }
 }
 
-/// Compares again and again what the server got rid of with what was read.
+/// Samples the difference between the bytes that the server has sent and those that were read.
 private final class LeadWatch: @unchecked Sendable {
-    // Sendable because everything mutable is guarded by `lock`.
+    // Sendable because the mutable state is guarded by `lock`.
     private let lock = NSLock()
     private let server: ServerProcess
     private let count: ReadCount
@@ -87,13 +87,13 @@ private final class LeadWatch: @unchecked Sendable {
         self.server = server
         self.count = count
         Thread.detachNewThread {
-            while self.look() { usleep(20_000) }
+            while self.measure() { usleep(20_000) }
             self.done.signal()
         }
     }
 
-    private func look() -> Bool {
-        // In this order the lead looks smaller than it is by what is read meanwhile, and never larger.
+    private func measure() -> Bool {
+        // In this order the difference may be too small, by what is read meanwhile, but not too large.
         let accepted = server.acceptedBytes()
         let read = count.total
         return lock.withLock {
@@ -101,7 +101,7 @@ private final class LeadWatch: @unchecked Sendable {
             most = max(most, accepted - read)
             stillLooks = accepted == lastAccepted && accepted > 1000 ? stillLooks + 1 : 0
             lastAccepted = accepted
-            // Half a second and more.
+            // Half a second or more.
             if stillLooks >= 25, read == 0 { hasStopped = true }
             return true
         }
@@ -114,9 +114,9 @@ private final class LeadWatch: @unchecked Sendable {
     }
 }
 
-/// One reader of one body.
+/// Reads one body.
 private final class Reader: NSObject, URLSessionDataDelegate, @unchecked Sendable {
-    // Sendable because it changes on the delegate queue or in one Swift task only.
+    // Sendable because it changes only on the delegate queue, or in one Swift task.
     let count = ReadCount()
     private let form: SlowReader.Form
     private let rate: Int
@@ -130,7 +130,7 @@ private final class Reader: NSObject, URLSessionDataDelegate, @unchecked Sendabl
         self.rate = rate
     }
 
-    /// Returns what came of it when it is over.
+    /// Returns the result after the end.
     func read(_ url: URL, standstill: UInt32 = 0) -> String {
         let queue = OperationQueue()
         queue.maxConcurrentOperationCount = 1
@@ -169,7 +169,7 @@ private final class Reader: NSObject, URLSessionDataDelegate, @unchecked Sendabl
         return outcome
     }
 
-    /// Takes so many bytes as slowly as it should.
+    /// Consumes bytes at the configured rate.
     private func take(_ bytes: Int) {
         count.add(bytes)
         guard !form.standsStill else { return }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// How many bytes of the current counted body the kernel has taken from the server.
+/// The number of bytes of the current counted body that the server's kernel has accepted.
 final class AcceptedBytes: @unchecked Sendable {
     // Sendable because `value` is guarded by `lock`.
     private let lock = NSLock()

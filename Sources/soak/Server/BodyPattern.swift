@@ -1,9 +1,9 @@
 import Foundation
 
-/// The bytes of every body: each tells its place, so a lost, doubled or moved piece is seen.
+/// The pattern of all bodies. Each byte depends on its offset, so lost, repeated or moved data are detected.
 enum BodyPattern {
     private static let period = 251
-    /// Long enough for a piece of any length up to `longest` that begins anywhere.
+    /// Long enough for a piece of up to `longest` bytes at any offset.
     private static let bytes = (0..<longest + period).map { UInt8($0 % period) }
 
     static let longest = 256 * 1024
@@ -15,27 +15,27 @@ enum BodyPattern {
         }
     }
 
-    /// Other versions of a body are the same bytes from another place on.
+    /// Versions of a body are the pattern at different offsets.
     static let versions = 3
 
     static func shift(of version: Int) -> Int { version * 83 }
 
-    /// The version that holds now, of a body that changes: also an older one comes again.
+    /// The present version of a changing body. Versions recur.
     static var currentVersion: Int { Int(DispatchTime.now().uptimeNanoseconds / 700_000_000) % versions }
 
     static func isByte(_ byte: UInt8, at offset: Int) -> Bool { byte == UInt8(offset % period) }
 
     static func matches(_ data: Data, at offset: Int) -> Bool {
         data.withUnsafeBytes { whole in
-            var place = 0
-            while place < whole.count {
-                let count = min(whole.count - place, longest)
+            var position = 0
+            while position < whole.count {
+                let count = min(whole.count - position, longest)
                 guard let start = whole.baseAddress else { return false }
-                let isEqual = withBytes(at: offset + place, count: count) { expected in
-                    expected.baseAddress.map { memcmp($0, start + place, count) == 0 } ?? true
+                let isEqual = withBytes(at: offset + position, count: count) { expected in
+                    expected.baseAddress.map { memcmp($0, start + position, count) == 0 } ?? true
                 }
                 guard isEqual else { return false }
-                place += count
+                position += count
             }
             return true
         }

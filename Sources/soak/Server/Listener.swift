@@ -1,7 +1,7 @@
 import Foundation
 import Glibc
 
-/// A port of 127.0.0.1.
+/// A listening port of 127.0.0.1.
 final class Listener: Sendable {
     struct Failure: Error {
         let code: Int32
@@ -10,7 +10,7 @@ final class Listener: Sendable {
     let port: UInt16
     private let descriptor: Int32
 
-    /// Threads are many and do little.
+    /// Small, because there are many threads.
     private static let stackSize = 256 * 1024
 
     init(isListening: Bool = true) throws {
@@ -31,7 +31,7 @@ final class Listener: Sendable {
         port = UInt16(bigEndian: address.sin_port)
     }
 
-    /// Calls `body` in a thread of its own for each connection, which `body` has to close.
+    /// Calls `body` in a new thread for each connection, which `body` must close.
     func serve(_ body: @escaping @Sendable (Int32) -> Void) {
         Thread.detachNewThread { [descriptor] in
             while true {

@@ -1,12 +1,12 @@
-/// Where the server listens.
+/// The ports of the server.
 struct Ports: Sendable, Equatable {
     var plain: UInt16
     var secure: UInt16
     /// Resets every connection at once.
     var resetting: UInt16
-    /// Answers a TLS client with something else.
+    /// Responds to a TLS client without TLS.
     var insecure: UInt16
-    /// Nobody listens there.
+    /// Not listening.
     var refusing: UInt16
 
     var line: String { "\(plain) \(secure) \(resetting) \(insecure) \(refusing)" }

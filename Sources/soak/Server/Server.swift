@@ -1,8 +1,8 @@
 import Foundation
 import Glibc
 
-/// The loopback server, with a thread for each connection. It has a process to itself (`soak --serve`), so that what
-/// the other process holds is the client's alone. Ends with its standard input.
+/// The loopback server, with a thread per connection. It runs in its own process (`soak --serve`), so that the
+/// resources of the other process are the client's alone. Ends with its standard input.
 enum Server {
     static func run(certificatePath: String) -> Never {
         signal(SIGPIPE, SIG_IGN)
@@ -35,7 +35,7 @@ enum Server {
                 refusing: refusing.port)
             FileHandle.standardOutput.write(Data((ports.line + "\n").utf8))
             while readLine() != nil {}
-            // Connections that are still served need no end of their own.
+            // Running connections end with the process.
             _exit(0)
         } catch {
             FileHandle.standardError.write(Data("The server cannot start: \(error)\n".utf8))
@@ -43,7 +43,7 @@ enum Server {
         }
     }
 
-    /// OpenSSL's server context, which it locks itself.
+    /// OpenSSL's server context, which has its own lock.
     private struct TLSContext: @unchecked Sendable {
         let pointer: OpaquePointer
     }

@@ -1,11 +1,11 @@
 import COpenSSL
 import Foundation
 
-/// A certificate for the server that signs itself, and the TLS context that presents it.
+/// A self-signed certificate, and the TLS context that uses it.
 enum ServerCertificate {
     struct Failure: Error {}
 
-    /// A context with a new key. The certificate is written to `path`, for the client to trust.
+    /// A context with a new key. Writes the certificate to `path`, for the client to trust.
     static func makeContext(writingTo path: String) throws -> OpaquePointer {
         guard let key = makeKey(), let certificate = makeCertificate(key), write(certificate, to: path),
             let context = SSL_CTX_new(TLS_server_method()), SSL_CTX_use_certificate(context, certificate) == 1,

@@ -1,7 +1,7 @@
 import Foundation
 import Glibc
 
-/// One connection of the server's: reads requests and does what their paths ask for.
+/// One connection of the server: reads requests, and behaves as their paths specify.
 struct ServerConnection {
     let transport: Transport
     let count: AcceptedBytes
@@ -16,7 +16,7 @@ struct ServerConnection {
         var method: Substring
         var path: Substring
         var bodyLength = 0
-        /// Where the rest begins that is asked for, if it is a rest of the version with this tag.
+        /// The start of the requested range, if `If-Range` matches the version.
         var start = 0
         var tag: Substring?
     }
@@ -27,21 +27,21 @@ struct ServerConnection {
                 guard answer("200 OK", [], text: "\(count.total)") else { return }
                 continue
             }
-            guard let wanted = Answer(path: head.path) else {
+            guard let script = ServerScript(path: head.path) else {
                 _ = answer("404 Not Found", ["Connection: close"], text: "")
                 return transport.close()
             }
-            if case .cut(.withinRequest, let isReset) = wanted { return end(isReset) }
-            if case .upload(let size) = wanted {
+            if case .cut(.withinRequest, let isReset) = script { return end(isReset) }
+            if case .upload(let size) = script {
                 guard takeBody(head.bodyLength, whole: size) else { return }
                 continue
             }
             guard skip(head.bodyLength) else { return }
-            if case .ranged(let size, let pause, let isChanging) = wanted {
+            if case .ranged(let size, let pause, let isChanging) = script {
                 guard writeRest(of: size, head, pause, isChanging) else { return }
                 continue
             }
-            guard carryOut(wanted) else { return }
+            guard perform(script) else { return }
         }
         transport.close()
     }
@@ -49,7 +49,7 @@ struct ServerConnection {
     // MARK: Requests
 
     private mutating func fill(_ most: Int = 16 * 1024) -> Bool {
-        // Not on the stack: in a loop the pieces would not be given back before its end.
+        // On the heap, because stack allocations in a loop are freed only at its end.
         let bytes = [UInt8](unsafeUninitializedCapacity: most) { buffer, count in
             count = transport.read(into: UnsafeMutableRawBufferPointer(buffer))
         }
@@ -90,7 +90,7 @@ struct ServerConnection {
 
     private mutating func skip(_ length: Int) -> Bool {
         var rest = length
-        // What nobody keeps need not go through the buffer.
+        // Discarded data need no large buffer.
         withUnsafeTemporaryAllocation(byteCount: 64 * 1024, alignment: 1) { buffer in
             while rest > input.count + buffer.count {
                 let count = transport.read(into: buffer)
@@ -120,11 +120,13 @@ struct ServerConnection {
     }
 
     private func writeBody(_ range: Range<Int>, _ wrote: (Int) -> Void = { _ in }) -> Bool {
-        var place = range.lowerBound
-        while place < range.upperBound {
-            let count = min(range.upperBound - place, BodyPattern.longest)
-            guard BodyPattern.withBytes(at: place, count: count, { transport.write($0, wrote) }) else { return false }
-            place += count
+        var position = range.lowerBound
+        while position < range.upperBound {
+            let count = min(range.upperBound - position, BodyPattern.longest)
+            guard BodyPattern.withBytes(at: position, count: count, { transport.write($0, wrote) }) else {
+                return false
+            }
+            position += count
         }
         return true
     }
@@ -133,9 +135,9 @@ struct ServerConnection {
         if isReset { transport.reset() } else { transport.close(sayingGoodbye: false) }
     }
 
-    /// False when the connection is over.
-    private func carryOut(_ wanted: Answer) -> Bool {
-        switch wanted {
+    /// Returns false when the connection has ended.
+    private func perform(_ script: ServerScript) -> Bool {
+        switch script {
         case .body(let size, let framing, let after):
             if after > 0 { pause(after) }
             return writeWhole(size, framing)
@@ -153,7 +155,7 @@ struct ServerConnection {
             transport.close()
             return false
         case .redirect(let times, let size):
-            let next: Answer =
+            let next: ServerScript =
                 times > 1
                 ? .redirect(times: times - 1, size: size) : .body(size: size, framing: .length, after: 0)
             return answer("302 Found", ["Location: \(next.path)"], text: "elsewhere")
@@ -204,8 +206,8 @@ struct ServerConnection {
             : writeHead("ETag: \(tag)", "Content-Length: \(size)")
         guard isWritten else { return false }
         let shift = BodyPattern.shift(of: version)
-        for place in stride(from: start, to: size, by: 16 * 1024) {
-            guard writeBody(place + shift..<min(place + 16 * 1024, size) + shift) else { return false }
+        for position in stride(from: start, to: size, by: 16 * 1024) {
+            guard writeBody(position + shift..<min(position + 16 * 1024, size) + shift) else { return false }
             usleep(UInt32(pauseAfterPiece))
         }
         return true
@@ -213,38 +215,38 @@ struct ServerConnection {
 
     private mutating func takeBody(_ length: Int, whole: Int) -> Bool {
         var good = 0
-        var place = 0
-        while place < length {
+        var position = 0
+        while position < length {
             if input.isEmpty, !fill(256 * 1024) { return false }
-            let here = min(length - place, input.count)
+            let here = min(length - position, input.count)
             let isGood = input.withUnsafeBytes { bytes in
-                SparseBody.matches(UnsafeRawBufferPointer(rebasing: bytes[..<here]), at: place)
+                SparseBody.matches(UnsafeRawBufferPointer(rebasing: bytes[..<here]), at: position)
             }
             if isGood { good += here }
             input.removeFirst(here)
-            place += here
+            position += here
         }
         return answer("200 OK", [], text: good == whole ? "\(good)" : "\(good) of \(length) are as they should be")
     }
 
-    private func writeWhole(_ size: Int, _ framing: Answer.Framing) -> Bool {
+    private func writeWhole(_ size: Int, _ framing: ServerScript.Framing) -> Bool {
         switch framing {
         case .length:
-            // A small one in one write, as servers do.
+            // A small response in one write, as servers do.
             if size > 2000 { return writeHead("Content-Length: \(size)") && writeBody(0..<size) }
             var all = Array("HTTP/1.1 200 OK\r\nContent-Length: \(size)\r\n\r\n".utf8)
             BodyPattern.withBytes(at: 0, count: size) { all.append(contentsOf: $0) }
             return all.withUnsafeBytes { transport.write($0) }
         case .chunked:
             guard writeHead("Transfer-Encoding: chunked") else { return false }
-            var place = 0
-            while place < size {
-                let count = min(7000, size - place)
+            var position = 0
+            while position < size {
+                let count = min(7000, size - position)
                 let isWritten =
-                    transport.write("\(String(count, radix: 16))\r\n") && writeBody(place..<place + count)
+                    transport.write("\(String(count, radix: 16))\r\n") && writeBody(position..<position + count)
                     && transport.write("\r\n")
                 guard isWritten else { return false }
-                place += count
+                position += count
             }
             return transport.write("0\r\n\r\n")
         case .untilClose:

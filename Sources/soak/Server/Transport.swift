@@ -2,13 +2,13 @@ import COpenSSL
 import Foundation
 import Glibc
 
-/// A blocking connection of the server's, in clear or over TLS. Used by one thread.
+/// A blocking connection of the server, with or without TLS. Used by one thread.
 final class Transport {
     private let descriptor: Int32
     private let session: OpaquePointer?
     private var isClosed = false
 
-    /// Owns the descriptor. Nil when the TLS handshake fails.
+    /// Owns the descriptor. Returns nil if the TLS handshake fails.
     init?(_ descriptor: Int32, tls context: OpaquePointer?) {
         self.descriptor = descriptor
         guard let context else {
@@ -24,7 +24,7 @@ final class Transport {
 
     deinit { close() }
 
-    /// How many bytes came; zero at the end and after a failure.
+    /// The number of bytes read; 0 at the end and after a failure.
     func read(into buffer: UnsafeMutableRawBufferPointer) -> Int {
         if let session { return max(0, Int(SSL_read(session, buffer.baseAddress, Int32(clamping: buffer.count)))) }
         while true {
@@ -34,7 +34,8 @@ final class Transport {
         }
     }
 
-    /// Writes all of it, telling after each write how much went. False when the client is gone.
+    /// Writes all bytes, and reports the progress after each write. Returns false if the client has closed the
+    /// connection.
     @discardableResult
     func write(_ bytes: UnsafeRawBufferPointer, _ wrote: (Int) -> Void = { _ in }) -> Bool {
         var rest = bytes
@@ -58,14 +59,14 @@ final class Transport {
         return text.withUTF8 { write(UnsafeRawBufferPointer($0)) }
     }
 
-    /// Waits until the client has gone.
+    /// Waits until the client has closed the connection.
     func waitForEnd() {
         withUnsafeTemporaryAllocation(byteCount: 4096, alignment: 1) { buffer in
             while read(into: buffer) > 0 {}
         }
     }
 
-    /// Ends the connection with a reset.
+    /// Resets the connection.
     func reset() {
         var immediately = linger(l_onoff: 1, l_linger: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &immediately, socklen_t(MemoryLayout<linger>.size))

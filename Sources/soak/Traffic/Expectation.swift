@@ -1,8 +1,8 @@
 import Foundation
 
-/// How a request may end.
+/// The allowed results of a request.
 struct Expectation: Sendable, Equatable {
-    /// The size of the body if the request may succeed.
+    /// The size of the body, if the request may succeed.
     var bodySize: Int?
     /// Whether the body is checked byte for byte.
     var isPattern = true
@@ -31,7 +31,7 @@ struct Expectation: Sendable, Equatable {
             bodySize = size
         case .thenClosed(let size, _):
             bodySize = size
-        // No plan has them: proofs of their own ask for them.
+        // Used by other scenarios only.
         case .upload, .cookies, .cacheable: break
         case .redirect(_, let size):
             bodySize = size
@@ -43,7 +43,7 @@ struct Expectation: Sendable, Equatable {
         case .garbage: errors = [.cannotParseResponse]
         case .silence: errors = plan.timeout == nil ? [.cancelled] : [.timedOut]
         }
-        // What is not idempotent is not sent again when a kept connection turns out dead.
+        // A request that is not idempotent is not repeated after a stale connection.
         if plan.uploadSize != nil { errors.insert(.networkConnectionLost) }
     }
 }

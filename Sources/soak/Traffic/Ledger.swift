@@ -1,8 +1,8 @@
 import Foundation
 
-/// Who lives and how everybody ended: what the run is judged by.
+/// Tracks living objects and completed requests. Its findings are the result of the run.
 final class Ledger: @unchecked Sendable {
-    // Sendable because everything mutable is guarded by `condition`.
+    // Sendable because the mutable state is guarded by `condition`.
     private let condition = NSCondition()
     private var live: [Int: SoakRequest] = [:]
     private var sessions: [Int: SessionRecord] = [:]
@@ -18,12 +18,12 @@ final class Ledger: @unchecked Sendable {
         let what: @Sendable () -> String
     }
 
-    /// What is reported; the rest is only counted.
+    /// The number of findings that are printed. Further ones are only counted.
     private static let mostFindings = 50
 
     // MARK: Requests
 
-    /// Waits until fewer than `window` requests live.
+    /// Waits until fewer than `window` requests are running.
     func begin(_ request: SoakRequest, window: Int) {
         condition.lock()
         while live.count >= window { condition.wait() }
@@ -50,7 +50,7 @@ final class Ledger: @unchecked Sendable {
         condition.unlock()
     }
 
-    // MARK: Calls that must come once
+    // MARK: Callbacks that must occur once
 
     func expectCall() {
         condition.withLock { pendingCalls += 1 }
@@ -70,12 +70,12 @@ final class Ledger: @unchecked Sendable {
         condition.withLock { sessions[session.number] = session }
     }
 
-    /// Has the object checked for being gone at the next rest.
+    /// Checks at the next rest that the object was deallocated.
     func watch(_ object: AnyObject, _ what: @escaping @Sendable () -> String) {
         condition.withLock { watched.append(WeakObject(object: object, what: what)) }
     }
 
-    /// How many watched objects are still there.
+    /// The watched objects that still exist.
     var survivors: [String] {
         condition.withLock { watched.filter { $0.object != nil }.map { $0.what() } }
     }
@@ -107,7 +107,7 @@ final class Ledger: @unchecked Sendable {
         condition.withLock { ends.sorted { ($0.value, $1.key) > ($1.value, $0.key) }.map { ($0.key, $0.value) } }
     }
 
-    /// Seconds since anything began or ended while something lives; nil when nothing is awaited.
+    /// Seconds since the last start or end of a request; nil if none is running.
     var silence: Double? {
         condition.withLock {
             guard !live.isEmpty || pendingCalls > 0 else { return nil }

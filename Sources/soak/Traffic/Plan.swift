@@ -1,6 +1,6 @@
 import Foundation
 
-/// What one request does, what happens to it, and how it may end. Drawn from the seed and the request's number alone.
+/// The actions, disturbances and allowed results of one request. Determined by the seed and the number of the request.
 struct Plan: Sendable {
     enum Form: Sendable, CaseIterable {
         case handler
@@ -13,14 +13,14 @@ struct Plan: Sendable {
     enum Target: Sendable {
         case plain
         case secure
-        /// By a name that has to be resolved.
+        /// A name that must be resolved.
         case named
         case resetting
         case insecure
         case refusing
     }
 
-    /// What is done to the task. Times are milliseconds.
+    /// The disturbance of the task. Times are in milliseconds.
     enum Interference: Sendable, Equatable {
         case nothing
         case cancelBeforeResume
@@ -30,22 +30,22 @@ struct Plan: Sendable {
         case cancelAtData
         case suspendAtOnce(for: Int)
         case suspend(after: Int, for: Int)
-        /// Made and forgotten: it never ends.
+        /// The task is created, never resumed, and released.
         case neverResume
-        /// Made, held and cancelled later.
+        /// The task is created, held, and cancelled later.
         case holdAndCancel(after: Int)
-        /// An asynchronous reader who leaves after so many bytes.
+        /// An asynchronous reader that stops after so many bytes.
         case readSome(Int)
     }
 
     let index: Int
     var form: Form
     var target: Target
-    var answer: Answer
+    var answer: ServerScript
     var interference: Interference
     var uploadSize: Int?
     var timeout: Double?
-    /// How long the delegate thinks about a response or a redirect; nil: it answers at once.
+    /// The delay of the delegate's answers about responses and redirects; nil means that it answers at once.
     var deliberation: Int?
     var refusesRedirects: Bool
     var wantsWholeBody: Bool
@@ -60,7 +60,7 @@ struct Plan: Sendable {
         uploadSize = random.chance(10) ? random.pick([0, 10, 3000, 200_000]) : nil
         interference = random.chance(35) ? Self.interference(&random, form) : .nothing
         if form == .data || form == .bytes {
-            // These make and resume their tasks themselves.
+            // These requests create and resume their tasks themselves.
             switch interference {
             case .neverResume: interference = .cancelAtOnce
             case .holdAndCancel(let time): interference = .cancel(after: time)
@@ -94,10 +94,10 @@ struct Plan: Sendable {
         }
     }
 
-    private static func answer(_ random: inout SeededGenerator) -> Answer {
+    private static func answer(_ random: inout SeededGenerator) -> ServerScript {
         switch random.number(0...99) {
         case ..<62:
-            let framing: Answer.Framing =
+            let framing: ServerScript.Framing =
                 switch random.number(0...99) {
                 case ..<60: .length
                 case ..<75: .chunked
@@ -112,7 +112,7 @@ struct Plan: Sendable {
         case ..<76: return .thenClosed(size: random.number(0...3000), milliseconds: random.number(0...3))
         case ..<82: return .redirect(times: random.number(1...4), size: size(&random))
         case ..<85: return .informational(size: size(&random))
-        case ..<93: return .cut(random.pick(Answer.Phase.allCases), isReset: random.chance(50))
+        case ..<93: return .cut(random.pick(ServerScript.Phase.allCases), isReset: random.chance(50))
         case ..<95: return .garbage
         default: return .silence
         }

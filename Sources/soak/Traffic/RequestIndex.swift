@@ -1,9 +1,9 @@
 import Foundation
 import URLLoading
 
-/// Finds the request that a task of a session belongs to.
+/// Maps the tasks of a session to requests.
 final class RequestIndex: @unchecked Sendable {
-    // Sendable because everything mutable is guarded by `lock`.
+    // Sendable because the mutable state is guarded by `lock`.
     private let lock = NSLock()
     private var requests: [Int: SoakRequest] = [:]
 

@@ -1,10 +1,10 @@
-/// Random numbers that a seed repeats (SplitMix64).
+/// A reproducible random number generator (SplitMix64).
 struct SeededGenerator: RandomNumberGenerator {
     private var state: UInt64
 
     init(seed: UInt64) { state = seed }
 
-    /// The numbers of one of many independent series.
+    /// One of many independent series.
     init(seed: UInt64, series: Int) {
         var mixed = SeededGenerator(seed: seed ^ UInt64(bitPattern: Int64(series)) &* 0xD1B5_4A32_D192_ED03)
         state = mixed.next()
@@ -18,7 +18,7 @@ struct SeededGenerator: RandomNumberGenerator {
         return mixed ^ mixed >> 31
     }
 
-    /// True in so many of a hundred cases.
+    /// True with a probability in percent.
     mutating func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &self) < percent }
 
     mutating func number(_ range: ClosedRange<Int>) -> Int { Int.random(in: range, using: &self) }

@@ -1,8 +1,8 @@
 import Foundation
 
-/// What a session owes its delegate.
+/// The callbacks that a session must still make.
 final class SessionRecord: @unchecked Sendable {
-    // Sendable because everything mutable is guarded by `lock`.
+    // Sendable because the mutable state is guarded by `lock`.
     enum Ending: Sendable {
         case finished
         case cancelled

@@ -1,9 +1,9 @@
 import Foundation
 import URLLoading
 
-/// One request on its way: checks what comes and counts its ends.
+/// A running request: checks its data and counts its completions.
 final class SoakRequest: @unchecked Sendable, CustomStringConvertible {
-    // Sendable because everything mutable is guarded by `lock`.
+    // Sendable because the mutable state is guarded by `lock`.
     let plan: Plan
     let session: SessionRecord
     private let expectation: Expectation
@@ -48,7 +48,7 @@ final class SoakRequest: @unchecked Sendable, CustomStringConvertible {
 
     var hasTask: Bool { lock.withLock { task != nil || endCount > 0 } }
 
-    /// Does to a started task what the plan says. `cancel` ends it the way its form is ended.
+    /// Applies the disturbance of the plan to a started task. `cancel` cancels it by the means of its form.
     func interfere(cancel: @escaping @Sendable () -> Void) {
         switch plan.interference {
         case .cancelAtOnce: cancel()
@@ -93,7 +93,7 @@ final class SoakRequest: @unchecked Sendable, CustomStringConvertible {
         if isFirst, plan.interference == .cancelAtData { cancelTask() }
     }
 
-    /// A byte for an asynchronous reader. False when he has had enough.
+    /// A byte of an asynchronous reader. Returns false when the reader should stop.
     func received(_ byte: UInt8) -> Bool {
         let count = lock.withLock {
             if expectation.isPattern, !BodyPattern.isByte(byte, at: receivedCount) { isDamaged = true }
@@ -111,20 +111,20 @@ final class SoakRequest: @unchecked Sendable, CustomStringConvertible {
 
     // MARK: Ends
 
-    /// The end that the library told.
+    /// The completion that the library reported.
     func ended(_ error: (any Error)?) {
         let count = lock.withLock {
             endCount += 1
             return endCount
         }
         guard count == 1 else { return ledger.found("End number \(count) of \(self)") }
-        // An asynchronous caller hears of the end in his own time, which may be after the session's.
+        // An asynchronous caller may learn of the end after the session has ended.
         if !plan.isAsync { session.taskEnded() }
         let outcome = judge(error)
         ledger.ended(self, as: outcome)
     }
 
-    /// Nobody waits for this request any more.
+    /// The reader has stopped waiting for this request.
     func abandoned() {
         lock.withLock { endCount += 1 }
         if !plan.isAsync { session.taskEnded() }

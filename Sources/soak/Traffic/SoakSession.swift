@@ -2,8 +2,7 @@ import Foundation
 import Synchronization
 import URLLoading
 
-/// One session of the run with a random configuration, delegate and queue, and what is started on it. Used by the
-/// driving thread.
+/// A session with random configuration, delegate and queue, and its tasks. Used by the driving thread.
 final class SoakSession {
     private var session: URLSession?
     private let queue: OperationQueue?
@@ -20,8 +19,8 @@ final class SoakSession {
 
     private enum DelegateKind: CaseIterable {
         case none
-        case plain
-        case asking
+        case minimal
+        case full
     }
 
     init(number: Int, seed: UInt64, ports: Ports, ledger: Ledger, ticker: Ticker) {
@@ -42,12 +41,12 @@ final class SoakSession {
         switch kind {
         case .none:
             (delegate, requests) = (nil, nil)
-        case .plain:
-            let plain = PlainDelegate(record)
-            (delegate, requests) = (plain, plain.requests)
-        case .asking:
-            let asking = AskingDelegate(record)
-            (delegate, requests) = (asking, asking.requests)
+        case .minimal:
+            let minimal = MinimalDelegate(record)
+            (delegate, requests) = (minimal, minimal.requests)
+        case .full:
+            let full = FullDelegate(record)
+            (delegate, requests) = (full, full.requests)
         }
         let session = URLSession(configuration: configuration, delegate: delegate, delegateQueue: queue)
         self.session = session
@@ -63,28 +62,28 @@ final class SoakSession {
         quota -= 1
         let forms = kind == .none ? Plan.Form.allCases.filter { $0 != .delegate } : Plan.Form.allCases
         let plan = Plan(index: index, seed: seed, forms: forms)
-        let asksDelegate = kind == .asking
+        let asksDelegate = kind == .full
         let request = SoakRequest(
             plan, in: record, asksDelegate: asksDelegate, limitsTime: limitsTime, ledger: ledger, ticker: ticker)
         requests?.add(request)
         if !plan.isAsync { record.taskBegan() }
         ledger.begin(request, window: window)
-        guard let wanted = urlRequest(plan) else { return ledger.found("No URL for \(plan)") }
+        guard let httpRequest = urlRequest(plan) else { return ledger.found("No URL for \(plan)") }
         switch plan.form {
         case .handler:
             start(
-                session.dataTask(with: wanted) { data, _, error in
+                session.dataTask(with: httpRequest) { data, _, error in
                     if let data { request.received(data) }
                     request.ended(error)
                 }, request)
         case .delegate:
-            start(session.dataTask(with: wanted), request)
+            start(session.dataTask(with: httpRequest), request)
         case .taskDelegate:
-            let task = session.dataTask(with: wanted)
-            task.delegate = OwnDelegate(request)
+            let task = session.dataTask(with: httpRequest)
+            task.delegate = TaskDelegate(request)
             start(task, request)
         case .data, .bytes:
-            startAsync(wanted, request, in: session)
+            startAsync(httpRequest, request, in: session)
         }
         if random.chance(2) { disturb(session) }
     }
@@ -124,9 +123,9 @@ final class SoakSession {
         request.interfere { task.cancel() }
     }
 
-    private func startAsync(_ wanted: URLRequest, _ request: SoakRequest, in session: URLSession) {
+    private func startAsync(_ httpRequest: URLRequest, _ request: SoakRequest, in session: URLSession) {
         let plan = request.plan
-        let own = plan.deliberation == nil ? nil : OwnDelegate(request)
+        let taskDelegate = plan.deliberation == nil ? nil : TaskDelegate(request)
         let uncreated = uncreated
         uncreated.add(request)
         let work = Task {
@@ -135,10 +134,10 @@ final class SoakSession {
             }
             do {
                 if plan.form == .data {
-                    let (data, _) = try await session.data(for: wanted, delegate: own)
+                    let (data, _) = try await session.data(for: httpRequest, delegate: taskDelegate)
                     request.received(data)
                     request.ended(nil)
-                } else if try await read(wanted, request, session, own) {
+                } else if try await read(httpRequest, request, session, taskDelegate) {
                     request.ended(nil)
                 } else {
                     request.abandoned()
@@ -151,11 +150,11 @@ final class SoakSession {
         request.interfere { work.cancel() }
     }
 
-    /// Invalidates the session one way or the other, or just lets it go, while its tasks run.
+    /// Invalidates or releases the session while its tasks run.
     func retire() {
         guard let session else { return }
         self.session = nil
-        // An asynchronous call that has not made its task yet must not meet an invalid session.
+        // An asynchronous call that has not created its task yet must not find an invalid session.
         guard uncreated.waitForNone(), !random.chance(20) else { return record.end(.dropped) }
         if random.chance(50) {
             record.end(.finished)
@@ -170,7 +169,7 @@ final class SoakSession {
         }
     }
 
-    /// Something else that programs do with a session that works.
+    /// Another operation on a running session.
     private func disturb(_ session: URLSession) {
         switch random.number(0...3) {
         case 0:
@@ -189,11 +188,11 @@ final class SoakSession {
     }
 }
 
-/// False when the reader left early.
+/// Returns false if the reader stopped early.
 private func read(
-    _ wanted: URLRequest, _ request: SoakRequest, _ session: URLSession, _ own: OwnDelegate?
+    _ httpRequest: URLRequest, _ request: SoakRequest, _ session: URLSession, _ taskDelegate: TaskDelegate?
 ) async throws -> Bool {
-    let (bytes, _) = try await session.bytes(for: wanted, delegate: own)
+    let (bytes, _) = try await session.bytes(for: httpRequest, delegate: taskDelegate)
     request.created(bytes.task)
     if request.plan.interference == .cancelAtResponse { bytes.task.cancel() }
     if request.plan.interference == .readSome(0) { return false }

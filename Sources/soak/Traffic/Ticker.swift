@@ -1,10 +1,10 @@
 import Foundation
 
-/// Runs things a few milliseconds later, on a thread of its own.
+/// Runs closures after a few milliseconds, on its own thread.
 final class Ticker: @unchecked Sendable {
-    // Sendable because everything mutable is guarded by `condition`.
+    // Sendable because the mutable state is guarded by `condition`.
     private let condition = NSCondition()
-    /// The latest first.
+    /// Sorted by time, latest first.
     private var entries: [(time: UInt64, body: @Sendable () -> Void)] = []
 
     init() {
@@ -14,8 +14,8 @@ final class Ticker: @unchecked Sendable {
     func after(_ milliseconds: Int, _ body: @escaping @Sendable () -> Void) {
         let time = DispatchTime.now().uptimeNanoseconds + UInt64(milliseconds) * 1_000_000
         condition.lock()
-        let place = entries.lastIndex { $0.time >= time }.map { $0 + 1 } ?? 0
-        entries.insert((time, body), at: place)
+        let index = entries.lastIndex { $0.time >= time }.map { $0 + 1 } ?? 0
+        entries.insert((time, body), at: index)
         condition.signal()
         condition.unlock()
     }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Starts the requests of a run, one after the other from one thread, over a handful of sessions at a time.
+/// Starts the requests of a run sequentially from one thread, on a few sessions at a time.
 final class Traffic {
     private let seed: UInt64
     private let window: Int
@@ -29,13 +29,13 @@ final class Traffic {
                 sessions.append(
                     SoakSession(number: sessionCount, seed: seed, ports: ports, ledger: ledger, ticker: ticker))
             }
-            let place = random.number(0...sessions.count - 1)
-            sessions[place].start(index, seed: seed, window: window)
-            if sessions[place].quota <= 0 { sessions.remove(at: place).retire() }
+            let sessionIndex = random.number(0...sessions.count - 1)
+            sessions[sessionIndex].start(index, seed: seed, window: window)
+            if sessions[sessionIndex].quota <= 0 { sessions.remove(at: sessionIndex).retire() }
         }
     }
 
-    /// Returns when all have ended and no session is left.
+    /// Returns when all have ended and all sessions are gone.
     func finish() {
         for session in sessions { session.retire() }
         sessions = []

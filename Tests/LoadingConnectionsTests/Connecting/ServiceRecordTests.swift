@@ -30,7 +30,7 @@
             return .success(FoundServices([record], lifetime: 60))
         }
 
-        private func house(_ tcp: Int, _ records: ServiceBook, isAlwaysDirect: Bool = true) throws -> PoolOnLoop {
+        private func connectionPool(_ tcp: Int, _ records: ServiceBook, isAlwaysDirect: Bool = true) throws -> PoolOnLoop {
             _ = try TrustedAuthority.authority
             return PoolOnLoop(
                 to: tcp, host: Self.host, isSecure: true, isAlwaysDirect: isAlwaysDirect,
@@ -45,8 +45,8 @@
             let tcp = try tcpServer()
             defer { tcp.stop() }
             let records = ServiceBook(found(quic.port, "h2", "h3"))
-            let house = try house(tcp.port, records)
-            let guest = await Guest.ask(house)
+            let connectionPool = try connectionPool(tcp.port, records)
+            let guest = await Guest.ask(connectionPool)
             #expect(try await guest.version() == "h3")
             #expect(records.asked.events == [ServiceQuestion(Self.host, port: UInt16(tcp.port))])
             #expect(tcp.connectionCount == 0)
@@ -54,7 +54,7 @@
             let kinds = guest.events.map(\.kind)
             #expect(kinds.first == .resolutionStarted(host: Self.host))
             #expect(kinds.count { if case .resolutionStarted = $0 { true } else { false } } == 1)
-            await house.close()
+            await connectionPool.close()
         }
 
         // CONN-6: RFC 9460 §3, the server there has to be good for the origin's name, and for no other
@@ -65,10 +65,10 @@
             defer { quic.stop() }
             let tcp = try tcpServer()
             defer { tcp.stop() }
-            let house = try house(tcp.port, ServiceBook(found(quic.port, at: "b.example", "h3")))
-            #expect(try await Guest.ask(house).version() == (isTrusted ? "h3" : "http/1.1"))
+            let connectionPool = try connectionPool(tcp.port, ServiceBook(found(quic.port, at: "b.example", "h3")))
+            #expect(try await Guest.ask(connectionPool).version() == (isTrusted ? "h3" : "http/1.1"))
             #expect(book.asked.events.contains(NameQuestion("b.example", .ipv4)))
-            await house.close()
+            await connectionPool.close()
         }
 
         // CONN-6: a session with proxies may be meant to reach that host through one
@@ -76,10 +76,10 @@
             let tcp = try tcpServer()
             defer { tcp.stop() }
             let records = ServiceBook(found(tcp.port, at: "b.example", "h3"))
-            let house = try house(tcp.port, records, isAlwaysDirect: false)
-            #expect(try await Guest.ask(house).version() == "http/1.1")
+            let connectionPool = try connectionPool(tcp.port, records, isAlwaysDirect: false)
+            #expect(try await Guest.ask(connectionPool).version() == "http/1.1")
             #expect(!book.asked.events.contains { $0.host == "b.example" })
-            await house.close()
+            await connectionPool.close()
         }
 
         // CONN-6: and a question that fails, or finds nothing, costs nothing
@@ -91,16 +91,16 @@
             defer { datagrams.close() }
             let answers = [found(tcp.port, "h2"), .success(.none), .failure(.tryAgain)]
             let records = ServiceBook(answers[kind])
-            let house = try house(tcp.port, records)
+            let connectionPool = try connectionPool(tcp.port, records)
             for count in 1...2 {
-                let guest = await Guest.ask(house, keeps: true)
+                let guest = await Guest.ask(connectionPool, keeps: true)
                 #expect(try await guest.version() == "http/1.1")
                 // The second time it is remembered.
                 #expect(records.asked.count == 1)
                 #expect(tcp.connectionCount == count)
             }
             #expect(!datagrams.hasHeard)
-            await house.close()
+            await connectionPool.close()
         }
 
         // CONN-6, CONN-9: RFC 8305 §3
@@ -111,8 +111,8 @@
             let records = ServiceBook(.success(.none))
             records.hold()
             defer { records.release() }
-            let house = try house(tcp.port, records)
-            let guest = await Guest.ask(house)
+            let connectionPool = try connectionPool(tcp.port, records)
+            let guest = await Guest.ask(connectionPool)
             #expect(try await guest.version() == "http/1.1")
             // It was asked, and is still unanswered.
             #expect(records.asked.count == 1 && records.isHeld)
@@ -122,7 +122,7 @@
             #expect(connecting - resolved >= TimeLimits.standard.resolutionDelay / 2)
             // The timer's moment, and what a machine that is busy adds to it.
             #expect(connecting - resolved < TimeLimits.standard.resolutionDelay + 1_000_000_000)
-            await house.close()
+            await connectionPool.close()
         }
 
         // CONN-6
@@ -133,19 +133,19 @@
             defer { tcp.stop() }
             let records = ServiceBook(found(quic.port, "h3"))
             records.hold()
-            let house = try house(tcp.port, records)
-            #expect(try await Guest.ask(house, keeps: true).version() == "http/1.1")
+            let connectionPool = try connectionPool(tcp.port, records)
+            #expect(try await Guest.ask(connectionPool, keeps: true).version() == "http/1.1")
             records.release()
             let learned = EventRecorder<Bool>()
-            await house.onLoop { [loop = house.loop] pool in
+            await connectionPool.onLoop { [loop = connectionPool.loop] pool in
                 let question = ServiceQuestion(Self.host, port: UInt16(tcp.port))
                 _ = pool.resolver.findServices(question, on: loop) { _, _ in learned.record(true) }
             }
             try await learned.waitFor(count: 1)
-            #expect(try await Guest.ask(house).version() == "h3")
+            #expect(try await Guest.ask(connectionPool).version() == "h3")
             #expect(records.asked.count == 1)
             #expect(tcp.connectionCount == 1)
-            await house.close()
+            await connectionPool.close()
         }
 
         // CONN-8: neither the place that a record names, nor, where the origin itself is that, the question
@@ -156,22 +156,22 @@
             let datagrams = try SilentDatagramPort(isOwn ? tcp.port : 0)
             defer { datagrams.close() }
             let records = ServiceBook(found(datagrams.port, "h3"))
-            let house = try house(tcp.port, records)
+            let connectionPool = try connectionPool(tcp.port, records)
             let isTrying: @Sendable (ConnectionPool) -> Bool = { $0.origins.values.contains { $0.upgrade != nil } }
-            #expect(try await Guest.ask(house, keeps: true).version() == "http/1.1")
+            #expect(try await Guest.ask(connectionPool, keeps: true).version() == "http/1.1")
             #expect(datagrams.hasHeard)
             // TCP was faster, and the attempt goes on to its own end.
-            #expect(await house.onLoop(isTrying))
+            #expect(await connectionPool.onLoop(isTrying))
             datagrams.close()
-            try await eventually { !(await house.onLoop(isTrying)) }
+            try await eventually { !(await connectionPool.onLoop(isTrying)) }
             let others = try SilentDatagramPort(datagrams.port)
             defer { others.close() }
             // That it is remembered would hide that it was asked.
-            await house.onLoop { $0.resolver.forgetAnswers() }
-            #expect(try await Guest.ask(house, keeps: true).version() == "http/1.1")
+            await connectionPool.onLoop { $0.resolver.forgetAnswers() }
+            #expect(try await Guest.ask(connectionPool, keeps: true).version() == "http/1.1")
             #expect(!others.hasHeard)
             #expect(records.asked.count == (isOwn ? 1 : 2))
-            await house.close()
+            await connectionPool.close()
         }
 
         // C-19, CONN-2: and none is asked where its answer would be of no use
@@ -182,12 +182,12 @@
             let records = ServiceBook(found(tcp.port, "h3"))
             var configuration = TLSConfiguration()
             if isSecure { configuration.maximumVersion = .tls12 }
-            let house = PoolOnLoop(
+            let connectionPool = PoolOnLoop(
                 to: tcp.port, host: Self.host, isSecure: isSecure, configuration: configuration,
                 resolver: NameResolver(ask: book.answer, askForServices: records.answer))
-            #expect(try await Guest.ask(house).version() == "http/1.1")
+            #expect(try await Guest.ask(connectionPool).version() == "http/1.1")
             #expect(records.asked.count == 0)
-            await house.close()
+            await connectionPool.close()
         }
 
         enum Moment: CaseIterable {
@@ -209,15 +209,15 @@
             let records = ServiceBook(found(datagrams.port, "h3"))
             if moment != .handshaking { records.hold() }
             if moment == .asking { book.hold(Self.host) }
-            let house = try house(tcp.port, records)
-            let guest = await Guest.ask(house)
+            let connectionPool = try connectionPool(tcp.port, records)
+            let guest = await Guest.ask(connectionPool)
             try await records.asked.waitFor(count: 1)
             try await book.asked.waitFor(count: 2)
             switch moment {
             case .asking: break
             case .waiting:
                 try await eventually {
-                    await house.onLoop { _ in
+                    await connectionPool.onLoop { _ in
                         guest.request?.eventsSoFar.contains {
                             if case .resolutionEnded = $0.kind { true } else { false }
                         } == true
@@ -225,15 +225,15 @@
                 }
             case .handshaking: try await eventually { datagrams.hasHeard }
             }
-            await house.onLoop { _ in guest.withdraw() }
-            #expect(await house.onLoop { $0.connectionCount } == 0)
+            await connectionPool.onLoop { _ in guest.withdraw() }
+            #expect(await connectionPool.onLoop { $0.connectionCount } == 0)
             records.release()
             book.releaseAll()
             // The answers come on the loop, and end there.
-            await house.onLoop { _ in }
-            try await eventually { await house.onLoop { $0.resolver.queuedQuestionCount == 0 } }
-            #expect(guest.heard.events == [])
-            await house.close()
+            await connectionPool.onLoop { _ in }
+            try await eventually { await connectionPool.onLoop { $0.resolver.queuedQuestionCount == 0 } }
+            #expect(guest.recorded.events == [])
+            await connectionPool.close()
         }
     }
 
@@ -260,23 +260,23 @@
     private final class Guest: ConnectionTaker, @unchecked Sendable {
         // Sendable because what is mutable is touched on the loop only, or, the events, after they were told.
 
-        let heard = EventRecorder<String>()
+        let recorded = EventRecorder<String>()
         private(set) var request: ConnectionRequest?
         private(set) var events: [LoadEvent] = []
-        private let house: PoolOnLoop
+        private let connectionPool: PoolOnLoop
         private let keeps: Bool
 
-        private init(_ house: PoolOnLoop, keeps: Bool) {
-            self.house = house
+        private init(_ connectionPool: PoolOnLoop, keeps: Bool) {
+            self.connectionPool = connectionPool
             self.keeps = keeps
         }
 
         /// - Parameter keeps: Whether the next one gets another connection.
-        static func ask(_ house: PoolOnLoop, keeps: Bool = false) async -> Guest {
-            let guest = Guest(house, keeps: keeps)
-            await house.onLoop { pool in
+        static func ask(_ connectionPool: PoolOnLoop, keeps: Bool = false) async -> Guest {
+            let guest = Guest(connectionPool, keeps: keeps)
+            await connectionPool.onLoop { pool in
                 let request = ConnectionRequest(
-                    origin: house.origin, priority: 0.5, acceptsReused: true, isRepeatable: true, taker: guest)
+                    origin: connectionPool.origin, priority: 0.5, acceptsReused: true, isRepeatable: true, taker: guest)
                 guest.request = request
                 pool.request(request)
             }
@@ -284,12 +284,12 @@
         }
 
         /// Of the connection, once there is one.
-        func version() async throws -> String? { try await heard.waitFor(count: 1).first }
+        func version() async throws -> String? { try await recorded.waitFor(count: 1).first }
 
         func time(_ isIt: (LoadEvent.Kind) -> Bool) -> Int64? { events.first { isIt($0.kind) }?.time }
 
         func withdraw() {
-            if let request { house.pool.withdraw(request) }
+            if let request { connectionPool.pool.withdraw(request) }
         }
 
         func connectionIsBeingMade() {}
@@ -300,11 +300,11 @@
             self.events = events
             let version = connection.facts(isReused: isReused).protocolName
             if !keeps { connection.putBack() }
-            heard.record(version)
+            recorded.record(version)
         }
 
         func connectionFailed(_ failure: ConnectionFailure, events: [LoadEvent]) {
-            heard.record("failed \(failure.error.code)")
+            recorded.record("failed \(failure.error.code)")
         }
     }
 #endif

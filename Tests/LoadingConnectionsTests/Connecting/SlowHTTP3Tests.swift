@@ -12,36 +12,36 @@
         private let quic: GtlsServer
         private let tcp: ScriptedServer
         private let relay: DatagramRelay
-        private let house: PoolOnLoop
+        private let connectionPool: PoolOnLoop
 
         init() throws {
             quic = try GtlsServer(authority: TrustedAuthority.authority)
             tcp = try ScriptedServer(tls: TrustedAuthority.server(), steps: [.waitForClose])
             relay = try DatagramRelay(tcp.port, to: quic.port)
-            house = PoolOnLoop(to: tcp.port, isSecure: true)
+            connectionPool = PoolOnLoop(to: tcp.port, isSecure: true)
         }
 
         private func end() async {
-            await house.close()
+            await connectionPool.close()
             relay.stop()
             tcp.stop()
             quic.stop()
         }
 
-        private var isTried: Bool { get async { await house.onLoop { $0.origins.values.first?.upgrade != nil } } }
+        private var isTried: Bool { get async { await connectionPool.onLoop { $0.origins.values.first?.upgrade != nil } } }
 
         private var isHeld: Bool {
-            get async { await house.onLoop { $0.origins.values.first?.upgrade?.held != nil } }
+            get async { await connectionPool.onLoop { $0.origins.values.first?.upgrade?.held != nil } }
         }
 
         // CONN-8: one question about the server is enough at a time
         @Test("who comes while somebody is asked over TCP is not asked over QUIC") func askedOnce() async throws {
-            let first = await Visitor.ask(house, isToBeAsked: true)
+            let first = await Visitor.ask(connectionPool, isToBeAsked: true)
             try await first.questions.waitFor(count: 1)
             relay.release()
             try await eventually { await isHeld }
-            let second = await Visitor.ask(house, isToBeAsked: true)
-            #expect(await house.onLoop { _ in second.request?.upgrade == nil && second.request?.isWaiting == true })
+            let second = await Visitor.ask(connectionPool, isToBeAsked: true)
+            #expect(await connectionPool.onLoop { _ in second.request?.upgrade == nil && second.request?.isWaiting == true })
             await first.answer(.defaultHandling)
             #expect(try await first.outcome() == "http/1.1")
             // The other wants one of his own, and is asked about that: the first is kept.
@@ -49,7 +49,7 @@
             await second.answer(.defaultHandling)
             #expect(try await second.outcome() == "http/1.1")
             // Nobody is asked now.
-            let third = await Visitor.ask(house, isToBeAsked: true)
+            let third = await Visitor.ask(connectionPool, isToBeAsked: true)
             try await third.questions.waitFor(count: 1)
             await third.answer(.defaultHandling)
             #expect(try await third.outcome() == "h3")
@@ -59,19 +59,19 @@
 
         // AUTH-3, CONN-8: or the next load would be asked twice
         @Test("a no over TCP is one to what goes on over QUIC") func refused() async throws {
-            let visitor = await Visitor.ask(house, isToBeAsked: true)
+            let visitor = await Visitor.ask(connectionPool, isToBeAsked: true)
             try await visitor.questions.waitFor(count: 1)
             #expect(await isTried)
             await visitor.answer(.distrust)
             #expect(try await visitor.outcome() == "failed -1202")
-            #expect(await house.onLoop { $0.origins.isEmpty })
+            #expect(await connectionPool.onLoop { $0.origins.isEmpty })
             #expect(Loopback.datagramSocketCount(to: relay.port) == 0)
             await end()
         }
 
         // CONN-18: what was begun before a flush is for nobody who comes after it
         @Test("a flush while both are begun") func flushed() async throws {
-            let visitor = await Visitor.ask(house) { $0.retireAll() }
+            let visitor = await Visitor.ask(connectionPool) { $0.retireAll() }
             #expect(try await visitor.outcome() == "http/1.1")
             #expect(relay.clientCount == 1)
             #expect(await !isTried)
@@ -82,42 +82,42 @@
         // CONN-18: nor is one that somebody has waited for
         @Test("a flush while somebody waits for HTTP/3 alone") func flushedUpgrade() async throws {
             // HTTP/1.1 is known, and one connection of that is idle.
-            let first = await Visitor.ask(house, assumesHTTP3: false)
+            let first = await Visitor.ask(connectionPool, assumesHTTP3: false)
             #expect(try await first.outcome() == "http/1.1")
-            await house.onLoop { _ in first.putBack() }
-            let second = await Visitor.ask(house)
+            await connectionPool.onLoop { _ in first.putBack() }
+            let second = await Visitor.ask(connectionPool)
             #expect(await isTried)
-            await house.onLoop { $0.retireAll() }
+            await connectionPool.onLoop { $0.retireAll() }
             // It leaves when it has waited for its time, and both are begun for it anew.
             #expect(try await second.outcome() == "http/1.1")
-            #expect(await house.onLoop { $0.origins.values.first?.upgrade?.generation == $0.generation })
+            #expect(await connectionPool.onLoop { $0.origins.values.first?.upgrade?.generation == $0.generation })
             #expect(relay.clientCount == 2 && Loopback.datagramSocketCount(to: relay.port) == 1)
             await end()
         }
 
         // CONN-14: a socket that nobody waits for is the first that makes room
         @Test("who has no descriptor takes that of an attempt that nobody waits for") func descriptors() async throws {
-            let visitor = await Visitor.ask(house)
+            let visitor = await Visitor.ask(connectionPool)
             #expect(try await visitor.outcome() == "http/1.1")
             #expect(Loopback.datagramSocketCount(to: relay.port) == 1)
-            #expect(await house.onLoop { $0.closeOneIdle() })
+            #expect(await connectionPool.onLoop { $0.closeOneIdle() })
             #expect(await !isTried)
             #expect(Loopback.datagramSocketCount(to: relay.port) == 0)
-            #expect(await house.onLoop { $0.closeOneIdle() } == false)
+            #expect(await connectionPool.onLoop { $0.closeOneIdle() } == false)
             await end()
         }
 
         // CONN-8, C-24: where several connections are made at once
         @Test("of several attempts one goes on") func several() async throws {
-            let first = await Visitor.ask(house, assumesHTTP3: false)
+            let first = await Visitor.ask(connectionPool, assumesHTTP3: false)
             #expect(try await first.outcome() == "http/1.1")
-            let others = await [Visitor.ask(house), Visitor.ask(house), Visitor.ask(house)]
+            let others = await [Visitor.ask(connectionPool), Visitor.ask(connectionPool), Visitor.ask(connectionPool)]
             for other in others { #expect(try await other.outcome() == "http/1.1") }
             #expect(relay.clientCount == 3)
             #expect(Loopback.datagramSocketCount(to: relay.port) == 1)
             relay.release()
             try await eventually { await isHeld }
-            #expect(try await Visitor.ask(house).outcome() == "h3")
+            #expect(try await Visitor.ask(connectionPool).outcome() == "h3")
             await end()
         }
     }
@@ -127,27 +127,27 @@
         // Sendable because what is mutable is touched on the loop only.
 
         let questions = EventRecorder<Bool>()
-        private let heard = EventRecorder<String>()
+        private let recorded = EventRecorder<String>()
         private(set) var request: ConnectionRequest?
         private var question: SecurityQuestion?
         private var carrier: (any ExchangeCarrier)?
-        private let house: PoolOnLoop
+        private let connectionPool: PoolOnLoop
         private let isToBeAsked: Bool
 
-        private init(_ house: PoolOnLoop, isToBeAsked: Bool) {
-            self.house = house
+        private init(_ connectionPool: PoolOnLoop, isToBeAsked: Bool) {
+            self.connectionPool = connectionPool
             self.isToBeAsked = isToBeAsked
         }
 
         /// - Parameter then: What happens before the loop's next turn.
         static func ask(
-            _ house: PoolOnLoop, isToBeAsked: Bool = false, assumesHTTP3: Bool = true,
+            _ connectionPool: PoolOnLoop, isToBeAsked: Bool = false, assumesHTTP3: Bool = true,
             then: @escaping @Sendable (ConnectionPool) -> Void = { _ in }
         ) async -> Visitor {
-            let visitor = Visitor(house, isToBeAsked: isToBeAsked)
-            await house.onLoop { pool in
+            let visitor = Visitor(connectionPool, isToBeAsked: isToBeAsked)
+            await connectionPool.onLoop { pool in
                 let request = ConnectionRequest(
-                    origin: house.origin, priority: 0.5, acceptsReused: true, isRepeatable: true,
+                    origin: connectionPool.origin, priority: 0.5, acceptsReused: true, isRepeatable: true,
                     assumesHTTP3: assumesHTTP3, taker: visitor)
                 visitor.request = request
                 pool.request(request)
@@ -157,11 +157,11 @@
         }
 
         /// The version of the connection, once there is one, or why there is none.
-        func outcome() async throws -> String? { try await heard.waitFor(count: 1).first }
+        func outcome() async throws -> String? { try await recorded.waitFor(count: 1).first }
 
         func answer(_ answer: SecurityQuestion.Answer) async {
             let answer = LoopBox(answer)
-            await house.onLoop { _ in self.question?.answer(answer.value) }
+            await connectionPool.onLoop { _ in self.question?.answer(answer.value) }
         }
 
         func putBack() {
@@ -182,11 +182,11 @@
 
         func took(_ connection: any ExchangeCarrier, isReused: Bool, events: [LoadEvent]) {
             carrier = connection
-            heard.record(connection.facts(isReused: isReused).protocolName)
+            recorded.record(connection.facts(isReused: isReused).protocolName)
         }
 
         func connectionFailed(_ failure: ConnectionFailure, events: [LoadEvent]) {
-            heard.record("failed \(failure.error.code)")
+            recorded.record("failed \(failure.error.code)")
         }
     }
 #endif

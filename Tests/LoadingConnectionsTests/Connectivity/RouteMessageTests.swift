@@ -7,19 +7,19 @@ import Testing
 
 /// What the kernel tells of links and routes while every address stays where it was.
 @Suite(.inNetworkNamespace, .needsNetworkNamespace, .timeLimit(.minutes(1))) struct RouteMessageTests {
-    private let heard = EventRecorder<String>()
+    private let recorded = EventRecorder<String>()
 
     /// Has something happen, and returns when the pool has heard of it.
-    private func tell(_ house: PoolOnLoop, _ words: [String]) async throws {
+    private func tell(_ connectionPool: PoolOnLoop, _ words: [String]) async throws {
         let name = words.joined(separator: " ")
         // Who waits first is told first, and the pool waits already.
-        let wait = await house.onLoop { [heard] pool in
+        let wait = await connectionPool.onLoop { [recorded] pool in
             let mark = RouteWatch.shared.mark(on: pool.loop)
-            return LoopBox(RouteWatch.shared.wait(since: mark, on: pool.loop) { heard.record(name) })
+            return LoopBox(RouteWatch.shared.wait(since: mark, on: pool.loop) { recorded.record(name) })
         }
         try NetworkNamespace.ip(words)
-        try await heard.wait(for: name)
-        await house.onLoop { _ in wait.value.end() }
+        try await recorded.wait(for: name)
+        await connectionPool.onLoop { _ in wait.value.end() }
     }
 
     // CONN-8, CONN-14, S-8
@@ -29,16 +29,16 @@ import Testing
         let server = try ScriptedServer(.everywhere, steps: [.waitForClose])
         defer { server.stop() }
         // Not by loopback's address, which nothing takes away.
-        let house = PoolOnLoop(to: server.port, host: "10.0.0.1")
-        let busy = await house.customer("busy", keeps: true)
-        try await house.heard.wait(for: "busy took a new one")
-        _ = await house.customer("idle")
-        try await house.heard.wait(for: "idle took a new one")
+        let connectionPool = PoolOnLoop(to: server.port, host: "10.0.0.1")
+        let busy = await connectionPool.customer("busy", keeps: true)
+        try await connectionPool.recorded.wait(for: "busy took a new one")
+        _ = await connectionPool.customer("idle")
+        try await connectionPool.recorded.wait(for: "idle took a new one")
         #if HTTP3
             let place = Origin(isSecure: true, host: "localhost", port: 443)
             let isTried: @Sendable (ConnectionPool) -> Bool = { $0.http3Service(of: place, isAssumed: true) != nil }
-            #expect(await house.onLoop(isTried))
-            await house.onLoop { pool in
+            #expect(await connectionPool.onLoop(isTried))
+            await connectionPool.onLoop { pool in
                 pool.http3Services.failed(AlternativeService(port: 443), of: place.place, at: pool.loop.now)
             }
         #endif
@@ -46,24 +46,24 @@ import Testing
             ["link", "set", "out", "mtu", "1400"], ["route", "add", "192.0.2.0/24", "via", "10.0.0.2"],
             ["route", "del", "192.0.2.0/24"],
         ] {
-            try await tell(house, words)
-            #expect(await house.onLoop { $0.connectionCount } == 2)
+            try await tell(connectionPool, words)
+            #expect(await connectionPool.onLoop { $0.connectionCount } == 2)
             #if HTTP3
-                #expect(!(await house.onLoop(isTried)), "\(words)")
+                #expect(!(await connectionPool.onLoop(isTried)), "\(words)")
             #endif
         }
-        _ = await house.customer("next")
-        #expect(house.heard.events.last == "next took a used one")
-        #expect(await house.onLoop { _ in busy.connection?.isClosed } == false)
-        await house.onLoop { _ in busy.putBack() }
+        _ = await connectionPool.customer("next")
+        #expect(connectionPool.recorded.events.last == "next took a used one")
+        #expect(await connectionPool.onLoop { _ in busy.connection?.isClosed } == false)
+        await connectionPool.onLoop { _ in busy.putBack() }
         #if HTTP3
             // That it can tell.
-            try await tell(house, ["address", "add", "10.0.0.7/24", "dev", "out"])
-            #expect(await house.onLoop(isTried))
+            try await tell(connectionPool, ["address", "add", "10.0.0.7/24", "dev", "out"])
+            #expect(await connectionPool.onLoop(isTried))
         #endif
-        #expect(await house.onLoop { $0.connectionCount } == 2)
+        #expect(await connectionPool.onLoop { $0.connectionCount } == 2)
         #expect(server.connectionCount == 2)
-        await house.close()
+        await connectionPool.close()
     }
 
     #if HTTP3
@@ -86,54 +86,54 @@ import Testing
             try NetworkNamespace.addWayOut()
             let server = try ScriptedServer(.everywhere, steps: [.waitForClose])
             defer { server.stop() }
-            let house = PoolOnLoop(to: server.port, host: "10.0.0.1")
+            let connectionPool = PoolOnLoop(to: server.port, host: "10.0.0.1")
             let isTried: @Sendable (ConnectionPool) -> Bool = {
                 $0.http3Service(of: Self.place, isAssumed: true) != nil
             }
-            await house.onLoop { pool in
+            await connectionPool.onLoop { pool in
                 pool.http3Services.failed(AlternativeService(port: 443), of: Self.place.place, at: pool.loop.now)
                 self.say(pool.http3Services, Self.other)
             }
-            #expect(!(await house.onLoop(isTried)))
-            #expect(await house.onLoop { self.isKnown($0, Self.other) })
+            #expect(!(await connectionPool.onLoop(isTried)))
+            #expect(await connectionPool.onLoop { self.isKnown($0, Self.other) })
             try NetworkNamespace.ip("address", "add", "10.0.0.7/24", "dev", "out")
             // What was in the way may be gone, and what was said was said elsewhere.
-            #expect(await house.onLoop(isTried))
-            #expect(!(await house.onLoop { self.isKnown($0, Self.other) }))
+            #expect(await connectionPool.onLoop(isTried))
+            #expect(!(await connectionPool.onLoop { self.isKnown($0, Self.other) }))
             // What is said now is for this network, whatever is heard of it later that is no change.
-            await house.onLoop { self.say($0.http3Services, Self.other) }
-            let busy = await house.customer("busy", keeps: true)
-            try await house.heard.wait(for: "busy took a new one")
-            try await tell(house, ["link", "set", "out", "mtu", "1400"])
-            #expect(await house.onLoop { self.isKnown($0, Self.other) })
-            await house.onLoop { _ in busy.putBack() }
-            await house.close()
+            await connectionPool.onLoop { self.say($0.http3Services, Self.other) }
+            let busy = await connectionPool.customer("busy", keeps: true)
+            try await connectionPool.recorded.wait(for: "busy took a new one")
+            try await tell(connectionPool, ["link", "set", "out", "mtu", "1400"])
+            #expect(await connectionPool.onLoop { self.isKnown($0, Self.other) })
+            await connectionPool.onLoop { _ in busy.putBack() }
+            await connectionPool.close()
         }
 
         // CONN-8: what was in the way there may not be here
         @Test("what fails has been begun in another network") func failureOfBefore() async throws {
             try NetworkNamespace.raiseLoopback()
             try NetworkNamespace.addWayOut()
-            let house = PoolOnLoop(to: 443, host: "10.0.0.1")
+            let connectionPool = PoolOnLoop(to: 443, host: "10.0.0.1")
             let begin: @Sendable (ConnectionPool) -> LoopBox<HTTP3Attempt> = { pool in
                 LoopBox(
                     HTTP3Attempt(
                         to: AlternativeService(port: 443), for: OriginConnections(Self.place), pool: pool,
                         asker: Nobody()))
             }
-            let before = await house.onLoop(begin)
+            let before = await connectionPool.onLoop(begin)
             try NetworkNamespace.ip("address", "add", "10.0.0.7/24", "dev", "out")
             let addresses = try #require(LocalAddresses())
-            await house.onLoop { $0.http3Services.networkChanged(to: addresses) }
-            let after = await house.onLoop(begin)
-            let areTried = await house.onLoop { pool in
+            await connectionPool.onLoop { $0.http3Services.networkChanged(to: addresses) }
+            let after = await connectionPool.onLoop(begin)
+            let areTried = await connectionPool.onLoop { pool in
                 [before, after].map { attempt in
                     attempt.value.blamePlace(for: HTTP3AttemptFailure(error: .timedOut, isRefusal: false))
                     return pool.http3Service(of: Self.place, isAssumed: true) != nil
                 }
             }
             #expect(areTried == [true, false])
-            await house.close()
+            await connectionPool.close()
         }
 
         // CONN-8: what one session has noticed another need not notice again

@@ -44,7 +44,7 @@ import Testing
     }
 
     private let loop = EventLoops.assign()
-    private let heard = EventRecorder<String>()
+    private let recorded = EventRecorder<String>()
 
     /// Waits since a mark that was taken before `meanwhile` happened.
     private func wait(
@@ -52,10 +52,10 @@ import Testing
         meanwhile: @escaping @Sendable () -> Void = {}
     ) async -> LoopBox<RouteWait> {
         let loop = loop ?? self.loop
-        return await loop.run { [loop, heard] in
+        return await loop.run { [loop, recorded] in
             let mark = watch.mark(on: loop)
             meanwhile()
-            return LoopBox(watch.wait(since: mark, on: loop) { heard.record(name) })
+            return LoopBox(watch.wait(since: mark, on: loop) { recorded.record(name) })
         }
     }
 
@@ -67,11 +67,11 @@ import Testing
         for name in ["a", "b", "c"] { _ = await wait(name, for: watch) }
         #expect(watch.waitingCount == 3)
         kernel.change()
-        #expect(try await heard.waitFor(count: 3) == ["a", "b", "c"])
+        #expect(try await recorded.waitFor(count: 3) == ["a", "b", "c"])
         #expect(watch.waitingCount == 0)
         _ = await wait("d", for: watch)
         kernel.change()
-        #expect(try await heard.waitFor(count: 4) == ["a", "b", "c", "d"])
+        #expect(try await recorded.waitFor(count: 4) == ["a", "b", "c", "d"])
         #expect(kernel.openCount == 1)
     }
 
@@ -87,15 +87,15 @@ import Testing
             // The loop reads it, and would tell it, meanwhile.
             for _ in 0..<3 { await loop.run {} }
         }
-        try await heard.waitFor(count: 1)
-        #expect(heard.count < changes / 2)
+        try await recorded.waitFor(count: 1)
+        #expect(recorded.count < changes / 2)
         await loop.run { current.current?.value.end() }
     }
 
     /// On the loop.
     private func waitAgain(for watch: RouteWatch, _ current: Watched<LoopBox<RouteWait>?>) {
         let wait = watch.wait(since: watch.mark(on: loop), on: loop) {
-            heard.record("told")
+            recorded.record("told")
             waitAgain(for: watch, current)
         }
         current.withValue { $0 = LoopBox(wait) }
@@ -109,11 +109,11 @@ import Testing
         _ = await wait("other", for: watch)
         kernel.change()
         // The watch has read it.
-        try await heard.waitFor(count: 1)
-        _ = await loop.run { [loop, heard] in
-            LoopBox(watch.wait(since: mark, on: loop) { heard.record("late") })
+        try await recorded.waitFor(count: 1)
+        _ = await loop.run { [loop, recorded] in
+            LoopBox(watch.wait(since: mark, on: loop) { recorded.record("late") })
         }
-        #expect(try await heard.waitFor(count: 2) == ["other", "late"])
+        #expect(try await recorded.waitFor(count: 2) == ["other", "late"])
     }
 
     // CONN-14: the same, when the watch has not come to read it
@@ -122,7 +122,7 @@ import Testing
         let kernel = Kernel()
         let watch = RouteWatch(openSocket: { kernel.open() })
         _ = await wait("a", for: watch) { kernel.change() }
-        #expect(try await heard.waitFor(count: 1) == ["a"])
+        #expect(try await recorded.waitFor(count: 1) == ["a"])
     }
 
     // CONN-14: what changed before is no news
@@ -131,10 +131,10 @@ import Testing
         let watch = RouteWatch(openSocket: { kernel.open() })
         _ = await wait("first", for: watch)
         kernel.change()
-        try await heard.waitFor(count: 1)
+        try await recorded.waitFor(count: 1)
         let later = await wait("later", for: watch)
         #expect(await loop.run { !watch.isTelling })
-        #expect(heard.events == ["first"])
+        #expect(recorded.events == ["first"])
         #expect(watch.waitingCount == 1)
         await loop.run { later.value.end() }
         #expect(watch.waitingCount == 0)
@@ -165,7 +165,7 @@ import Testing
         await loop.run {}
         #expect(kept == nil)
         kernel.change()
-        #expect(try await heard.waitFor(count: 1) == ["other"])
+        #expect(try await recorded.waitFor(count: 1) == ["other"])
     }
 
     // CONN-14: without a socket there is another try after a second, and a socket is asked for each time
@@ -175,18 +175,18 @@ import Testing
         let stepped = try SteppedLoop()
         _ = await wait("a", for: watch, on: stepped.loop)
         try await stepped.step(by: TimeLimits.seconds(1) - 1)
-        #expect(heard.events == [])
+        #expect(recorded.events == [])
         try await stepped.step(by: 1)
-        #expect(heard.events == ["a"])
+        #expect(recorded.events == ["a"])
         #expect(kernel.openCount == 0)
         _ = await wait("b", for: watch, on: stepped.loop)
         #expect(kernel.openCount == 1)
         kernel.change()
         // It is told when the others of the same event have had their time.
         try await stepped.step(by: TimeLimits.milliseconds(50) - 1)
-        #expect(heard.events == ["a"])
+        #expect(recorded.events == ["a"])
         try await stepped.step(by: 1)
-        #expect(heard.events == ["a", "b"])
+        #expect(recorded.events == ["a", "b"])
     }
 
     // CONN-14: nobody knows what changed before there was a socket
@@ -197,7 +197,7 @@ import Testing
         let watch = RouteWatch(openSocket: { kernel.open() })
         let start = ContinuousClock.now
         _ = await wait("a", for: watch)
-        #expect(try await heard.waitFor(count: 1) == ["a"])
+        #expect(try await recorded.waitFor(count: 1) == ["a"])
         #expect(ContinuousClock.now - start < .milliseconds(900))
     }
 
@@ -208,11 +208,11 @@ import Testing
         _ = await wait("a", for: watch)
         kernel.hangUp()
         // It may have changed, so who waits tries again.
-        #expect(try await heard.waitFor(count: 1) == ["a"])
+        #expect(try await recorded.waitFor(count: 1) == ["a"])
         _ = await wait("b", for: watch)
         #expect(kernel.openCount == 2)
         kernel.change()
-        #expect(try await heard.waitFor(count: 2) == ["a", "b"])
+        #expect(try await recorded.waitFor(count: 2) == ["a", "b"])
     }
 
     // CONN-14: what the kernel itself says
@@ -221,11 +221,11 @@ import Testing
         let mark = await loop.run { [loop] in RouteWatch.shared.mark(on: loop) }
         _ = await wait("up", for: .shared)
         try NetworkNamespace.raiseLoopback()
-        #expect(try await heard.waitFor(count: 1) == ["up"])
+        #expect(try await recorded.waitFor(count: 1) == ["up"])
         // It was before anybody waited, and after somebody looked.
-        _ = await loop.run { [loop, heard] in
-            LoopBox(RouteWatch.shared.wait(since: mark, on: loop) { heard.record("late") })
+        _ = await loop.run { [loop, recorded] in
+            LoopBox(RouteWatch.shared.wait(since: mark, on: loop) { recorded.record("late") })
         }
-        #expect(try await heard.waitFor(count: 2) == ["up", "late"])
+        #expect(try await recorded.waitFor(count: 2) == ["up", "late"])
     }
 }

@@ -8,7 +8,7 @@ import Testing
 
 /// Connections of HTTP/2 that the server closes while a request is about to go out.
 @Suite(.timeLimit(.minutes(1))) struct ClosedSharedConnectionTests {
-    private func house(_ server: ScriptedServer) -> PoolOnLoop {
+    private func connectionPool(_ server: ScriptedServer) -> PoolOnLoop {
         var configuration = TLSConfiguration()
         configuration.applicationProtocols = ["h2", "http/1.1"]
         return PoolOnLoop(to: server.port, host: "localhost", isSecure: true, configuration: configuration)
@@ -35,12 +35,12 @@ import Testing
             http2.connection.reset()
         }
         defer { server.stop() }
-        let house = house(server)
-        _ = await house.customer("a", sends: "GET")
-        try await house.heard.wait(for: "a is done")
-        let customer = await house.customer("b", keeps: true)
+        let connectionPool = connectionPool(server)
+        _ = await connectionPool.customer("a", sends: "GET")
+        try await connectionPool.recorded.wait(for: "a is done")
+        let customer = await connectionPool.customer("b", keeps: true)
         // In one job, so that the loop hears nothing of the server before it writes the request.
-        let events = await house.onLoop { [origin = house.origin] pool -> Int16 in
+        let events = await connectionPool.onLoop { [origin = connectionPool.origin] pool -> Int16 in
             guard let connection = pool.origins[origin]?.shared as? HTTP2Connection else { return 0 }
             customer.send("POST")
             leaves.fire()
@@ -48,9 +48,9 @@ import Testing
             return poll(&polled, 1, 5_000) == 1 ? polled.revents : 0
         }
         #expect(events & Int16(POLLHUP) != 0)
-        try await house.heard.wait(for: "b lost -1005")
-        #expect(await house.onLoop { _ in customer.failure?.progress } == .refused)
-        await house.close()
+        try await connectionPool.recorded.wait(for: "b lost -1005")
+        #expect(await connectionPool.onLoop { _ in customer.failure?.progress } == .refused)
+        await connectionPool.close()
     }
 
     // CONN-10: the server has answered others, so the loss is none of this request's tries
@@ -58,19 +58,19 @@ import Testing
         let leaves = Signal("the end of the connection")
         let server = try server(leaves) { $0.connection.close() }
         defer { server.stop() }
-        let house = house(server)
-        _ = await house.customer("a", sends: "GET")
-        try await house.heard.wait(for: "a is done")
-        let customer = await house.customer("b", keeps: true)
+        let connectionPool = connectionPool(server)
+        _ = await connectionPool.customer("a", sends: "GET")
+        try await connectionPool.recorded.wait(for: "a is done")
+        let customer = await connectionPool.customer("b", keeps: true)
         leaves.fire()
-        try await eventually { await house.onLoop { $0.connectionCount } == 0 }
-        await house.onLoop { _ in customer.send("GET") }
-        try await house.heard.wait(for: "b lost -1005")
-        let failure = try #require(await house.onLoop { _ in customer.failure.map(FailureFacts.init) })
+        try await eventually { await connectionPool.onLoop { $0.connectionCount } == 0 }
+        await connectionPool.onLoop { _ in customer.send("GET") }
+        try await connectionPool.recorded.wait(for: "b lost -1005")
+        let failure = try #require(await connectionPool.onLoop { _ in customer.failure.map(FailureFacts.init) })
         #expect(failure.progress == .unsent)
         #expect(!failure.wasAlone)
         #expect(failure.lastAnswer > 0)
-        await house.close()
+        await connectionPool.close()
     }
 
     private struct FailureFacts: Sendable {

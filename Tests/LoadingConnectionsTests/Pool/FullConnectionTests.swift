@@ -35,26 +35,26 @@ private typealias FrameType = HTTP2ServerConnection.FrameType
         defer { server.stop() }
         var configuration = TLSConfiguration()
         configuration.applicationProtocols = ["h2", "http/1.1"]
-        let house = PoolOnLoop(to: server.port, host: "localhost", isSecure: true, configuration: configuration)
+        let connectionPool = PoolOnLoop(to: server.port, host: "localhost", isSecure: true, configuration: configuration)
         var readers: [Customer] = []
         for index in 0..<count {
-            readers.append(await house.customer("\(index)", sends: "GET", pauses: true))
-            try await house.heard.wait(for: "\(index) heard 200")
+            readers.append(await connectionPool.customer("\(index)", sends: "GET", pauses: true))
+            try await connectionPool.recorded.wait(for: "\(index) heard 200")
         }
         // All may still be on its way.
         var visitors = 0
         while server.connectionCount == 1, visitors < 10_000 {
             visitors += 1
-            _ = await house.customer("visitor \(visitors)", sends: "GET")
-            try await house.heard.wait(for: "visitor \(visitors) is done")
+            _ = await connectionPool.customer("visitor \(visitors)", sends: "GET")
+            try await connectionPool.recorded.wait(for: "visitor \(visitors) is done")
         }
         #expect(server.connectionCount == 2)
         // Those that are there go on where they are.
-        await house.onLoop { [reader = readers[0]] _ in reader.goOn() }
+        await connectionPool.onLoop { [reader = readers[0]] _ in reader.goOn() }
         try await hasRoom.wait()
-        _ = await house.customer("last", sends: "GET")
-        try await house.heard.wait(for: "last is done")
+        _ = await connectionPool.customer("last", sends: "GET")
+        try await connectionPool.recorded.wait(for: "last is done")
         #expect(server.connectionCount == 2)
-        await house.close()
+        await connectionPool.close()
     }
 }

@@ -17,15 +17,15 @@ import Testing
         let server = try ScriptedServer(steps: [.waitForClose])
         defer { server.stop() }
         let stepped = try SteppedLoop()
-        let house = PoolOnLoop(to: server.port, on: stepped.loop)
-        _ = await house.customer("a")
-        try await house.heard.wait(for: "a took a new one")
+        let connectionPool = PoolOnLoop(to: server.port, on: stepped.loop)
+        _ = await connectionPool.customer("a")
+        try await connectionPool.recorded.wait(for: "a took a new one")
         try await stepped.step(by: TimeLimits.seconds(60) - 1)
-        #expect(await house.onLoop { $0.connectionCount } == 1)
+        #expect(await connectionPool.onLoop { $0.connectionCount } == 1)
         try await stepped.step(by: 1)
         #expect(try await server.connection(0).waitForEnd() == .finished)
-        #expect(await house.onLoop { $0.connectionCount } == 0)
-        await house.close()
+        #expect(await connectionPool.onLoop { $0.connectionCount } == 0)
+        await connectionPool.close()
     }
 
     // CONN-19
@@ -37,12 +37,12 @@ import Testing
         // Its thread stays, as those of the process's own loops do.
         let loop = try #require(EventLoop(limits: limits))
         #expect(loop.serve())
-        let house = PoolOnLoop(to: server.port, on: loop)
+        let connectionPool = PoolOnLoop(to: server.port, on: loop)
         let start = ContinuousClock.now
-        _ = await house.customer("a")
+        _ = await connectionPool.customer("a")
         #expect(try await server.connection(0).waitForEnd() == .finished)
         #expect(ContinuousClock.now - start >= .milliseconds(50))
-        await house.close()
+        await connectionPool.close()
     }
 
     // CONN-19: the time counts from the last use
@@ -50,22 +50,22 @@ import Testing
         let server = try ScriptedServer(steps: [.waitForClose])
         defer { server.stop() }
         let stepped = try SteppedLoop()
-        let house = PoolOnLoop(to: server.port, on: stepped.loop)
-        let a = await house.customer("a", keeps: true)
-        try await house.heard.wait(for: "a took a new one")
+        let connectionPool = PoolOnLoop(to: server.port, on: stepped.loop)
+        let a = await connectionPool.customer("a", keeps: true)
+        try await connectionPool.recorded.wait(for: "a took a new one")
         for _ in 0..<3 {
-            await house.onLoop { _ in a.putBack() }
+            await connectionPool.onLoop { _ in a.putBack() }
             try await stepped.step(by: TimeLimits.seconds(40))
-            await house.onLoop { _ in a.ask() }
+            await connectionPool.onLoop { _ in a.ask() }
         }
-        #expect(house.heard.events.dropFirst(2) == Array(repeating: "a took a used one", count: 3)[...])
-        await house.onLoop { _ in a.putBack() }
+        #expect(connectionPool.recorded.events.dropFirst(2) == Array(repeating: "a took a used one", count: 3)[...])
+        await connectionPool.onLoop { _ in a.putBack() }
         try await stepped.step(by: TimeLimits.seconds(60) - 1)
-        #expect(await house.onLoop { $0.connectionCount } == 1)
+        #expect(await connectionPool.onLoop { $0.connectionCount } == 1)
         #expect(server.connections.map(\.end) == [nil])
         try await stepped.step(by: 1)
         #expect(try await server.connection(0).waitForEnd() == .finished)
-        await house.close()
+        await connectionPool.close()
     }
 
     // CONN-19: while it is in use no idle time counts
@@ -73,24 +73,24 @@ import Testing
         let server = try ScriptedServer(steps: [.waitForClose])
         defer { server.stop() }
         let stepped = try SteppedLoop()
-        let house = PoolOnLoop(to: server.port, on: stepped.loop)
-        let a = await house.customer("a", keeps: true)
-        try await house.heard.wait(for: "a took a new one")
+        let connectionPool = PoolOnLoop(to: server.port, on: stepped.loop)
+        let a = await connectionPool.customer("a", keeps: true)
+        try await connectionPool.recorded.wait(for: "a took a new one")
         // In one turn, so that the time to expire is not there.
-        await house.onLoop { _ in
+        await connectionPool.onLoop { _ in
             a.putBack()
             a.ask()
         }
         // The timer of the idle time fires nevertheless.
-        #expect(await house.onLoop { _ in a.connection?.expiryTimer.isArmed == true })
+        #expect(await connectionPool.onLoop { _ in a.connection?.expiryTimer.isArmed == true })
         try await stepped.step(by: stepped.limits.http1Idle)
-        #expect(await house.onLoop { _ in a.connection?.expiryTimer.isArmed == false })
-        #expect(house.heard.events.last == "a took a used one")
-        #expect(await house.onLoop { $0.connectionCount } == 1)
+        #expect(await connectionPool.onLoop { _ in a.connection?.expiryTimer.isArmed == false })
+        #expect(connectionPool.recorded.events.last == "a took a used one")
+        #expect(await connectionPool.onLoop { $0.connectionCount } == 1)
         // The kernel has taken the connection before the server's thread has.
         try await eventually { server.connections.count == 1 }
         #expect(server.connections.map(\.end) == [nil])
-        await house.close()
+        await connectionPool.close()
     }
 
     // CONN-19: less a second for what is on its way
@@ -106,16 +106,16 @@ import Testing
         }
         defer { server.stop() }
         let stepped = try SteppedLoop()
-        let house = PoolOnLoop(to: server.port, on: stepped.loop)
-        for name in ["a", "b"] { _ = await house.customer(name, sends: "GET") }
-        try await house.heard.waitUntil { $0.contains("a is done") && $0.contains("b is done") }
+        let connectionPool = PoolOnLoop(to: server.port, on: stepped.loop)
+        for name in ["a", "b"] { _ = await connectionPool.customer(name, sends: "GET") }
+        try await connectionPool.recorded.waitUntil { $0.contains("a is done") && $0.contains("b is done") }
         try await stepped.step(by: TimeLimits.seconds(1) - 1)
-        #expect(await house.onLoop { $0.connectionCount } == 2)
+        #expect(await connectionPool.onLoop { $0.connectionCount } == 2)
         try await stepped.step(by: 1)
         #expect(try await server.connection(0).waitForEnd() == .finished)
-        #expect(await house.onLoop { $0.connectionCount } == 1)
+        #expect(await connectionPool.onLoop { $0.connectionCount } == 1)
         #expect(server.connections.map(\.end) == [.finished, nil])
-        await house.close()
+        await connectionPool.close()
     }
 
     // CONN-14: who has no descriptor takes that of the connection that is unused longest
@@ -124,22 +124,22 @@ import Testing
     {
         let server = try ScriptedServer(steps: [.waitForClose])
         defer { server.stop() }
-        let house = PoolOnLoop(to: server.port)
+        let connectionPool = PoolOnLoop(to: server.port)
         var customers: [Customer] = []
         for name in ["a", "b", "c"] {
-            customers.append(await house.customer(name, keeps: true))
-            try await house.heard.wait(for: "\(name) took a new one")
+            customers.append(await connectionPool.customer(name, keeps: true))
+            try await connectionPool.recorded.wait(for: "\(name) took a new one")
         }
         // Each in a turn of its own, b first.
         let (a, b, c) = (customers[0], customers[1], customers[2])
-        for customer in [b, a, c] { await house.onLoop { _ in customer.putBack() } }
-        #expect(await house.onLoop { $0.closeOneIdle() })
+        for customer in [b, a, c] { await connectionPool.onLoop { _ in customer.putBack() } }
+        #expect(await connectionPool.onLoop { $0.closeOneIdle() })
         try await server.connection(1).waitForEnd()
-        #expect(await house.onLoop { $0.closeOneIdle() })
+        #expect(await connectionPool.onLoop { $0.closeOneIdle() })
         try await server.connection(0).waitForEnd()
-        #expect(await house.onLoop { $0.closeOneIdle() })
-        #expect(await house.onLoop { $0.closeOneIdle() } == false)
-        await house.close()
+        #expect(await connectionPool.onLoop { $0.closeOneIdle() })
+        #expect(await connectionPool.onLoop { $0.closeOneIdle() } == false)
+        await connectionPool.close()
     }
 
     // MARK: Connections that the server has closed
@@ -149,7 +149,7 @@ import Testing
     private func whileClosed(
         tls: TLSServerOptions? = nil, configuration: TLSConfiguration = TLSConfiguration(),
         _ body: @escaping @Sendable (PoolOnLoop, _ first: Customer) -> Void
-    ) async throws -> (house: PoolOnLoop, server: ScriptedServer) {
+    ) async throws -> (connectionPool: PoolOnLoop, server: ScriptedServer) {
         let close = Signal("the end of the first connection")
         let server = try ScriptedServer(tls: tls) { connection in
             while try connection.nextRequest() != nil {
@@ -159,43 +159,43 @@ import Testing
                 return connection.close()
             }
         }
-        let house = PoolOnLoop(
+        let connectionPool = PoolOnLoop(
             to: server.port, host: tls == nil ? "127.0.0.1" : "localhost", isSecure: tls != nil,
             configuration: configuration)
-        let first = await house.customer("first", sends: "GET")
-        try await house.heard.wait(for: "first is done")
+        let first = await connectionPool.customer("first", sends: "GET")
+        try await connectionPool.recorded.wait(for: "first is done")
         let isClosed = Signal("closed")
         let record = try await server.connection(0)
         Task {
             try await record.waitUntilClosed()
             isClosed.fire()
         }
-        let isSeen = await house.onLoop { _ in
+        let isSeen = await connectionPool.onLoop { _ in
             close.fire()
             // The loop does nothing else meanwhile.
             guard (try? isClosed.wait()) != nil else { return false }
-            body(house, first)
+            body(connectionPool, first)
             return true
         }
         #expect(isSeen)
-        return (house, server)
+        return (connectionPool, server)
     }
 
     // CONN-10: a request that may go out only once is not lost with it
     @Test("a connection that has just been closed is not given to a POST")
     func aConnectionThatHasJustBeenClosedIsNotGivenToAPOST() async throws {
-        let (house, server) = try await whileClosed { house, _ in
-            Customer("second", of: house, keeps: false, sends: "POST").ask(isRepeatable: false)
+        let (connectionPool, server) = try await whileClosed { connectionPool, _ in
+            Customer("second", of: connectionPool, keeps: false, sends: "POST").ask(isRepeatable: false)
         }
         defer { server.stop() }
-        try await house.heard.wait(for: "second is done")
+        try await connectionPool.recorded.wait(for: "second is done")
         #expect(
-            house.heard.events.dropFirst(2) == [
+            connectionPool.recorded.events.dropFirst(2) == [
                 "first heard 200", "first is done", "second is served", "second took a new one", "second heard 200",
                 "second is done",
             ])
-        #expect(await house.onLoop { $0.connectionCount } == 1)
-        await house.close()
+        #expect(await connectionPool.onLoop { $0.connectionCount } == 1)
+        await connectionPool.close()
     }
 
     // CONN-10: over TLS too
@@ -204,15 +204,15 @@ import Testing
         let authority = try TestCertificateAuthority()
         var configuration = TLSConfiguration()
         configuration.roots = .only([.der(authority.root.der)])
-        let (house, server) = try await whileClosed(
+        let (connectionPool, server) = try await whileClosed(
             tls: try TLSServerOptions(authority: authority), configuration: configuration
-        ) { house, _ in
-            Customer("second", of: house, keeps: false, sends: "POST").ask(isRepeatable: false)
+        ) { connectionPool, _ in
+            Customer("second", of: connectionPool, keeps: false, sends: "POST").ask(isRepeatable: false)
         }
         defer { server.stop() }
-        try await house.heard.wait(for: "second is done")
-        #expect(house.heard.events.contains("second took a new one"))
-        await house.close()
+        try await connectionPool.recorded.wait(for: "second is done")
+        #expect(connectionPool.recorded.events.contains("second took a new one"))
+        await connectionPool.close()
     }
 
     // CONN-10: a secure connection with nothing but session tickets on it is as good as before
@@ -224,44 +224,44 @@ import Testing
         defer { server.stop() }
         var configuration = TLSConfiguration()
         configuration.roots = .only([.der(authority.root.der)])
-        let house = PoolOnLoop(
+        let connectionPool = PoolOnLoop(
             to: server.port, host: "localhost", isSecure: true, configuration: configuration)
-        let first = await house.customer("first", keeps: true)
-        try await house.heard.wait(for: "first took a new one")
+        let first = await connectionPool.customer("first", keeps: true)
+        try await connectionPool.recorded.wait(for: "first took a new one")
         // The tickets are the last that the server's part of the handshake sends.
         #expect(try await server.connection(0).waitForHandshake() != nil)
-        await house.onLoop { _ in first.putBack() }
-        _ = await house.customer("second", isRepeatable: false, sends: "POST")
-        try await house.heard.wait(for: "second is done")
-        #expect(house.heard.events.contains("second took a used one"))
+        await connectionPool.onLoop { _ in first.putBack() }
+        _ = await connectionPool.customer("second", isRepeatable: false, sends: "POST")
+        try await connectionPool.recorded.wait(for: "second is done")
+        #expect(connectionPool.recorded.events.contains("second took a used one"))
         #expect(server.connectionCount == 1)
-        await house.close()
+        await connectionPool.close()
     }
 
     // CONN-10: who can be repeated is, so nothing is asked of the kernel for it
     @Test("a connection that was used a moment ago is given to a GET unseen")
     func aConnectionThatWasUsedAMomentAgoIsGivenToAGETUnseen() async throws {
         let taken = Watched<Bool?>(nil)
-        let (house, server) = try await whileClosed { house, _ in
-            taken.withValue { $0 = house.pool.takeIdle(house.origin, isRepeatable: true) != nil }
+        let (connectionPool, server) = try await whileClosed { connectionPool, _ in
+            taken.withValue { $0 = connectionPool.pool.takeIdle(connectionPool.origin, isRepeatable: true) != nil }
         }
         defer { server.stop() }
         #expect(taken.current == true)
-        await house.close()
+        await connectionPool.close()
     }
 
     // CONN-10, CONN-19: closing is likely after a while
     @Test("a connection that was idle for more than a second is looked at")
     func aConnectionThatWasIdleForMoreThanASecondIsLookedAt() async throws {
         let taken = Watched<[Bool]>([])
-        let (house, server) = try await whileClosed { house, first in
-            first.connection?.idleSince -= house.loop.limits.unverifiedReuse + 1
-            taken.withValue { $0.append(house.pool.takeIdle(house.origin, isRepeatable: true) != nil) }
+        let (connectionPool, server) = try await whileClosed { connectionPool, first in
+            first.connection?.idleSince -= connectionPool.loop.limits.unverifiedReuse + 1
+            taken.withValue { $0.append(connectionPool.pool.takeIdle(connectionPool.origin, isRepeatable: true) != nil) }
         }
         defer { server.stop() }
         #expect(taken.current == [false])
-        #expect(await house.onLoop { $0.connectionCount } == 0)
-        await house.close()
+        #expect(await connectionPool.onLoop { $0.connectionCount } == 0)
+        await connectionPool.close()
     }
 
     // CONN-10, CONN-1: nor does who waits in line get a connection that was closed behind its last response
@@ -276,26 +276,26 @@ import Testing
             try connection.waitForClose()
         }
         defer { server.stop() }
-        let house = PoolOnLoop(to: server.port, limit: 1)
-        let first = await house.customer("first", keeps: true)
-        try await house.heard.wait(for: "first took a new one")
-        _ = await house.customer("second", isRepeatable: false)
+        let connectionPool = PoolOnLoop(to: server.port, limit: 1)
+        let first = await connectionPool.customer("first", keeps: true)
+        try await connectionPool.recorded.wait(for: "first took a new one")
+        _ = await connectionPool.customer("second", isRepeatable: false)
         let record = try await server.connection(0)
         let isClosed = Signal("closed")
         Task {
             try await record.waitUntilClosed()
             isClosed.fire()
         }
-        await house.onLoop { _ in
+        await connectionPool.onLoop { _ in
             close.fire()
             try? isClosed.wait()
             first.putBack()
         }
-        try await house.heard.wait(for: "second took a new one")
+        try await connectionPool.recorded.wait(for: "second took a new one")
         #expect(
-            house.heard.events == [
+            connectionPool.recorded.events == [
                 "first is served", "first took a new one", "second is served", "second took a new one",
             ])
-        await house.close()
+        await connectionPool.close()
     }
 }

@@ -10,15 +10,15 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct IdleSharedConnectionTests {
     /// Has three customers come one after the other: the second a moment before the connection's time is over, and the third
     /// when it is.
-    private func visits(_ house: PoolOnLoop, _ stepped: SteppedLoop) async throws -> [String] {
+    private func visits(_ connectionPool: PoolOnLoop, _ stepped: SteppedLoop) async throws -> [String] {
         let idle = stepped.limits.multiplexedIdle
         for (name, pause) in [("a", idle - 1), ("b", idle), ("c", 0)] {
-            _ = await house.customer(name, sends: "GET")
-            try await house.heard.wait(for: "\(name) is done")
+            _ = await connectionPool.customer(name, sends: "GET")
+            try await connectionPool.recorded.wait(for: "\(name) is done")
             try await stepped.step(by: pause)
-            if name == "b" { try await eventually { await house.onLoop { $0.connectionCount } == 0 } }
+            if name == "b" { try await eventually { await connectionPool.onLoop { $0.connectionCount } == 0 } }
         }
-        return house.heard.events.filter { $0.contains("took") }
+        return connectionPool.recorded.events.filter { $0.contains("took") }
     }
 
     private static let expected = ["a took a new one", "b took a used one", "c took a new one"]
@@ -39,11 +39,11 @@ import Testing
         configuration.applicationProtocols = ["h2", "http/1.1"]
         let stepped = try SteppedLoop()
         #expect(stepped.limits.multiplexedIdle == TimeLimits.seconds(90))
-        let house = PoolOnLoop(
+        let connectionPool = PoolOnLoop(
             to: server.port, host: "localhost", isSecure: true, configuration: configuration, on: stepped.loop)
-        #expect(try await visits(house, stepped) == Self.expected)
+        #expect(try await visits(connectionPool, stepped) == Self.expected)
         #expect(server.connectionCount == 2)
-        await house.close()
+        await connectionPool.close()
     }
 
     #if HTTP3
@@ -58,14 +58,14 @@ import Testing
             let loop = try #require(EventLoop(limits: limits))
             try #require(loop.serve())
             defer { loop.stop() }
-            let house = PoolOnLoop(to: server.port, isSecure: true, on: loop)
+            let connectionPool = PoolOnLoop(to: server.port, isSecure: true, on: loop)
             for name in ["a", "b", "c"] {
-                _ = await house.customer(name, assumesHTTP3: true, sends: "GET")
-                try await house.heard.wait(for: "\(name) is done")
-                if name == "b" { try await eventually { await house.onLoop { $0.connectionCount } == 0 } }
+                _ = await connectionPool.customer(name, assumesHTTP3: true, sends: "GET")
+                try await connectionPool.recorded.wait(for: "\(name) is done")
+                if name == "b" { try await eventually { await connectionPool.onLoop { $0.connectionCount } == 0 } }
             }
-            #expect(house.heard.events.filter { $0.contains("took") } == Self.expected)
-            await house.close()
+            #expect(connectionPool.recorded.events.filter { $0.contains("took") } == Self.expected)
+            await connectionPool.close()
         }
     #endif
 }

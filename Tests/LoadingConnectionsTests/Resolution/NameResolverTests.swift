@@ -18,15 +18,15 @@ import Testing
     }
 
     private let loop = EventLoops.assign()
-    private let heard = EventRecorder<Heard>()
+    private let recorded = EventRecorder<Heard>()
 
     @discardableResult
     private func ask(
         _ resolver: NameResolver, _ host: String, _ family: SocketAddress.Family = .ipv4
     ) -> NameResolver.Ticket {
-        resolver.resolve(NameQuestion(host, family), on: loop) { [heard] answer, isRemembered in
+        resolver.resolve(NameQuestion(host, family), on: loop) { [recorded] answer, isRemembered in
             let addresses = try? answer.get().map { "\($0)" }
-            heard.record(Heard(host, addresses, isRemembered: isRemembered))
+            recorded.record(Heard(host, addresses, isRemembered: isRemembered))
         }
     }
 
@@ -34,9 +34,9 @@ import Testing
     @Test("the system's resolver knows this machine") func theSystemsResolverKnowsThisMachine() async throws {
         let system = NameResolver()
         ask(system, "localhost")
-        #expect(try await heard.waitFor(count: 1) == [Heard("localhost", ["127.0.0.1"])])
+        #expect(try await recorded.waitFor(count: 1) == [Heard("localhost", ["127.0.0.1"])])
         ask(system, "no.such.host.invalid")
-        #expect(try await heard.waitFor(count: 2).last == Heard("no.such.host.invalid", nil))
+        #expect(try await recorded.waitFor(count: 2).last == Heard("no.such.host.invalid", nil))
     }
 
     // CONN-9: RFC 8305 §3
@@ -46,9 +46,9 @@ import Testing
         let resolver = book.resolver()
         ask(resolver, "a", .ipv6)
         ask(resolver, "a", .ipv4)
-        #expect(try await heard.waitFor(count: 1) == [Heard("a", ["10.0.0.1"])])
+        #expect(try await recorded.waitFor(count: 1) == [Heard("a", ["10.0.0.1"])])
         book.releaseAll()
-        #expect(try await heard.waitFor(count: 2) == [Heard("a", ["10.0.0.1"]), Heard("a", nil)])
+        #expect(try await recorded.waitFor(count: 2) == [Heard("a", ["10.0.0.1"]), Heard("a", nil)])
     }
 
     // CONN-21
@@ -61,7 +61,7 @@ import Testing
         ask(resolver, "a")
         book.releaseAll()
         let answer = Heard("a", ["10.0.0.1", "10.0.0.2"])
-        #expect(try await heard.waitFor(count: 4) == [answer, answer, answer, answer])
+        #expect(try await recorded.waitFor(count: 4) == [answer, answer, answer, answer])
         #expect(book.asked.events == [NameQuestion("a", .ipv4)])
     }
 
@@ -76,9 +76,9 @@ import Testing
         }
         try await book.asked.waitFor(count: 20)
         ask(resolver, "quick")
-        #expect(try await heard.waitFor(count: 1) == [Heard("quick", ["10.0.0.1"])])
+        #expect(try await recorded.waitFor(count: 1) == [Heard("quick", ["10.0.0.1"])])
         book.releaseAll()
-        try await heard.waitFor(count: 21)
+        try await recorded.waitFor(count: 21)
     }
 
     // CONN-21: no more threads than allowed, and none that has nothing to do
@@ -97,12 +97,12 @@ import Testing
         #expect(resolver.threadCount == 2)
         #expect(resolver.queuedQuestionCount == 1)
         book.release("b")
-        #expect(try await heard.waitFor(count: 2) == [Heard("b", ["10.0.0.2"]), Heard("c", ["10.0.0.3"])])
+        #expect(try await recorded.waitFor(count: 2) == [Heard("b", ["10.0.0.2"]), Heard("c", ["10.0.0.3"])])
         book.release("a")
-        try await heard.waitFor(count: 3)
+        try await recorded.waitFor(count: 3)
         try await eventually { resolver.threadCount == 0 }
         ask(resolver, "d")
-        #expect(try await heard.waitFor(count: 4).last == Heard("d", nil))
+        #expect(try await recorded.waitFor(count: 4).last == Heard("d", nil))
     }
 
     // T-5: a load that is cancelled leaves nothing behind
@@ -131,7 +131,7 @@ import Testing
         #expect(resolver.queuedQuestionCount == 1)
         #expect(kept == nil)
         book.releaseAll()
-        #expect(try await heard.waitFor(count: 2) == [Heard("slow", ["10.0.0.1"]), Heard("wanted", ["10.0.0.2"])])
+        #expect(try await recorded.waitFor(count: 2) == [Heard("slow", ["10.0.0.1"]), Heard("wanted", ["10.0.0.2"])])
         #expect(book.asked.events == [NameQuestion("slow", .ipv4), NameQuestion("wanted", .ipv4)])
     }
 
@@ -148,7 +148,7 @@ import Testing
         resolver.withdraw(ticket)
         resolver.withdraw(ticket)
         book.releaseAll()
-        #expect(try await heard.waitFor(count: 1) == [Heard("a", ["10.0.0.1"])])
+        #expect(try await recorded.waitFor(count: 1) == [Heard("a", ["10.0.0.1"])])
         let told = await loop.run { never.count }
         #expect(told == 0)
     }
@@ -159,19 +159,19 @@ import Testing
         let resolver = book.resolver()
         for host in ["a", "b"] {
             ask(resolver, host)
-            _ = try await heard.wait(for: Heard(host, host == "a" ? ["10.0.0.1"] : ["10.0.0.9"]))
+            _ = try await recorded.wait(for: Heard(host, host == "a" ? ["10.0.0.1"] : ["10.0.0.9"]))
         }
         book.set("a", ["10.0.0.2"])
         ask(resolver, "a")
-        #expect(try await heard.waitFor(count: 3).last == Heard("a", ["10.0.0.1"], isRemembered: true))
+        #expect(try await recorded.waitFor(count: 3).last == Heard("a", ["10.0.0.1"], isRemembered: true))
         resolver.forget("a")
         ask(resolver, "a")
-        #expect(try await heard.waitFor(count: 4).last == Heard("a", ["10.0.0.2"]))
+        #expect(try await recorded.waitFor(count: 4).last == Heard("a", ["10.0.0.2"]))
         ask(resolver, "b")
-        #expect(try await heard.waitFor(count: 5).last == Heard("b", ["10.0.0.9"], isRemembered: true))
+        #expect(try await recorded.waitFor(count: 5).last == Heard("b", ["10.0.0.9"], isRemembered: true))
         resolver.forgetAnswers()
         ask(resolver, "b")
-        #expect(try await heard.waitFor(count: 6).last == Heard("b", ["10.0.0.9"]))
+        #expect(try await recorded.waitFor(count: 6).last == Heard("b", ["10.0.0.9"]))
         #expect(book.asked.events.map(\.host) == ["a", "b", "a", "b"])
     }
 
@@ -187,7 +187,7 @@ import Testing
         ask(resolver, "a")
         try await book.asked.waitFor(count: 2)
         book.releaseAll()
-        #expect(try await heard.waitFor(count: 2) == [Heard("a", ["10.0.0.1"]), Heard("a", ["10.0.0.1"])])
+        #expect(try await recorded.waitFor(count: 2) == [Heard("a", ["10.0.0.1"]), Heard("a", ["10.0.0.1"])])
         #expect(book.asked.count == 2)
     }
 
@@ -198,14 +198,14 @@ import Testing
         let book = NameBook(["a": ["10.0.0.1"]])
         let resolver = book.resolver()
         ask(resolver, "a")
-        try await heard.waitFor(count: 1)
-        let before = await loop.run { [heard] in
+        try await recorded.waitFor(count: 1)
+        let before = await loop.run { [recorded] in
             _ = resolver.resolve(NameQuestion("a", .ipv4), on: loop) { _, isRemembered in
-                heard.record(Heard("again", nil, isRemembered: isRemembered))
+                recorded.record(Heard("again", nil, isRemembered: isRemembered))
             }
-            return heard.count
+            return recorded.count
         }
         #expect(before == 1)
-        #expect(try await heard.waitFor(count: 2).last == Heard("again", nil, isRemembered: true))
+        #expect(try await recorded.waitFor(count: 2).last == Heard("again", nil, isRemembered: true))
     }
 }

@@ -13,13 +13,13 @@ import Testing
     }
 
     private let loop = EventLoops.assign()
-    private let heard = EventRecorder<Heard>()
+    private let recorded = EventRecorder<Heard>()
     private let record = HTTPSRecord(priority: 1, target: "b.example", protocols: [Array("h3".utf8)])
 
     @discardableResult
     private func ask(_ resolver: NameResolver, _ host: String, port: UInt16 = 443) -> NameResolver.Ticket? {
-        resolver.findServices(ServiceQuestion(host, port: port), on: loop) { [heard] answer, isRemembered in
-            heard.record(Heard(answer: answer, isRemembered: isRemembered))
+        resolver.findServices(ServiceQuestion(host, port: port), on: loop) { [recorded] answer, isRemembered in
+            recorded.record(Heard(answer: answer, isRemembered: isRemembered))
         }
     }
 
@@ -56,9 +56,9 @@ import Testing
             return answer
         }
         func hear(isRemembered: Bool) async throws {
-            let count = heard.events.count
+            let count = recorded.events.count
             ask(resolver, "a.example")
-            let events = try await heard.waitFor(count: count + 1)
+            let events = try await recorded.waitFor(count: count + 1)
             #expect(events.last == Heard(answer: answer, isRemembered: isRemembered))
         }
         try await hear(isRemembered: false)
@@ -92,7 +92,7 @@ import Testing
         #expect(resolver.queuedQuestionCount == 0)
         gate.fire()
         try await eventually { resolver.threadCount == 0 }
-        #expect(heard.events == [])
+        #expect(recorded.events == [])
     }
 
     // CONN-6: RFC 9460 §3
@@ -165,10 +165,10 @@ struct SystemServiceResolutionTests {
         try NetworkNamespace.raiseLoopback()
         let names = try NameServer(answering: reply)
         defer { names.stop() }
-        let heard = EventRecorder<ServiceAnswer>()
+        let recorded = EventRecorder<ServiceAnswer>()
         let system = NameResolver()
-        _ = system.findServices(question, on: EventLoops.assign()) { answer, _ in heard.record(answer) }
-        let answer = try #require(try await heard.waitFor(count: 1, within: .seconds(30)).first)
+        _ = system.findServices(question, on: EventLoops.assign()) { answer, _ in recorded.record(answer) }
+        let answer = try #require(try await recorded.waitFor(count: 1, within: .seconds(30)).first)
         return (answer, names.questions)
     }
 

@@ -13,7 +13,7 @@ final class PoolOnLoop: @unchecked Sendable {
 
     let loop: EventLoop
     let origin: Origin
-    let heard = EventRecorder<String>()
+    let recorded = EventRecorder<String>()
     private(set) var pool: ConnectionPool
 
     init(
@@ -56,7 +56,7 @@ final class Customer: ConnectionTaker, ExchangeObserver, @unchecked Sendable {
     // Sendable because what is mutable is touched on the loop only.
 
     private let name: String
-    private let house: PoolOnLoop
+    private let connectionPool: PoolOnLoop
     private let keeps: Bool
     private let method: String?
     private(set) var request: ConnectionRequest?
@@ -68,9 +68,9 @@ final class Customer: ConnectionTaker, ExchangeObserver, @unchecked Sendable {
     /// How much that was when it was looked at last, and since when.
     private var sentBefore = (count: 0, time: ContinuousClock.now)
 
-    init(_ name: String, of house: PoolOnLoop, keeps: Bool, sends method: String?, body: Int = 0) {
+    init(_ name: String, of connectionPool: PoolOnLoop, keeps: Bool, sends method: String?, body: Int = 0) {
         self.name = name
-        self.house = house
+        self.connectionPool = connectionPool
         self.keeps = keeps
         self.method = method
         bodyLength = body
@@ -94,15 +94,15 @@ final class Customer: ConnectionTaker, ExchangeObserver, @unchecked Sendable {
         priority: Float = 0.5, acceptsReused: Bool = true, isRepeatable: Bool = true, assumesHTTP3: Bool = false
     ) {
         let request = ConnectionRequest(
-            origin: house.origin, priority: priority, acceptsReused: acceptsReused, isRepeatable: isRepeatable,
+            origin: connectionPool.origin, priority: priority, acceptsReused: acceptsReused, isRepeatable: isRepeatable,
             assumesHTTP3: assumesHTTP3, taker: self)
         self.request = request
-        house.pool.request(request)
+        connectionPool.pool.request(request)
     }
 
     func withdraw() {
         guard let request else { return }
-        house.pool.withdraw(request)
+        connectionPool.pool.withdraw(request)
     }
 
     func putBack() {
@@ -117,7 +117,7 @@ final class Customer: ConnectionTaker, ExchangeObserver, @unchecked Sendable {
     /// How the exchange failed.
     private(set) var failure: ExchangeFailure?
 
-    private func note(_ event: String) { house.heard.record("\(name) \(event)") }
+    private func note(_ event: String) { connectionPool.recorded.record("\(name) \(event)") }
 
     func connectionIsBeingMade() { note("is served") }
 

@@ -14,7 +14,7 @@ import Testing
     private func seen(_ looks: [Look]) -> [Bool] {
         var progress = AcknowledgedProgress()
         return looks.map {
-            progress.look(at: Acknowledgement(taken: $0.taken, outstanding: $0.outstanding), handed: $0.handed)
+            progress.look(at: Acknowledgement(acknowledged: $0.taken, outstanding: $0.outstanding), handed: $0.handed)
         }
     }
 

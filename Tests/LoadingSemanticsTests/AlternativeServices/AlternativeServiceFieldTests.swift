@@ -12,7 +12,7 @@ import Testing
         Offer(AlternativeService(host: host, port: port, persists: persists), maximumAge: age)
     }
 
-    @Test("an alternative has a port, and may have a host, a lifetime and a wish to stay") func one() {
+    @Test("an alternative has a port, and may have a host, a lifetime and `persist`") func one() {
         #expect(AlternativeServiceField([#"h3=":443""#]) == .offers([offer(443)]))
         #expect(AlternativeServiceField([#"h3=":443"; ma=3600"#]) == .offers([offer(443, 3600)]))
         #expect(
@@ -23,7 +23,7 @@ import Testing
         #expect(AlternativeServiceField([#"h3=":443"; ma=99999999999999999999"#]) == .offers([offer(443, 1 << 31)]))
     }
 
-    @Test("they stay in order, over several fields, each place once") func several() {
+    @Test("alternatives of several fields keep their order, without duplicates") func several() {
         let fields = HTTPFields([
             ("alt-svc", #"h3=":2"; ma=1, h2=":3", h3=":4""#), ("Server", #"h3=":9""#),
             ("ALT-SVC", #"h3=":2"; ma=7,,h3="a:2""#),
@@ -32,7 +32,7 @@ import Testing
     }
 
     @Test(
-        "who names none that speaks HTTP/3 takes back those before",
+        "a field without HTTP/3 alternatives removes the known ones",
         arguments: [
             #"h2=":443""#, #"h3-29=":443""#, #"H3=":443""#, #"quic=":443"; v="46,43""#, #"%683-Q="x:1""#,
             #"h3%20=":1""#,
@@ -41,7 +41,7 @@ import Testing
         #expect(AlternativeServiceField([field]) == .offers([]))
     }
 
-    @Test("clear stands alone, and is spelled like that") func clear() {
+    @Test("`clear` is valid only alone, in lower case") func clear() {
         #expect(AlternativeServiceField(["clear"]) == .clear)
         #expect(AlternativeServiceField([" \tclear "]) == .clear)
         for values in [["Clear"], ["clear,"], ["clear;ma=1"], ["\"clear\""], ["clear", "clear"]] {
@@ -52,7 +52,7 @@ import Testing
     }
 
     @Test(
-        "parameters come in any order, case and quoting, and what is unknown does not matter",
+        "parameters may have any order, case and quoting; unknown ones are ignored",
         arguments: [
             #"h3=":443";ma=5;persist=1"#, "h3=\":443\" ;\tpersist=1 ; \tma=5 ", #"h3=":443"; MA="5"; Persist="1""#,
             #"h3=":443"; v="a,b\";ma=9"; ma=5; x=y; persist=1"#, #"h3=":443"; ma="\5"; persist=1"#,
@@ -64,7 +64,9 @@ import Testing
         #expect(AlternativeServiceField([field]) == .offers([offer(443, 5, persists: true)]))
     }
 
-    @Test("only 1 persists", arguments: ["0", "2", "01", "yes", "\"\""]) func persistence(value: String) {
+    @Test("only `persist=1` means persistent", arguments: ["0", "2", "01", "yes", "\"\""]) func persistence(
+        value: String
+    ) {
         #expect(AlternativeServiceField([#"h3=":443"; persist="# + value]) == .offers([offer(443)]))
     }
 
@@ -77,12 +79,12 @@ import Testing
         #"h3="a..b:1""#, #"h3=".a:1""#, "h3=\"\u{FC}:1\"", "h3=\"a\u{0}:1\"", "\u{FC}=\":1\"",
     ]
 
-    @Test("what cannot be read says nothing", arguments: broken) func unreadable(field: String) {
+    @Test("a malformed field is ignored", arguments: broken) func unreadable(field: String) {
         #expect(AlternativeServiceField([field]) == nil)
     }
 
-    // A string without an end has the rest of the field in it.
-    @Test("and does no harm to what stands beside it", arguments: broken) func beside(field: String) {
+    // An unterminated string contains the rest of the field.
+    @Test("a malformed alternative does not affect others", arguments: broken) func beside(field: String) {
         #expect(AlternativeServiceField([#"h3=":1", "# + field]) == .offers([offer(1)]))
         #expect(AlternativeServiceField([field, #"h3=":1""#]) == .offers([offer(1)]))
         if field.count(where: { $0 == "\"" }).isMultiple(of: 2), !field.contains("\\") {
@@ -90,12 +92,12 @@ import Testing
         }
     }
 
-    @Test("no field is none") func none() {
+    @Test("without a field there is no value") func none() {
         #expect(AlternativeServiceField(HTTPFields([("Alt-Used", "a")])) == nil)
         #expect(AlternativeServiceField([]) == nil)
     }
 
-    @Test("eight are taken, and eight thousand bytes looked at") func limits() {
+    @Test("at most eight alternatives and 8192 bytes are parsed") func limits() {
         let many = (1...20).map { "h3=\":\($0)\"" }.joined(separator: ",")
         #expect(AlternativeServiceField([many]) == .offers((1...8).map { offer($0) }))
         let long = String(repeating: " ", count: 8_185) + #"h3=":1""#

@@ -26,7 +26,7 @@ import Testing
     private let same = AlternativeService(port: 443)
     private let other = AlternativeService(host: "b.example", port: 8443)
 
-    @Test("an origin is asked elsewhere for as long as it says") func lifetime() throws {
+    @Test("an alternative is valid for its lifetime") func lifetime() throws {
         var services = AlternativeServices()
         #expect(services.services(of: here, at: start) == [])
         let outcome = try note(&services, #"h3=":443"; ma=100, h3="b.example:8443"; ma=50"#, at: start)
@@ -39,7 +39,7 @@ import Testing
         #expect(other.hostPort(for: here) == HostPort("b.example", 8443))
     }
 
-    @Test("a day unless it says more, and thirty days at most") func limits() throws {
+    @Test("the lifetime is a day by default, and thirty days at most") func limits() throws {
         var services = AlternativeServices()
         #expect(
             try note(&services, #"h3=":443""#, at: start) == .stored(record(here, (same, start + 86_400)), evicted: []))
@@ -50,17 +50,17 @@ import Testing
     }
 
     // The "bad ports" of the Fetch Standard
-    @Test("the port of another service is none for HTTP/3", arguments: [1, 22, 25, 53, 587, 5060, 6667, 10080])
+    @Test("a blocked port is not used for HTTP/3", arguments: [1, 22, 25, 53, 587, 5060, 6667, 10080])
     func blockedPorts(port: UInt16) throws {
         var services = AlternativeServices()
         let reported = try note(&services, #"h3=":\#(port)", h3="b.example:\#(port)", h3="b.example:8443""#, at: start)
         #expect(reported == .stored(record(here, (other, start + 86_400)), evicted: []))
-        // What an origin said before counts no more, as with any alternative that is not HTTP/3.
+        // The previous alternatives are replaced, as by any field without a usable one.
         #expect(try note(&services, #"h3=":\#(port)""#, at: start) == .removed(here))
-        // A copy on disk may be older than the list.
+        // A record on disk may be older than the list.
         let copy = record(here, (AlternativeService(port: port), start + 100), (same, start + 100))
         #expect(services.insert(copy, at: start) == .stored(record(here, (same, start + 100)), evicted: []))
-        // An origin that is reached there anyway may say so.
+        // The origin's own port is always allowed.
         let own = HostPort("a.example", port)
         #expect(
             try note(&services, #"h3=":\#(port)", h3="b.example:\#(port)""#, "https://a.example:\(port)/", at: start)
@@ -68,7 +68,7 @@ import Testing
     }
 
     // §3.1
-    @Test("the time in a cache on the way counts") func age() throws {
+    @Test("the age in an intermediate cache is subtracted") func age() throws {
         var services = AlternativeServices()
         let stored = record(here, (same, start + 40))
         #expect(try note(&services, #"h3=":443"; ma=100"#, age: "60", at: start) == .stored(stored, evicted: []))
@@ -78,7 +78,7 @@ import Testing
         #expect(try note(&services, #"h3=":443"; ma=100"#, age: "100", at: start) == .removed(here))
     }
 
-    @Test("each field replaces what was said before, and a response without one changes nothing") func replacing()
+    @Test("each field replaces the previous ones, and a response without one changes nothing") func replacing()
         throws
     {
         var services = AlternativeServices()
@@ -92,7 +92,8 @@ import Testing
         #expect(services.count == 0)
     }
 
-    @Test("what is taken back is forgotten", arguments: ["clear", #"h3=":443"; ma=0"#]) func clear(value: String) throws
+    @Test("a withdrawn alternative is removed", arguments: ["clear", #"h3=":443"; ma=0"#]) func clear(value: String)
+        throws
     {
         var services = AlternativeServices()
         #expect(try note(&services, value, at: start) == .nothing)
@@ -102,7 +103,7 @@ import Testing
     }
 
     // §2.1
-    @Test("only secure origins are capped, each for itself") func origins() throws {
+    @Test("only secure origins may advertise, each for itself") func origins() throws {
         var services = AlternativeServices()
         #expect(try note(&services, #"h3=":443""#, "http://a.example/", at: start) == .nothing)
         _ = try note(&services, #"h3=":1001""#, "https://a.example:8443/x", at: start)
@@ -112,7 +113,7 @@ import Testing
         #expect(services.count == 1)
     }
 
-    @Test("a copy is reported when something has changed, and not with every response") func refreshing() throws {
+    @Test("a record is reported as stored when it has changed, not with every response") func refreshing() throws {
         var services = AlternativeServices()
         let field = #"h3=":443"; ma=1600"#
         #expect(try note(&services, field, at: start) == .stored(record(here, (same, start + 1600)), evicted: []))
@@ -126,7 +127,7 @@ import Testing
         #expect(try note(&services, field + "; persist=1", at: start + 101) == .stored(lasting, evicted: []))
     }
 
-    @Test("the number of origins is bounded: those that are over go first, then the one that came first")
+    @Test("the number of origins is bounded: expired origins are evicted first, then the least recently updated one")
     func bounds() throws {
         var services = AlternativeServices(maximumOrigins: 3)
         func visit(_ name: String, _ age: Int = 100, at now: Int64) throws -> [HostPort]? {
@@ -152,7 +153,7 @@ import Testing
     }
 
     // §2.2
-    @Test("a change of the network leaves what is said to persist") func network() throws {
+    @Test("a change of network keeps persistent alternatives only") func network() throws {
         var services = AlternativeServices()
         let lasting = AlternativeService(port: 2, persists: true)
         _ = try note(&services, #"h3=":443", h3=":2"; persist=1; ma=9"#, at: start)
@@ -168,7 +169,7 @@ import Testing
     }
 
     // §6
-    @Test("an alternative that is none is forgotten, the others stay") func misdirected() throws {
+    @Test("a misdirected alternative is removed, others stay") func misdirected() throws {
         var services = AlternativeServices()
         _ = try note(&services, #"h3=":443"; ma=5, h3="b.example:8443"; ma=9"#, at: start)
         #expect(services.remove(AlternativeService(port: 8443), of: here) == .nothing)
@@ -177,7 +178,7 @@ import Testing
         #expect(services.remove(other, of: here) == .nothing)
     }
 
-    @Test("what is over is reported once") func expired() throws {
+    @Test("expired records are reported once") func expired() throws {
         var services = AlternativeServices()
         _ = try note(&services, #"h3=":443"; ma=5"#, at: start)
         _ = try note(&services, #"h3=":443"; ma=6"#, "https://b.example/", at: start)
@@ -188,7 +189,7 @@ import Testing
         #expect(services.count == 0)
     }
 
-    @Test("what comes from a disk is capped no more than a field") func records() {
+    @Test("records from disk are validated like fields") func records() {
         var services = AlternativeServices()
         let far = record(here, (same, .max), (AlternativeService(port: 2), start))
         #expect(services.insert(far, at: start) == .stored(record(here, (same, start + 2_592_000)), evicted: []))

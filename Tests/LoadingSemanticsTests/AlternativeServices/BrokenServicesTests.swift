@@ -6,7 +6,7 @@ import Testing
     private let place = HostPort("a.example", 443)
     private let minute: Int64 = 60_000_000_000
 
-    @Test("a server is left alone for five minutes, twice as long after each failure, and two days at most")
+    @Test("a server is avoided for five minutes, doubled by each failure, up to two days")
     func doubling() {
         var broken = BrokenServices<HostPort>()
         #expect(!broken.contains(place, at: 0))
@@ -21,7 +21,7 @@ import Testing
         #expect(!broken.contains(HostPort("a.example", 444), at: 0))
     }
 
-    @Test("attempts that fail together are one failure") func together() {
+    @Test("concurrent failures count once") func together() {
         var broken = BrokenServices<HostPort>()
         for second in 0..<60 { broken.failed(place, at: Int64(second) * 1_000_000_000) }
         #expect(!broken.contains(place, at: 5 * minute))
@@ -30,7 +30,7 @@ import Testing
         #expect(!broken.contains(place, at: 15 * minute))
     }
 
-    @Test("success forgets a server, and a change of the network all") func forgetting() {
+    @Test("a success removes a server, a change of network removes all") func forgetting() {
         var broken = BrokenServices<HostPort>()
         let other = HostPort("b.example", 443)
         broken.succeeded(place)
@@ -48,7 +48,7 @@ import Testing
         #expect(broken.count == 0)
     }
 
-    @Test("the memory is bounded, and whose time is over first goes first") func bounds() {
+    @Test("the list is bounded; the entry that expires first is evicted") func bounds() {
         var broken = BrokenServices<HostPort>()
         for index in 0..<1_000 { broken.failed(HostPort("h\(index)", 1), at: Int64(index)) }
         #expect(broken.count == 256)

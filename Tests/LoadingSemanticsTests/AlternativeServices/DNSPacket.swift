@@ -1,4 +1,4 @@
-/// A response of a name server, written by hand.
+/// Builds a DNS response.
 struct DNSPacket {
     var bytes: [UInt8]
 
@@ -7,7 +7,7 @@ struct DNSPacket {
         bytes += Self.name(question) + Self.number(65) + [0, 1]
     }
 
-    /// A record; the owner is what was asked for unless it is reported.
+    /// A record. By default, its owner is the queried name.
     func record(
         _ data: [UInt8], owner: [UInt8] = [0xC0, 12], type: UInt16 = 65, kind: UInt16 = 1, lifetime: UInt32 = 300
     ) -> DNSPacket {

@@ -11,7 +11,7 @@ import Testing
         answer(DNSPacket(answers: 1).record(data))?.content
     }
 
-    @Test("a service has protocols, a port and hints") func service() throws {
+    @Test("a record has protocols, a port and address hints") func service() throws {
         let data = DNSPacket.https(
             1, "", (1, DNSPacket.h3 + DNSPacket.h2), (2, []), (3, [0x20, 0xFB]), (4, [192, 0, 2, 1, 192, 0, 2, 2]),
             (5, [1, 2, 3]), (6, [UInt8](repeating: 7, count: 16)), (65280, [9]))
@@ -28,7 +28,7 @@ import Testing
         #expect(plain.hostPort(for: HostPort("a.example", 444)) == HostPort("b.example", 444))
     }
 
-    @Test("the most preferred is first, whatever the order") func order() {
+    @Test("records are sorted by priority") func order() {
         let packet = DNSPacket(answers: 4).record(DNSPacket.https(3, "c"), lifetime: 9)
             .record(DNSPacket.https(1, "b"), lifetime: 8).record(DNSPacket.https(1, "a"), lifetime: 10)
             .record([1, 2, 3, 4], type: 1, lifetime: 1)
@@ -37,7 +37,7 @@ import Testing
     }
 
     // §2.4.2, §2.5.1
-    @Test("an alias names another, and nothing counts beside it") func alias() {
+    @Test("an AliasMode record overrides others") func alias() {
         #expect(content(DNSPacket.https(0, "Pool.Example")) == .alias("pool.example"))
         #expect(content(DNSPacket.https(0, "b", (9, [1]), (1, []))) == .alias("b"))
         #expect(content(DNSPacket.https(0, "")) == HTTPSAnswer.Content.none)
@@ -45,7 +45,7 @@ import Testing
         #expect(answer(both)?.content == .alias("b"))
     }
 
-    @Test("another name of the host leads to its records") func canonicalName() {
+    @Test("a CNAME is followed") func canonicalName() {
         let packet = DNSPacket(answers: 3)
             .record(DNSPacket.https(1, ""), owner: DNSPacket.name("c.example"), lifetime: 60)
             .record([1, UInt8(ascii: "C"), 0xC0, 14], type: 5, lifetime: 50)
@@ -57,7 +57,7 @@ import Testing
     }
 
     // §8
-    @Test("what has to be understood is, or the record does not count") func mandatory() {
+    @Test("a record with an unsupported mandatory parameter is ignored") func mandatory() {
         let known = DNSPacket.https(1, "", (0, [0, 1, 0, 3]), (1, DNSPacket.h3), (3, [1, 187]))
         guard case .services(let records) = content(known) else {
             Issue.record("nothing is understood")
@@ -75,7 +75,7 @@ import Testing
 
     // §2.2, §2.4.1
     @Test(
-        "a malformed record spoils those beside it",
+        "a malformed record invalidates the whole answer",
         arguments: [
             [], [0], [0, 1], [0, 1, 1], [0, 1, 64, 0], [0, 1, 0xC0, 12], [0, 1, 0, 0], [0, 1, 0, 0, 3, 0, 2, 1],
             DNSPacket.https(1, "", (3, [1])), DNSPacket.https(1, "", (3, [1, 2, 3])), DNSPacket.https(1, "", (1, [])),
@@ -93,25 +93,27 @@ import Testing
         #expect(content(data) == nil)
         let good = DNSPacket.https(1, "", (1, DNSPacket.h3))
         #expect(answer(DNSPacket(answers: 2).record(good).record(data)) == nil)
-        // Of another name it is no matter.
+        // A malformed record of another name does not matter.
         let other = DNSPacket(answers: 2).record(data, owner: DNSPacket.name("b")).record(good)
         #expect(answer(other) != nil)
     }
 
-    @Test("a message without a record says that there is none") func nothing() {
+    @Test("a response without records means that there are none") func nothing() {
         #expect(answer(DNSPacket(answers: 0)) == HTTPSAnswer(.none, lifetime: nil))
         let foreign = DNSPacket(answers: 2).record(DNSPacket.https(1, ""), kind: 3).record([1, 2, 3, 4], type: 1)
         #expect(answer(foreign) == HTTPSAnswer(.none, lifetime: nil))
     }
 
     // RFC 1035 §4.1.1: a question, cut off, an error, another kind of question
-    @Test("what is no whole answer says nothing", arguments: [0x0180, 0x8380, 0x8182, 0x8183, 0x8980] as [UInt16])
+    @Test(
+        "other than complete, successful responses are ignored",
+        arguments: [0x0180, 0x8380, 0x8182, 0x8183, 0x8980] as [UInt16])
     func flags(flags: UInt16) {
         let packet = DNSPacket(answers: 1, flags: flags).record(DNSPacket.https(1, ""))
         #expect(answer(packet) == nil)
     }
 
-    @Test("a message may end anywhere") func truncation() {
+    @Test("a truncated message is rejected") func truncation() {
         let packet = DNSPacket(answers: 2).record([1, UInt8(ascii: "c"), 0xC0, 14], type: 5)
             .record(DNSPacket.https(1, "b", (1, DNSPacket.h3)), owner: DNSPacket.name("c.example"))
         #expect(answer(packet) != nil)
@@ -123,7 +125,7 @@ import Testing
 
     // RFC 1035 §4.1.4
     @Test(
-        "pointers lead back, never on or round",
+        "compression pointers must point backwards",
         arguments: [
             [0xC0, 31], [0xC0, 255], [0xFF, 255], [0xC0], [1, UInt8(ascii: "x"), 0xC0, 31], [0x80, 1], [0x40, 1],
         ] as [[UInt8]])
@@ -135,7 +137,7 @@ import Testing
         #expect(answer(DNSPacket(answers: 1).record(DNSPacket.https(1, ""), owner: owner)) == nil)
     }
 
-    @Test("a name is no longer than 255 octets, though its pieces are many") func longName() {
+    @Test("a name has at most 255 octets, compressed or not") func longName() {
         let long = (0..<4).map { _ in String(repeating: "a", count: 49) }.joined(separator: ".")
         func leading(to suffix: [UInt8]) -> DNSPacket {
             DNSPacket(long, answers: 1).record(DNSPacket.https(1, ""), owner: suffix + [0xC0, 12])
@@ -145,16 +147,18 @@ import Testing
         #expect(answer(leading(to: [54, 98] + label)) == nil)
     }
 
-    @Test("a lifetime is a number of 31 bits") func lifetime() {
+    @Test("a TTL has 31 bits") func lifetime() {
         let data = DNSPacket.https(1, "b")
         let services = HTTPSAnswer.Content.services([HTTPSRecord(priority: 1, target: "b")])
-        for (reported, meant) in [(0, 0), (0x7FFF_FFFF, 0x7FFF_FFFF), (0x8000_0000, 0), (.max, 0)] as [(UInt32, UInt32)] {
+        for (reported, meant) in [(0, 0), (0x7FFF_FFFF, 0x7FFF_FFFF), (0x8000_0000, 0), (.max, 0)] as [(UInt32, UInt32)]
+        {
             #expect(
-                answer(DNSPacket(answers: 1).record(data, lifetime: reported)) == HTTPSAnswer(services, lifetime: meant))
+                answer(DNSPacket(answers: 1).record(data, lifetime: reported)) == HTTPSAnswer(services, lifetime: meant)
+            )
         }
     }
 
-    @Test("few of many are kept") func limits() throws {
+    @Test("the number of records is limited") func limits() throws {
         let names = [[UInt8]](repeating: DNSPacket.h2, count: 60).flatMap { $0 }
         let hints = [UInt8](repeating: 1, count: 400)
         var packet = DNSPacket(answers: 1000)

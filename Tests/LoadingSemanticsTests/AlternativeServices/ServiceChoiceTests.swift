@@ -17,7 +17,7 @@ import Testing
         HTTPSRecord.http3(among: records, of: origin) { !broken.contains($0.hostPort(for: origin).host) }
     }
 
-    @Test("a record that names HTTP/3 leads there, by its own name and port or by the origin's") func place() {
+    @Test("a record with HTTP/3 is used, with its own target and port or the origin's") func place() {
         #expect(choice() == nil)
         #expect(choice(record(1, "a.example", "h3")) == AlternativeService(port: 443))
         #expect(choice(record(1, "a.example", "h2", "h3", port: 8443)) == AlternativeService(port: 8443))
@@ -29,7 +29,7 @@ import Testing
     }
 
     // The "bad ports" of the Fetch Standard; RFC 9460 §7.2
-    @Test("a record that leads to the port of another service is passed over") func blockedPorts() {
+    @Test("a record with a blocked port is skipped") func blockedPorts() {
         #expect(choice(record(1, "a.example", "h3", port: 25)) == nil)
         #expect(choice(record(1, "b.example", "h3", port: 6667), record(2, "c", "h3"))?.host == "c")
         let own = HTTPSRecord.http3(
@@ -38,7 +38,7 @@ import Testing
         #expect(own == AlternativeService(port: 6000))
     }
 
-    @Test("a record that names other versions does not") func otherVersions() {
+    @Test("a record without HTTP/3 is not used") func otherVersions() {
         #expect(choice(record(1, "a.example")) == nil)
         #expect(choice(record(1, "a.example", "h2")) == nil)
         #expect(choice(record(1, "a.example", "h3-29", "h33", "H3")) == nil)
@@ -51,13 +51,13 @@ import Testing
         #expect(choice(record(1, "b", "h3"), record(2, "c", "h3"))?.host == "b")
         #expect(choice(record(2, "c", "h3"), record(1, "b", "h3"))?.host == "b")
         #expect(choice(record(2, "c", "h3"), record(1, "b", "h2")) == nil)
-        // Of those that are as good as each other, one with HTTP/3.
+        // Within one priority, records with HTTP/3 come first.
         #expect(choice(record(1, "b", "h2"), record(1, "c", "h3"))?.host == "c")
         #expect(choice(record(1, "b", "h3"), record(1, "c", "h3"), record(1, "d", "h2"))?.host == "b")
     }
 
     // §3: what cannot be used is as if it were not there
-    @Test("what nobody here speaks, and where QUIC does not get through, is passed over") func unusable() {
+    @Test("records with unsupported protocols or unreachable endpoints are skipped") func unusable() {
         #expect(choice(record(1, "b", "h9", hasDefault: false), record(2, "c", "h3"))?.host == "c")
         #expect(choice(record(1, "b", "http/1.1", hasDefault: false), record(2, "c", "h3")) == nil)
         #expect(choice(record(1, "b", "h3"), record(2, "c", "h3"), without: ["b"])?.host == "c")

@@ -60,7 +60,7 @@ import Testing
         #expect(challenges(value).map(line) == expected)
     }
 
-    // What is broken, and the good neighbour that stays whole.
+    // Malformed challenges, next to well-formed ones.
     @Test(arguments: [
         // The comma between parameters is missing.
         (#"Digest realm="a" nonce="b", Basic realm="c""#, ["digest|realm=a|nonce=b", "basic|realm=c"]),
@@ -71,13 +71,13 @@ import Testing
         (#"Basic realm="a, NTLM"#, ["basic|realm=a", "ntlm"]),
         (#"Basic realm=a", NTLM"#, [#"basic|realm=a""#, "ntlm"]),
         (#"Basic realm="a\"#, [#"basic|realm=a\"#]), (#"Basic realm=""#, ["basic|realm="]),
-        // Something stands where nothing should.
+        // Unexpected text.
         (#"Basic realm="a"x, NTLM"#, ["basic|realm=a", "ntlm"]),
         (#"Basic realm="a"; title="b", NTLM"#, ["basic|realm=a", "ntlm"]),
         (#"NTLM some words, Basic realm="a""#, ["ntlm", "basic|realm=a"]), ("@, Basic realm=a", ["basic|realm=a"]),
         (#""Basic", NTLM"#, ["ntlm"]), ("Basic;realm=a, NTLM", ["ntlm"]), ("=x, NTLM", ["ntlm"]),
         (#"Negotiate YII= x, Basic realm="a""#, ["negotiate|yii=x", "basic|realm=a"]), ("Ünknown x, NTLM", ["ntlm"]),
-        // A parameter that belongs to nobody.
+        // A parameter without a challenge.
         (#"realm="a", Basic realm="b""#, ["basic|realm=b"]),
     ])
     func brokenOnes(value: String, expected: [String]) {
@@ -118,7 +118,7 @@ import Testing
         #expect(challenges("Basic realm=a", long, "NTLM").map(line) == ["basic|realm=a"])
     }
 
-    // No input traps, and none takes long: quotes, backslashes and commas in every arrangement.
+    // No input traps or takes long: all arrangements of quotes, backslashes and commas.
     @Test func anythingIsRead() {
         let alphabet = Array(#"a=",\ "#.utf8)
         var broken: [String] = []
@@ -131,7 +131,7 @@ import Testing
             }
             let value = "Basic realm=x, " + String(decoding: text, as: UTF8.self) + ", NTLM"
             let schemes = challenges(value).map(\.scheme)
-            // An open quote may take a neighbour along only if a second one closes it.
+            // An unterminated quote may swallow another challenge only if a second quote terminates it.
             let mayEat = text.count(where: { $0 == UInt8(ascii: "\"") }) > 1
             if schemes.first != "basic" || !mayEat && schemes.last != "ntlm" { broken.append(value) }
         }

@@ -21,12 +21,12 @@ import Testing
         (nil, []), ("", []), ("Bearer realm=x, PrivateToken challenge=y, Foo", []),
         ("Basic realm=a, Digest realm=a, nonce=n, NTLM, Negotiate, Foo", ["Negotiate", "NTLM", "Digest a", "Basic a"]),
         ("Basic realm=a, Basic realm=b, Basic realm=a", ["Basic a", "Basic b"]),
-        // What cannot be met: an unknown algorithm, an unknown protection, no nonce, a control character.
+        // Unsupported: an unknown algorithm, an unknown qop, no nonce, a control character.
         ("Digest realm=a, nonce=n, algorithm=SHA-3, Basic realm=b", ["Basic b"]),
         ("Digest realm=a, nonce=n, qop=auth-conf, Basic realm=b", ["Basic b"]),
         ("Digest realm=a, Basic realm=b", ["Basic b"]),
         ("Digest realm=\"a\u{1}\", nonce=n, Basic realm=b", ["Basic b"]),
-        // One protection space, several algorithms: the server's order counts.
+        // One protection space with several algorithms: the server's order applies.
         (
             "Digest realm=a, nonce=n, algorithm=SHA-3, Digest realm=a, nonce=n, algorithm=SHA-256, "
                 + "Digest realm=a, nonce=n, algorithm=MD5", ["Digest a SHA-256"]

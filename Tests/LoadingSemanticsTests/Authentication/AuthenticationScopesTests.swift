@@ -1,7 +1,7 @@
 import LoadingSemantics
 import Testing
 
-@Suite struct ProtectedAreasTests {
+@Suite struct AuthenticationScopesTests {
     private func url(_ text: String) throws -> HTTPURL { try HTTPURL(text) }
 
     private func covered(_ scope: AuthenticationScope, _ paths: [String]) throws -> [String] {
@@ -27,7 +27,7 @@ import Testing
         (nil, ["/", "/a", "/a/b", "/ab", "/b/c"]), ("", ["/", "/a", "/a/b", "/ab", "/b/c"]),
         (" ", ["/", "/a", "/a/b", "/ab", "/b/c"]), ("/a", ["/a", "/a/b", "/ab"]), ("/a/ /b", ["/a/b", "/b/c"]),
         ("http://example.com/b", ["/b/c"]), ("http://EXAMPLE.com:80", ["/", "/a", "/a/b", "/ab", "/b/c"]),
-        // What lies on other servers is not this one's to give away.
+        // URIs of other origins are ignored.
         ("http://other.example/ https://example.com/ //other.example/ relative", []),
     ])
     func digestCoversItsDomain(domain: String?, expected: [String]) throws {

@@ -189,15 +189,15 @@ import Testing
         #expect(third["nonce"] == "n2")
         #expect(third["response"] == "e341139ed1fd955a802539ca86dc1f448ff4b092c1a47fa3e30e21810069928b")
 
-        // The same one announced again does not start anew.
+        // Repeating the same nonce does not reset the count.
         session.accept(info(#"nextnonce="n2""#))
         session.accept(info(#"nextnonce="""#))
         session.accept(nil)
         #expect(parameters(session.answer(method: "GET", target: "/", clientNonce: "c4"))["nc"] == "00000002")
     }
 
-    // RFC 7616 §3.4.2: the session's secret is of the first nonces, whatever nonce comes next. The first of the
-    // client's is said again each time.
+    // RFC 7616 §3.4.2: H(A1) of a session uses its first nonce and cnonce, whatever nonce follows. The first
+    // cnonce is repeated each time.
     @Test func sessionSecretsLastAsLongAsTheChallenge() throws {
         let start = #"Digest realm="r", qop=auth, algorithm=MD5-sess"#
         var session = try session(start + ", nonce=n", user: "u", password: "p")
@@ -220,7 +220,7 @@ import Testing
         #expect(session.renew(with: try challenge(renewed + "TRUE")))
         let answer = parameters(session.answer(method: "GET", target: "/", clientNonce: "a"))
         #expect([answer["nonce"], answer["nc"], answer["opaque"]] == ["n2", "00000001", "o"])
-        // The nonce just used cannot be stale, and another realm is another matter.
+        // The nonce just used cannot be stale, and another realm is a different challenge.
         #expect(!session.renew(with: try challenge(renewed + "true")))
         #expect(!session.renew(with: try challenge("Digest realm=other, nonce=n3, stale=true")))
     }

@@ -4,9 +4,9 @@ import Testing
 // AUTH-12, AUTH-14
 @Suite struct ProtectionSpaceTests {
     private func space(
-        _ place: ProtectionSpace.Place, port: UInt16 = 0, _ scheme: AuthenticationScheme = .basic
+        _ kind: ProtectionSpace.Kind, port: UInt16 = 0, _ scheme: AuthenticationScheme = .basic
     ) -> ProtectionSpace {
-        ProtectionSpace(place: place, host: "Example.COM", port: port, realm: "r", scheme: scheme)
+        ProtectionSpace(kind: kind, host: "Example.COM", port: port, realm: "r", scheme: scheme)
     }
 
     @Test func portsAndHosts() {
@@ -29,7 +29,7 @@ import Testing
             #expect(
                 ProtectionSpace(of: option, at: AuthenticationPeer(serverOf: try HTTPURL(text)))
                     == ProtectionSpace(
-                        place: .server(serverProtocol), host: "example.com", port: port, realm: "r", scheme: .digest))
+                        kind: .server(serverProtocol), host: "example.com", port: port, realm: "r", scheme: .digest))
         }
     }
 
@@ -40,15 +40,15 @@ import Testing
         let peer = AuthenticationPeer(proxy, as: .https)
         let space = ProtectionSpace(of: option, at: peer)
         #expect(
-            space == ProtectionSpace(place: .proxy(.https), host: "proxy.test", port: 3128, realm: nil, scheme: .basic))
+            space == ProtectionSpace(kind: .proxy(.https), host: "proxy.test", port: 3128, realm: nil, scheme: .basic))
     }
 
-    // Beyond AUTH-12: a Basic challenge has to name a realm (RFC 7617 §2)
+    // Beyond AUTH-12: a Basic challenge requires a realm (RFC 7617 §2)
     @Test func realmsThatAreNotNamed() {
         func effectiveRealm(
-            _ place: ProtectionSpace.Place, _ realm: String?, _ scheme: AuthenticationScheme = .basic
+            _ kind: ProtectionSpace.Kind, _ realm: String?, _ scheme: AuthenticationScheme = .basic
         ) -> String? {
-            ProtectionSpace(place: place, host: "Example.COM", port: 0, realm: realm, scheme: scheme).effectiveRealm
+            ProtectionSpace(kind: kind, host: "Example.COM", port: 0, realm: realm, scheme: scheme).effectiveRealm
         }
         #expect(effectiveRealm(.server(.http), nil) == "example.com")
         #expect(effectiveRealm(.server(.https), nil) == "example.com")
@@ -60,7 +60,7 @@ import Testing
         #expect(effectiveRealm(.server(.http), nil, .negotiate) == nil)
     }
 
-    // AUTH-28: what is said to a proxy within TLS is not said in the clear to the same place
+    // AUTH-28: credentials used over TLS are not used in cleartext with the same proxy
     @Test func peers() throws {
         let peers = [
             AuthenticationPeer(try #require(ProxyServer("http://proxy.test:3128")), as: .https),

@@ -11,10 +11,10 @@ import Testing
         ("max-age=60", 60), ("MAX-AGE=60", 60), (#"max-age="60""#, 60), (#"max-age="\6\0""#, 60), ("max-age=0", 0),
         ("max-age=007", 7), (" ,, max-age=60 ,\t", 60), ("max-age=60 , public", 60), ("public, max-age=60", 60),
         ("max-age=60,max-age=5", 60),
-        // Beyond what a number of 31 bits holds, however many digits there are.
+        // Values above 31 bits are capped, regardless of the number of digits.
         ("max-age=2147483647", 2_147_483_647), ("max-age=2147483648", 2_147_483_648),
         ("max-age=2147483649", 2_147_483_648), ("max-age=99999999999999999999999999999999", 2_147_483_648),
-        // What cannot be read is stale: §4.2.1.
+        // A malformed value means stale: §4.2.1.
         ("max-age", 0), ("max-age=", 0), ("max-age=-1", 0), ("max-age=+1", 0), ("max-age=1.5", 0), ("max-age=1s", 0),
         ("max-age=abc, max-age=60", 0), ("max-age = 60", 0), ("max-age= 60", 0), ("max-age=60 s", 0),
         (#"max-age="60"#, 0), (#"max-age="60"0"#, 0), ("max-age=' 60'", 0), ("max-age=60;public", 0),
@@ -24,7 +24,7 @@ import Testing
         #expect(control(value).maxAge == seconds)
     }
 
-    // RFC 9111 §5.2.3: what is unknown hides nothing and means nothing.
+    // RFC 9111 §5.2.3: unknown directives are ignored and do not hide others.
     @Test(arguments: [
         "", ",", "maxage=60", "max-age-x=60", "x-max-age=60", #"x="max-age=60""#, #"x="a, max-age=60, b""#,
         #"x="a\", max-age=60""#, "s-maxage=60", "stale-while-revalidate=60", "stale-if-error=60", "=60",
@@ -52,7 +52,7 @@ import Testing
         #expect(control("only-if-cached").onlyIfCached)
     }
 
-    // RFC 9111 §5.2.2.4, RFC 8246 §2: an argument makes no flag weaker, whatever it is.
+    // RFC 9111 §5.2.2.4, RFC 8246 §2: flags with arguments count as flags.
     @Test(arguments: [
         #"no-cache="Set-Cookie""#, "no-cache=Set-Cookie", "no-cache=", #"no-cache="x"#, "no-cache x", "no-cache;x=1",
         #"no-cache="a, b", x"#, "no-cache,no-cache",
@@ -64,7 +64,7 @@ import Testing
         #expect(control(value.replacing("no-cache", with: "no-store")) == expected)
     }
 
-    // RFC 9110 §5.6.4: a broken quoted string costs one item.
+    // RFC 9110 §5.6.4: an unterminated quoted string affects one item only.
     @Test func whatIsBrokenHidesNothing() {
         #expect(control(#"x="a, no-store"#).noStore)
         #expect(control(#"private="a, no-store, max-age=5"#).maxAge == 5)

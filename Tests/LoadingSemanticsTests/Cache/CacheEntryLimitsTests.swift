@@ -1,7 +1,7 @@
 import LoadingSemantics
 import Testing
 
-@Suite struct CacheRoomTests {
+@Suite struct CacheEntryLimitsTests {
     private static let both: CacheEntryLimits.Tiers = [.memory, .disk]
 
     // CACHE-3, CACHE-4, CACHE-22
@@ -14,7 +14,7 @@ import Testing
         #expect(CacheEntryLimits(memoryCapacity: 100, diskCapacity: 200).tiers(for: size, allowed: allowed) == tiers)
     }
 
-    // CACHE-4: what is too large for the disk may still go to memory.
+    // CACHE-4: a response that is too large for the disk may be stored in memory.
     @Test func moreMemoryThanDisk() {
         let room = CacheEntryLimits(memoryCapacity: 200, diskCapacity: 100)
         #expect(room.tiers(for: 10, allowed: Self.both) == .memory)

@@ -1,7 +1,7 @@
 import LoadingSemantics
 import Testing
 
-/// The moment at which the responses of these tests come, and short ways to say them.
+/// The time at which the responses of these tests arrive, and shorthands.
 enum CacheFixtures {
     static let start: Int64 = 1_700_000_000
     static let tag = #""a""#

@@ -33,7 +33,7 @@ import Testing
         LifetimeRow(fields: [("Expires", CacheFixtures.date(60))], basis: .expires, lifetime: 60),
         LifetimeRow(
             fields: [("Expires", CacheFixtures.date(60)), ("Cache-Control", "public")], basis: .expires, lifetime: 60),
-        // By the server's clock: its own date counts.
+        // Relative to the server's own `Date`.
         LifetimeRow(
             fields: [("Expires", CacheFixtures.date(60)), ("Date", CacheFixtures.date(-40))], basis: .expires,
             lifetime: 100),
@@ -56,7 +56,7 @@ import Testing
         LifetimeRow(fields: [("Last-Modified", "long ago")], basis: .nothing, lifetime: 0),
         LifetimeRow(
             fields: [("Last-Modified", CacheFixtures.date(-6000))], basis: .lastModified, lifetime: 600, status: 301),
-        // Not to be guessed for this status, unless the server says that all may keep it.
+        // No heuristic for this status, unless the response is `public`.
         LifetimeRow(
             fields: [("Last-Modified", CacheFixtures.date(-6000)), ("Cache-Control", "private")], basis: .nothing,
             lifetime: 0, status: 201),
@@ -102,9 +102,9 @@ import Testing
         AgeRow(fields: [("Age", "7 7")], after: 0, age: 0),
         AgeRow(fields: [("Age", "")], after: 0, age: 0),
         AgeRow(fields: [("Age", "99999999999999999999")], after: 1, age: 2_147_483_649),
-        // The clock was put back since: nobody knows how old it is.
+        // The clock was set back since, so the age is unknown.
         AgeRow(fields: [], after: -1, age: nil),
-        // The clock was put back while the response was on its way.
+        // The clock was set back while the response was in transit.
         AgeRow(fields: [], delay: -500, after: 3, age: 3),
     ])
     func ages(row: AgeRow) throws {
@@ -120,7 +120,7 @@ import Testing
         #expect(try freshness(fields, after: -1).remaining == nil)
     }
 
-    // CACHE-25: a damaged store may say anything.
+    // CACHE-25: a damaged store may contain any value.
     @Test(arguments: [Int64.min, .min + 1, -1, 0, 1, .max - 1, .max], [Int64.min, -1, 0, .max])
     func impossibleTimes(time: Int64, now: Int64) {
         let fields = HTTPFields([
@@ -135,7 +135,7 @@ import Testing
         }
     }
 
-    // CACHE-26: a cache of the caller's keeps responses, but not when they came.
+    // CACHE-26: an application's cache stores responses without their times.
     @Test func whatAForeignCacheKept() {
         let fields = [("Cache-Control", "max-age=60"), ("Age", "10")]
         let dated = StoredResponse(status: 200, fields: HTTPFields(fields + [("Date", CacheFixtures.date(0))]))

@@ -20,13 +20,13 @@ import Testing
         #expect(try keys(method) == (removes ? ["https://a.example/x/y?q"] : []))
     }
 
-    // CACHE-19: only what went well has changed something.
+    // CACHE-19: only successful requests invalidate.
     @Test func statuses() throws {
         let removing = try (100...599).filter { try !keys("POST", $0).isEmpty }
         #expect(removing == Array(200...399))
     }
 
-    // CACHE-19: RFC 9111 §4.4. What belongs to another origin stays.
+    // CACHE-19: RFC 9111 §4.4. URLs of other origins are not invalidated.
     @Test(arguments: [
         ("/z", ["https://a.example/z"]), ("z#f", ["https://a.example/x/z"]),
         ("https://A.EXAMPLE:443/z", ["https://a.example/z"]), ("?r", ["https://a.example/x/y?r"]),

@@ -11,7 +11,7 @@ import Testing
         }
     }
 
-    // C-4: as with cellular networks, what a session forbids no request allows.
+    // C-4: a request cannot allow what its session forbids.
     @Test(arguments: CachePolicy.allCases)
     func aSessionWithoutNetworkStaysWithout(policy: CachePolicy) {
         let session = CachePolicy.returnCacheDataDontLoad

@@ -1,7 +1,7 @@
 import LoadingSemantics
 import Testing
 
-/// Random responses, requests and moments, against a model that knows no fields, only numbers.
+/// Random responses, requests and times, compared with a numeric model without fields.
 @Suite struct CacheRandomTests {
     private static let seeds = (1...8).map { UInt64($0) &* 0x9E37_79B9_7F4A_7C15 }
 
@@ -150,7 +150,7 @@ import Testing
 
     // MARK: A resource that changes
 
-    /// One resource in two languages, with a version that grows. Times are true times, and everybody's clock is right.
+    /// One resource in two languages, with increasing versions. All clocks are correct.
     private struct Origin {
         var version = 1
         /// When each version was replaced; the current one is not in it.
@@ -176,7 +176,7 @@ import Testing
             now += random.number(0...8)
             if random.chance(10) { origin.change(at: now) }
             if random.chance(40) {
-                // A change of our own: nothing from before may be served after it.
+                // An unsafe request: no earlier response may be served after it.
                 origin.change(at: now)
                 let request = try CacheFixtures.request(method: "POST")
                 let keys = CacheInvalidation.keys(
@@ -223,7 +223,7 @@ import Testing
             }
             #expect(body.language == language)
         }
-        // The test has seen what it is about.
+        // All outcomes have occurred.
         #expect(served > 200)
         #expect(confirmed > 50)
     }
@@ -235,7 +235,7 @@ import Testing
         ])
     }
 
-    /// Keeps a response as a store does: one for each variant.
+    /// Stores a response like a cache: one for each variant.
     private func keep(
         _ fields: HTTPFields, _ request: CacheRequest, _ sent: Int64, _ came: Int64, _ stored: inout [StoredResponse]
     ) throws -> (Int, String) {
@@ -247,7 +247,7 @@ import Testing
         return try #require(content(of: response))
     }
 
-    /// The tag names the content, as it does in life.
+    /// The entity tag identifies the content.
     private func content(of response: StoredResponse) -> (Int, String)? {
         guard let parts = response.fields.firstValue("ETag")?.dropFirst().dropLast().split(separator: "-"),
             parts.count == 2, let version = Int(parts[0])

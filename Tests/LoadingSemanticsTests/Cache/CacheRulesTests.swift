@@ -72,7 +72,7 @@ import Testing
         #expect(decision.reason == row.because)
     }
 
-    // a lasting redirect is served like anything else.
+    // a permanent redirect is served like other responses.
     @Test(arguments: [301, 308])
     func redirects(status: Int) throws {
         let stored = try CacheFixtures.response(
@@ -82,7 +82,7 @@ import Testing
         #expect(try decide([bare]) == .load(adding: HTTPFields(), because: .stale))
     }
 
-    // A hit tells how old it is (RFC 9111 §4, §5.1).
+    // A hit has `Age` (RFC 9111 §4, §5.1).
     @Test func ageOfAHit() throws {
         let stored = try CacheFixtures.response(
             [("Cache-Control", "max-age=60"), ("Age", "20"), ("X", "1")], delay: 2)
@@ -110,7 +110,7 @@ import Testing
         RequestRow(wish: "no-transform", response: "max-age=60", outcome: .serve, because: .fresh),
         RequestRow(wish: "max-age=0", response: "max-age=60", outcome: .validate, because: .notFreshEnough),
         RequestRow(wish: "max-age=9", response: "max-age=60", outcome: .validate, because: .notFreshEnough),
-        // A second of ten may be almost eleven.
+        // An age of 10 seconds may be almost 11.
         RequestRow(wish: "max-age=10", response: "max-age=60", outcome: .validate, because: .notFreshEnough),
         RequestRow(wish: "max-age=11", response: "max-age=60", outcome: .serve, because: .fresh),
         RequestRow(wish: "max-age=x", response: "max-age=60", outcome: .validate, because: .notFreshEnough),
@@ -131,7 +131,7 @@ import Testing
         RequestRow(wish: "only-if-cached", response: "max-age=60", outcome: .serve, because: .fresh),
         RequestRow(wish: "only-if-cached", response: "max-age=5", outcome: .fail, because: .stale),
         RequestRow(wish: "only-if-cached, max-stale", response: "max-age=5", outcome: .serve, because: .staleAllowed),
-        // RFC 8246: what never changes is not asked about again, but for one who insists.
+        // RFC 8246: an immutable response is not validated, unless the request has `no-cache`.
         RequestRow(wish: "max-age=0", response: "max-age=60, immutable", outcome: .serve, because: .fresh),
         RequestRow(wish: "no-cache", response: "max-age=60, immutable", outcome: .validate, because: .requestNoCache),
         RequestRow(
@@ -146,7 +146,7 @@ import Testing
         #expect(decision.reason == row.because)
     }
 
-    // RFC 8246 §3: anybody on the way can write that into plain text.
+    // RFC 8246 §3: over http, the directive may have been inserted on the path.
     @Test func immutableNeedsSecurity() throws {
         let stored = try CacheFixtures.response([("Cache-Control", "max-age=60, immutable")])
         let decision = try decide([stored], [("Cache-Control", "max-age=0")], url: "http://a.example/x")
@@ -162,7 +162,7 @@ import Testing
             try decide([stored], [("Pragma", "no-cache"), ("Cache-Control", "max-age=60")]).reason == .fresh)
     }
 
-    // CACHE-9: RFC 9111 §5.2.1.7. What has to be sent is sent.
+    // CACHE-9: RFC 9111 §5.2.1.7. Unsafe requests are sent.
     @Test func onlyIfCachedWithNothing() throws {
         let only = [("Cache-Control", "only-if-cached")]
         #expect(try decide([], only) == .fail(.resourceUnavailable, because: .nothingStored))
@@ -219,7 +219,7 @@ import Testing
         #expect(LoadError.resourceUnavailable.code == -1008)
     }
 
-    // CACHE-8: what the request says to caches does not count either.
+    // CACHE-8: directives of the request are ignored too.
     @Test(arguments: ["no-cache", "max-age=0", "min-fresh=99999", "no-store"])
     func anythingStoredIsServed(wish: String) throws {
         let stored = try CacheFixtures.response(Self.stale)
@@ -317,7 +317,7 @@ import Testing
         #expect(outcome(try decide([stored], policy: .returnCacheDataElseLoad)) == .serve)
     }
 
-    // RFC 9111 §4: who does not know the time asks.
+    // RFC 9111 §4: with an unknown age, the response is validated.
     @Test func aClockThatWentBack() throws {
         let stored = try CacheFixtures.response(Self.fresh)
         #expect(try decide([stored], after: -1).reason == .clockMovedBack)
@@ -359,7 +359,7 @@ import Testing
         let stored = try CacheFixtures.response(Self.fresh)
         let fields = [(name, CacheFixtures.tag)]
         #expect(try decide([stored], fields) == .load(adding: HTTPFields(), because: .conditionalRequest))
-        // CACHE-8: who wants what is stored gets it.
+        // CACHE-8: the policy returns the stored response.
         #expect(
             try decide([stored], fields, policy: .returnCacheDataDontLoad) == .serve(0, age: 10, because: .policy))
         #expect(
@@ -404,7 +404,7 @@ import Testing
         #expect(
             try decide([Self.variant("de")], [("Accept-Language", "nl")])
                 == .load(adding: HTTPFields(), because: .otherVariant))
-        // CACHE-8: what answers another question is no answer.
+        // CACHE-8: another variant is not served.
         #expect(
             try decide([Self.variant("de")], policy: .returnCacheDataDontLoad)
                 == .fail(.resourceUnavailable, because: .otherVariant))
@@ -414,7 +414,7 @@ import Testing
     @Test func theLatestOfSeveralIsServed() throws {
         let stored = try [Self.variant("de"), Self.variant("de", came: 5), Self.variant("de", came: 3)]
         #expect(try decide(stored, [("Accept-Language", "de")]) == .serve(1, age: 5, because: .fresh))
-        // One that forgot to say what it varies on does not stand in for one that did.
+        // A response without `Vary` does not replace one with it.
         let plain = try CacheFixtures.response(Self.fresh, came: 9)
         #expect(try decide(stored + [plain], [("Accept-Language", "de")]) == .serve(1, age: 5, because: .fresh))
         #expect(try decide(stored + [plain], [("Accept-Language", "en")]) == .serve(3, age: 1, because: .fresh))

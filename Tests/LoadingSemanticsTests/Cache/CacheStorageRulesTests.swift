@@ -43,7 +43,7 @@ import Testing
         DirectiveRow(
             control: "no-store, must-understand, max-age=9", status: 299, obstacle: .notUnderstood),
         DirectiveRow(control: "must-understand, public", status: 201, obstacle: .notUnderstood),
-        // What only the server can allow for statuses that nobody stores of their own accord
+        // Statuses that are stored only with explicit permission
         DirectiveRow(control: "", status: 201, obstacle: .notMarked),
         DirectiveRow(control: "no-cache", status: 202, obstacle: .notMarked),
         DirectiveRow(control: "s-maxage=60", status: 299, obstacle: .notMarked),
@@ -111,12 +111,12 @@ import Testing
         #expect(isStored(try decide([("Vary", "Accept")])))
     }
 
-    // CACHE-3: RFC 9111 §3.3. An answer that broke off says nothing of the one before.
+    // CACHE-3: RFC 9111 §3.3. An incomplete response does not replace the stored one.
     @Test func incompleteBodies() throws {
         #expect(try decide([], isComplete: false) == .discard(.incomplete, removesOlder: false))
     }
 
-    // CACHE-3: what the server says now of all of the resource outlasts what it said once.
+    // CACHE-3: a complete response that is not stored removes the older one.
     @Test(arguments: [
         (200, true), (201, true), (206, false), (302, false), (304, false), (401, false), (403, false), (404, true),
         (410, true), (416, false), (500, false), (503, false),
@@ -153,7 +153,7 @@ import Testing
         #expect(!stored.needsValidation)
     }
 
-    // CACHE-17: octets that are not UTF-8 stay as they came.
+    // CACHE-17: octets that are not UTF-8 are unchanged.
     @Test func octetsStay() {
         let bytes = Array("X".utf8) + [0xE9] + Array("Connectionclose".utf8)
         let fields = HTTPFields(

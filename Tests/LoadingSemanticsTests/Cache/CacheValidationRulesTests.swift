@@ -2,7 +2,7 @@ import LoadingSemantics
 import Testing
 
 @Suite struct CacheValidationRulesTests {
-    /// The answer came 100 seconds after what is stored, to a request that was sent 2 seconds before.
+    /// The response arrives 100 seconds after the stored one. Its request was sent 2 seconds before.
     private func read(
         _ fields: [(String, String)], status: Int = 304, requestFields: [(String, String)] = [],
         stored: [StoredResponse], validated: [Int]? = nil
@@ -38,7 +38,7 @@ import Testing
         Row(stored: [("ETag", #"W/"a""#)], answer: [("ETag", #"W/"a""#)], isMeant: true),
         Row(stored: [("ETag", #"W/"a""#)], answer: [("ETag", #"W/"b""#)], isMeant: false),
         Row(stored: [("ETag", #""a""#)], answer: [("ETag", #"W/"a""#)], isMeant: true),
-        // A server that compressed the response and forgets that here
+        // A server that compressed the response, and sends the original tag in the 304
         Row(stored: [("ETag", #"W/"a""#)], answer: [("ETag", #""a""#)], isMeant: true),
         Row(stored: [("ETag", "a")], answer: [("ETag", "a")], isMeant: true),
         Row(stored: [("ETag", "a")], answer: [("ETag", #""a""#)], isMeant: false),
@@ -49,11 +49,11 @@ import Testing
         Row(
             stored: [("Last-Modified", CacheFixtures.date(-60))], answer: [("Last-Modified", CacheFixtures.date(-59))],
             isMeant: false),
-        // The tag counts more than the date.
+        // The tag takes precedence over the date.
         Row(
             stored: [("ETag", #""a""#), ("Last-Modified", CacheFixtures.date(-60))],
             answer: [("ETag", #""a""#), ("Last-Modified", CacheFixtures.date(-50))], isMeant: true),
-        // Servers that leave out what they should send
+        // Servers that omit validators
         Row(stored: [("ETag", #""a""#)], answer: [], isMeant: true),
         Row(stored: [("Last-Modified", CacheFixtures.date(-60))], answer: [], isMeant: true),
         Row(stored: [("Last-Modified", CacheFixtures.date(-60))], answer: [("ETag", #""b""#)], isMeant: true),
@@ -75,12 +75,12 @@ import Testing
         let first = try confirmed(validation)
         #expect(first.index == 1)
         #expect(validation == .confirmed(first, others: []))
-        // From now on it answers this request.
+        // It becomes the variant of this request.
         let decision = CacheRules.decide(
             try CacheFixtures.request(requestFields + [("Cache-Control", "max-stale")]),
             stored: [first.response], now: CacheFixtures.start + 100)
         #expect(decision.reason == .stale)
-        // Without a tag nobody knows which one is meant.
+        // Without a tag, the selection is ambiguous.
         #expect(try read([], requestFields: requestFields, stored: stored) == .unusable)
         #expect(
             try read([("Last-Modified", CacheFixtures.date(0))], requestFields: requestFields, stored: stored)
@@ -100,13 +100,13 @@ import Testing
         #expect(([first] + others).allSatisfy { $0.response.fields.firstValue("X") == "1" && $0.fate == .stored })
     }
 
-    // CACHE-25: indices that do not fit are nobody's fault here.
+    // CACHE-25: invalid indices are ignored.
     @Test func indicesThatDoNotFit() throws {
         #expect(try read([], stored: [], validated: [0, -1, .max]) == .unusable)
         #expect(try read([], stored: [], validated: []) == .unusable)
     }
 
-    // CACHE-32: no stale response stands in for an error.
+    // CACHE-32: a stale response does not replace an error.
     @Test(arguments: [200, 206, 301, 404, 412, 500, 502, 503, 504])
     func everythingElseIsTheAnswer(status: Int) throws {
         let stored = try CacheFixtures.response([("ETag", #""a""#), ("Cache-Control", "stale-if-error=999")])
@@ -141,13 +141,13 @@ import Testing
         #expect(first.response.responseTime == CacheFixtures.start + 100)
     }
 
-    // CACHE-14: a redirect that is confirmed stays one.
+    // CACHE-14: the stored status is kept.
     @Test func statusStays() throws {
         let stored = try CacheFixtures.response([("ETag", #""a""#), ("Location", "/y")], status: 301)
         #expect(try confirmed(read([("ETag", #""a""#)], stored: [stored])).response.status == 301)
     }
 
-    // CACHE-17: RFC 9111 §4.3.4, RFC 9110 §6.6.1. Time counts from the 304, also if that has no date.
+    // CACHE-17: RFC 9111 §4.3.4, RFC 9110 §6.6.1. The age restarts with the 304, even without `Date`.
     @Test func lifeBeginsAnew() throws {
         var stored = try CacheFixtures.response(
             [("ETag", #""a""#), ("Cache-Control", "max-age=60"), ("Age", "50"), ("Date", CacheFixtures.date(0))])
@@ -202,7 +202,7 @@ import Testing
         HeadRow(head: [("ETag", #""b""#), ("Cache-Control", "no-store")], effect: .removes),
         HeadRow(head: [("ETag", #""a""#), ("Vary", "*")], effect: .removes),
         HeadRow(head: [("X", "2")], effect: .updates),
-        // CACHE-18: the HEAD's fields say nothing of the request whose answer is stored.
+        // CACHE-18: with another `Vary`, the original values of the new fields are unknown.
         HeadRow(head: [("Vary", "ACCEPT, accept"), ("X", "2")], effect: .updates),
         HeadRow(head: [("Vary", "Accept, Accept-Language"), ("X", "2")], effect: .castsDoubt),
         HeadRow(head: [("Vary", "Accept-Language"), ("ETag", #""a""#)], effect: .castsDoubt),
@@ -244,7 +244,7 @@ import Testing
         }
     }
 
-    // CACHE-20: what came in chunks has no length to compare with.
+    // CACHE-20: a chunked response has no stored length to compare with.
     @Test func headWithLengthOfAChunkedBody() throws {
         let stored = try CacheFixtures.response([("ETag", #""a""#)])
         let changed = CacheValidationRules.readHead(

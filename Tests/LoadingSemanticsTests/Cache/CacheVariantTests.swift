@@ -32,15 +32,15 @@ import Testing
         // Missing is not empty.
         Row(vary: "X", first: [], second: [("X", "")], isSame: false),
         Row(vary: "X", first: [("X", "1")], second: [], isSame: false),
-        // White space around a value, and several lines, mean nothing.
+        // White space around a value and the split into lines do not matter.
         Row(vary: "X", first: [("X", " 1\t")], second: [("X", "1")], isSame: true),
         Row(vary: "X", first: [("X", "1"), ("X", "2")], second: [("X", "1, 2")], isSame: true),
         Row(vary: "X", first: [("X", "1"), ("X", "2")], second: [("X", "2"), ("X", "1")], isSame: false),
         Row(vary: "X", first: [("X", "1,2")], second: [("X", "1, 2")], isSame: false),
-        // One field's value cannot look like another field.
+        // A value cannot be confused with another field.
         Row(vary: "X, Y", first: [("X", "1 Y 2")], second: [("X", "1"), ("Y", "2")], isSame: false),
         Row(vary: "X, Y", first: [("X", "1")], second: [("Y", "1")], isSame: false),
-        // What is known of a field counts.
+        // Known fields are normalized.
         Row(
             vary: "Accept-Encoding", first: [("Accept-Encoding", "gzip, br;q=0.5")],
             second: [("Accept-Encoding", "GZIP,br; q=0.5")], isSame: true),

@@ -5,7 +5,7 @@ import Testing
 @Suite struct CookieDateTests {
     // COOK-20
     @Test(
-        "The pieces of a date may stand in any order",
+        "The parts of a date may have any order",
         arguments: [
             ("Wed, 01 Jan 2020 12:30:00 GMT", 1_577_881_800), ("Wed Jan 1 12:30:00 2020", 1_577_881_800),
             ("Wed, 01-Jan-2020 12:30:00 GMT", 1_577_881_800), ("Wednesday, 01-Jan-20 12:30:00 GMT", 1_577_881_800),
@@ -18,7 +18,7 @@ import Testing
             ("Tue, 29 Feb 2000 00:00:00 GMT", 951_782_400), ("Fri, 31 Dec 9999 23:59:59 GMT", 253_402_300_799),
             ("Mon, 01 Jan 1601 00:00:00 GMT", -11_644_473_600), ("31 Dec 69 23:59:59", 3_155_759_999),
             ("31 Dec 99 23:59:59", 946_684_799), ("31 Dec 00 23:59:59", 978_307_199),
-            // The first number of one or two digits is the day, so a year before it has to have more.
+            // The first number of one or two digits is the day, so a year before it needs more digits.
             ("99 Jan 12 12:30:00", nil), ("1999 Jan 12 12:30:00", 916_144_200),
         ] as [(String, Int64?)])
     func anyOrder(text: String, seconds: Int64?) {
@@ -27,7 +27,7 @@ import Testing
 
     // COOK-20
     @Test(
-        "What lacks a piece, or is no day, is no date",
+        "A date without a part, or that does not exist, is invalid",
         arguments: [
             "", " ", "yesterday", "Wed, 01 Jan 2020", "01 Jan 12:30:00", "Jan 2020 12:30:00", "01 2020 12:30:00",
             "Wed, 32 Jan 2020 12:30:00", "00 Jan 2020 12:30:00", "31 Apr 2020 12:30:00", "30 Feb 2020 12:30:00",
@@ -41,7 +41,7 @@ import Testing
         #expect(CookieDate.parse(text) == nil)
     }
 
-    @Test("Both readers of dates agree on what both read")
+    @Test("The cookie and HTTP date parsers agree")
     func agreesWithFields() {
         for day in stride(from: Int64(-100_000), to: 200_000, by: 37) {
             let seconds = day * 86400 + (day * day) % 86400

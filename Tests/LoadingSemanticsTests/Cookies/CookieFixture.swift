@@ -1,7 +1,7 @@
 import LoadingSemantics
 import Testing
 
-/// A jar in a world with few public suffixes, and short ways to ask it.
+/// A jar with a small list of public suffixes, and shorthands.
 struct CookieFixture {
     let jar: JarReference
     var now = 1_000_000.0

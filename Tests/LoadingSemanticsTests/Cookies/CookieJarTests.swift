@@ -1,13 +1,13 @@
 import LoadingSemantics
 import Testing
 
-/// Which cookies of responses are taken (RFC 6265bis §5.7).
+/// Which cookies of responses are accepted (RFC 6265bis §5.7).
 @Suite struct CookieJarTests {
     var world = CookieFixture()
 
     // COOK-4, COOK-20, COOK-27: steps 7 to 10
     @Test(
-        "A server sets cookies for itself and for the names above it, but not for those of others",
+        "A server may set cookies for its own host and parent domains only",
         arguments: [
             ("http://www.example.com", "", nil), ("http://www.example.com", "Domain=example.com", nil),
             ("http://www.example.com", "Domain=.EXAMPLE.com", nil),
@@ -36,7 +36,7 @@ import Testing
 
     // COOK-27: what an address, a public suffix or a name of one label sets is for it alone.
     @Test(
-        "Some cookies are for their host alone even if they name it",
+        "Addresses and public suffixes set host-only cookies",
         arguments: [
             ("http://example.com", "Domain=example.com", false), ("http://example.com", "", true),
             ("http://github.io", "Domain=github.io", true), ("http://localhost", "Domain=localhost", true),
@@ -59,7 +59,7 @@ import Testing
 
     // COOK-20: step 16
     @Test(
-        "Secure cookies are left alone by insecure servers",
+        "Insecure responses do not overwrite secure cookies",
         arguments: [
             (
                 "https://www.example.com/login", "Path=/login", "http://www.example.com/", "Path=/login",
@@ -89,7 +89,7 @@ import Testing
 
     // COOK-20: steps 20 to 22
     @Test(
-        "A prefix is a promise that is kept or no cookie",
+        "A cookie must satisfy its name prefix",
         arguments: [
             ("__Secure-SID=12345; Domain=site.example", .prefixViolation),
             ("__Secure-SID=12345; Domain=site.example; Secure", nil),
@@ -100,13 +100,13 @@ import Testing
             ("__Host-SID=12345; Secure; Domain=site.example; Path=/", .prefixViolation),
             ("__Host-SID=12345; Secure; Path=/", nil), ("__host-SID=12345; Secure; Path=/", nil),
             ("__hOST-SID=12345; Secure; Path=/a", .prefixViolation), ("__Host-SID=1; Secure; Path=/; Domain=", nil),
-            // The default path is "/" here, but nobody asked for it.
+            // A default path "/" does not count.
             ("__HOST-SID=1; Secure", .prefixViolation),
             ("__Http-a=1; Secure", .prefixViolation), ("__Http-a=1; HttpOnly", .prefixViolation),
             ("__Http-a=1; Secure; HttpOnly", nil),
             ("__Host-Http-a=1; Secure; Path=/", .prefixViolation), ("__Host-Http-a=1; Secure; Path=/; HttpOnly", nil),
             ("__Host-Http-a=1; Secure; HttpOnly", .prefixViolation),
-            // Without a name they would be sent back as what they pretend to be.
+            // Without a name, the value would be sent like a name.
             ("=__Host-a=1", .missingName), ("__Secure-a", .missingName), ("=__secure-a; Secure", .missingName),
             ("=__Http-a; Secure; HttpOnly", .missingName), ("__Secure=1", nil), ("x__Secure-=1", nil), ("_=1", nil),
             ("a=__Host-b", nil),
@@ -117,7 +117,7 @@ import Testing
 
     // COOK-7: steps 17 to 19
     @Test(
-        "Same-site cookies are not set from within other sites",
+        "Cross-site responses do not set same-site cookies",
         arguments: [
             ("a=b; SameSite=Strict", nil, false, nil),
             ("a=b; SameSite=Strict", "https://www.site.example/", false, nil),
@@ -137,7 +137,7 @@ import Testing
     }
 
     // COOK-13, COOK-14
-    @Test("The accept policy has the first word")
+    @Test("The accept policy applies first")
     mutating func policies() throws {
         #expect(try world.set("a=b", "http://example.com", policy: .never) == .policy)
         let document = "http://other.example"
@@ -148,7 +148,7 @@ import Testing
     }
 
     // COOK-24
-    @Test("Partitions are jars of their own")
+    @Test("Partitions are separate jars")
     mutating func partitions() throws {
         #expect(try world.set("a=common", "https://example.com") == nil)
         #expect(try world.set("a=own; Secure; Partitioned", "https://example.com", partition: "p") == nil)
@@ -161,7 +161,7 @@ import Testing
 
     // COOK-20: §5.7 step 6, §5.5
     @Test(
-        "Max-Age beats Expires, and nothing lasts longer than 400 days",
+        "Max-Age takes precedence over Expires, and the lifetime is at most 400 days",
         arguments: [
             ("", nil), ("Max-Age=100", 100), ("Max-Age=100; Expires=Thu, 01 Jan 1970 00:00:00 GMT", 100),
             ("Expires=Thu, 01 Jan 1970 00:00:00 GMT; Max-Age=100", 100),
@@ -177,7 +177,7 @@ import Testing
     }
 
     // COOK-16: §5.7, "expired"
-    @Test("A cookie ends when its time has come")
+    @Test("A cookie expires")
     mutating func end() throws {
         #expect(try world.set("a=b; Max-Age=10", "http://example.com") == nil)
         #expect(try world.set("c=d", "http://example.com") == nil)
@@ -193,7 +193,7 @@ import Testing
     }
 
     // COOK-15: step 23
-    @Test("A cookie takes the place and the age of its predecessor")
+    @Test("A cookie replaces its predecessor and keeps its creation time")
     mutating func replacement() throws {
         for name in ["a", "b", "c"] {
             #expect(try world.set("\(name)=1", "http://example.com") == nil)
@@ -202,7 +202,7 @@ import Testing
         #expect(try world.set("a=2", "http://example.com") == nil)
         #expect(try world.field("http://example.com") == "a=2; b=1; c=1")
         #expect(world.jar.all(at: world.now).map(\.created) == [1_000_000, 1_000_001, 1_000_002])
-        // Host-only or not, path, domain and octets of the name make another cookie.
+        // host-only-flag, path, domain and the octets of the name are part of the identity.
         #expect(try world.set("a=3; Domain=example.com", "http://example.com") == nil)
         #expect(try world.set("a=4; Path=/x", "http://example.com") == nil)
         #expect(try world.set("A=5", "http://example.com") == nil)
@@ -214,7 +214,7 @@ import Testing
     }
 
     // COOK-15, COOK-16
-    @Test("An expired cookie takes its predecessor along")
+    @Test("An expired cookie removes its predecessor")
     mutating func deletion() throws {
         let url = try HTTPURL("http://example.com/")
         let request = CookieRequest(url)
@@ -224,12 +224,12 @@ import Testing
         }
         let gone = world.jar.receive("a=; Expires=Thu, 01 Jan 1970 00:00:00 GMT", from: request, at: world.now)
         #expect(gone == .removed(cookie.identity))
-        // A copy may have it yet.
+        // A copy on disk may still have it.
         #expect(world.jar.receive("a=; Max-Age=0", from: request, at: world.now) == .nothing(cookie.identity))
         #expect(world.jar.isEmpty)
     }
 
-    @Test("One that succeeds an expired cookie is as young as it is")
+    @Test("A cookie does not inherit the creation time of an expired one")
     mutating func succession() throws {
         #expect(try world.set("a=1; Max-Age=1", "http://example.com") == nil)
         #expect(try world.set("b=1", "http://example.com") == nil)
@@ -240,7 +240,7 @@ import Testing
     }
 
     // COOK-5, COOK-19: what the program itself does
-    @Test("The program's own cookies obey no server's rules, but can always be sent")
+    @Test("Cookies of the application are not restricted, except that they can be sent")
     mutating func ownCookies() throws {
         var cookie = Cookie(name: "a", value: "b", domain: "com", isHostOnly: false, created: 5)
         cookie.expires = world.now * 100
@@ -265,7 +265,7 @@ import Testing
     }
 
     // A path or host longer than any attribute may be would let a server fill the memory.
-    @Test("Places have a length")
+    @Test("Domain and path have a maximum length")
     mutating func longPlaces() throws {
         let long = String(repeating: "p", count: 1100)
         #expect(try world.set("a=b", "http://example.com/\(long)/x") == .tooLong)
@@ -274,11 +274,11 @@ import Testing
     }
 
     // COOK-15, COOK-20: these names are alike to FNV-1a
-    @Test("Names that a host has chosen to be alike to a simple hash are told apart")
+    @Test("Cookies with colliding fingerprints are distinct")
     mutating func collidingNames() throws {
         let names = ["8yn0iYCKYHlIj4-BwPqk", "GReLUrM4wMqfg9yzV3KQ"]
         let identities = names.map { CookieIdentity(domain: "example.org", isHostOnly: true, path: "/", name: $0) }
-        // Tables of them have seeds.
+        // Hash tables of them are seeded.
         #expect(identities[0].hashValue != identities[1].hashValue)
         #expect(Set(identities).count == 2)
         var jar = CookieJar()

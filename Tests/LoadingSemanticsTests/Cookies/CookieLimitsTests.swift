@@ -1,7 +1,7 @@
 import LoadingSemantics
 import Testing
 
-/// What a jar holds at most, and what goes first (RFC 6265bis §5.7, §6.1).
+/// The capacity of a jar, and the order of eviction (RFC 6265bis §5.7, §6.1).
 @Suite struct CookieLimitsTests {
     private func evicted(_ outcome: CookieOutcome) -> [String]? {
         if case .stored(_, let evicted) = outcome { evicted.map(\.name).sorted() } else { nil }
@@ -10,7 +10,7 @@ import Testing
     private func names(_ jar: JarReference, at now: Double) -> [String] { jar.all(at: now).map(\.name).sorted() }
 
     // COOK-20
-    @Test("A site's cookies go in the order of the draft: ended, without Secure, least used")
+    @Test("The cookies of a site are evicted in the order of the draft: ended, without Secure, least used")
     func siteOrder() throws {
         let jar = JarReference(limits: CookieLimits(site: 6, total: 100))
         let url = "https://example.com/"
@@ -20,21 +20,21 @@ import Testing
         ] {
             #expect(evicted(jar.receive(field, from: request, at: 0)) == [])
         }
-        // One more has to go than the one that has ended: no, that makes room enough.
+        // Removing the expired cookie suffices.
         #expect(evicted(jar.receive("n4=1; Path=/n4", from: request, at: 5)) == ["ended"])
         // n1 is used, so n2 is the least used of those without Secure.
         _ = jar.cookies(for: CookieRequest(try HTTPURL(url + "n1")), at: 5)
         #expect(evicted(jar.receive("n5=1; Path=/n5", from: request, at: 5)) == ["n2"])
         for number in 6...20 { _ = jar.receive("n\(number)=1; Secure", from: request, at: 5) }
-        // Only when nothing else is left do the secure ones go.
+        // Secure cookies are evicted last.
         #expect(!names(jar, at: 5).contains("n1"))
         #expect(jar.count == 6)
-        // To replace one takes no room.
+        // A replacement needs no eviction.
         #expect(evicted(jar.receive("n20=2; Secure", from: request, at: 5)) == [])
     }
 
-    // COOK-20: a server must not gain room by making up names.
-    @Test("Hosts of one site share its room, and other sites keep theirs")
+    // COOK-20: made-up host names do not increase the limit.
+    @Test("The limit of a site includes its subdomains and does not affect other sites")
     func siteLimit() throws {
         let jar = JarReference()
         let good = CookieRequest(try HTTPURL("https://good.example/"))
@@ -49,7 +49,7 @@ import Testing
     }
 
     // COOK-20
-    @Test("A site has room for 150 cookies, all sites for 3000")
+    @Test("A site may have 150 cookies, all sites together 3000")
     func least() throws {
         var jar = JarReference()
         let request = CookieRequest(try HTTPURL("http://example.com/"))
@@ -64,12 +64,12 @@ import Testing
         let gone = jar.receive("a=1", from: request, at: 0)
         #expect(evicted(gone)?.count == 300)
         #expect(jar.count == 3001)
-        // The first ones were those least used.
+        // The least recently used ones are gone.
         #expect(jar.cookies(for: CookieRequest(try HTTPURL("http://s299.example/")), at: 0).isEmpty)
         #expect(jar.cookies(for: CookieRequest(try HTTPURL("http://s300.example/")), at: 0).count == 1)
     }
 
-    // COOK-20: whatever hosts offer, what the jar holds is bounded.
+    // COOK-20: the jar is bounded, whatever hosts send.
     @Test("Many cookies of many hosts stay within the limits")
     func flood() throws {
         let jar = JarReference(limits: CookieLimits(site: 20, total: 200))
@@ -82,11 +82,11 @@ import Testing
             if number % 50 == 0 { #expect(jar.cookies(for: used, at: Double(number)).count == 1) }
             #expect(jar.count <= 200)
         }
-        // What is used stays.
+        // Used cookies stay.
         #expect(jar.cookies(for: used, at: 20_000).count == 1)
     }
 
-    @Test("What is evicted is told, so that a copy can follow", arguments: 0..<20 as Range<UInt64>)
+    @Test("Evictions are reported, so that a copy can follow", arguments: 0..<20 as Range<UInt64>)
     func copies(seed: UInt64) throws {
         var random = SeededNumbers(seed: seed)
         let jar = JarReference(limits: CookieLimits(site: 5, total: 12))

@@ -1,9 +1,9 @@
 import LoadingSemantics
 import Testing
 
-/// The jar against the slowest that does the same, and against noise.
+/// Compares the jar with a simple model, and with random input.
 @Suite struct CookieModelTests {
-    /// A list, and the draft's steps one by one, for hosts below `.example` alone.
+    /// A list with the steps of the draft, for hosts below `.example` only.
     private struct Model {
         var cookies: [Cookie] = []
 
@@ -43,7 +43,7 @@ import Testing
 
         func cookies(for request: CookieRequest, at now: Double) -> [Cookie] {
             let host = request.url.host
-            // Stable, and the list is in the order of making.
+            // Stable, and the list is in creation order.
             return cookies.filter {
                 $0.partition == request.partition && ($0.isHostOnly ? $0.domain == host : isBelow(host, $0.domain))
                     && pathMatches(request.path, $0.path) && (!$0.isSecure || request.url.scheme.isSecure)
@@ -53,7 +53,7 @@ import Testing
     }
 
     // COOK-4, COOK-5, COOK-15, COOK-16, COOK-20, COOK-24
-    @Test("A jar does what a list and the steps of the draft do", arguments: 0..<40 as Range<UInt64>)
+    @Test("The jar behaves like the model", arguments: 0..<40 as Range<UInt64>)
     func agreesWithModel(seed: UInt64) throws {
         var random = SeededNumbers(seed: seed)
         let jar = JarReference()
@@ -82,7 +82,7 @@ import Testing
     }
 
     // COOK-20
-    @Test("Whatever a field holds, what is sent of it is one cookie", arguments: 0..<10 as Range<UInt64>)
+    @Test("Any accepted field is sent as one cookie", arguments: 0..<10 as Range<UInt64>)
     func noise(seed: UInt64) throws {
         var random = SeededNumbers(seed: seed)
         let pieces = [

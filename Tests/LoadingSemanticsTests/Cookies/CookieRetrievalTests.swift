@@ -7,7 +7,7 @@ import Testing
 
     // COOK-4, COOK-5, COOK-16
     @Test(
-        "Host, path and security decide",
+        "Domain, path and Secure select cookies",
         arguments: [
             ("https://example.com/", "host=1; wide=1; secure=1"), ("http://example.com/", "host=1; wide=1"),
             ("http://example.com", "host=1; wide=1"), ("http://EXAMPLE.com:8080/?/a/b", "host=1; wide=1"),
@@ -40,7 +40,7 @@ import Testing
 
     // COOK-7: §5.8.3 step 1
     @Test(
-        "Other sites' requests carry what is meant for them",
+        "Cross-site requests carry cookies by SameSite",
         arguments: [
             (nil, false, "GET", "unspecified=1; none=1; lax=1; strict=1"),
             ("https://www.site.example/", false, "POST", "unspecified=1; none=1; lax=1; strict=1"),
@@ -60,7 +60,7 @@ import Testing
     }
 
     // COOK-6
-    @Test("Cookies for some ports go to these")
+    @Test("Cookies with ports are sent to these only")
     mutating func ports() throws {
         var cookie = Cookie(name: "a", value: "b", domain: "example.com", created: 0)
         cookie.ports = [80, 8080]
@@ -71,7 +71,7 @@ import Testing
     }
 
     // §5.8.3: a domain that has become a public suffix
-    @Test("A cookie for all below a public suffix goes nowhere, one for it alone goes there")
+    @Test("A domain cookie of a public suffix is not sent, a host-only one is")
     mutating func suffixes() throws {
         _ = world.jar.insert(
             Cookie(name: "wide", value: "1", domain: "co.uk", isHostOnly: false, created: 0), at: world.now)
@@ -81,7 +81,7 @@ import Testing
     }
 
     // COOK-5
-    @Test("Cookies that are hidden from scripts are sent like others")
+    @Test("HttpOnly cookies are sent")
     mutating func httpOnly() throws {
         #expect(try world.set("a=b; HttpOnly", "http://example.com/") == nil)
         #expect(try world.field("http://example.com/") == "a=b")

@@ -1,11 +1,11 @@
 import LoadingSemantics
 import Testing
 
-/// Hosts, paths, sites: where a cookie belongs.
+/// Domain matching, path matching and sites.
 @Suite struct CookieScopeTests {
     // COOK-4, COOK-27: RFC 6265bis §5.1.3
     @Test(
-        "A domain matches itself and the names below it",
+        "A domain matches itself and its subdomains",
         arguments: [
             ("example.com", "example.com", true), ("www.example.com", "example.com", true),
             ("a.b.example.com", "example.com", true), ("notexample.com", "example.com", false),
@@ -24,7 +24,7 @@ import Testing
 
     // COOK-27
     @Test(
-        "Addresses are told from names",
+        "IP addresses are distinguished from names",
         arguments: [
             ("1.2.3.4", true), ("127.1", true), ("2130706433", true), ("::1", true), ("fe80::1%eth0", true),
             ("1.2.3.4.", true), ("example.com", false), ("1.2.3.example", false), ("localhost", false), ("", false),
@@ -47,7 +47,7 @@ import Testing
 
     // COOK-4: RFC 6265bis §5.1.4
     @Test(
-        "A path matches itself and those below it",
+        "A path matches itself and its subdirectories",
         arguments: [
             ("/", "/", true), ("/a", "/", true), ("/a", "/a", true), ("/a/", "/a", true), ("/a/b", "/a", true),
             ("/ab", "/a", false), ("/a", "/a/", false), ("/a/b", "/a/", true), ("/A", "/a", false), ("/", "/a", false),
@@ -66,7 +66,7 @@ import Testing
             ("a.b.co.uk", "b.co.uk", false), ("co.uk", "co.uk", true), ("uk", "uk", true),
             ("me.github.io", "me.github.io", false), ("x.me.github.io", "me.github.io", false),
             ("github.io", "github.io", true),
-            // The suffix between is none, yet the longer one decides.
+            // The shorter suffix is not listed, but the longer one decides.
             ("a.b.eu.compute.cloud.example", "b.eu.compute.cloud.example", false),
             ("compute.cloud.example", "cloud.example", false), ("localhost", "localhost", true),
             ("1.2.3.4", "1.2.3.4", false), ("::1", "::1", false), ("www.example.com.", "example.com.", false),
@@ -81,7 +81,7 @@ import Testing
 
     // COOK-7: RFC 6265bis §5.2
     @Test(
-        "A request is same-site by its main document",
+        "The main document determines whether a request is same-site",
         arguments: [
             ("https://a.example.com/", "https://b.example.com/", true),
             ("https://example.com:444/", "https://example.com/", true),
@@ -100,7 +100,7 @@ import Testing
 
     // COOK-14
     @Test(
-        "Of the main document's domain is what its host ends with",
+        "The main document's host must be in the cookie's domain",
         arguments: [
             ("http://example.com", "http://www.example.com/page", true),
             ("http://example.com", "http://example.com", true),
@@ -119,7 +119,7 @@ import Testing
     }
 
     // COOK-13
-    @Test("Of two policies the stricter one counts")
+    @Test("The stricter of two policies applies")
     func policies() {
         let order: [CookieAcceptPolicy] = [.always, .onlyFromMainDocumentDomain, .never]
         for (left, first) in order.enumerated() {

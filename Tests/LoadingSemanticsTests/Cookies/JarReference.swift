@@ -1,6 +1,6 @@
 import LoadingSemantics
 
-/// A jar behind a reference: an expectation cannot change a value.
+/// A jar behind a reference, because `#expect` cannot mutate a value.
 final class JarReference {
     private var jar: CookieJar
 

@@ -1,4 +1,4 @@
-/// Numbers that look random, the same for the same seed (SplitMix64).
+/// A seeded random number generator (SplitMix64).
 struct SeededNumbers: RandomNumberGenerator {
     private var state: UInt64
 
@@ -12,7 +12,7 @@ struct SeededNumbers: RandomNumberGenerator {
         return mixed ^ (mixed >> 31)
     }
 
-    /// From zero up to, but not including, the bound.
+    /// From zero to the bound, exclusive.
     mutating func below(_ bound: Int) -> Int { Int(next() % UInt64(bound)) }
 
     mutating func pick<Element>(_ elements: [Element]) -> Element { elements[below(elements.count)] }

@@ -16,7 +16,7 @@ import Testing
 
     // Steps 2 to 4
     @Test(
-        "Name and value end at the first semicolon and part at the first equals sign",
+        "Name and value end at the first semicolon, and are separated at the first equals sign",
         arguments: [
             ("SID=31d4d96e407aad42", "SID", "31d4d96e407aad42"), ("lang=en-US; Path=/", "lang", "en-US"),
             ("a=b=c==", "a", "b=c=="), (" \t a \t = \t b \t ; x", "a", "b"), ("a=", "a", ""),
@@ -32,7 +32,7 @@ import Testing
 
     // COOK-1, COOK-11; step 1
     @Test(
-        "What has no name, and what has control characters, is no cookie",
+        "Cookies without a name or with control characters are rejected",
         arguments: [
             ("", .missingName), ("=", .missingName), (" ", .missingName), ("\t=\t; Path=/", .missingName),
             (";a=b", .missingName),
@@ -49,7 +49,7 @@ import Testing
     }
 
     // Step 5
-    @Test("Name and value have 4096 octets at most, without the sign between")
+    @Test("Name and value have 4096 octets at most, without the equals sign")
     func pairLength() {
         let name = String(repeating: "n", count: 96)
         #expect(read("\(name)=\(String(repeating: "v", count: 4000))")?.value.count == 4000)
@@ -57,13 +57,13 @@ import Testing
         #expect(read(String(repeating: "n", count: 4096) + "=") != nil)
         #expect(refusal(String(repeating: "n", count: 4097) + "=") == .tooLong)
         #expect(refusal("\(name)=\(String(repeating: "ü", count: 2001))") == .tooLong)
-        // What is trimmed does not count, and attributes have a limit of their own.
+        // Trimmed white space does not count, and attributes have their own limit.
         #expect(read("a=b" + String(repeating: " ", count: 9000)) != nil)
         #expect(read("a=b" + String(repeating: "; Version=1", count: 9000)) != nil)
     }
 
     // Attributes, step 6
-    @Test("An attribute of more than 1024 octets counts as not there")
+    @Test("An attribute of more than 1024 octets is ignored")
     func attributeLength() {
         let path = "/" + String(repeating: "p", count: 1023)
         #expect(read("a=b; Path=\(path)")?.path == path)
@@ -74,7 +74,7 @@ import Testing
     }
 
     // §5.6.1
-    @Test("Of several Expires the last that is a date counts")
+    @Test("The last valid Expires applies")
     func expires() {
         #expect(read("a=b; Expires=Thu, 01 Jan 1970 00:01:40 GMT")?.expires == 100)
         #expect(read("a=b; EXPIRES = Thu, 01 Jan 1970 00:01:40 GMT ;")?.expires == 100)
@@ -84,7 +84,7 @@ import Testing
 
     // §5.6.2
     @Test(
-        "Max-Age is digits with a minus or without",
+        "Max-Age consists of digits with an optional minus",
         arguments: [
             ("100", 100), ("0", 0), ("-1", -1), ("-0", 0), ("007", 7), ("99999999999999999999999", .max),
             ("-99999999999999999999999", .min), ("9223372036854775807", .max), (" 5 ", 5), ("", nil), ("-", nil),
@@ -98,7 +98,7 @@ import Testing
 
     // §5.6.3
     @Test(
-        "A domain loses one dot and its capitals",
+        "A domain loses one leading dot and is lowercased",
         arguments: [
             ("Domain=EXAMPLE.com", "example.com"), ("domain=.Example.com", "example.com"),
             ("Domain=..example.com", ".example.com"), ("Domain=", ""), ("Domain", ""), ("Domain=.", ""),
@@ -110,7 +110,7 @@ import Testing
 
     // COOK-12, §5.6.4
     @Test(
-        "A path that does not begin with a slash stands for the default",
+        "A path without a leading slash means the default path",
         arguments: [
             ("Path=/x/y", "/x/y"), ("PATH=/", "/"), ("Path=x", ""), ("Path=", ""), ("Path", ""),
             ("Path=/a; Path=b", ""),
@@ -122,7 +122,7 @@ import Testing
 
     // §5.6.5, §5.6.6
     @Test(
-        "Flags are there or not, whatever their value",
+        "The value of a flag attribute is ignored",
         arguments: [
             ("Secure", true, false, false), ("secure=0; HTTPONLY=no", true, true, false),
             ("SecureX; Http Only", false, false, false),
@@ -137,7 +137,7 @@ import Testing
 
     // COOK-7, §5.6.7
     @Test(
-        "The last SameSite counts, an unknown one as none at all",
+        "The last SameSite applies; an unknown value counts as absent",
         arguments: [
             ("SameSite=Lax", .lax), ("samesite=STRICT", .strict), ("SameSite=none", .none), ("SameSite", .unspecified),
             ("SameSite=Strict; SameSite=later", .unspecified), ("SameSite=x; SameSite=Lax", .lax),
@@ -149,7 +149,7 @@ import Testing
 
     // COOK-10
     @Test(
-        "Joined fields are cut where a cookie begins",
+        "Combined fields are split where a cookie starts",
         arguments: [
             ("a=b", ["a=b"]), ("a=b,c=d", ["a=b", "c=d"]), ("a=b, c = d", ["a=b", " c = d"]), ("", [""]), (",", [","]),
             (

@@ -41,7 +41,7 @@ import Testing
         #expect(LoadError.description(ofCode: code) == text)
     }
 
-    // ERR-1: every code this engine can produce has a text of its own.
+    // ERR-1: every code that the engine can produce has its own text.
     @Test func everyErrorHasAText() {
         let errors: [LoadError] = [
             .cancelled, .badURL, .timedOut, .unsupportedURL, .requestBodyStreamExhausted,

@@ -1,11 +1,11 @@
 import LoadingSemantics
 import Testing
 
-/// What becomes of a load that a proxy does not let through.
+/// The errors of loads whose proxy fails.
 @Suite struct ProxyFailureTests {
     // PROXY-10, AUTH-28
     @Test(
-        "the numbers",
+        "the error codes",
         arguments: [
             (.unreachable(.request, .cannotConnectToHost(111)), -1004, .cfNetwork(306)),
             (.unreachable(.tunnel, .cannotConnectToHost(111)), -1004, .cfNetwork(310)),
@@ -44,7 +44,7 @@ import Testing
 
     // PROXY-7
     @Test(
-        "a proxy that fails is replaced, one that refuses is not",
+        "another route replaces a failed proxy, but not a refusing one",
         arguments: [
             (.unreachable(.tunnel, .timedOut), true), (.tunnelLost, true), (.malformedTunnelResponse("x"), true),
             (.unusableSettings(.tunnel), true), (.socks(.unsupportedVersion(4)), true), (.socks(.connectionLost), true),

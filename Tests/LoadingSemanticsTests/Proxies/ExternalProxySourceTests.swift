@@ -1,15 +1,14 @@
 import LoadingSemantics
 import Testing
 
-/// Who is asked for a way, what he is told, and what becomes of what he says.
-@Suite struct ProxyAdviserTests {
+/// External proxy sources: when they are queried, their input, and the use of their answers.
+@Suite struct ExternalProxySourceTests {
     private let script: [String: ProxyDictionary.Value] = [
         "ProxyAutoConfigEnable": .number(1), "ProxyAutoConfigJavaScript": .text("x"),
     ]
 
     // PROXY-10
-    @Test("without an answer the proxies count that the settings name, and else there is no way") func noAnswer() throws
-    {
+    @Test("without an answer the explicit proxies are used, else there is no route") func noAnswer() throws {
         let server = ProxyDestination(try HTTPURL("https://server.example/"))
         let alone = ProxyRules(dictionary: ProxyDictionary(script), system: ProxyEnvironment([:]))
         #expect(alone.route(for: server) == .scriptFailed && alone.route(for: server).routes.isEmpty)
@@ -21,7 +20,7 @@ import Testing
     }
 
     // PROXY-8, PROXY-4, PROXY-9
-    @Test("the desktop is asked where nobody else has said anything") func desktop() throws {
+    @Test("the desktop is queried if there are no other settings") func desktop() throws {
         let server = ProxyDestination(try HTTPURL("https://server.example/"))
         let none = ProxyEnvironment([:])
         let rules = ProxyRules(system: none, knowsDesktop: true)
@@ -38,7 +37,7 @@ import Testing
 
     // PROXY-8
     @Test(
-        "what libproxy writes",
+        "the output of libproxy",
         arguments: [
             ("", "direct"), ("direct://\n", "direct"), ("http://a:3128\ndirect://\n", "http a:3128, direct"),
             (
@@ -60,7 +59,7 @@ import Testing
 
     // PROXY-11
     @Test(
-        "what an adviser is told",
+        "the query contains no secrets",
         arguments: [
             ("http://u:p@A.example/x?y#z", "http://a.example/x?y", "a.example"),
             ("http://a.example:81", "http://a.example:81/", "a.example"),
@@ -74,7 +73,7 @@ import Testing
     }
 
     // PROXY-11
-    @Test("what an adviser is told of what is not HTTP") func otherInquiry() throws {
+    @Test("the query for other protocols") func otherInquiry() throws {
         let stream = ProxyQuery(ProxyDestination(traffic: .other, host: "a.example", port: 7))
         #expect(stream.url == "tcp://a.example:7/" && stream.host == "a.example")
         let file = ProxyQuery(ProxyDestination(try FTPURL("ftp://u:p@a.example/secret")))

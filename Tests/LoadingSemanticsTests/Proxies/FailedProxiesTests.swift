@@ -1,7 +1,7 @@
 import LoadingSemantics
 import Testing
 
-/// Which proxies are tried last.
+/// Failed proxies are tried last.
 @Suite struct FailedProxiesTests {
     private let one = ProxyServer(kind: .http, host: "one.test", port: 1)
     private let two = ProxyServer(kind: .socks5, host: "two.test", port: 2)
@@ -14,7 +14,7 @@ import Testing
     }
 
     // PROXY-7
-    @Test("one that nobody reaches is last for all, one that is silent for one destination for that") func order()
+    @Test("an unreachable proxy is last for all destinations, a silent one for that destination") func order()
         throws
     {
         let (one, two, all) = try ways()
@@ -26,16 +26,16 @@ import Testing
         failed.failed(two, for: here, at: 0)
         #expect(failed.inOrder(all, to: here, at: 1) == [.direct, .through(one), .through(two)])
         #expect(failed.inOrder(all, to: there, at: 1) == [.through(two), .direct, .through(one)])
-        // As good as any other, where all have failed.
+        // All have failed, so the order is unchanged.
         #expect(failed.inOrder([.through(two), .through(one)], to: here, at: 1) == [.through(two), .through(one)])
     }
 
     // PROXY-7
-    @Test("until its time is over, or it works") func end() throws {
+    @Test("a failure ends after its time, or with a success") func end() throws {
         let (one, _, all) = try ways()
         var failed = FailedProxies()
         failed.failed(one, for: nil, at: 0)
-        // This one does not count anew.
+        // A repeated failure does not extend the time.
         failed.failed(one, for: nil, at: 7)
         #expect(failed.inOrder(all, to: here, at: TimeLimits.standard.failedProxy - 1) != all)
         #expect(failed.inOrder(all, to: here, at: TimeLimits.standard.failedProxy) == all)
@@ -48,7 +48,7 @@ import Testing
     }
 
     // PROXY-7
-    @Test("what is remembered is bounded") func bounded() throws {
+    @Test("the number of failures is bounded") func bounded() throws {
         let (one, _, all) = try ways()
         var failed = FailedProxies()
         failed.failed(one, for: here, at: 0)
@@ -56,15 +56,15 @@ import Testing
             failed.failed(one, for: ProxyDestination(traffic: .http, host: "b.test", port: port), at: Int64(port))
         }
         #expect(failed.count == FailedProxies.maximumCount)
-        // The oldest went.
+        // The oldest entry was evicted.
         #expect(failed.inOrder(all, to: here, at: 300) == all)
         #expect(failed.inOrder(all, to: there, at: 300) != all)
         failed.failed(one, for: nil, at: 2 * TimeLimits.standard.failedProxy)
         #expect(failed.count == 1)
     }
 
-    // PROXY-7: who has little patience speaks for others who have no more
-    @Test("silence counts for those who bear no more of it") func patience() throws {
+    // PROXY-7: a short timeout applies only to loads with the same or a shorter one
+    @Test("a silent proxy counts as failed for loads with a shorter timeout") func patience() throws {
         let (one, _, _) = try ways()
         var failed = FailedProxies()
         let ways = [ProxyRoute.through(one), .direct]
@@ -72,7 +72,7 @@ import Testing
         failed.failed(one, for: nil, after: 100, at: 0)
         #expect(failed.inOrder(ways, to: here, timeout: 100, at: 1) == last)
         #expect(failed.inOrder(ways, to: here, timeout: 101, at: 1) == ways)
-        // Who has borne more says more, and who has borne less changes nothing.
+        // A longer silence extends the entry, a shorter one changes nothing.
         failed.failed(one, for: nil, after: 200, at: 1)
         failed.failed(one, for: nil, after: 50, at: 2)
         #expect(failed.inOrder(ways, to: here, timeout: 200, at: 3) == last)
@@ -81,7 +81,7 @@ import Testing
     }
 
     // PROXY-7: "SOCKS5 a:1; SOCKS4 a:1"
-    @Test("servers of two kinds at one place are two") func kinds() throws {
+    @Test("two kinds of proxy at one host and port are distinct") func kinds() throws {
         let (one, _, _) = try ways()
         var failed = FailedProxies()
         let other = try #require(ProxyServer(kind: .socks4, host: "one.test", port: 1))

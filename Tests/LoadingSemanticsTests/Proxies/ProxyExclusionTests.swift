@@ -1,7 +1,7 @@
 import LoadingSemantics
 import Testing
 
-/// What the lists of those say that no proxy is used for.
+/// Lists of hosts that are reached without a proxy.
 @Suite struct ProxyExclusionTests {
     private func destination(_ text: String) throws -> ProxyDestination {
         ProxyDestination(try HTTPURL("http://\(text)/"))
@@ -23,7 +23,7 @@ import Testing
 
     // PROXY-8
     @Test(
-        "no_proxy leaves out",
+        "no_proxy excludes",
         arguments: [
             ("example.com", "example.com"), ("example.com", "www.example.com"), ("example.com", "a.b.example.com"),
             (".example.com", "example.com"), (".example.com", "www.example.com"), ("EXAMPLE.com", "www.example.COM"),
@@ -45,7 +45,7 @@ import Testing
 
     // PROXY-8
     @Test(
-        "no_proxy does not leave out",
+        "no_proxy does not exclude",
         arguments: [
             ("", "example.com"), ("example.com", "badexample.com"), ("example.com", "example.com.evil"),
             ("www.example.com", "example.com"), ("*.example.com", "example.com"), ("*.example.com", "xexample.com"),
@@ -94,7 +94,7 @@ import Testing
 
     // PROXY-9
     @Test(
-        "this machine itself is left out, unless the list says otherwise",
+        "the local machine is excluded, unless the list includes it",
         arguments: [
             "localhost", "LOCALHOST:8080", "localhost.", "a.localhost", "127.0.0.1", "127.255.1.2:81", "[::1]",
             "[::ffff:127.0.0.1]", "[0:0::1]:9",
@@ -109,7 +109,7 @@ import Testing
 
     // PROXY-9
     @Test(
-        "what only looks like this machine",
+        "hosts that resemble the local machine",
         arguments: [
             "localhost.example", "xlocalhost", "128.0.0.1", "127.example", "[::2]", "[::]", "0.0.0.0", "[1::1]",
         ])
@@ -117,7 +117,7 @@ import Testing
         #expect(try !isExcluded(place, noProxy: ""))
     }
 
-    @Test("a pattern of many stars takes no time") func manyStars() throws {
+    @Test("a pattern with many stars is matched quickly") func manyStars() throws {
         let pattern = String(repeating: "*a", count: 20_000) + "b"
         #expect(try !isExcluded(String(repeating: "a", count: 20_000), noProxy: pattern))
     }

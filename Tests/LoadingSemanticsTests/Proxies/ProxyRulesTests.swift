@@ -1,7 +1,7 @@
 import LoadingSemantics
 import Testing
 
-/// Which proxies are used for what.
+/// The selection of proxies.
 @Suite struct ProxyRulesTests {
     private func line(_ route: ProxyRouteList) -> String {
         let ways = route.routes.map { way in
@@ -45,7 +45,7 @@ import Testing
                 ["http_proxy": "", "HTTP_PROXY": "a:1", "https_proxy": "b:1", "HTTPS_PROXY": "c:1"],
                 ["http a:1", "http a:1", "http b:1", "http b:1", "direct"], "direct"
             ),
-            // A proxy that nobody understands is not gone around.
+            // An invalid proxy blocks the connection.
             (
                 ["http_proxy": "quic://a", "all_proxy": "d"],
                 ["blocked", "blocked", "http d:80", "http d:80", "http d:80"], "http d:80"
@@ -64,7 +64,7 @@ import Testing
     }
 
     // PROXY-8
-    @Test("HTTP_PROXY means nothing under CGI, where a client can set it") func commonGateway() throws {
+    @Test("HTTP_PROXY is ignored under CGI, where a client can set it") func commonGateway() throws {
         var variables = ["HTTP_PROXY": "evil:1", "HTTPS_PROXY": "b:2", "REQUEST_METHOD": "GET"]
         #expect(try line(ProxyRules(system: ProxyEnvironment(variables)), "http://a.example/") == "direct")
         #expect(try line(ProxyRules(system: ProxyEnvironment(variables)), "https://a.example/") == "http b:2")
@@ -75,7 +75,7 @@ import Testing
     }
 
     // PROXY-8
-    @Test("no_proxy has its upper case too, and the lower one goes first") func noProxyCase() throws {
+    @Test("no_proxy takes precedence over NO_PROXY") func noProxyCase() throws {
         let route = { (more: [String: String]) in
             let variables = more.merging(["http_proxy": "a:1"]) { old, _ in old }
             return try line(ProxyRules(system: ProxyEnvironment(variables)), "http://b.example/")
@@ -93,7 +93,7 @@ import Testing
     }
 
     // PROXY-4, C-17
-    @Test("an empty dictionary means no proxy, and none the system's") func emptyDictionary() throws {
+    @Test("an empty dictionary means no proxy, no dictionary the system settings") func emptyDictionary() throws {
         #expect(try line(rules([:]), "http://a.example/") == "direct")
         #expect(rules([:]).isEmpty)
         #expect(ProxyRules(system: ProxyEnvironment(["no_proxy": "a"])).isEmpty)
@@ -197,7 +197,7 @@ import Testing
 
     // PROXY-6
     @Test(
-        "where a script is",
+        "the URL of a script",
         arguments: [
             ("http://pac.example/p", "http://pac.example/p"), ("https://pac.example/p", "https://pac.example/p"),
             (" http://pac.example/p\n", "http://pac.example/p"), ("file:///p", nil), ("ftp://pac.example/p", nil),
@@ -213,7 +213,7 @@ import Testing
 
     // PROXY-1, PROXY-10: to go directly would show what the script was to hide
     @Test(
-        "a script that cannot be is one without an answer",
+        "an invalid script gives no answer",
         arguments: [
             ["ProxyAutoConfigURLString": .text("file:///p")], ["ProxyAutoConfigURLString": .text("pac.example")],
             ["ProxyAutoConfigURLString": .other], ["ProxyAutoConfigJavaScript": .text("")], [:],
@@ -231,7 +231,7 @@ import Testing
     }
 
     // PROXY-1, PROXY-10
-    @Test("a script's source goes before its address") func scriptSource() throws {
+    @Test("the source of a script takes precedence over its URL") func scriptSource() throws {
         let values: [String: ProxyDictionary.Value] = [
             "ProxyAutoConfigEnable": .number(1), "ProxyAutoConfigURLString": .text("file:///p"),
             "ProxyAutoConfigJavaScript": .text("x"),
@@ -241,7 +241,7 @@ import Testing
     }
 
     // PROXY-1, PROXY-3, PROXY-9
-    @Test("a script's answer goes before the proxies of the dictionary") func scriptAnswer() throws {
+    @Test("the answer of a script takes precedence over explicit proxies") func scriptAnswer() throws {
         var values: [String: ProxyDictionary.Value] = [
             "ProxyAutoConfigEnable": .number(1), "ProxyAutoConfigJavaScript": .text("function FindProxyForURL() {}"),
             "HTTPEnable": .number(1), "HTTPProxy": .text("a"), "ExceptionsList": .texts(["*.local"]),
@@ -279,7 +279,7 @@ import Testing
     }
 
     // C-18
-    @Test("configurations supersede the dictionary, and none of them changes nothing") func precedence() throws {
+    @Test("configurations take precedence over the dictionary, an empty list does not") func precedence() throws {
         let dictionary = ProxyDictionary(["HTTPEnable": .number(1), "HTTPProxy": .text("d")])
         let system = ProxyEnvironment(["all_proxy": "s"])
         let url = "http://server.example/"
@@ -311,8 +311,8 @@ import Testing
         #expect(try configured(configuration, host: host) == (isProxied ? "https a:443" : "direct"))
     }
 
-    // PROXY-7: of domains that there cannot be nobody can tell which were meant
-    @Test("domains that nobody understands") func impossibleDomains() throws {
+    // PROXY-7: with invalid domains, the intended ones are unknown
+    @Test("invalid match domains") func impossibleDomains() throws {
         let host = "server.example"
         for domain in ["", "https://server.example", "a b"] {
             #expect(try configured(proxy("a:1", match: [domain]), host: host) == "blocked")
@@ -324,7 +324,7 @@ import Testing
     }
 
     // PROXY-7
-    @Test("failover goes on to the next, and at last to none") func failover() throws {
+    @Test("failover continues with the next proxy, and finally directly") func failover() throws {
         let host = "server.example"
         #expect(try configured(proxy("a:1"), host: host) == "http a:1")
         #expect(try configured(proxy("a:1", failover: true), host: host) == "http a:1, direct")
@@ -340,7 +340,7 @@ import Testing
     }
 
     // PROXY-9
-    @Test("this machine goes through a configured proxy only if it is named") func loopback() throws {
+    @Test("the local machine uses a configured proxy only if it is listed") func loopback() throws {
         for host in ["localhost", "127.0.0.1", "[::1]", "a.localhost"] {
             #expect(try configured(proxy("a:1"), host: host) == "direct")
             #expect(try configured(proxy("a:1", match: ["server.example"]), host: host) == "direct")
@@ -355,7 +355,7 @@ import Testing
 
     // PROXY-6
     @Test(
-        "what a script says",
+        "the results of a script",
         arguments: [
             ("PROXY a:80; SOCKS5 b:1080; HTTPS c:443; DIRECT", "http a:80, socks5 b:1080, https c:443, direct"),
             ("DIRECT", "direct"), ("", "direct"), (" ; ;", "direct"), ("proxy a", "http a:80"),
@@ -376,10 +376,10 @@ import Testing
     }
 
     // PROXY-6
-    @Test("a script's words without end") func endlessScript() {
+    @Test("a script result without end") func endlessScript() {
         let many = (0..<1000).map { "PROXY a\($0):1" }.joined(separator: ";")
         #expect(PACResult(many).route.routes.count == PACResult.Limit.routes)
-        // The last that is not whole would be another host.
+        // The truncated last entry would be another host.
         let host = String(repeating: "a", count: PACResult.Limit.length)
         #expect(line(PACResult("PROXY b:1;PROXY " + host).route) == "http b:1")
         #expect(line(PACResult("PROXY " + host).route) == "blocked")
@@ -390,12 +390,12 @@ import Testing
 
     // PROXY-5
     @Test(
-        "what is asked for of a tunnel",
+        "the target of a tunnel",
         arguments: [
             ("https://server.example/", "server.example:443"), ("http://server.example/", "server.example:80"),
             ("wss://server.example:444/", "server.example:444"), ("https://[2001:DB8::1]/", "[2001:db8::1]:443"),
             ("https://[fe80::1%25eth0]/", "[fe80::1]:443"), ("https://10.0.0.1:8/", "10.0.0.1:8"),
-            // No address, and yet nothing that could be taken for another host or port.
+            // Not an address, but unambiguous.
             ("https://[1::2::3]/", "[1::2::3]:443"),
         ])
     func authority(url: String, expected: String) throws {

@@ -1,7 +1,7 @@
 import LoadingSemantics
 import Testing
 
-/// Proxies as texts name them.
+/// Parsing of proxies.
 @Suite struct ProxyServerTests {
     private func line(_ text: String) -> String? {
         ProxyServer(text).map { server in
@@ -46,7 +46,7 @@ import Testing
 
     // PROXY-8
     @Test(
-        "what names no proxy",
+        "invalid proxies",
         arguments: [
             "", " ", "http://", "http://:80", "http:///", "ftp://host", "quic://host:1", "://host", "host:0",
             "host:65536", "host:99999999999999999999", "host:-1", "host:+1", "host:1x", "host:x", "a:b:c",
@@ -71,7 +71,7 @@ import Testing
     }
 
     // PROXY-2
-    @Test("a credential shows in no description") func secrets() throws {
+    @Test("descriptions do not reveal credentials") func secrets() throws {
         let server = try #require(ProxyServer("http://hidden:secret@host:3128"))
         let route = ProxyRouteList.through(server)
         let rules = ProxyRules(system: ProxyEnvironment(["http_proxy": "http://hidden:secret@host:3128"]))

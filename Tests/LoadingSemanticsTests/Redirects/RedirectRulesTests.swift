@@ -34,7 +34,7 @@ import Testing
         #expect(decide(status, "/z", method: before, hasBody: true) == .follow(expected))
     }
 
-    // what is not there is not kept.
+    // without a body, none is kept.
     @Test func noBodyStaysNoBody() {
         let expected = RedirectedRequest(method: "POST", url: "http://a.example/z#frag")
         #expect(decide(307, "/z", method: "POST") == .follow(expected))
@@ -133,12 +133,12 @@ import Testing
                     RedirectedRequest(
                         method: "GET", url: "http://b.example:8080/z#frag", isCrossOrigin: true, user: "me",
                         password: "secret")))
-        // What stands on both sides of a comparison is not proven by it.
+        // The expected values are literal, because a comparison with the input proves nothing.
         let made = RedirectedRequest(method: "GET", url: "http://b.example/", user: "me", password: "secret")
         #expect(made.user == "me" && made.password == "secret")
     }
 
-    // CONN-21: the next stage wants ASCII.
+    // CONN-21: the next stage requires ASCII.
     @Test func hostsBecomeASCII() {
         #expect(
             decide(302, "http://bücher.example/ü")

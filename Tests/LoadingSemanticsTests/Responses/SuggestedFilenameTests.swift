@@ -21,7 +21,7 @@ import Testing
         #expect(ContentDisposition.filename(in: value) == name)
     }
 
-    // MISC-12: a name that is one, shows as what it is, and does not hide the file
+    // MISC-12: the name is valid, not disguised, and does not hide the file
     @Test(
         arguments: [
             (".bashrc", "_bashrc"), ("..bashrc", "__bashrc"), ("../../etc/passwd", "___.._etc_passwd"),
@@ -30,7 +30,7 @@ import Testing
             ("\u{2066}a\u{2069}\u{200F}\u{200E}\u{61C}.txt", "a.txt"), ("\u{FEFF}a\u{200B}\u{2060}\u{AD}.txt", "a.txt"),
             ("a\u{85}\u{9F}\u{2028}\u{2029}b", "ab"), ("\u{E0001}a", "a"), ("\u{202E}", nil),
             ("a\u{7F}b\0c\td", "abcd"),
-            // What joins letters stays.
+            // Joiners are kept.
             ("\u{645}\u{6CC}\u{200C}\u{62E}", "\u{645}\u{6CC}\u{200C}\u{62E}"), ("👩\u{200D}👧.png", "👩\u{200D}👧.png"),
             ("a b\u{301}.txt", "a b\u{301}.txt"), ("~", "~"), ("a\\\\b", "a\\b"),
         ] as [(String, String?)])
@@ -42,7 +42,7 @@ import Testing
         }
     }
 
-    // MISC-12: no longer than a file system takes
+    // MISC-12: within the limit of file systems
     @Test(
         arguments: [
             (String(repeating: "a", count: 255), String(repeating: "a", count: 255)),
@@ -51,7 +51,7 @@ import Testing
             (String(repeating: "ä", count: 200) + ".txt", String(repeating: "ä", count: 125) + ".txt"),
             (String(repeating: "👩‍👩‍👧", count: 40) + ".gz", String(repeating: "👩‍👩‍👧", count: 14) + ".gz"),
             ("a." + String(repeating: "b", count: 300), "a." + String(repeating: "b", count: 253)),
-            // No space or dot at the end, which the cut would bare.
+            // Truncation leaves no trailing space or dot.
             (
                 String(repeating: "a", count: 252) + ". .b" + String(repeating: "c", count: 40),
                 String(repeating: "a", count: 252)
@@ -75,7 +75,7 @@ import Testing
         #expect(name == String(repeating: "a", count: 250) + ".html")
     }
 
-    // MISC-12: RFC 8187, preferred wherever it stands.
+    // MISC-12: RFC 8187, preferred at any position.
     @Test(arguments: [
         ("attachment; filename=\"EURO.txt\"; filename*=utf-8''%e2%82%ac%20rates.txt", "€ rates.txt"),
         ("attachment; filename*=UTF-8'en'a%2Fb; filename=plain", "a_b"),

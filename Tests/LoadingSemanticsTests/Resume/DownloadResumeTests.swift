@@ -101,7 +101,7 @@ import Testing
         #expect(!isRead("", 0, nil))
     }
 
-    // RES-1: the file has to be there.
+    // RES-1: the file must exist.
     @Test func theFileCounts() throws {
         let point = try point()
         #expect(point.backed(byFileOf: nil) == nil)
@@ -111,7 +111,7 @@ import Testing
         #expect(point.backed(byFileOf: 0)?.asksForRest == false)
     }
 
-    // RES-1: of a download that was under way the file alone says how much there is
+    // RES-1: for a running download, the length of the file counts
     @Test func theFileCountsAlone() throws {
         let point = try point()
         #expect(point.bytesReceived == 400)
@@ -120,12 +120,12 @@ import Testing
         #expect(point.counted(byFileOf: 0)?.asksForRest == false)
         let total = try #require(point.total)
         #expect(point.counted(byFileOf: total - 1)?.bytesReceived == total - 1)
-        // The last byte is asked for again, so that the server says whether it is the same still.
+        // The last byte is requested again, so that the server validates the file.
         #expect(point.counted(byFileOf: total)?.bytesReceived == total - 1)
         #expect(point.counted(byFileOf: total + 1) == nil)
     }
 
-    // MARK: What is asked
+    // MARK: Requests
 
     // RES-3
     @Test func resumedRequest() throws {
@@ -144,7 +144,7 @@ import Testing
         #expect(!point.asksForRest)
     }
 
-    // MARK: What the answer means
+    // MARK: Responses
 
     struct Answer: Sendable {
         let status: Int
@@ -190,7 +190,7 @@ import Testing
         Answer(206, [("Content-Range", "bytes 400-99999999999999999999/99999999999999999999")], .restart),
         Answer(206, [("Content-Range", "bytes -999/1000")], .restart), Answer(206, [("Content-Range", "")], .restart),
         Answer(206, [("Content-Range", "bytes +400-999/1000")], .restart),
-        // RES-6: whatever the range says.
+        // RES-6: regardless of the range.
         Answer(416, [], .restart), Answer(416, [("Content-Range", "bytes */400")], .restart),
         Answer(416, [("Content-Range", "bytes */1000")], .restart),
         // RES-5, RES-6

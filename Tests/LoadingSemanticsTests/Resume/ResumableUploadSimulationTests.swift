@@ -3,17 +3,17 @@ import Testing
 
 // RES-16, RES-17, RES-21: a server that keeps what it gets, and a network that loses requests and responses anywhere.
 @Suite struct ResumableUploadSimulationTests {
-    /// What the server knows of one upload.
+    /// The server's state of one upload.
     private struct Server {
         let length: Int64
         let maximumAppendSize: Int64?
         var received: Int64 = 0
         var hasResource = false
         var isComplete = false
-        /// A byte at the wrong place, or a request that breaks the protocol.
+        /// A byte at a wrong offset, or a request that violates the protocol.
         var isCorrupted = false
 
-        /// Takes the first `count` bytes of a body.
+        /// Accepts the first `count` bytes of a body.
         mutating func take(_ request: UploadRequest, _ count: Int64) {
             guard let body = request.body else { return }
             if request.purpose == .creation { received = 0 }
@@ -48,7 +48,7 @@ import Testing
                 break
             }
             request = following
-            // Resumed in another process, now and then.
+            // Sometimes resumed in another process.
             if random.next() % 16 == 0, let point = upload.resumePoint {
                 upload = ResumableUpload(resuming: point)
                 if isStream, random.next() % 2 == 0 { upload.bodyEnded(at: length) }
@@ -57,7 +57,7 @@ import Testing
         }
         #expect(!server.isCorrupted)
         if step == .giveUp {
-            // Lost before the server could offer anything: nothing else may end this way.
+            // Lost before the server offered resumption. No other loss may end the upload.
             #expect(!server.hasResource)
         } else {
             #expect(step == .deliver)
@@ -66,7 +66,7 @@ import Testing
         }
     }
 
-    /// One request, which gets as far as chance has it.
+    /// One request, which ends at a random point.
     private func exchange(
         _ request: UploadRequest, _ upload: inout ResumableUpload, _ server: inout Server, _ random: inout Random
     ) -> UploadStep {

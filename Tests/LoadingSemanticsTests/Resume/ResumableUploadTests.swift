@@ -12,7 +12,7 @@ import Testing
         ResumableUpload(method: "POST", url: Self.url, fields: HTTPFields(Self.own), length: length)
     }
 
-    /// Begun, and offered to be resumed.
+    /// An upload that was started, with resumption offered.
     private func offered(_ length: Int64? = 1000, limits: String? = nil) -> ResumableUpload {
         var upload = upload(length)
         _ = upload.start()
@@ -148,7 +148,7 @@ import Testing
                     fields: HTTPFields([("X-Own", "1"), Self.version]), body: nil))
     }
 
-    /// How many requests carry a body until the upload is given up, of which a server keeps a thousandth each time.
+    /// The number of requests until the upload is abandoned, if the server keeps a thousandth of each.
     private func requestsUntilTheEnd(length: Int64, isAnswered: Bool) -> Int {
         var upload = offered(length)
         var count = 1
@@ -175,14 +175,14 @@ import Testing
         #expect(requestsUntilTheEnd(length: length, isAnswered: isAnswered) == 65)
     }
 
-    // RES-17: a network that loses connections again and again, but carries something each time
+    // RES-17: a network that loses connections repeatedly, with some progress each time
     @Test func manyConnectionsThatCarryALittle() {
         let length: Int64 = 1_000_000_000
         var upload = offered(length)
         upload.sentBody(3_000_000)
         for round in 1..<500 {
             _ = upload.interrupted()
-            // Of what the kernel took, most was lost.
+            // Most of the bytes that the kernel accepted were lost.
             let offset = Int64(round) * 1_000_000
             #expect(
                 upload.received(status: 204, fields: state(offset: offset)) == append(from: offset, length - offset))
@@ -195,7 +195,7 @@ import Testing
         _ = upload.start()
         _ = upload.received104(HTTPFields([Self.version, ("Location", "../u?1")]), from: "https://b.example/x/y/z")
         #expect(upload.resumePoint?.uploadURL == "https://b.example/x/u?1")
-        // What was meant for one server is not told to another.
+        // Fields for one origin are not sent to another.
         guard case .send(let request, _) = upload.interrupted() else {
             Issue.record("not resumed")
             return
@@ -203,7 +203,7 @@ import Testing
         #expect(request.fields == HTTPFields([("X-Own", "1"), Self.version]))
     }
 
-    // RES-19 is the caller's; this is what the numbers are for.
+    // For RES-19, which the caller implements.
     @Test func progress() {
         var upload = offered()
         _ = upload.received104(HTTPFields([Self.version, ("Upload-Offset", "300")]), from: Self.url)
@@ -338,7 +338,7 @@ import Testing
         var fields = Self.offer
         fields.append("Upload-Limit", limits)
         #expect(upload.received104(fields, from: Self.url) == .fail(.resourceExceedsMaximum))
-        // It is told to forget what it has, and not to be asked again.
+        // The upload resource is deleted, and not retried.
         #expect(upload.cancellation?.url == Self.uploadURL)
         #expect(upload.resumePoint == nil)
     }
@@ -360,7 +360,7 @@ import Testing
             if case .send(_, let pause) = upload.interrupted() { pause } else { -1 }
         }
         #expect(pauses == [0, 1, 2, 4, 8, 16, 32, 60, 60, 60])
-        // A byte of progress, and patience begins anew.
+        // A byte of progress resets the pauses.
         _ = upload.received(status: 204, fields: state(offset: 1))
         #expect(upload.interrupted() == .send(retrieval(), pause: 0))
         _ = upload.received(status: 204, fields: state(offset: 1))
@@ -377,7 +377,7 @@ import Testing
             }
             #expect(steps == ["HEAD in 1", "HEAD in 2", "HEAD in 4", "deliver"])
         }
-        // It asks for the same again and again.
+        // It requests the same offset repeatedly.
         for (status, fields) in [(409, [Self.at(0)]), (204, [Self.incomplete, Self.at(0)])] {
             var upload = offered()
             _ = upload.interrupted()
@@ -389,7 +389,7 @@ import Testing
             }
             #expect(steps.last == "deliver")
         }
-        // It forgets every time.
+        // It forgets the upload every time.
         var upload = offered()
         let steps = (0..<4).map { _ in
             _ = upload.interrupted()

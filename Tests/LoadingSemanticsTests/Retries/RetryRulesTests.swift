@@ -20,7 +20,7 @@ import Testing
         #expect(!isRetried("PUT", .sent, replayable: false))
     }
 
-    // CONN-10: a server that answers a fresh connection with silence means it.
+    // CONN-10: closing a new connection without a response is the server's answer.
     @Test func aFreshConnectionIsNotTriedAgain() {
         #expect(!isRetried("GET", .sent, reused: false))
         #expect(isRetried("GET", .unsent, reused: false))
@@ -56,13 +56,13 @@ import Testing
                 refusals: refusals, isServing: isServing))
     }
 
-    // CONN-4: what a server has not processed while it processed others is no try
+    // CONN-4: a refusal does not count as an attempt while the server processes others
     @Test(arguments: [.unsent, .refused] as [LostExchange.Progress])
     func refusalsOfAServerThatServesAreNotCounted(progress: LostExchange.Progress) {
         #expect((1...1000).allSatisfy { refused(progress, refusals: $0, isServing: true) == .retry })
     }
 
-    // CONN-4: but who refuses everything is asked ever less often, and then no more
+    // CONN-4: a server that refuses everything gets retries at increasing intervals, up to a limit
     @Test func aServerThatRefusesEverything() {
         let milliseconds: [Int64?] = (1...11).map {
             switch refused(.refused, refusals: $0, isServing: false) {
@@ -81,7 +81,7 @@ import Testing
                 lossesWhileServing: lossesWhileServing, isServing: isServing)) == .retry
     }
 
-    // CONN-10: a close in the midst of others may have been theirs; a request that is lost again and again may be the cause
+    // CONN-10: a close between other requests may be unrelated; a request that is lost repeatedly may be the cause
     @Test func lostAmongOthers() {
         let tried = (1...12).filter { isRetried(attempts: 1, lossesWhileServing: $0, isServing: true) }
         #expect(tried == Array(1..<10))

@@ -17,7 +17,9 @@ import Testing
     }
 
     // TLS-3
-    @Test("Without settings everything goes", arguments: ["http://a.example/", "https://a.example/", "ws://1.2.3.4/"])
+    @Test(
+        "Without settings everything is allowed",
+        arguments: ["http://a.example/", "https://a.example/", "ws://1.2.3.4/"])
     func off(url: String) throws {
         #expect(AppTransportSecurity.off.decide(try HTTPURL(url)) == .allowed)
         let other = AppTransportSecurity(info: ["CFBundleIdentifier": .string("x")])
@@ -26,7 +28,7 @@ import Testing
     }
 
     // TLS-1, TLS-2, R-15
-    @Test("With settings, even empty ones, connections are secure, and well so")
+    @Test("With settings, even empty ones, connections must be secure")
     func on() throws {
         for settings in [[:], ["NSAllowsArbitraryLoads": .boolean(false)]] as [[String: PropertyListValue]] {
             for url in [
@@ -44,7 +46,7 @@ import Testing
     }
 
     // TLS-1
-    @Test("NSAllowsArbitraryLoads lifts all requirements but those on the domains named")
+    @Test("NSAllowsArbitraryLoads lifts all requirements except those of exceptions")
     func arbitraryLoads() throws {
         var settings = domain("strict.example", [:])
         settings["NSAllowsArbitraryLoads"] = .boolean(true)
@@ -58,7 +60,7 @@ import Testing
 
     // TLS-1
     @Test(
-        "A more precise key takes the place of NSAllowsArbitraryLoads, whatever it says",
+        "A more specific key overrides NSAllowsArbitraryLoads, whatever its value",
         arguments: [
             "NSAllowsArbitraryLoadsForMedia", "NSAllowsArbitraryLoadsInWebContent", "NSAllowsLocalNetworking",
         ])
@@ -72,7 +74,7 @@ import Testing
 
     // TLS-1
     @Test(
-        "NSAllowsLocalNetworking is about short names, those below local, and addresses",
+        "NSAllowsLocalNetworking applies to unqualified names, names in local, and IP addresses",
         arguments: [
             ("http://localhost:8080/", true), ("http://db/", true), ("http://printer.local/", true),
             ("http://a.b.local./", true), ("http://local/", true), ("http://192.0.2.1/", true),
@@ -86,7 +88,7 @@ import Testing
         #expect(try decide(settings, url) == (isLocal ? .allowed : .denied))
         let secure = "https" + url.drop { $0 != ":" }
         #expect(try decide(settings, secure) == (isLocal ? .allowed : .requirements(Self.standard)))
-        // Named, it is like any other domain.
+        // With an exception, it is like any other domain.
         let host = try HTTPURL(url).host
         var named = domain(String(host.prefix { $0 != "%" }), [:])
         named["NSAllowsLocalNetworking"] = .boolean(true)
@@ -125,7 +127,7 @@ import Testing
 
     // TLS-1
     @Test(
-        "A key is one domain, one address or one network",
+        "A key is a domain, an IP address or a network",
         arguments: [
             ("a.example", "http://a.example/", true), ("a.example", "http://A.EXAMPLE:81/", true),
             ("A.Example", "http://a.example/", true), ("a.example", "http://b.a.example/", false),
@@ -148,7 +150,7 @@ import Testing
     }
 
     // TLS-1
-    @Test("Subdomains are those one label down, and what is named itself is no subdomain")
+    @Test("Only direct subdomains are included, unless they have their own exception")
     func subdomains() throws {
         let settings: [String: PropertyListValue] = [
             "NSExceptionDomains": .dictionary([
@@ -166,12 +168,12 @@ import Testing
         #expect(try decide(settings, "http://own.a.example/") == .denied)
         #expect(try decide(settings, "http://x.own.a.example/") == .denied)
         #expect(try decide(settings, "http://192.0.2.8/") == .allowed)
-        // Of networks the smallest counts.
+        // The smallest network applies.
         #expect(try decide(settings, "http://192.0.2.9/") == .denied)
     }
 
     // TLS-1
-    @Test("What cannot be understood counts as not there, and is complained about")
+    @Test("Invalid values are ignored and reported")
     func issues() throws {
         let security = AppTransportSecurity([
             "NSAllowsArbitraryLoads": .string("YES"), "NSAllowsLocalNetworking": .integer(2),
@@ -216,7 +218,7 @@ import Testing
         for url in ["http://f.example/", "http://localhost/", "http://x.a.example/"] {
             #expect(security.decide(try HTTPURL(url)) == .denied)
         }
-        // Somebody is pinned, and nobody knows who.
+        // A pinned domain is invalid.
         var unknown = Self.standard
         unknown.pins = ServerPins(leaves: [])
         #expect(security.decide(try HTTPURL("https://a.example/")) == .requirements(unknown))
@@ -224,8 +226,8 @@ import Testing
         #expect(security.decide(try HTTPURL("https://f.example/")) == .requirements(unknown))
     }
 
-    // TLS-1: a typing error must not open the door
-    @Test("What cannot be understood opens no door") func doubts() throws {
+    // TLS-1: a typing error must not weaken security
+    @Test("Invalid values allow nothing") func doubts() throws {
         let everything = ["NSAllowsArbitraryLoads": PropertyListValue.boolean(true)]
         let noExceptions = everything.merging(["NSExceptionDomains": .array([])]) { $1 }
         #expect(try decide(noExceptions, "http://a.example/") == .denied)
@@ -251,7 +253,7 @@ import Testing
 
     // TLS-1
     @Test(
-        "Pins that nobody can place hold for everybody",
+        "Pins of an invalid domain apply to all domains",
         arguments: [
             .array([]), .boolean(true), .dictionary(["*.a.example": .dictionary([:])]),
             .dictionary(["https://a.example": .other]),
@@ -268,7 +270,7 @@ import Testing
     }
 
     // TLS-1
-    @Test("Pins of which nobody can read whether they hold for subdomains do") func doubtfulPins() throws {
+    @Test("Pins with an invalid NSIncludesSubdomains apply to subdomains") func doubtfulPins() throws {
         let pins: [String: PropertyListValue] = [
             "NSIncludesSubdomains": .string("YES"),
             "NSPinnedLeafIdentities": .array([
@@ -282,7 +284,7 @@ import Testing
         #expect(try decide(settings, "https://b.example/") == .requirements(Self.standard))
     }
 
-    @Test("Settings that are no dictionary are the strictest")
+    @Test("Settings that are not a dictionary allow nothing")
     func noDictionary() throws {
         let security = AppTransportSecurity(info: ["NSAppTransportSecurity": .boolean(false)])
         #expect(security.decide(try HTTPURL("http://a.example/")) == .denied)

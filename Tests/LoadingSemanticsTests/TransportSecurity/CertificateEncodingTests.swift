@@ -9,7 +9,7 @@ import Testing
         CertificateEncoding(der: CertificateParts.with(change))
     }
 
-    @Test("Of the least that a certificate has all is read")
+    @Test("A minimal certificate is parsed")
     func least() {
         #expect(encoding { _ in } == CertificateEncoding())
         var first = CertificateEncoding()
@@ -30,7 +30,7 @@ import Testing
     }
 
     @Test(
-        "What is unusual, and still a certificate",
+        "Unusual but valid certificates",
         arguments: [
             Row("a serial number of 0") { $0.serial = DER.integer(0) },
             Row("a negative serial number") { $0.serial = DER.integer(0x80) },
@@ -61,7 +61,7 @@ import Testing
     }
 
     @Test(
-        "What is none",
+        "Invalid certificates",
         arguments: [
             Row("the first version by its number") { $0.version = DER.element(0xA0, DER.integer(0)) },
             Row("the fourth version") { $0.version = DER.element(0xA0, DER.integer(3)) },
@@ -79,7 +79,7 @@ import Testing
             Row("no outer algorithm") { $0.outerAlgorithm = [] },
             Row("an issuer that is no sequence") { $0.issuer = DER.element(0x31) },
             Row("an issuer of an empty set") { $0.issuer = DER.sequence(DER.element(0x31)) },
-            // RFC 5280 §4.1.2.4: it names nothing, and does not look empty
+            // RFC 5280 §4.1.2.4: no attributes, but not encoded as empty
             Row("a subject of an empty set") { $0.subject = DER.sequence(DER.element(0x31)) },
             Row("a subject with an empty set in it") {
                 $0.subject = DER.sequence(Parts.attributes(Parts.attribute), DER.element(0x31))
@@ -144,7 +144,7 @@ import Testing
     }
 
     // X.690 §10.1
-    @Test("Lengths are definite, and as short as they can be")
+    @Test("Lengths must be definite and minimal")
     func lengths() {
         let der = CertificateParts().der
         #expect(der[0] == 0x30 && der[1] < 0x80)
@@ -159,7 +159,7 @@ import Testing
         #expect(CertificateEncoding(der: [0x31] + der.dropFirst()) == nil)
     }
 
-    @Test("Whatever is cut off or changed, nothing breaks")
+    @Test("Truncated and modified certificates do not trap")
     func noise() {
         let whole = CertificateParts.with {
             $0.extensions = [14, 15, 17, 19, 30, 31, 32, 33, 35, 36, 37, 54].map {
@@ -176,7 +176,7 @@ import Testing
         }
     }
 
-    @Test("An extension is there once, known or not")
+    @Test("Extensions must be unique, known or not")
     func duplicates() {
         let unknown = DER.sequence(DER.identifier(0x2A, 9), DER.element(4, [1]))
         let other = DER.sequence(DER.identifier(0x2A, 9), DER.element(4, [2]))
@@ -192,7 +192,7 @@ import Testing
 
     // RFC 5280 §4.2
     @Test(
-        "Extensions as they should be",
+        "Valid extensions",
         arguments: [
             (14, DER.element(4, [1, 2])), (14, DER.element(4)), (15, DER.bits(7, 0x80)), (15, DER.bits(0, 1, 2)),
             (17, names), (17, DER.sequence(DER.text(0x86, "u:"), DER.element(0x87, [1]), DER.element(0xA0))),
@@ -219,7 +219,7 @@ import Testing
     }
 
     @Test(
-        "Extensions that cannot be read",
+        "Malformed extensions",
         arguments: [
             (14, []), (14, DER.integer(1)), (14, DER.element(4) + [0]), (15, DER.bits(0)), (15, DER.bits(8, 1)),
             (15, DER.bits(0, 1, 2, 3)), (15, DER.bits(0, 1) + [0]), (17, DER.sequence()), (17, name),
@@ -247,7 +247,7 @@ import Testing
     }
 
     // RFC 5280 §4.2.2.1
-    @Test("Where an authority tells of itself is a URI")
+    @Test("An access location is a URI")
     func access() {
         func isReadable(_ method: UInt8, _ place: [UInt8]) -> Bool? {
             let value = DER.sequence(DER.sequence(DER.identifier(0x2B, 6, 1, 5, 5, 7, 0x30, method), place))
@@ -265,7 +265,7 @@ import Testing
     }
 
     // RFC 5280 §4.2.1.10
-    @Test("What is excluded, and what nothing can compare")
+    @Test("Excluded names, and unsupported constraints")
     func constraints() {
         func constraints(_ isCritical: Bool, _ permitted: [UInt8], _ excluded: [UInt8]) -> [String]? {
             let value = DER.sequence(

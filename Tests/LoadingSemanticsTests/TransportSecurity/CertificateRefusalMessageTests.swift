@@ -1,8 +1,8 @@
 import LoadingSemantics
 import Testing
 
-// TLS-5: which rule refuses a chain is said, and by what
-@Suite struct CertificateReasonTests {
+// TLS-5: the message names the violated rule and the certificate
+@Suite struct CertificateRefusalMessageTests {
     private static let day: Int64 = 86_400
     /// 2024-01-01
     private static let issued: Int64 = 1_704_067_200
@@ -35,7 +35,7 @@ import Testing
         ).text(refusal)
     }
 
-    @Test("Each refusal is said in its own words")
+    @Test("Each refusal has its own message")
     func sentences() {
         let (leaf, issuer) = (Self.leaf(), Self.issuer())
         #expect(
@@ -143,15 +143,15 @@ import Testing
         #expect(
             text(.weakSignature, [Self.leaf { $0.signature = .other }])
                 == "“Leaf” is signed with a weak hash, not with SHA-2")
-        let lasting = Self.leaf { $0.validUntil = Self.issued + 825 * Self.day + 3601 }
+        let longLived = Self.leaf { $0.validUntil = Self.issued + 825 * Self.day + 3601 }
         #expect(
-            text(.lastsTooLong, [lasting]) == "“Leaf” is valid for 825 days and 3601 seconds; 825 days are the most")
+            text(.lastsTooLong, [longLived]) == "“Leaf” is valid for 825 days and 3601 seconds; 825 days are the most")
         #expect(
             text(.lastsTooLong, [Self.leaf { $0.validUntil = Self.issued + 400 * Self.day }], .system)
                 == "“Leaf” is valid for 400 days; 398 days are the most")
     }
 
-    @Test("What a certificate is called steers no terminal")
+    @Test("Names in messages cannot control a terminal")
     func printable() {
         func called(_ name: String) -> String { text(.revoked, [Self.leaf()], names: [name]) }
         #expect(called("a\u{1B}[2J\r\nb\u{202E}c\u{0}") == "“a�[2J��b�c�” is revoked by its issuer")

@@ -44,14 +44,14 @@ import Testing
         CertificateRules.refusals(of: Chain(certificates, anchor: anchor), for: "a.example", at: Self.now)
     }
 
-    @Test("A chain that keeps every rule will do", arguments: [Chain.Anchor.system, .added])
+    @Test("A chain that satisfies all rules is trusted", arguments: [Chain.Anchor.system, .added])
     private func good(anchor: Chain.Anchor) {
         #expect(refusal([Self.leaf(), Self.issuer(), Self.root()], anchor) == nil)
         #expect(refusal([Self.leaf(), Self.root()], anchor) == nil)
         #expect(refusal([Self.leaf()], anchor) == nil)
     }
 
-    @Test("Each refusal has the code that programs look for")
+    @Test("Each refusal has its error code")
     func codes() {
         #expect(
             CertificateRefusal.allCases.map(\.code) == [
@@ -60,7 +60,7 @@ import Testing
     }
 
     // RFC 5280 §6.1
-    @Test("Without a root that is trusted all else does not matter")
+    @Test("A missing trusted root takes precedence")
     func anchors() {
         #expect(refusal([Self.leaf(), Self.issuer()], .none) == .unknownRoot)
         #expect(refusal([Self.leaf(), Self.root()], .none) == .unknownRoot)
@@ -75,7 +75,7 @@ import Testing
                 ], .none) == .selfSigned)
         #expect(refusal([], .none) == .unknownRoot)
         #expect(refusal([], .system) == .unknownRoot)
-        // One that is self-signed is as good as any if it was added.
+        // An added self-signed certificate is trusted.
         #expect(
             refusal(
                 [
@@ -86,7 +86,7 @@ import Testing
     }
 
     // RFC 5280 §4.1.2.5
-    @Test("Every certificate is valid from its first second to its last")
+    @Test("Certificates are valid including the first and last second")
     func validity() {
         let (first, last) = (Self.issued, Self.issued + 90 * Self.day - 1)
         for (now, expected) in [
@@ -107,7 +107,7 @@ import Testing
         #expect(refusal([Self.leaf(), old, Self.root()]) == .expired)
         #expect(refusal([Self.leaf(), Self.issuer(), old]) == .expired)
         #expect(refusal([Self.leaf(), new, Self.root()]) == .notYetValid)
-        // What could not be read.
+        // Malformed times.
         #expect(
             refusal([
                 Self.leaf {
@@ -117,13 +117,13 @@ import Testing
     }
 
     @Test(
-        "The host is among the alternative names",
+        "The host must be among the alternative names",
         arguments: [
             ("a.example", [.host("a.example")], true), ("a.example", [.host("b.example"), .host("A.Example")], true),
             ("a.example.", [.host("a.example")], true), ("a.example", [], false), ("a.example", [.other], false),
             ("a.example", [.host("example")], false), ("b.a.example", [.host("a.example")], false),
             ("a.example", [.host("")], false), ("", [.host("")], false), (".", [.host("")], false),
-            // A star is one whole label, the first.
+            // A wildcard is the whole first label.
             ("b.a.example", [.host("*.a.example")], true), ("a.example", [.host("*.a.example")], false),
             ("c.b.a.example", [.host("*.a.example")], false), ("B.A.Example", [.host("*.a.EXAMPLE")], true),
             ("bc.a.example", [.host("b*.a.example")], false), ("b.c.example", [.host("b.*.example")], false),
@@ -131,7 +131,7 @@ import Testing
             ("a.example", [.host("*.example")], false), ("a.example", [.host("*.example.")], false),
             (".a.example", [.host("*.a.example")], false), ("*.a.example", [.host("*.a.example")], true),
             ("xn--bcher-kva.a.example", [.host("*.a.example")], true),
-            // An address is there as one, and not as a name.
+            // An IP address matches only an iPAddress.
             ("192.0.2.1", [.address([192, 0, 2, 1])], true), ("192.0.2.1", [.address([192, 0, 2, 2])], false),
             ("192.0.2.1", [.host("192.0.2.1")], false), ("192.0.2.1", [.host("*.0.2.1")], false),
             ("::1", [.address([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1])], true),
@@ -146,7 +146,7 @@ import Testing
 
     // TLS-4, RFC 9525 §6.3
     @Test(
-        "No star stands right below the suffix of a registry",
+        "A wildcard directly below a registry suffix is rejected",
         arguments: [
             ("a.co.uk", "*.co.uk", false), ("a.co.uk", "a.co.uk", true), ("b.a.co.uk", "*.a.co.uk", true),
             ("A.CO.UK", "*.Co.Uk", false), ("a.co.uk.", "*.co.uk", false), ("a.gov.zz", "*.gov.zz", false),
@@ -158,13 +158,13 @@ import Testing
         let chain = Chain([Self.leaf { $0.names = [.host(name)] }, Self.root()], anchor: .system)
         let found = CertificateRules.refusal(of: chain, for: host, at: Self.now, suffixes: suffixes)
         #expect(found == (isFor ? nil : .wrongHost))
-        // The words and countries of these are usual, so that they are known without a list.
+        // Covered by the heuristic without a list.
         let guess = CertificateRules.refusal(of: chain, for: host, at: Self.now, suffixes: .withoutList)
         #expect(guess == (isFor ? nil : .wrongHost))
     }
 
     // RFC 5280 §4.1.2.6, §4.2
-    @Test("What a certificate says is readable, said once, and somebody's")
+    @Test("Encoding, unique extensions and subject are required")
     func encodings() {
         let changes: [(CertificateRefusal?, (inout Facts) -> Void)] = [
             (.malformed, { $0.encoding = nil }), (.unreadableExtension, { $0.encoding?.hasUnreadableExtension = true }),
@@ -183,7 +183,7 @@ import Testing
         #expect(refusal([Self.leaf(nameless), Self.root()]) == .emptySubject)
         #expect(refusal([Self.leaf(), Self.issuer(nameless), Self.root()]) == .emptySubject)
         #expect(refusal([Self.leaf(), Self.root(nameless)]) == .emptySubject)
-        // Critical names take the place of a subject, but not of an authority's.
+        // Critical names replace a subject, except that of a CA.
         func named(_ facts: inout Facts) {
             nameless(&facts)
             facts.encoding?.hasCriticalNames = true
@@ -194,11 +194,11 @@ import Testing
 
     // RFC 5280 §4.2.1.10
     @Test(
-        "A star stands for no name that an issuer may not give",
+        "A wildcard must not cover an excluded name",
         arguments: [
             ("*.a.example", "b.a.example", true), ("*.A.Example", "b.a.example", true),
             ("b.a.example", "c.a.example", false), ("*.a.example", "b.b.example", false),
-            // What is excluded is below what the star can stand for.
+            // The excluded name is below the names that the wildcard covers.
             ("*.a.example", "c.b.a.example", false), ("*.a.example", ".b.a.example", false),
             ("*.a.example", "", false), ("*.a.example", ".", false),
         ])
@@ -216,13 +216,13 @@ import Testing
     }
 
     // RFC 5280 §4.2.1.9
-    @Test("Issuers are authorities, and have no more of them below than they may")
+    @Test("Issuers must be CAs and respect path lengths")
     func authorities() {
         #expect(refusal([Self.leaf(), Self.issuer { $0.isAuthority = false }, Self.root()]) == .notAnAuthority)
         for anchor in [Chain.Anchor.system, .added] {
             #expect(refusal([Self.leaf(), Self.root { $0.isAuthority = false }], anchor) == .notAnAuthority)
         }
-        // Nothing of that kind can be said in the first versions, and an issuer that is no root needs to say it.
+        // Versions 1 and 2 have no basic constraints. Only roots are exempt.
         for version in [1, 2] {
             let old = Self.root {
                 $0.isAuthority = false; $0.encoding?.version = version
@@ -235,11 +235,11 @@ import Testing
         #expect(refusal([Self.leaf(), Self.issuer(), Self.root { $0.pathLength = 1 }]) == nil)
         #expect(
             refusal([Self.leaf(), Self.issuer(), Self.issuer { $0.pathLength = 0 }, Self.root()]) == .pathTooLong)
-        // An authority's new key, signed by its old one, is no step.
+        // A self-issued certificate does not count in the path length.
         let renewed = Self.issuer { $0.isSelfIssued = true }
         #expect(refusal([Self.leaf(), renewed, Self.issuer { $0.pathLength = 0 }, Self.root()]) == nil)
         #expect(refusal([Self.leaf(), Self.root { $0.pathLength = -1 }]) == .pathTooLong)
-        // Who is an authority may be a server too.
+        // A CA may also be a server.
         #expect(
             refusal([
                 Self.leaf {
@@ -248,14 +248,14 @@ import Testing
             ]) == nil)
     }
 
-    @Test("The certificate says that it is for servers, if it was made since July 2019")
+    @Test("serverAuth is required of certificates since July 2019")
     func purposes() {
         let old: Int64 = 1_561_939_199
         for (purposes, from, isGood, isGoodBelowAdded) in [
             (.server, Self.issued, true, true), ([.server, .any], Self.issued, true, true),
             (nil, Self.issued, false, false), ([], Self.issued, false, false), (.any, Self.issued, false, false),
             (nil, old + 1, false, false), (.server, old, true, true), ([], old, false, false),
-            // Older than the rule, but below the system's roots it always holds.
+            // Below the system's roots, the rule applies to older certificates too.
             (nil, old, false, true), (.any, old, false, true),
         ] as [(Facts.Purposes?, Int64, Bool, Bool)] {
             let leaf = Self.leaf {
@@ -272,7 +272,7 @@ import Testing
 
     // TLS-2
     @Test(
-        "Keys are RSA of 2048 bits or curves of 256, in every certificate",
+        "Keys have at least 2048 (RSA) or 256 bits (curves), in every certificate",
         arguments: [
             (.rsa(bits: 2048), true), (.rsa(bits: 4096), true), (.rsa(bits: 2047), false), (.rsa(bits: 1024), false),
             (.rsa(bits: 0), false), (.elliptic(bits: 256), true), (.elliptic(bits: 521), true),
@@ -287,7 +287,7 @@ import Testing
 
     // TLS-2
     @Test(
-        "Signatures are of SHA-2, but for that on the root",
+        "Signatures use SHA-2, except that of the root",
         arguments: [(.sha2, true), (.edwards, true), (.sha1, false), (.other, false)]
             as [(CertificateFacts.SignatureHash, Bool)])
     func signatures(hash: CertificateFacts.SignatureHash, isGood: Bool) {
@@ -297,7 +297,7 @@ import Testing
         #expect(refusal([Self.leaf(), Self.root { $0.signature = hash }]) == nil)
     }
 
-    @Test("A certificate is valid for 825 days at most, and below the system's roots for 398")
+    @Test("The lifetime is at most 825 days, and 398 below the system's roots")
     func lifetimes() {
         let (july2019, september2020): (Int64, Int64) = (1_561_939_200, 1_598_918_400)
         let hour: Int64 = 3600
@@ -306,7 +306,7 @@ import Testing
             (july2019, 825 * Self.day + hour, .added, true), (july2019, 825 * Self.day + hour + 1, .added, false),
             (september2020, 398 * Self.day + 1, .added, true), (Self.issued, 825 * Self.day, .added, true),
             (Self.issued, 825 * Self.day + hour + 1, .added, false), (Self.issued, .max - Self.issued, .added, false),
-            // The system's roots: before September 2020 whenever it was.
+            // Below the system's roots, for any date before September 2020.
             (july2019 - 1, 825 * Self.day + hour, .system, true),
             (july2019 - 1, 825 * Self.day + hour + 1, .system, false),
             (july2019, 825 * Self.day + hour + 1, .system, false),
@@ -323,11 +323,11 @@ import Testing
         }
         #expect(refusal([endless, Self.root()], .added) == nil)
         #expect(refusals([endless, Self.root()], .system) == [.wrongPurpose, .lastsTooLong])
-        // Issuers live longer.
+        // Issuers may have longer lifetimes.
         #expect(refusal([Self.leaf(), Self.issuer { $0.validFrom = Self.issued }, Self.root()]) == nil)
     }
 
-    @Test("Of several faults the one that matters most is told")
+    @Test("The most specific of several refusals comes first")
     func order() {
         let wrong = Self.leaf {
             $0.names = []
@@ -351,7 +351,7 @@ import Testing
             ]) == .weakKey)
     }
 
-    @Test("All that is wrong, at most one of each kind")
+    @Test("All refusals, at most one of each kind")
     func all() {
         let wrong = Self.leaf {
             $0.names = []
@@ -367,7 +367,7 @@ import Testing
         let rest: [CertificateRefusal] = [.weakKey, .weakSignature, .lastsTooLong]
         #expect(
             refusals([wrong, Self.root()], .added, host: "a.example") == [.expired, .wrongPurpose, .wrongHost] + rest)
-        // For whichever host.
+        // For any host.
         #expect(refusals([wrong, Self.root()], .added, host: nil) == [.expired, .wrongPurpose] + rest)
         #expect(
             refusals([wrong, Self.issuer()], .none, host: "a.example")

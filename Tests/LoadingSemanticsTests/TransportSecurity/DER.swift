@@ -1,4 +1,4 @@
-/// DER as tests write it: each function makes one element.
+/// Encodes DER. Each function creates one element.
 enum DER {
     static func element(_ tag: UInt8, _ content: [UInt8]...) -> [UInt8] {
         let content = Array(content.joined())
@@ -19,7 +19,7 @@ enum DER {
     static func text(_ tag: UInt8, _ text: String) -> [UInt8] { element(tag, Array(text.utf8)) }
 }
 
-/// The parts of a certificate (RFC 5280 §4.1), to be changed one by one.
+/// The parts of a certificate (RFC 5280 §4.1), to be modified individually.
 struct CertificateParts {
     static let algorithm = DER.sequence(DER.identifier(0x2A, 0x03))
     static let attribute = DER.sequence(DER.identifier(0x55, 4, 3), DER.text(12, "a"))
@@ -33,7 +33,7 @@ struct CertificateParts {
     var subject = DER.sequence(Self.attributes(Self.attribute))
     var key = DER.sequence(Self.algorithm, DER.bits(0, 1))
     var identifiers: [UInt8] = []
-    /// Each a whole Extension; none: there is no list of them.
+    /// Encoded Extensions. If empty, the list is omitted.
     var extensions: [[UInt8]] = []
     var outerAlgorithm = Self.algorithm
     var signature = DER.bits(0, 1)

@@ -1,6 +1,6 @@
 import LoadingSemantics
 
-/// Hosts in a world with few public suffixes, behind a reference: an expectation cannot change a value.
+/// HSTS hosts with a small list of public suffixes, behind a reference, because `#expect` cannot mutate a value.
 final class HSTSFixture {
     private var hosts: HSTSHosts
     var now: Int64 = 1_000_000
@@ -24,7 +24,7 @@ final class HSTSFixture {
 
     func covers(_ host: String) -> Bool { hosts.covers(host, at: now) }
 
-    /// The URL to load in place of another, or nil if it stays.
+    /// The upgraded URL, or nil if it is unchanged.
     func upgrade(_ url: String) -> String? {
         guard let parsed = try? HTTPURL(url), !parsed.scheme.isSecure, covers(parsed.host) else { return nil }
         return SecureURL.upgrade(url, port: parsed.port)

@@ -8,7 +8,7 @@ import Testing
     }
 
     // §8.1
-    @Test("A host is noted for as long as it says, counted from each response")
+    @Test("A host is stored for its max-age, counted from the last response")
     func noting() throws {
         let hosts = HSTSFixture()
         #expect(
@@ -28,7 +28,7 @@ import Testing
     }
 
     // §8.1, §8.6
-    @Test("The newest wish replaces what was known, and a response without one changes nothing")
+    @Test("The latest field replaces the previous one, and a response without one changes nothing")
     func replacing() throws {
         let hosts = HSTSFixture()
         _ = try hosts.note("max-age=100; includeSubDomains", "https://a.example/")
@@ -42,7 +42,7 @@ import Testing
     }
 
     // §8.1
-    @Test("Only secure connections without errors are believed")
+    @Test("Fields are accepted only over secure connections without errors")
     func secureOnly() throws {
         let hosts = HSTSFixture()
         #expect(try hosts.note("max-age=1", "http://a.example/") == .refused(.insecure))
@@ -50,7 +50,7 @@ import Testing
         #expect(try hosts.note("max-age=1", "https://a.example/", isTrusted: false) == .refused(.untrusted))
         #expect(hosts.count == 0)
         #expect(try hosts.note("max-age=9", "wss://a.example/") == .stored(record("a.example", 1_000_009), evicted: []))
-        // Nor when they want to be forgotten: that would be the attack.
+        // Nor with max-age=0, which would be an attack.
         #expect(try hosts.note("max-age=0", "http://a.example/") == .refused(.insecure))
         #expect(try hosts.note("max-age=0", "https://a.example/", isTrusted: false) == .refused(.untrusted))
         #expect(hosts.covers("a.example"))
@@ -58,7 +58,7 @@ import Testing
 
     // §8.1.1
     @Test(
-        "An IP address is never noted",
+        "An IP address is never stored",
         arguments: [
             "https://192.0.2.1/", "https://[2001:db8::1]/", "https://[fe80::1%25eth0]/", "https://127.0.0.1:8443/",
         ])
@@ -69,7 +69,7 @@ import Testing
         #expect(hosts.upgrade("http" + address.dropFirst(5)) == nil)
     }
 
-    @Test("A name that no host can have is not noted", arguments: ["a..example", ".example", ".", "a.example.."])
+    @Test("An invalid host name is not stored", arguments: ["a..example", ".example", ".", "a.example.."])
     func badNames(host: String) throws {
         let hosts = HSTSFixture()
         #expect(try hosts.note("max-age=100", "https://\(host)/") == .refused(.badName))
@@ -82,7 +82,7 @@ import Testing
     }
 
     // §6.1
-    @Test("A broken field leaves things as they are")
+    @Test("A malformed field changes nothing")
     func malformed() throws {
         let hosts = HSTSFixture()
         _ = try hosts.note("max-age=100", "https://a.example/")
@@ -91,7 +91,7 @@ import Testing
     }
 
     // §6.1.1
-    @Test("A lifetime of zero forgets the host, but not those above it")
+    @Test("max-age=0 removes the host, but not its parent domains")
     func forgetting() throws {
         let hosts = HSTSFixture()
         #expect(try hosts.note("max-age=0", "https://a.example/") == .nothing)
@@ -106,7 +106,7 @@ import Testing
 
     // §8.2
     @Test(
-        "A host is known when it or, with its subdomains, one above it was noted",
+        "A host is covered by its own record, or by that of a parent with includeSubDomains",
         arguments: [
             ("plain.example", true), ("sub.plain.example", false), ("example", false), ("whole.example", true),
             ("sub.whole.example", true), ("a.b.c.whole.example", true), ("xwhole.example", false),
@@ -124,7 +124,7 @@ import Testing
     }
 
     // §8.2
-    @Test("What is over does not hide what covers the host from above")
+    @Test("An expired record does not hide that of a parent domain")
     func expiredBelow() throws {
         let hosts = HSTSFixture()
         _ = try hosts.note("max-age=100; includeSubDomains", "https://a.example/")
@@ -137,7 +137,7 @@ import Testing
 
     // §8.3, R-22
     @Test(
-        "Scheme and port become secure, and nothing else changes",
+        "The upgrade changes scheme and port only",
         arguments: [
             ("http://a.example/x?y#z", "https://a.example/x?y#z"), ("http://a.example", "https://a.example"),
             ("http://a.example:80/", "https://a.example/"), ("http://a.example:080", "https://a.example"),
@@ -158,28 +158,28 @@ import Testing
 
     // §12.3
     @Test(
-        "Below some top-level domains everything is secure",
+        "Hosts below preloaded top-level domains are covered",
         arguments: [
             ("https://get.app/", "http://get.app/"), ("https://a.b.dev:8080/", "http://a.b.dev:8080/"),
             ("https://my.bank./", "http://my.bank./"), ("https://x.zip/", "http://x.zip/"), (nil, "http://a.example/"),
-            // A machine of that name on a network of its own.
+            // A machine with that name in a local network.
             (nil, "http://app:8080/"), (nil, "http://search/"), (nil, "http://dev./"), (nil, "http://dev.example/"),
         ] as [(String?, String)])
     func preload(expected: String?, url: String) throws {
         let hosts = HSTSFixture(preload: .topLevelDomains)
         #expect(hosts.upgrade(url) == expected)
-        // Nobody can take himself off that list.
+        // A host cannot remove itself from the list.
         _ = try hosts.note("max-age=0", "https://get.app/")
         hosts.removeAll()
         #expect(hosts.upgrade(url) == expected)
         #expect(HSTSFixture().upgrade(url) == nil)
     }
 
-    @Test("A copy is told what to store and what to remove")
+    @Test("Changes are reported for the copy on disk")
     func telling() throws {
         let hosts = HSTSFixture()
         _ = try hosts.note("max-age=1600", "https://a.example/")
-        // The end moves by a sixteenth at most: not worth a write.
+        // The expiry moves by at most a sixteenth, which is not worth a write.
         hosts.now += 60
         #expect(try hosts.note("max-age=1600", "https://a.example/") == .refreshed(record("a.example", 1_001_660)))
         hosts.now += 40
@@ -188,7 +188,7 @@ import Testing
         #expect(
             try hosts.note("max-age=1600", "https://a.example/") == .stored(record("a.example", 1_001_701), evicted: [])
         )
-        // Another reach or a shorter end is worth one.
+        // Another scope or a shorter lifetime is.
         #expect(
             try hosts.note("max-age=1600; includeSubDomains", "https://a.example/")
                 == .stored(record("a.example", 1_001_701, true), evicted: []))
@@ -204,7 +204,7 @@ import Testing
         #expect(hosts.removeExpired() == [])
     }
 
-    @Test("What comes from a disk is believed as far as it can be true")
+    @Test("Records from disk are validated")
     func restoring() throws {
         let hosts = HSTSFixture()
         #expect(hosts.insert("a.example", expires: 1_000_001) == .stored(record("a.example", 1_000_001), evicted: []))
@@ -221,7 +221,7 @@ import Testing
         #expect(!hosts.remove("a.example"))
     }
 
-    @Test("A clock that has jumped breaks nothing", arguments: [Int64.min, -1, 0, .max - 1, .max])
+    @Test("Extreme times do not trap", arguments: [Int64.min, -1, 0, .max - 1, .max])
     func clocks(now: Int64) throws {
         let hosts = HSTSFixture()
         hosts.now = now

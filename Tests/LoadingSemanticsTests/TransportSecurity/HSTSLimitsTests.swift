@@ -1,13 +1,13 @@
 import LoadingSemantics
 import Testing
 
-// TLS-7: how many hosts are remembered, and which go first.
+// TLS-7: capacity and eviction.
 @Suite struct HSTSLimitsTests {
     private func evicted(_ outcome: HSTSOutcome) -> [String]? {
         if case .stored(_, let evicted) = outcome { evicted.sorted() } else { nil }
     }
 
-    @Test("A server with a million names pushes out its own alone")
+    @Test("A server with a million names evicts only its own")
     func siteLimit() throws {
         let hosts = HSTSFixture()
         _ = try hosts.note("max-age=1000000", "https://good.example/")
@@ -21,7 +21,7 @@ import Testing
         #expect(hosts.count > 100)
     }
 
-    @Test("Many sites stay within the limit too, and what is used stays")
+    @Test("The total is limited too, and used hosts stay")
     func totalLimit() throws {
         let hosts = HSTSFixture(limits: HSTSLimits(site: 20, total: 200))
         _ = try hosts.note("max-age=1000000; includeSubDomains", "https://used.example/")
@@ -35,19 +35,19 @@ import Testing
         #expect(!hosts.covers("unused.example"))
     }
 
-    @Test("The least used go, and before them those whose time is over")
+    @Test("Expired hosts are evicted first, then the least recently used")
     func order() throws {
         let hosts = HSTSFixture(limits: HSTSLimits(site: 6, total: 100))
         for name in ["a", "b", "c", "d", "e"] {
             #expect(evicted(try hosts.note("max-age=1000", "https://\(name).x.example/")) == [])
         }
         #expect(evicted(try hosts.note("max-age=1", "https://f.x.example/")) == [])
-        // To say it again takes no room.
+        // An update needs no eviction.
         #expect(evicted(try hosts.note("max-age=2", "https://f.x.example/")) == [])
         hosts.now += 2
         #expect(evicted(try hosts.note("max-age=1000", "https://g.x.example/")) == ["f.x.example"])
         #expect(hosts.covers("a.x.example"))
-        // It is known by another, so this is no use of b.
+        // Covered by another record, so this is not a use of b.
         #expect(!hosts.covers("sub.b.x.example"))
         #expect(evicted(try hosts.note("max-age=1000", "https://h.x.example/")) == ["b.x.example"])
         _ = try hosts.note("max-age=1000", "https://c.x.example/")
@@ -67,8 +67,8 @@ import Testing
         }
     }
 
-    // §8.2, §6.1: against the slowest that does the same.
-    @Test("What is told is what is known, and hosts match as in a list", arguments: 0..<20 as Range<UInt64>)
+    // §8.2, §6.1: compared with a simple model.
+    @Test("The reported changes and the lookups match the model", arguments: 0..<20 as Range<UInt64>)
     func agreesWithModel(seed: UInt64) throws {
         var random = SeededNumbers(seed: seed)
         let hosts = HSTSFixture(limits: HSTSLimits(site: 5, total: 12))

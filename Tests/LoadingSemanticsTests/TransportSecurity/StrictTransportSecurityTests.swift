@@ -4,7 +4,7 @@ import Testing
 // TLS-7: RFC 6797 §6.1
 @Suite struct StrictTransportSecurityTests {
     @Test(
-        "Lifetime and reach are read in any order, case and spacing",
+        "Directives may have any order, case and spacing",
         arguments: [
             ("max-age=31536000", 31_536_000, false), ("max-age=15768000 ; includeSubDomains", 15_768_000, true),
             ("max-age=\"31536000\"", 31_536_000, false), ("max-age=0", 0, false),
@@ -20,7 +20,7 @@ import Testing
 
     // Item 5
     @Test(
-        "Unknown directives do not matter",
+        "Unknown directives are ignored",
         arguments: [
             "max-age=7; preload", "preload; max-age=7", "max-age=7; a=b; c=\"d; max-age=9\"; e",
             "max-age=7; x=\"\"", "max-age=7; x=\"a\\\"b\"", "max-age=7; report-uri=\"ü\"", "max-age=7; max-age-x=9",
@@ -32,7 +32,7 @@ import Testing
 
     // Items 2 and 4, §6.1.1, §6.1.2
     @Test(
-        "What breaks the grammar voids the whole field",
+        "A malformed field is ignored",
         arguments: [
             "", ";", "includeSubDomains", "max-age", "max-age=", "max-age= ;", "max-age=\"\"", "max-age=-1",
             "max-age=+1", "max-age=1.0", "max-age=1s", "max-age=1e3", "max-age=٥", "max-age=1 2", "max-age=\"1",
@@ -47,7 +47,7 @@ import Testing
 
     // Item 2
     @Test(
-        "A directive that comes twice voids the field",
+        "A duplicate directive invalidates the field",
         arguments: [
             "max-age=1; max-age=1", "max-age=1; MAX-AGE=2", "max-age=1; includeSubDomains; includesubdomains",
             "max-age=1; preload; preload", "max-age=1; a; A=b",
@@ -56,8 +56,8 @@ import Testing
         #expect(StrictTransportSecurity(field) == nil)
     }
 
-    // §6.1.1: no number is too large to be meant.
-    @Test("Huge lifetimes are as long as any is")
+    // §6.1.1: large numbers are capped.
+    @Test("Huge lifetimes are capped")
     func overflow() {
         for digits in ["2147483648", "9223372036854775807", "9223372036854775808", String(repeating: "9", count: 5000)]
         {
@@ -68,7 +68,7 @@ import Testing
     }
 
     // §8.1
-    @Test("Only the first field counts")
+    @Test("Only the first field applies")
     func firstField() {
         let read = { (values: [String]) in
             StrictTransportSecurity(HTTPFields(values.map { ("strict-transport-security", $0) }))?.maximumAge

@@ -1,7 +1,7 @@
 import LoadingSemantics
 import Testing
 
-@Suite struct TransportSecurityDemandsTests {
+@Suite struct TransportSecurityRequirementsTests {
     private typealias Requirements = TransportSecurityRequirements
 
     /// 32 bytes of a number, and their Base64.
@@ -29,7 +29,7 @@ import Testing
 
     // TLS-2
     @Test(
-        "Version and cipher suite have to be good enough",
+        "Version and cipher suite must satisfy the requirements",
         arguments: [
             (0x0303, 0xC02F, nil), (0x0303, 0xC030, nil), (0x0303, 0xC02B, nil), (0x0303, 0xCCA8, nil),
             (0x0303, 0xC013, nil), (0x0304, 0x1301, nil), (0x0304, 0x1303, nil), (0x0302, 0xC013, .version),
@@ -48,7 +48,7 @@ import Testing
     }
 
     // TLS-2
-    @Test("Where trust is demanded, nobody's word takes the place of it")
+    @Test("A decision of the delegate does not replace required trust")
     private func trust() {
         for isTrusted in [true, false] {
             let violation = Requirements(needsTrust: true).violation(
@@ -62,7 +62,7 @@ import Testing
     }
 
     // TLS-1
-    @Test("Pinned authorities are looked for above the leaf, pinned leaves only there, and both if both are pinned")
+    @Test("CA pins match above the leaf, leaf pins the leaf, and both are required if both are set")
     func pins() throws {
         let leaf = security(["NSPinnedLeafIdentities": identities([texts[0], texts[1]])])
         let authority = security(["NSPinnedCAIdentities": identities([texts[2], texts[3]])])
@@ -84,7 +84,7 @@ import Testing
     }
 
     // TLS-1
-    @Test("Pins hold whatever else is allowed, and for their domain alone")
+    @Test("Pins apply regardless of other settings, to their domain only")
     func reach() throws {
         let pinned = ["NSPinnedLeafIdentities": identities([texts[0]])]
         let pins = ServerPins(leaves: [digests[0]])
@@ -112,8 +112,8 @@ import Testing
         }
     }
 
-    // TLS-1: a typing error must not open the door.
-    @Test("Pins that cannot be read are passed over one by one, but not all of them")
+    // TLS-1: a typing error must not weaken security.
+    @Test("Invalid pins are ignored, unless all are invalid")
     func unreadable() throws {
         let some = security([
             "NSPinnedLeafIdentities": .array([

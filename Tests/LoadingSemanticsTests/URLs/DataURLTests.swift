@@ -8,7 +8,7 @@ import Testing
 
     // MISC-16
     @Test(
-        "what an address holds",
+        "the content of a URL",
         arguments: [
             ("data:,A%20brief%20note", standard, "A brief note"),
             ("data:,", standard, ""),
@@ -17,7 +17,7 @@ import Testing
             ("data:text/html,<b>", MediaType(mimeType: "text/html"), "<b>"),
             ("data:Text/HTML;Charset=UTF-8,x", MediaType(mimeType: "text/html", charset: "utf-8"), "x"),
             ("data:;charset=utf-8,x", MediaType(mimeType: "text/plain", charset: "utf-8"), "x"),
-            // Beyond the rule: what is no type stands for none.
+            // Beyond the rule: an invalid media type counts as absent.
             ("data:text/html%0A;charset=utf-8,x", standard, "x"),
             ("data:nonsense,x", standard, "x"),
             (
@@ -33,7 +33,7 @@ import Testing
             ("data:;base64,eHg", standard, "xx"),
             ("data:;base64,", standard, ""),
             ("data:text/plain;base64;x=y,aGk=", MediaType(mimeType: "text/plain"), "aGk="),
-            // What is percent-coded separates nothing.
+            // Percent-encoded separators do not separate.
             (
                 "data:text/html;a=b%3Bcharset=latin1;charset=utf-8,x",
                 MediaType(mimeType: "text/html", charset: "utf-8"), "x"
@@ -52,7 +52,7 @@ import Testing
     }
 
     // MISC-16: bytes of any value
-    @Test("bytes that are no text") func bytesThatAreNoText() throws {
+    @Test("bytes that are not text") func bytesThatAreNoText() throws {
         #expect(try #require(DataURL("data:application/octet-stream,%00%FF%fe")).data == Data([0, 0xFF, 0xFE]))
         #expect(try #require(DataURL("data:;base64,AP/+")).data == Data([0, 0xFF, 0xFE]))
     }

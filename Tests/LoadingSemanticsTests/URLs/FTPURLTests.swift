@@ -1,7 +1,7 @@
 import LoadingSemantics
 import Testing
 
-/// What `ftp:` URLs mean.
+/// Parsing of `ftp:` URLs.
 @Suite struct FTPURLTests {
     private func summary(_ url: FTPURL) -> String {
         let words = url.directories.map { String(decoding: $0, as: UTF8.self) }

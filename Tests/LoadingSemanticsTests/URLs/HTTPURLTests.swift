@@ -1,7 +1,7 @@
 import LoadingSemantics
 import Testing
 
-/// All that a URL says, for comparison as one value.
+/// The parts of a URL, for comparison as one value.
 private struct Parts: Equatable {
     var scheme: HTTPURL.Scheme
     var host: String
@@ -114,7 +114,7 @@ private struct Parts: Equatable {
         #expect(throws: failure) { try HTTPURL(text) }
     }
 
-    // RFC 1035: a label of more than 63 letters exists nowhere.
+    // RFC 1035: a label has at most 63 characters.
     @Test func aLongLabelInAnotherAlphabetIsRefused() {
         #expect(throws: HTTPURL.Failure.badHost) { try HTTPURL("http://" + String(repeating: "ü", count: 64) + "/") }
         #expect(throws: HTTPURL.Failure.badHost) { try HTTPURL("http://" + String(repeating: "語", count: 60) + "/") }

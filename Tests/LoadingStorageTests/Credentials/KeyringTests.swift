@@ -3,7 +3,7 @@ import LoadingStorage
 import TestSupport
 import Testing
 
-/// With a real gnome-keyring. Who uses it is another process, and another one who looks whether it is there.
+/// With a real gnome-keyring. One child process uses it, and another checks its contents.
 @Suite(.needs(.gnomeKeyring), .needs(.dbusDaemon), .leakChecked) struct KeyringTests {
     private static let one = PersistentCredential.of("one.example", "user-one", "password-one")
     private static let other = PersistentCredential.of("other.example", "user-other", "password-other")
@@ -27,7 +27,7 @@ import Testing
         #expect(!Self.has(folder, Self.one.password))
         #expect(!Self.has(folder, Self.one.user))
         #expect(session.storedBytes().range(of: Data(Self.one.password.utf8)) == nil)
-        // What people and other programs see without asking for the secret.
+        // Visible to people and other programs without the secret.
         let description = try session.descriptions(application: "app")
         #expect(description.contains("\"one.example (user-one)\""))
         #expect(description.contains("swift-url-loading.Credential"))
@@ -35,7 +35,7 @@ import Testing
     }
 
     // AUTH-23
-    @Test("a space has several users, one credential of each, and a default") func spaces() throws {
+    @Test("a protection space has one credential per user, and a default") func spaces() throws {
         let session = try KeyringSession()
         let folder = try TemporaryDirectory()
         let user = try KeyringUserProcess(in: folder.path, environment: session.environment)
@@ -43,13 +43,13 @@ import Testing
         let second = PersistentCredential.of("one.example", "b", "2", isDefault: true)
         for credential in [first, second] { #expect(try user.store(credential)) }
         #expect(try user.load() == [first, second])
-        // The same user replaces, and may become the default or cease to be.
+        // A credential of the same user replaces the stored one, and sets or clears the default.
         let changed = PersistentCredential.of("one.example", "a", "3", isDefault: true)
         let ceased = PersistentCredential.of("one.example", "b", "2")
         for credential in [changed, ceased] { #expect(try user.store(credential)) }
         let reader = try KeyringUserProcess(in: folder.path, environment: session.environment)
         #expect(try reader.load() == [changed, ceased])
-        // One item of each user, not what another one leaves over.
+        // One item per user.
         #expect(try session.descriptions(application: "app").split(separator: "\"Label\"").count == 3)
         #expect(try user.remove(changed))
         #expect(try reader.load() == [ceased])
@@ -59,7 +59,7 @@ import Testing
     }
 
     // AUTH-21
-    @Test("any text can be kept, and what is not given is not what is empty") func texts() throws {
+    @Test("any text can be stored, and a missing value differs from an empty one") func texts() throws {
         let session = try KeyringSession()
         let folder = try TemporaryDirectory()
         let user = try KeyringUserProcess(in: folder.path, environment: session.environment)
@@ -81,7 +81,7 @@ import Testing
     }
 
     // AUTH-23
-    @Test("what is another application's is neither seen nor removed") func applications() throws {
+    @Test("items of other applications are neither read nor removed") func applications() throws {
         let session = try KeyringSession()
         let folders = [try TemporaryDirectory(), try TemporaryDirectory()]
         let user = try KeyringUserProcess(in: folders[0].path, environment: session.environment)
@@ -97,7 +97,7 @@ import Testing
         #expect(try stranger.load() == [])
     }
 
-    @Test("a change of another process is news") func news() throws {
+    @Test("a change by another process is noticed") func news() throws {
         let session = try KeyringSession()
         let folder = try TemporaryDirectory()
         let user = try KeyringUserProcess(in: folder.path, environment: session.environment)
@@ -114,7 +114,7 @@ import Testing
         #expect(try user.load() == [Self.other])
     }
 
-    /// The bus tells of a change in its own time.
+    /// Waits for the bus to deliver a change.
     private func waitForNews(_ user: KeyringUserProcess) throws {
         let end = ContinuousClock.now + .testDeadline
         while try !user.hasExternalChanges() {
@@ -125,7 +125,7 @@ import Testing
 
     // MARK: A keyring that cannot be used
 
-    /// A keyring with both passwords that is locked then, and the process that has stored them.
+    /// A keyring that is locked after both passwords were stored, and the process that stored them.
     private func lockedWithTwo() throws -> (KeyringSession, TemporaryDirectory, KeyringUserProcess) {
         let session = try KeyringSession()
         let folder = try TemporaryDirectory()
@@ -137,7 +137,7 @@ import Testing
     }
 
     // AUTH-21
-    @Test("while the keyring is locked the file has what comes, which then goes over and wins") func locked() throws {
+    @Test("while the keyring is locked changes go to the file; they win once it is unlocked") func locked() throws {
         let (session, folder, user) = try lockedWithTwo()
         var changed = Self.one
         changed.password = "password-changed"
@@ -149,7 +149,7 @@ import Testing
         #expect(messages.count == 1)
         #expect(messages.first?.hasPrefix("the keyring is locked") == true)
         #expect(Self.has(folder, changed.password))
-        // A process that finds it locked has what the file has.
+        // A process that finds it locked reads the file alone.
         let second = try KeyringUserProcess(in: folder.path, environment: session.environment)
         #expect(try second.load() == [changed, third])
 
@@ -163,8 +163,8 @@ import Testing
         #expect(try second.messages().count == 2)
     }
 
-    // AUTH-21: what was known of the keyring stays known, and what others note comes on top of it
-    @Test("while the keyring is locked a process keeps what it had of it, with what others note") func notedByOthers()
+    // AUTH-21: the last reading of the keyring is kept, and changes of other processes are applied to it
+    @Test("while the keyring is locked a process keeps what it has read, plus changes of others") func notedByOthers()
         throws
     {
         let session = try KeyringSession()
@@ -188,7 +188,7 @@ import Testing
     }
 
     // AUTH-23
-    @Test("what is removed while the file of notes cannot be read is removed from the keyring later")
+    @Test("a removal while the file cannot be read reaches the keyring later")
     func removedWhileUnreadable() throws {
         let session = try KeyringSession()
         let scene = try StorageScene()
@@ -207,11 +207,11 @@ import Testing
     }
 
     // AUTH-23
-    @Test("what is removed while the keyring is locked does not come back") func removedWhileLocked() throws {
+    @Test("a credential removed while the keyring is locked does not come back") func removedWhileLocked() throws {
         let (session, folder, user) = try lockedWithTwo()
         #expect(try user.clear())
         #expect(try user.store(Self.other))
-        // One without a bus does not undo that.
+        // A process without a bus does not revert the removal.
         let outside = try KeyringUserProcess(
             in: folder.path, environment: ["DBUS_SESSION_BUS_ADDRESS": "disabled:"])
         #expect(try outside.load() == [Self.other])
@@ -224,7 +224,7 @@ import Testing
     }
 
     // AUTH-21
-    @Test("when the bus dies the process lives, and nothing that was stored is lost") func deadBus() throws {
+    @Test("the process survives the end of the bus, and no stored credential is lost") func deadBus() throws {
         let session = try KeyringSession()
         let folder = try TemporaryDirectory()
         let user = try KeyringUserProcess(in: folder.path, environment: session.environment)
@@ -245,7 +245,7 @@ import Testing
     }
 
     // AUTH-21
-    @Test("a keyring that was started anew is found by who knew the old one") func restarted() throws {
+    @Test("a restarted keyring is found by a process that used the old one") func restarted() throws {
         let session = try KeyringSession()
         let folder = try TemporaryDirectory()
         let user = try KeyringUserProcess(in: folder.path, environment: session.environment)
@@ -263,10 +263,10 @@ import Testing
     }
 
     // AUTH-21
-    @Test("a keyring that does not answer is waited for once, and not for ever") func frozen() throws {
+    @Test("a keyring that does not answer is waited for once, until the timeout") func frozen() throws {
         let session = try KeyringSession()
         let folder = try TemporaryDirectory()
-        let user = try KeyringUserProcess(in: folder.path, patience: 200, environment: session.environment)
+        let user = try KeyringUserProcess(in: folder.path, timeout: 200, environment: session.environment)
         #expect(try user.load() == [])
         session.freezeKeyring()
         #expect(try user.store(Self.one))
@@ -276,7 +276,7 @@ import Testing
         #expect(try user.load() == [Self.one, Self.other])
         #expect(ContinuousClock.now - start < .milliseconds(200))
         #expect(Self.has(folder, Self.one.password))
-        // After a while it is asked again.
+        // It is tried again after the retry interval.
         session.thawKeyring()
         let end = ContinuousClock.now + .testDeadline
         while Self.has(folder, Self.one.password) {
@@ -289,7 +289,7 @@ import Testing
     }
 
     // AUTH-23
-    @Test("what is removed while the keyring is locked does not come back, although its file was lost")
+    @Test("a removal while the keyring is locked holds, even when its file is lost")
     func removedWithoutNotes() throws {
         let (session, folder, user) = try lockedWithTwo()
         for name in names(folder.path) { unlink(folder.file(name).path) }
@@ -301,7 +301,7 @@ import Testing
     }
 
     // AUTH-21
-    @Test("a bus without a keyring is as no bus, and nothing is said") func noKeyring() throws {
+    @Test("a bus without a keyring is like no bus, without a message") func noKeyring() throws {
         let session = try KeyringSession()
         session.endKeyring()
         let folder = try TemporaryDirectory()
@@ -311,7 +311,7 @@ import Testing
         #expect(try user.remove(Self.one))
         #expect(try user.store(Self.other))
         #expect(try user.load() == [Self.other])
-        // Not even a note of what was removed.
+        // No record of the removal is left either.
         #expect(try user.clear())
         #expect(!Self.has(folder, Self.one.user))
         #expect(!Self.has(folder, Self.other.user))
@@ -334,7 +334,8 @@ import Testing
         #expect(try user.messages() == [])
     }
 
-    @Test("what a keyring has opened goes with it, but for two threads and what those have") func leftovers() throws {
+    @Test("closing a keyring releases its resources, except two threads and their descriptors") func leftovers() throws
+    {
         let session = try KeyringSession()
         let folder = try TemporaryDirectory()
         let user = try KeyringUserProcess(in: folder.path, environment: session.environment)
@@ -346,14 +347,14 @@ import Testing
             #expect(try user.load() == [Self.one])
             try user.ask("renew")
         }
-        // The thread of the library closes the socket, in its own time.
+        // A thread of the library closes the socket asynchronously.
         var left: [String] = []
         let deadline = ContinuousClock.now + .seconds(2)
         repeat {
             left = try user.ask("descriptors").filter { !before.contains($0) }
         } while left.count > 3 && ContinuousClock.now < deadline
         #expect(left.count <= 3 && left.allSatisfy { $0.hasSuffix("anon_inode:[eventfd]") }, "\(left)")
-        // Newer releases of GLib have one more, which starts those of pools.
+        // Newer releases of GLib have one more thread, which starts the threads of pools.
         let others = Set(threads).union(["pool-spawner"])
         #expect(Set(try user.ask("threads")).subtracting(others) == ["gmain", "gdbus"])
         #expect(try user.ask("pipes") == ["default"])

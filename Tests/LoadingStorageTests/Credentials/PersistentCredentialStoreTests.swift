@@ -3,8 +3,8 @@ import LoadingStorage
 import TestSupport
 import Testing
 
-/// Where there is no keyring.
-@Suite(.leakChecked) struct PermanentCredentialsTests {
+/// The store on a machine without a keyring.
+@Suite(.leakChecked) struct PersistentCredentialStoreTests {
     private static let one = PersistentCredential.of("one.example", "u", "1")
     private static let other = PersistentCredential.of("other.example", "v", "2")
 
@@ -14,7 +14,7 @@ import Testing
     }
 
     // AUTH-21
-    @Test("without a bus they are in a file for the user alone") func file() throws {
+    @Test("without a bus credentials are in a file that only the user can read") func file() throws {
         let scene = try StorageScene()
         let credentials = make(scene)
         #expect(!credentials.mayHold)
@@ -31,12 +31,12 @@ import Testing
     }
 
     // AUTH-23
-    @Test("without a keyring nothing is left of what is removed") func removal() throws {
+    @Test("without a keyring a removed credential leaves no trace") func removal() throws {
         let scene = try StorageScene()
         let credentials = make(scene)
         credentials.apply([.stored(Self.one), .stored(Self.other), .removed(Self.one.identity)])
         #expect(make(scene).load() == [Self.other])
-        // Not even that it was there.
+        // No record of the removed credential is left either.
         #expect(CredentialArchive(in: scene.directory).load() == [Self.other])
         credentials.apply([.everythingRemoved])
         #expect(make(scene).load() == [])
@@ -45,7 +45,7 @@ import Testing
     }
 
     // AUTH-21
-    @Test("the file is the one of a store that knows no keyring") func sameFile() throws {
+    @Test("the file is that of a store without keyring support") func sameFile() throws {
         let scene = try StorageScene()
         CredentialArchive(in: scene.directory).apply([.stored(Self.one)])
         let credentials = make(scene)
@@ -54,7 +54,7 @@ import Testing
         #expect(Set(CredentialArchive(in: scene.directory).load()) == [Self.one, Self.other])
     }
 
-    @Test("a change of another process is news") func news() throws {
+    @Test("a change by another process is noticed") func news() throws {
         let scene = try StorageScene()
         let credentials = make(scene)
         credentials.apply([.stored(Self.one)])
@@ -66,7 +66,7 @@ import Testing
     }
 
     // AUTH-21
-    @Test("while the file cannot be read nothing is said of it, and what is changed waits") func unreadable() throws {
+    @Test("while the file cannot be read no result is given, and changes wait") func unreadable() throws {
         let scene = try StorageScene()
         let credentials = make(scene)
         credentials.apply([.stored(Self.one), .stored(Self.other)])
@@ -83,7 +83,7 @@ import Testing
         #expect(Set(make(scene).load()) == [Self.other, third])
     }
 
-    @Test("only a bus of this machine that is there already may have a keyring") func buses() throws {
+    @Test("a keyring is sought only on an existing bus of this machine") func buses() throws {
         let scene = try StorageScene()
         let bus = "DBUS_SESSION_BUS_ADDRESS"
         let folder = try TemporaryDirectory()
@@ -98,7 +98,7 @@ import Testing
             [bus: "unix:path=/run/x"], [bus: "autolaunch:;unix:abstract=x"], ["XDG_RUNTIME_DIR": folder.path],
         ]
         for environment in some { #expect(make(scene, environment).mayHold, "\(environment)") }
-        // What is said holds, even if it is that there is none.
+        // The address in the environment takes precedence, also if it disables the bus.
         #expect(!make(scene, [bus: "disabled:", "XDG_RUNTIME_DIR": folder.path]).mayHold)
     }
 }

@@ -28,13 +28,13 @@ import Testing
         #expect(try database.value("SELECT v FROM t") == value)
     }
 
-    @Test("what is no number is nothing, and text that is none is nothing") func noValues() throws {
+    @Test("a value of another type, and invalid text, read as nil") func noValues() throws {
         #expect(DatabaseValue(Double.nan) == .null)
         let database = try database()
         #expect(try database.value("SELECT CAST(x'FF41' AS TEXT)") == .null)
     }
 
-    @Test("a statement that never ends is damage, one that looks at each row of a large file is not") func allowance()
+    @Test("an endless statement counts as damage, a full scan of a large file does not") func allowance()
         throws
     {
         let path = try database().path
@@ -47,7 +47,7 @@ import Testing
         #expect(try Database(path).value(long) == .integer(7_000_000))
     }
 
-    @Test("a transaction that fails leaves nothing") func rollback() throws {
+    @Test("a failed transaction changes nothing") func rollback() throws {
         let database = try database()
         try database.execute("CREATE TABLE t (v UNIQUE)")
         #expect(throws: StorageFailure(.write, database.path, .database(2067))) {
@@ -61,18 +61,18 @@ import Testing
         #expect(try database.value("SELECT count(*) FROM t") == .integer(1))
     }
 
-    @Test("no failure says what was to be stored") func silentFailures() throws {
+    @Test("errors do not contain stored values") func silentFailures() throws {
         let database = try database()
         let failure = #expect(throws: StorageFailure.self) { try database.run("SELECT secret FROM hidden") }
         #expect(failure?.description == "cannot read \(database.path): SQL logic error (1)")
     }
 
-    @Test("many statements are more than are kept") func manyStatements() throws {
+    @Test("more statements than the statement cache holds") func manyStatements() throws {
         let database = try database()
         for number in 0..<300 { #expect(try database.value("SELECT \(number)") == .integer(Int64(number))) }
     }
 
-    @Test("a name with signs that mean something in an address") func strangeName() throws {
+    @Test("a file name with characters that are reserved in URIs") func strangeName() throws {
         let name = "a?b#c%41 é"
         do {
             let database = try database(name)

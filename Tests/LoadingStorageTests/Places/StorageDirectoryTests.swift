@@ -10,7 +10,7 @@ import Testing
     }
 
     // C-36
-    @Test("the places of the XDG Base Directory Specification") func places() {
+    @Test("the directories of the XDG Base Directory Specification") func places() {
         let home = ["HOME": "/home/u"]
         #expect(path(.cache, home) == "/home/u/.cache/org.example.app")
         #expect(path(.data, home) == "/home/u/.local/share/org.example.app")
@@ -20,10 +20,10 @@ import Testing
     }
 
     // C-36
-    @Test("what is no absolute path is ignored", arguments: ["", "relative", "./x", "~/x"])
+    @Test("relative paths are ignored", arguments: ["", "relative", "./x", "~/x"])
     func noAbsolutePath(value: String) {
         #expect(path(.data, ["HOME": "/h", "XDG_DATA_HOME": value]) == "/h/.local/share/org.example.app")
-        // Then the home is what the system says.
+        // The home folder then comes from the user database.
         #expect(path(.data, ["HOME": value]).hasSuffix("/.local/share/org.example.app"))
         #expect(path(.data, ["HOME": value]).hasPrefix("/"))
     }
@@ -40,15 +40,15 @@ import Testing
         #expect(StorageDirectory.fileName(text) == name)
     }
 
-    @Test("long texts are cut, and stay different") func longNames() {
+    @Test("long identifiers are shortened, and stay distinct") func longNames() {
         let long = String(repeating: "x", count: 4000)
         let names = Set([long, long + "y", long + "z"].map(StorageDirectory.fileName))
         #expect(names.count == 3)
         #expect(names.allSatisfy { $0.utf8.count <= 255 && !$0.contains("/") })
     }
 
-    // C-36: also those above it
-    @Test("folders are for their owner alone") func modes() throws {
+    // C-36: also the folders above it
+    @Test("folders are accessible to their owner only") func modes() throws {
         let temporary = try TemporaryDirectory()
         let directory = StorageDirectory(.data, application: "app") { _ in temporary.path + "/a/b" }
         let before = umask(0)
@@ -57,14 +57,14 @@ import Testing
         #expect(made.hasSuffix("/a/b/app"))
         for folder in ["a", "a/b", "a/b/app"] { #expect(mode(temporary.file(folder).path) == 0o700) }
         #expect(try directory.make() == made)
-        // One that others could write to, made before.
+        // An existing folder that others can write to.
         chmod(made, 0o777)
         #expect(try directory.make() == made)
         #expect(mode(made) == 0o755)
     }
 
-    // C-34: neither can be made to look like the other
-    @Test("a group's folder is no application's") func groupFolder() throws {
+    // C-34: neither identifier can imitate the other
+    @Test("a group's folder differs from any application's") func groupFolder() throws {
         let temporary = try TemporaryDirectory()
         let group = try StorageDirectory(.data, group: "a") { _ in temporary.path }.make()
         for name in ["a", "group-a", "%group-a", "%25group-a"] {
@@ -72,7 +72,7 @@ import Testing
         }
     }
 
-    @Test("the rights of a folder that the caller has chosen are his") func callersFolder() throws {
+    @Test("the permissions of a folder chosen by the caller are not changed") func callersFolder() throws {
         let temporary = try TemporaryDirectory()
         chmod(temporary.path, 0o775)
         _ = try StorageDirectory(path: temporary.path).make()
@@ -80,14 +80,14 @@ import Testing
         #expect(try StorageDirectory(path: temporary.path + "//x//").make().hasSuffix("/x"))
     }
 
-    @Test("a link in the place of the folder is not followed") func linkedFolder() throws {
+    @Test("a symbolic link instead of the folder is not followed") func linkedFolder() throws {
         let temporary = try TemporaryDirectory()
         let target = temporary.file("target").path
         mkdir(target, 0o755)
         symlink(target, temporary.file("link").path)
         let link = temporary.file("link").path
         #expect(throws: StorageFailure(.open, link, .system(ENOTDIR))) { try StorageDirectory(path: link).make() }
-        // Links above are how homes are moved.
+        // Links in the parent folders are allowed: moved home folders use them.
         #expect(try StorageDirectory(path: link + "/app").make() == realPath(target) + "/app")
         #expect(mode(target + "/app") == 0o700)
     }
@@ -98,7 +98,7 @@ import Testing
         return String(cString: real)
     }
 
-    @Test("a file in the place of a folder, and a place where nobody may make one") func noFolder() throws {
+    @Test("a file instead of a folder, and a folder without write permission") func noFolder() throws {
         let temporary = try TemporaryDirectory()
         let file = try temporary.write("text", to: "file").path
         #expect(throws: StorageFailure(.open, file, .system(ENOTDIR))) { try StorageDirectory(path: file).make() }
@@ -111,14 +111,14 @@ import Testing
     }
 
     // C-36
-    @Test("a file has its rights from the beginning") func claimedFile() throws {
+    @Test("a file is created with its final permissions") func claimedFile() throws {
         let path = try TemporaryDirectory().withFile("file") { path in
             let before = umask(0)
             defer { umask(before) }
             try StorageDirectory.claimFile(path)
             #expect(mode(path) == 0o600)
             #expect(contents(path) == Data())
-            // One from before, open to others.
+            // An existing file that others can read.
             try Data("content".utf8).write(to: URL(fileURLWithPath: path))
             chmod(path, 0o644)
             try StorageDirectory.claimFile(path)
@@ -128,7 +128,7 @@ import Testing
         #expect(mode(path) == nil)
     }
 
-    @Test("what is no plain file is not taken for one") func notAFile() throws {
+    @Test("only regular files are opened") func notAFile() throws {
         let temporary = try TemporaryDirectory()
         let target = try temporary.write("secret", to: "target").path
         chmod(target, 0o644)
@@ -137,7 +137,7 @@ import Testing
         #expect(throws: StorageFailure(.open, path, .foreign)) { try StorageDirectory.claimFile(path) }
         #expect(mode(target) == 0o644)
         unlink(path)
-        // A link to nothing, which would be made.
+        // A dangling link, whose target open(2) would create.
         symlink(temporary.file("planted").path, path)
         #expect(throws: StorageFailure(.open, path, .foreign)) { try StorageDirectory.claimFile(path) }
         #expect(mode(temporary.file("planted").path) == nil)
@@ -148,7 +148,7 @@ import Testing
 }
 
 extension TemporaryDirectory {
-    /// The path, when the folder is gone.
+    /// The path of a folder that has been removed.
     fileprivate func withFile(_ name: String, _ body: (String) throws -> Void) rethrows -> String {
         try body(file(name).path)
         return file(name).path

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LoadingStorage
 
-/// Places that another user of the system has a hand in: nothing is written there.
+/// Folders that another user of the system can change: nothing is written there.
 @Suite(.leakChecked, .enabled(if: geteuid() == 0, "only root can give files away")) struct TrustedFolderTests {
     private let temporary: TemporaryDirectory
     private static let overflowID: uid_t = 65534
@@ -28,7 +28,8 @@ import Testing
     }
 
     // C-36
-    @Test("another user's folder is not written to, be it above or chosen by the caller") func othersFolder() throws {
+    @Test("a folder of another user is not written to, as parent or as the caller's choice") func othersFolder() throws
+    {
         let home = try folder("home", 0o755, owner: Self.overflowID, group: Self.overflowID)
         let refused = StorageFailure(.open, home, .untrusted)
         #expect(failure(StorageDirectory(.data, application: "app") { _ in home }) == refused)
@@ -55,14 +56,14 @@ import Testing
 
     enum Trust {
         case no
-        /// With a folder of the store's own in it: in a sticky folder nobody else's can be replaced, but any be made.
+        /// Has the store's own folder in it: in a sticky folder other users can create entries, but not replace ours.
         case above
         case yes
     }
 
     private func modeOf(_ path: String) -> mode_t? { LoadingStorageTests.mode(path) }
 
-    // C-36: cookies are in memory alone then, and that is said
+    // C-36: cookies are then in memory only, and a message reports it
     @Test("no cookie goes to a file in another user's folder") func cookies() throws {
         let path = try folder("store", 0o777, owner: Self.overflowID)
         let scene = StorageScene(path: path)
@@ -76,7 +77,7 @@ import Testing
     }
 
     // C-36
-    @Test("files beside the store that are another user's go", arguments: ["-journal", "-wal", "-shm"])
+    @Test("side files of another user are removed", arguments: ["-journal", "-wal", "-shm"])
     func sideFiles(end: String) throws {
         let scene = try StorageScene()
         scene.cookies.apply([.stored(.persistent("a"))])
@@ -91,13 +92,13 @@ import Testing
         #expect(scene.cookies.apply([.stored(.persistent("secret", "needle")), .everythingRemoved]))
         #expect(scene.cookies.apply([.stored(.persistent("b"))]))
         #expect(scene.storedCookies() == [.persistent("b")])
-        // Whoever has it open sees nothing.
+        // A process that has it open reads nothing new.
         var status = stat()
         #expect(fstat(spy, &status) == 0 && status.st_size == 0 && status.st_nlink == 0)
         #expect(mode(file) == (end == "-journal" ? 0o600 : nil))
     }
 
-    // C-36: as one with a sticky folder of root's may be
+    // C-36: possible in a sticky folder of root
     @Test("side files that cannot be removed") func stuckSideFile() throws {
         let scene = try StorageScene()
         let stuck = scene.cookieFile + "-journal"
@@ -111,8 +112,8 @@ import Testing
         #expect(scene.storedCookies() == [.persistent("a")])
     }
 
-    // C-36: the system's own folders are shown so where only the user itself is known
-    @Test("owners that a user namespace does not know") func unknownOwners() {
+    // C-36: a user namespace with a single mapped user shows the system's folders like this
+    @Test("owners that are not mapped in the user namespace") func unknownOwners() {
         let all = UserNamespace(map: "         0          0 4294967295\n", overflow: "65534\n")
         #expect(!all.isUnmapped(65534) && !all.isUnmapped(1000))
         let one = UserNamespace(map: "         0       1000          1\n", overflow: "65534\n")

@@ -5,8 +5,8 @@ import StorageSteps
 import TestSupport
 import Testing
 
-/// What another program does to the files beside a store's: a process that has the store open goes on, and so does one that
-/// opens it then.
+/// Another program damages the files beside a store's: a process that has the store open continues, and so does one
+/// that opens it then.
 @Suite(.leakChecked) struct DamagedSideFilesTests {
     private static let ends = ["-shm", "-wal", "-journal"]
 
@@ -24,8 +24,8 @@ import Testing
         #expect(names(scene.directory.path) == ["", "-journal"].map { "url-loading-cookies.sqlite" + $0 })
     }
 
-    // C-36: a signal would come when a mapped file is cut
-    @Test("cut and overwritten again and again while two processes store", arguments: StorageKind.stored)
+    // C-36: access to a truncated mapped file would raise SIGBUS
+    @Test("side files truncated and overwritten while two processes store", arguments: StorageKind.stored)
     func meanwhile(kind: StorageKind) throws {
         let scene = try StorageScene()
         let file = scene.file(kind == .cookies ? "url-loading-cookies.sqlite" : "url-loading-responses.sqlite")
@@ -35,24 +35,24 @@ import Testing
         var round = 0
         while writers.contains(where: { $0.exit == nil }) {
             for end in Self.ends { truncate(file + end, 0) }
-            // As an interrupted copy leaves it. A log would be brought in, which is for whoever opens the store next.
+            // The result of an interrupted copy. A log would be checkpointed by the next process that opens the store.
             if round % 50 == 0 { try Data(count: 32768).write(to: URL(fileURLWithPath: file + "-shm")) }
             truncate(file + "-shm", off_t(round % 3) * 1000)
             round += 1
         }
         for writer in writers {
-            // What it could not store, because its journal was cut meanwhile, is another matter.
+            // Changes that failed because the journal was truncated are not counted.
             if case .signal = try writer.waitForExit() { Issue.record("ended by a signal") }
         }
         #expect(round > 10)
     }
 
     // C-36
-    @Test("the store itself is cut while a process stores") func cutStore() throws {
+    @Test("the database is truncated while a process stores") func cutStore() throws {
         let scene = try StorageScene()
         let writer = try StorageWriterProcess.fill(.cookies, in: scene.directory.path, first: 0, count: 150)
         while writer.exit == nil { truncate(scene.cookieFile, 1000) }
-        // What it could not store is another matter.
+        // Changes that failed are not counted.
         if case .signal = try writer.waitForExit() { Issue.record("ended by a signal") }
         #expect(scene.cookies.apply([.stored(.persistent("a"))]))
         #expect(scene.storedCookies().contains(.persistent("a")))
@@ -60,6 +60,6 @@ import Testing
 }
 
 extension StorageKind {
-    /// Those whose files are kept in different ways.
+    /// One store of each file layout.
     fileprivate static let stored: [StorageKind] = [.cookies, .responses]
 }

@@ -5,10 +5,11 @@ import StorageSteps
 import TestSupport
 import Testing
 
-/// A process is killed at each change that it makes to the disk, one after the other: each write (half of it done, for cookies and responses),
-/// each file made, cut, renamed and removed. What it said was done is there; what it was at is there or not.
+/// A process is killed at each change that it makes to the disk: each write (half of it done, for cookies and
+/// responses), each file created, truncated, renamed and removed. Confirmed changes survive; the one in progress may or
+/// may not.
 ///
-/// This shows what a killed process leaves. That a disk keeps what it was told to keep when the power goes is for SQLite
+/// This covers the end of a process. Durability of synced data when the power fails is the responsibility of SQLite
 /// and the kernel.
 @Suite(.leakChecked) struct KilledProcessTests {
     private func check<Steps: StorageSteps>(_ kind: StorageKind, _ steps: Steps.Type, isTorn: Bool) throws {
@@ -22,7 +23,7 @@ import Testing
             let state = Steps(in: StorageDirectory(path: path)).state()
             let expected = (done...min(done + 1, Steps.count)).map { Steps.state(after: $0) }
             #expect(expected.contains(state), "killed at change \(change), after \(done) steps")
-            // The store works on.
+            // The store continues to work.
             let reached = state == Steps.state(after: done) ? done : done + 1
             if reached < Steps.count {
                 let steps = Steps(in: StorageDirectory(path: path))
@@ -37,7 +38,7 @@ import Testing
             #expect(done == Steps.count)
             break
         }
-        // A change for each step at the least, or nothing was killed.
+        // At least one change per step; fewer mean that no process was killed.
         #expect(ended >= Steps.count)
     }
 

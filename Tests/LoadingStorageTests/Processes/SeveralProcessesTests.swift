@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 @Suite(.leakChecked) struct SeveralProcessesTests {
-    @Test("three processes that store cookies at one time lose none") func cookies() throws {
+    @Test("three processes that store cookies at the same time lose none") func cookies() throws {
         let scene = try StorageScene()
         let archive = scene.cookies
         let writers = try [0, 1000, 2000].map {
@@ -19,7 +19,7 @@ import Testing
         #expect(scene.messages.events == [])
     }
 
-    @Test("two processes that store responses at one time lose none") func responses() throws {
+    @Test("two processes that store responses at the same time lose none") func responses() throws {
         let scene = try StorageScene()
         let archive = ResponseArchive(in: scene.directory, capacity: 1 << 30, notify: scene.notify)
         let writers = try [0, 100].map {
@@ -34,7 +34,7 @@ import Testing
         }
         #expect(archive.usage > size)
         #expect(names(scene.file("url-loading-responses")).count == 40)
-        // What another has removed is not found.
+        // Responses that another process has removed are not found.
         ResponseArchive(in: scene.directory, capacity: 1 << 30).remove(ResponseSteps.key(3))
         #expect(archive.entry(for: ResponseSteps.key(3)) == nil)
         #expect(names(scene.file("url-loading-responses")).count == 39)

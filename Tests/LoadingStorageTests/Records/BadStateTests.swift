@@ -6,12 +6,12 @@ import Testing
 
 @testable import LoadingStorage
 
-/// Files that are damaged, foreign, locked or cannot be written: the store goes on, loses no more than what was damaged,
-/// and says so.
+/// Files that are damaged, foreign, locked or read-only: the store continues, loses only the damaged records,
+/// and reports it.
 @Suite(.leakChecked) struct BadStateTests {
     private static let cookies = (0..<300).map { Cookie.persistent("c\($0)", String(repeating: "v\($0)", count: 10)) }
 
-    /// A file of cookies, closed.
+    /// A closed cookie archive.
     private static func image(_ cookies: [Cookie] = Self.cookies) throws -> Data {
         let scene = try StorageScene()
         scene.cookies.apply(cookies.map { .stored($0) })
@@ -24,14 +24,14 @@ import Testing
         return scene
     }
 
-    /// Writes until there is no room.
+    /// Writes until the disk is full.
     private func fill(_ path: String) {
         let descriptor = open(path, O_WRONLY | O_CREAT, 0o600)
         while write(descriptor, Array(repeating: UInt8(0), count: 4096), 4096) > 0 {}
         close(descriptor)
     }
 
-    /// What comes of a damaged file: the cookies that are left are as they were, and the store works on.
+    /// Opens a damaged file and checks that the remaining cookies are unchanged and the store works.
     private func check(_ image: Data, atLeast count: Int, _ comment: Comment) throws {
         let scene = try scene(image)
         let archive = scene.cookies
@@ -41,7 +41,7 @@ import Testing
         #expect(archive.apply([.stored(.persistent("new")), .removed(Self.cookies[0].identity)]), comment)
         let expected = Set(loaded).subtracting(Self.cookies.prefix(1)).union([.persistent("new")])
         #expect(scene.storedCookies() == expected, comment)
-        // What was lost is said; what was healed by being written anew need not be.
+        // A loss is reported; damage that a rewrite repaired need not be.
         let isSaid = scene.messages.events.contains { if case .repaired = $0 { true } else { false } }
         #expect(isSaid || loaded.count == Self.cookies.count, comment)
         #expect(scene.messages.count <= 1, comment)
@@ -53,7 +53,7 @@ import Testing
     @Test("damage at every 512 bytes", arguments: [UInt8(0), 0x55])
     func damagedEverywhere(filler: UInt8) throws {
         let image = try Self.image()
-        // So many cookies share a page of 4096 bytes, at most.
+        // The most cookies that share a page of 4096 bytes.
         for place in stride(from: 0, to: image.count, by: 512) {
             var damaged = image
             damaged.replaceSubrange(place..<place + 512, with: repeatElement(filler, count: 512))
@@ -61,7 +61,7 @@ import Testing
         }
     }
 
-    @Test("a bit that flips, anywhere") func flippedBits() throws {
+    @Test("a flipped bit at any position") func flippedBits() throws {
         let image = try Self.image()
         var random = SystemRandomNumberGenerator()
         for _ in 0..<80 {
@@ -73,7 +73,7 @@ import Testing
         }
     }
 
-    /// Writes over the page with that text, without making another file.
+    /// Overwrites the page that has the text, in the same file.
     private func damagePage(with text: String, of path: String) throws {
         let content = try #require(contents(path))
         let place = try #require(content.range(of: Data(text.utf8))).lowerBound
@@ -84,12 +84,12 @@ import Testing
     }
 
     // COOK-19
-    @Test("what a repair of a file in use cannot save was lost, which is told once") func damagedInUse() throws {
+    @Test("records that a repair of a file in use cannot save are reported lost once") func damagedInUse() throws {
         let scene = try scene(Self.image())
         let archive = scene.cookies
         #expect(archive.load().count == Self.cookies.count)
         #expect(!archive.hasLostFile())
-        // So that no page is remembered.
+        // A change by another connection invalidates the page cache.
         let other = try Database(scene.cookieFile)
         try other.run("DELETE FROM cookies WHERE name = 'c299'")
         try damagePage(with: Self.cookies[150].value, of: scene.cookieFile)
@@ -101,7 +101,7 @@ import Testing
     }
 
     // COOK-19
-    @Test("a file that is removed while it is closed over trouble was lost") func removedInTrouble() throws {
+    @Test("a file removed while it is closed after an error is reported lost") func removedInTrouble() throws {
         let scene = try StorageScene()
         let file = PersistentDatabase(Cookie.schema, in: scene.directory, notify: scene.notify)
         let work = { (_: Database) throws(StorageFailure) in }
@@ -113,7 +113,7 @@ import Testing
         #expect(file.write(work) != nil)
         #expect(!file.hasLostFile())
         #expect(file.read(fail) == nil)
-        // What cannot be looked at may be there.
+        // Records that cannot be read may exist.
         try scene.hide()
         #expect(!file.hasLostFile())
         try scene.show()
@@ -123,14 +123,14 @@ import Testing
         #expect(!file.hasLostFile())
     }
 
-    @Test("a record that is too large for a file does not keep the others out of it") func tooLarge() throws {
+    @Test("a record too large for the file does not prevent others from being stored") func tooLarge() throws {
         let scene = try StorageScene()
         let archive = scene.cookies
         archive.apply([.stored(.persistent("a", "old"))])
         let large = String(repeating: "x", count: 70_000_000)
         #expect(
             archive.apply([.stored(.persistent("a", large)), .stored(.persistent("b")), .stored(.persistent(large))]))
-        // What it was to replace is not there either.
+        // The record that it replaces is removed too.
         #expect(scene.storedCookies() == [.persistent("b")])
         #expect(archive.apply([.removed(Cookie.persistent(large).identity), .stored(.persistent("c"))]))
         #expect(scene.storedCookies() == [.persistent("b"), .persistent("c")])
@@ -139,18 +139,18 @@ import Testing
                 == [.inMemory(StorageFailure(.write, scene.cookieFile, .database(SQLITE_TOOBIG)))])
     }
 
-    @Test("a file that ends early") func truncated() throws {
+    @Test("a truncated file") func truncated() throws {
         let image = try Self.image()
-        // SQLite takes one of a single byte for empty, and an empty one is new.
+        // SQLite treats a file of one byte as empty, and an empty file as new.
         for length in [2, 15, 16, 99, 100, 511, 4095] + Array(stride(from: 512, to: image.count, by: 1536)) {
             let rest = image.prefix(length)
-            // A page that is there has its cookies, wherever those above it were. What is in the last pages is an index.
+            // The cookies of each remaining page are found, without its parent pages too. The last pages are an index.
             let saved = Self.cookies.filter { rest.range(of: Data($0.value.utf8)) != nil }.count
             try check(rest, atLeast: saved - 40, "\(length) of \(image.count)")
         }
     }
 
-    @Test("a file that is no database is put aside") func noDatabase() throws {
+    @Test("a file that is not a database is moved aside") func noDatabase() throws {
         let scene = try scene(Data("no database at all, and longer than a header is, by far. ".utf8 + [UInt8](0...255)))
         let before = contents(scene.cookieFile)
         #expect(scene.cookies.load() == [])
@@ -162,7 +162,7 @@ import Testing
         #expect(scene.storedCookies() == [.persistent("a")])
     }
 
-    @Test("another program's database is put aside whole, and never written over") func foreignDatabase() throws {
+    @Test("another program's database is moved aside unchanged, and never overwritten") func foreignDatabase() throws {
         let scene = try StorageScene()
         try StorageDirectory.claimFile(scene.cookieFile)
         try Database(scene.cookieFile).execute("CREATE TABLE cookies (theirs); INSERT INTO cookies VALUES (1)")
@@ -170,7 +170,7 @@ import Testing
         #expect(scene.cookies.apply([.stored(.persistent("a"))]))
         #expect(contents(scene.cookieFile + ".foreign") == theirs)
         #expect(scene.storedCookies() == [.persistent("a")])
-        // Another one finds the place taken: it stays where it is.
+        // The name for a second one is taken: it is not moved.
         try theirs?.write(to: URL(fileURLWithPath: scene.cookieFile))
         let archive = scene.cookies
         #expect(!archive.apply([.stored(.persistent("b"))]))
@@ -179,7 +179,7 @@ import Testing
         #expect(scene.messages.events.last == .inMemory(StorageFailure(.open, scene.cookieFile, .foreign)))
     }
 
-    @Test("a link in the place of the file is put aside, and what it points to is left alone") func link() throws {
+    @Test("a symbolic link instead of the file is moved aside, and its target is unchanged") func link() throws {
         let scene = try StorageScene()
         let target = scene.file("target")
         symlink(target, scene.cookieFile)
@@ -189,7 +189,7 @@ import Testing
         #expect(mode(scene.cookieFile) == 0o600)
     }
 
-    @Test("a folder in the place of the file") func folder() throws {
+    @Test("a folder instead of the file") func folder() throws {
         let scene = try StorageScene()
         mkdir(scene.cookieFile, 0o700)
         let archive = scene.cookies
@@ -202,7 +202,7 @@ import Testing
         #expect(scene.messages.events.last == .writableAgain(path: scene.cookieFile))
     }
 
-    @Test("a later release's file is left as it is") func newerVersion() throws {
+    @Test("a file of a later release is not changed") func newerVersion() throws {
         let scene = try scene(Self.image())
         try Database(scene.cookieFile).execute("PRAGMA user_version=2; ALTER TABLE cookies ADD COLUMN later")
         let before = contents(scene.cookieFile)
@@ -217,7 +217,7 @@ import Testing
         #expect(names(scene.directory.path) == ["url-loading-cookies.sqlite"])
     }
 
-    @Test("while another has the file the changes wait, and are written then") func locked() throws {
+    @Test("changes wait while another process has locked the file") func locked() throws {
         let scene = try StorageScene()
         let archive = scene.cookies
         archive.apply([.stored(.persistent("a")), .stored(.persistent("b"))])
@@ -236,8 +236,8 @@ import Testing
         #expect(scene.messages.count == 2)
     }
 
-    // However many are offered while nothing can be written
-    @Test("no more waits than there is, and so many removals") func boundedWait() throws {
+    // Any number of records offered while no write succeeds
+    @Test("pending changes are bounded by the records and a limit of removals") func boundedWait() throws {
         let scene = try StorageScene()
         let archive = scene.cookies
         archive.apply([.stored(.persistent("a"))])
@@ -272,7 +272,7 @@ import Testing
         #expect(archive.writeFailure != nil)
         #expect(scene.messages.count == 1)
         #expect(Set(archive.load()) == Set(all))
-        // Somebody else sees what was written, at least.
+        // Another connection reads the written records.
         #expect(Set(all.prefix(written)).subtracting(scene.storedCookies()) == [])
         unlink(ballast)
         #expect(archive.apply(all.dropFirst(50).map { .removed($0.identity) }))
@@ -297,7 +297,7 @@ import Testing
         #expect(scene.storedCookies() == [.persistent("a"), .persistent("b")])
     }
 
-    @Test("what is on a read-only disk is read", .enabled(if: SmallDisk.isAvailable, "no file system can be mounted"))
+    @Test("a file on a read-only disk is read", .enabled(if: SmallDisk.isAvailable, "no file system can be mounted"))
     func readOnlyDisk() throws {
         let disk = try SmallDisk(size: 1_000_000)
         let scene = StorageScene(path: disk.path)
@@ -316,7 +316,7 @@ import Testing
         #expect(scene.messages.events.last == .writableAgain(path: scene.cookieFile))
     }
 
-    @Test("no place at all") func noPlace() {
+    @Test("no usable folder") func noPlace() {
         for path in ["/sys/kernel/url-loading", "", "/dev/null/x"] {
             let scene = StorageScene(path: path)
             let archive = scene.cookies

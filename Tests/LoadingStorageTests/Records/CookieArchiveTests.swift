@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 @Suite(.leakChecked) struct CookieArchiveTests {
-    /// One with something in each of its members.
+    /// A cookie with a value for each attribute.
     private static let full: Cookie = {
         var cookie = Cookie(
             name: "näme", value: "a=\"b\"\0", domain: "example.org", isHostOnly: false, path: "/p;ä", created: 12.125)
@@ -20,7 +20,7 @@ import Testing
     }()
 
     // COOK-19, COOK-24
-    @Test("every member of a cookie comes back") func wholeCookies() throws {
+    @Test("every attribute of a cookie is restored") func wholeCookies() throws {
         let scene = try StorageScene()
         var bare = Cookie.persistent("", "v")
         bare.ports = []
@@ -30,7 +30,7 @@ import Testing
     }
 
     // COOK-19
-    @Test("what ends with the session is not written, and takes out what it replaces") func sessionCookies() throws {
+    @Test("a session cookie is not written, and removes the stored one that it replaces") func sessionCookies() throws {
         let scene = try StorageScene()
         let archive = scene.cookies
         var session = Cookie.persistent("a", "secret-of-the-session")
@@ -46,10 +46,10 @@ import Testing
     }
 
     // COOK-15
-    @Test("a cookie takes the place of its identity's, by octets") func replacement() throws {
+    @Test("a cookie replaces one of the same identity, compared by octets") func replacement() throws {
         let scene = try StorageScene()
         let archive = scene.cookies
-        // The same letter in two spellings is two names.
+        // Two normal forms of one letter are two names.
         archive.apply([.stored(.persistent("e\u{301}", "1")), .stored(.persistent("\u{E9}", "2"))])
         archive.apply([.stored(.persistent("E", "3"))])
         archive.apply([.stored(.persistent("E", "4")), .stored(.persistent("E", "5", partition: "p"))])
@@ -59,8 +59,8 @@ import Testing
         #expect(scene.cookies.load().map(\.value).sorted() == ["1", "2", "5", "6"])
     }
 
-    // S-89: nor in what was put aside
-    @Test("what was removed is in no file any more") func removal() throws {
+    // S-89: nor in a file that was moved aside
+    @Test("removed cookies leave no bytes in any file") func removal() throws {
         let scene = try StorageScene()
         let archive = scene.cookies
         archive.apply((0..<50).map { .stored(.persistent("c\($0)", "needle-\($0)")) })
@@ -74,7 +74,7 @@ import Testing
     }
 
     // S-89
-    @Test("what was removed while another reads it is in no file any more when that one is done")
+    @Test("cookies removed during another process's read leave no bytes afterwards")
     func removalWhileRead() throws {
         let scene = try StorageScene()
         let archive = scene.cookies
@@ -91,7 +91,7 @@ import Testing
         #expect(!isThere())
     }
 
-    @Test("an archive that nobody has stored in makes no file") func noFile() throws {
+    @Test("an archive creates its file at the first store") func noFile() throws {
         let scene = try StorageScene()
         let archive = scene.cookies
         #expect(archive.load() == [])
@@ -100,8 +100,8 @@ import Testing
         #expect(names(scene.directory.path) == [])
     }
 
-    // C-36: also those that SQLite makes
-    @Test("files are for their owner alone") func modes() throws {
+    // C-36: also the files that SQLite creates
+    @Test("files are accessible to their owner only") func modes() throws {
         let scene = try StorageScene()
         let before = umask(0)
         defer { umask(before) }
@@ -113,8 +113,8 @@ import Testing
         withExtendedLifetime(archive) {}
     }
 
-    // Two of one process stand for two processes as far as rows go.
-    @Test("two that write at one time lose nothing of each other's, and notice") func twoArchives() throws {
+    // For rows, two archives of one process are equivalent to two processes.
+    @Test("two concurrent writers keep and notice each other's changes") func twoArchives() throws {
         let scene = try StorageScene()
         let (one, other) = (scene.cookies, scene.cookies)
         one.apply([.stored(.persistent("a", "1")), .stored(.persistent("b", "1"))])
@@ -125,7 +125,7 @@ import Testing
         #expect(!other.hasExternalChanges())
         #expect(one.hasExternalChanges())
         one.apply([.stored(.persistent("a", "3")), .removed(Cookie.persistent("b").identity)])
-        // What the other has written is still news.
+        // The other archive's change is still noticed.
         #expect(one.hasExternalChanges())
         #expect(Set(one.load()) == [.persistent("a", "3"), .persistent("c", "2")])
         #expect(!one.hasExternalChanges())
@@ -133,8 +133,8 @@ import Testing
         #expect(Set(other.load()) == Set(one.load()))
     }
 
-    // COOK-17: who was asked last to remove it has his way
-    @Test("what another has stored since the file was read is removed too", arguments: [false, true])
+    // COOK-17: the last removal wins
+    @Test("a removal includes records that another process stored after the last read", arguments: [false, true])
     func removedUnseen(bySessionCookie: Bool) throws {
         let scene = try StorageScene()
         let (one, other) = (scene.cookies, scene.cookies)
@@ -147,7 +147,7 @@ import Testing
         #expect(scene.storedCookies() == [.persistent("a")])
     }
 
-    @Test("a file that is removed meanwhile is made again") func removedFile() throws {
+    @Test("a file that was removed meanwhile is created again") func removedFile() throws {
         let scene = try StorageScene()
         let archive = scene.cookies
         archive.apply([.stored(.persistent("a"))])

@@ -18,10 +18,10 @@ import Testing
     private func sharedMemory() -> String? { names(scene.directory.path).first { $0.hasSuffix("-shm") } }
 
     // C-36, COOK-17
-    @Test("what only the log has is brought into the file") func conversion() throws {
+    @Test("records that are only in the log are moved into the file") func conversion() throws {
         let other = try OtherConnection(scene.cookieFile)
         try other.execute("PRAGMA journal_mode=WAL; DELETE FROM cookies WHERE name = 'b'")
-        // As it is left by a process that is killed.
+        // The state that a killed process leaves.
         let copy = try StorageScene()
         for end in ["", "-wal"] {
             try FileManager.default.copyItem(atPath: scene.cookieFile + end, toPath: copy.cookieFile + end)
@@ -35,7 +35,7 @@ import Testing
         #expect(copy.messages.events == [])
     }
 
-    @Test("a log that another program begins while the file is open") func begunMeanwhile() throws {
+    @Test("a log that another program creates while the file is open") func begunMeanwhile() throws {
         let archive = scene.cookies
         #expect(archive.load().count == 2)
         do {
@@ -49,7 +49,7 @@ import Testing
         #expect(sharedMemory() == nil)
     }
 
-    @Test("while another program has the file with a log, changes wait") func heldByAnother() throws {
+    @Test("changes wait while another program has the file open with a log") func heldByAnother() throws {
         let archive = scene.cookies
         do {
             let other = try OtherConnection(scene.cookieFile)

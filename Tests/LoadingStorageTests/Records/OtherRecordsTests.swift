@@ -7,7 +7,7 @@ import Testing
 
 @Suite(.leakChecked) struct OtherRecordsTests {
     // TLS-7
-    @Test("hosts last, each with its term") func hosts() throws {
+    @Test("hosts are restored with their expiry") func hosts() throws {
         let scene = try StorageScene()
         let archive = TransportSecurityArchive(in: scene.directory, notify: scene.notify)
         let one = HSTSRecord(host: "example.org", expires: 1, includesSubdomains: false)
@@ -20,7 +20,7 @@ import Testing
     }
 
     // CONN-8
-    @Test("alternatives last, with all that is known of each") func alternatives() throws {
+    @Test("alternative services are restored with all attributes") func alternatives() throws {
         typealias Entry = AlternativeServicesRecord.Entry
         let scene = try StorageScene()
         let archive = AlternativeServicesArchive(in: scene.directory, notify: scene.notify)
@@ -42,7 +42,7 @@ import Testing
     }
 
     // CONN-8
-    @Test("a row that is no record is none") func brokenAlternatives() {
+    @Test("a row that is not a valid record is ignored") func brokenAlternatives() {
         let texts = ["", "443", "443 1", "443 1 1 1", "65536 1 1", "-1 1 1", "443 x 1", "443 99999999999999999999 1"]
         for text in texts {
             let content = TextPairs.data([("", text)])
@@ -62,7 +62,7 @@ import Testing
         host: "example.org", port: 443, protocolName: "https", realm: "r", authenticationMethod: "Basic")
 
     // AUTH-21, AUTH-23
-    @Test("a space has several users, and one credential of each") func credentials() throws {
+    @Test("a protection space has one credential per user") func credentials() throws {
         let scene = try StorageScene()
         let archive = CredentialArchive(in: scene.directory, notify: scene.notify)
         var proxy = Self.space
@@ -81,7 +81,7 @@ import Testing
     }
 
     // AUTH-23, C-36
-    @Test("of a password that is removed or replaced nothing is left in any file, while others stay")
+    @Test("a removed or replaced password leaves no bytes in any file; others stay")
     func passwordsLeaveNoTrace() throws {
         let scene = try StorageScene()
         let archive = CredentialArchive(in: scene.directory, notify: scene.notify)
@@ -103,19 +103,19 @@ import Testing
         #expect(!holds("replaced"))
         #expect(archive.removeUnchanged([all[2]]))
         #expect(!holds("done") && holds("kept"))
-        // Whoever has not read what is there knows no better.
+        // An archive that has not read the old record erases its password too.
         let other = CredentialArchive(in: scene.directory)
         other.apply([.stored(PersistentCredential(space: Self.space, user: "kept", password: "new"))])
         #expect(!holds("kept"))
         #expect(archive.load().count == 2)
-        // Nor does who has read it before another has stored one.
+        // So does an archive that read the file before the record was stored.
         other.apply([.stored(PersistentCredential(space: Self.space, user: "unseen", password: "treasure-unseen"))])
         archive.apply([.stored(PersistentCredential(space: Self.space, user: "unseen", password: "new"))])
         #expect(!holds("unseen"))
     }
 
-    // AUTH-23: what is done is no note any more; what another process has noted meanwhile is
-    @Test("what another has stored in the place of a record is not removed for it") func unchanged() throws {
+    // AUTH-23: a completed change is removed; one that another process recorded meanwhile stays
+    @Test("a removal spares a record that another process has replaced") func unchanged() throws {
         let scene = try StorageScene()
         let (one, other) = (CredentialArchive(in: scene.directory), CredentialArchive(in: scene.directory))
         let done = ["u", "v"].map { PersistentCredential(space: Self.space, user: $0, password: "1") }
@@ -125,7 +125,7 @@ import Testing
         other.apply([.stored(changed), .stored(new)])
         #expect(one.removeUnchanged(done))
         #expect(Set(CredentialArchive(in: scene.directory).load()) == [changed, new])
-        // Not while it cannot be done.
+        // It stays while it cannot be completed.
         try scene.hide()
         #expect(!one.removeUnchanged([new]))
         try scene.show()
@@ -134,7 +134,7 @@ import Testing
     }
 
     // AUTH-23
-    @Test("what was read is corrected where it is still so") func corrections() throws {
+    @Test("a record is updated only if it is unchanged since it was read") func corrections() throws {
         let scene = try StorageScene()
         let (one, other) = (CredentialArchive(in: scene.directory), CredentialArchive(in: scene.directory))
         let read = ["u", "v", "w"].map { PersistentCredential(space: Self.space, user: $0, password: "1") }
@@ -153,7 +153,7 @@ import Testing
     }
 
     // AUTH-21
-    @Test("nothing that is printed has a password or a user in it") func redaction() {
+    @Test("descriptions contain neither password nor user") func redaction() {
         let credential = PersistentCredential(space: Self.space, user: "the-user", password: "the-password")
         let change = RecordChange.stored(credential)
         var dumped = ""

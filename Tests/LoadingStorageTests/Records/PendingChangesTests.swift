@@ -2,8 +2,8 @@ import LoadingSemantics
 import LoadingStorage
 import Testing
 
-/// What waits to be written.
-@Suite struct WaitingChangesTests {
+/// Changes that wait to be written.
+@Suite struct PendingChangesTests {
     private func text(_ changes: PendingChanges<Cookie>) -> String {
         changes.list.map { change in
             switch change {
@@ -14,7 +14,7 @@ import Testing
         }.joined(separator: " ")
     }
 
-    @Test("of each record the last change waits, what is stored in the order of storing") func lastOfEach() {
+    @Test("the last change of each record is pending, in the order of storing") func lastOfEach() {
         var changes = PendingChanges<Cookie>()
         #expect(changes.isEmpty)
         changes.add([
@@ -27,7 +27,7 @@ import Testing
         #expect(text(changes) == "-b +a=2 +c=1")
     }
 
-    @Test("what was there before all was removed is no more than that") func everythingRemoved() {
+    @Test("a removal of all replaces the pending changes before it") func everythingRemoved() {
         var changes = PendingChanges<Cookie>()
         changes.add([.stored(.persistent("a")), .everythingRemoved])
         #expect(!changes.isEmpty)
@@ -38,8 +38,8 @@ import Testing
         #expect(text(changes) == "* +b=1")
     }
 
-    // COOK-17: servers may have as many come and go as they like
-    @Test("however many come and go, no more than so many removals wait") func comingAndGoing() {
+    // COOK-17: servers can set and remove any number of cookies
+    @Test("the number of pending removals is bounded") func comingAndGoing() {
         var changes = PendingChanges<Cookie>()
         for number in 0..<50_000 {
             let cookie = Cookie.persistent("\(number)")
@@ -47,27 +47,27 @@ import Testing
         }
         changes.add(.stored(.persistent("last")))
         #expect(changes.count == 20_001)
-        // Who is stored anew is not one of them.
+        // A record that is stored again does not count as a removal.
         for number in 0..<10 { changes.add(.stored(.persistent("\(number)"))) }
         for number in 40_000..<40_020 { changes.add(.removed(Cookie.persistent("\(number)").identity)) }
         #expect(changes.count == 20_011)
     }
 
-    // COOK-17: nor are their names without a bound
-    @Test("removals of long names wait up to so many bytes") func longNames() {
+    // COOK-17: the size of names is bounded too
+    @Test("the bytes of pending removals are bounded") func longNames() {
         var changes = PendingChanges<Cookie>()
         let name = String(repeating: "n", count: 4000)
         for number in 0..<10_000 { changes.add(.removed(Cookie.persistent("\(number)" + name).identity)) }
         #expect((4_900...5_000).contains(changes.count))
-        // Who is stored anew makes room.
+        // A record that is stored again frees its bytes.
         let count = changes.count
         changes.add(.stored(.persistent("0" + name)))
         changes.add(.removed(Cookie.persistent("9999" + name).identity))
         #expect(changes.count == count + 1)
     }
 
-    // COOK-17: the file grows if a removal is lost
-    @Test("of what is there no removal is lost, of what others may have stored so many wait") func known() {
+    // COOK-17: a lost removal would leave the file larger
+    @Test("removals of known records are never dropped, others are bounded") func known() {
         var changes = PendingChanges<Cookie>()
         changes.known = Set((0..<30_000).map { Cookie.persistent("\($0)").identity })
         for number in (0..<60_000).reversed() {
@@ -75,7 +75,7 @@ import Testing
             changes.add([.stored(cookie), .removed(cookie.identity)])
         }
         #expect(changes.count == 50_000)
-        // Who writes them does not know better.
+        // The first 30,000 changes are the removals of the known cookies.
         #expect(Set(changes.list.prefix(30_000).compactMap(\.removedNumber)) == Set(0..<30_000))
         #expect(changes.take().count == 50_000)
         #expect(changes.isEmpty)

@@ -29,7 +29,7 @@ import Testing
     }
 
     // CACHE-30
-    @Test("all of a response comes back") func wholeResponse() throws {
+    @Test("every attribute of a response is restored") func wholeResponse() throws {
         let response = StoredResponse(
             status: 203, fields: HTTPFields([("A", "1"), ("a", ""), ("Bé", "\u{1F600}, x"), ("", "y")]),
             requestTime: .min, responseTime: 1_700_000_000,
@@ -59,7 +59,9 @@ import Testing
     }
 
     // C-36
-    @Test("large bodies have files of their own, for their owner alone", arguments: [0, 1, 16_384, 16_385, 300_000])
+    @Test(
+        "large bodies have files of their own, accessible to their owner only",
+        arguments: [0, 1, 16_384, 16_385, 300_000])
     func sizes(size: Int) throws {
         let before = umask(0)
         defer { umask(before) }
@@ -74,7 +76,7 @@ import Testing
         if size > 16_384 { #expect(mode(folder) == 0o700) }
     }
 
-    @Test("a body that comes in pieces is not seen before it is committed") func pieces() throws {
+    @Test("a body written in pieces is invisible until it is committed") func pieces() throws {
         let archive = archive()
         #expect(store(archive, 1, 100))
         let whole = ResponseSteps.body(3, 100_000)
@@ -84,7 +86,7 @@ import Testing
             #expect(body(archive, 1) == ResponseSteps.body(0, 100))
             #expect(names(folder).count == 1)
         }
-        // It was let go of.
+        // The writer was released without a commit.
         #expect(names(folder) == [])
         let writer = archive.begin()
         for start in stride(from: 0, to: 100_000, by: 7777) { writer.append(whole[start..<min(start + 7777, 100_000)]) }
@@ -94,7 +96,7 @@ import Testing
     }
 
     // Concurrent loads of one address
-    @Test("of two bodies that come at one time for one key the last is stored, whole") func twoWriters() throws {
+    @Test("of two concurrent bodies for one key the last one is stored, complete") func twoWriters() throws {
         let archive = archive()
         let (one, other) = (archive.begin(), archive.begin())
         let bodies = (ResponseSteps.body(1, 50_000), ResponseSteps.body(2, 40_000))
@@ -110,7 +112,7 @@ import Testing
     }
 
     // CACHE-14
-    @Test("the head of an entry changes, its body stays") func update() throws {
+    @Test("an update of the head keeps the body") func update() throws {
         let archive = archive()
         #expect(store(archive, 1, 30_000))
         let files = names(folder)
@@ -122,7 +124,7 @@ import Testing
         #expect(names(folder) == files)
         archive.remove(ResponseSteps.key(1))
         #expect(!archive.update(now, ResponseSteps.head(1, 10)))
-        // Nor does it change what has its number now.
+        // The new entry of the same number is unchanged too.
         #expect(store(archive, 2, 50, version: 4))
         #expect(!archive.update(now, ResponseSteps.head(1, 10)))
         #expect(archive.body(of: now) == nil)
@@ -130,7 +132,7 @@ import Testing
     }
 
     // CACHE-18
-    @Test("a key has one response: another variant takes its place") func variants() throws {
+    @Test("a key has one response: another variant replaces it") func variants() throws {
         let archive = archive()
         for number in 0..<3 {
             var head = ResponseSteps.head(1, number)
@@ -146,7 +148,7 @@ import Testing
     }
 
     // CACHE-28, CACHE-26
-    @Test("one, those of late, and all are removed") func removal() throws {
+    @Test("removal of one, of recent ones and of all") func removal() throws {
         let archive = archive()
         for number in 0..<6 { #expect(store(archive, number, number % 2 == 0 ? 20_000 : 100)) }
         archive.remove(ResponseSteps.key(0))
@@ -163,12 +165,12 @@ import Testing
     }
 
     // CACHE-24
-    @Test("the capacity is kept, by what was not used for longest") func capacity() throws {
+    @Test("the capacity is kept by eviction of the least recently used") func capacity() throws {
         let archive = archive(100_000)
         for number in 0..<9 { #expect(store(archive, number, 10_000)) }
         #expect(archive.usage <= 100_000)
         #expect((0..<9).allSatisfy { body(archive, $0) != nil })
-        // The first one is used, so the second goes.
+        // The first one was used, so the second is evicted.
         #expect(body(archive, 0) != nil)
         #expect(store(archive, 9, 10_000))
         #expect(archive.entry(for: ResponseSteps.key(1)) == nil)
@@ -186,10 +188,10 @@ import Testing
     }
 
     // CACHE-24, CACHE-14
-    @Test("the capacity is kept when heads grow") func growingHeads() throws {
+    @Test("the capacity is kept when heads become larger") func growingHeads() throws {
         let archive = archive(100_000)
         for number in 0..<9 { #expect(store(archive, number, 10_000)) }
-        // Others have written since: the sum is looked for anew.
+        // Others have written since: the total is read again.
         #expect(store(self.archive(100_000), 9, 10))
         func head(_ size: Int) -> ArchivedResponse {
             var head = ResponseSteps.head(0, 1)
@@ -200,11 +202,11 @@ import Testing
         #expect(archive.update(first, head(30_000)))
         #expect(archive.usage <= 100_000)
         #expect(archive.usage == self.archive(100_000).usage)
-        // It is the one that was used last.
+        // It was used most recently.
         #expect(archive.entry(for: ResponseSteps.key(0))?.head == head(30_000))
         #expect(archive.entry(for: ResponseSteps.key(1)) == nil)
         #expect(body(archive, 8) != nil)
-        // One that is too large takes its body along.
+        // A head that is too large removes the entry with its body.
         let again = try #require(archive.entry(for: ResponseSteps.key(0)))
         #expect(!archive.update(again, head(95_000)))
         #expect(archive.entry(for: ResponseSteps.key(0)) == nil)
@@ -216,7 +218,7 @@ import Testing
     }
 
     // CACHE-28, S-89
-    @Test("bodies go with a removal of all where the index is gone already") func bodiesWithoutIndex() throws {
+    @Test("a removal of all removes bodies even without an index") func bodiesWithoutIndex() throws {
         do {
             let archive = archive()
             #expect(store(archive, 1, 50_000))
@@ -227,8 +229,8 @@ import Testing
         #expect(names(folder) == [])
     }
 
-    // CACHE-24: however much flows through
-    @Test("files of bodies go with their entries") func flow() throws {
+    // CACHE-24: for any amount of data
+    @Test("body files are removed with their entries") func flow() throws {
         let archive = archive(1_000_000)
         for number in 0..<200 { #expect(store(archive, number, 40_000)) }
         #expect(archive.usage <= 1_000_000)
@@ -236,14 +238,14 @@ import Testing
         #expect((176..<200).allSatisfy { body(archive, $0) != nil })
     }
 
-    @Test("an older response is not found when the newer one could not be stored") func tooLarge() throws {
+    @Test("a failed store removes the older response") func tooLarge() throws {
         let archive = archive(100_000)
         #expect(store(archive, 1, 1000))
         #expect(!store(archive, 1, 200_000))
         #expect(archive.entry(for: ResponseSteps.key(1)) == nil)
     }
 
-    @Test("a file of a body that is gone, cut, longer or changed is no body", arguments: 0..<5)
+    @Test("a body file that is missing, truncated, longer or changed is not used", arguments: 0..<5)
     func damagedBody(kind: Int) throws {
         let archive = archive()
         #expect(store(archive, 1, 50_000))
@@ -270,13 +272,14 @@ import Testing
         #expect(store(archive, 1, 60_000))
         #expect(body(archive, 1) == ResponseSteps.body(0, 60_000))
         #expect(scene.messages.events == [.responseDamaged(path: file)])
-        // Once is enough.
+        // One message is enough.
         for name in names(folder) { unlink(folder + "/" + name) }
         #expect(body(archive, 1) == nil)
         #expect(scene.messages.count == 1)
     }
 
-    @Test("what is too large for the capacity by now, or was removed by others, is not damaged") func undamaged() throws
+    @Test("an entry beyond a lowered capacity, or removed by others, is not reported as damaged") func undamaged()
+        throws
     {
         let archive = archive()
         for number in 0..<2 { #expect(store(archive, number, 50_000)) }
@@ -287,7 +290,7 @@ import Testing
         #expect(scene.messages.events == [])
     }
 
-    @Test("a name in a damaged index leads to no other file") func foreignName() throws {
+    @Test("a damaged name in the index gives no access to other files") func foreignName() throws {
         let archive = archive()
         #expect(store(archive, 1, 50_000))
         let secret = scene.file("secret")
@@ -302,7 +305,7 @@ import Testing
         #expect(FileManager.default.fileExists(atPath: secret))
     }
 
-    @Test("files that were left behind are removed, those that are being written are not") func orphans() throws {
+    @Test("abandoned files are removed, those being written are not") func orphans() throws {
         #expect(store(archive(), 1, 50_000))
         let kept = names(folder)
         let left = folder + "/" + String(repeating: "a", count: 32)
@@ -320,7 +323,7 @@ import Testing
         #expect(names(folder).contains(kept[0]))
     }
 
-    @Test("damage at every 4096 bytes of the index: each body is right, or gone") func damagedIndex() throws {
+    @Test("damage at every 4096 bytes of the index: each body is correct or missing") func damagedIndex() throws {
         do {
             let archive = archive()
             for number in 0..<40 { #expect(store(archive, number, number % 4 == 0 ? 20_000 : 3000, version: number)) }
@@ -345,9 +348,9 @@ import Testing
                 }
                 #expect(found == ResponseSteps.body(number, number % 4 == 0 ? 20_000 : 3000))
             }
-            // One page has the rows of two dozen.
+            // One page has about 24 rows.
             #expect(lost <= 24, "\(place) of \(image.count)")
-            // Of the index and of the first response that was lost, of each once.
+            // One message for the index and one for the first lost response.
             #expect((lost == 0 || scene.messages.count > 0) && scene.messages.count <= 2, "\(place)")
             #expect(archive.store(ResponseSteps.head(1, 1), body: Data("new".utf8), for: ResponseSteps.key(1), at: 1))
             #expect(body(archive, 1) == Data("new".utf8))
@@ -355,14 +358,14 @@ import Testing
     }
 
     enum Untruth: CaseIterable, Sendable {
-        /// The index by use, that by key, or both know rows that are not there.
+        /// The index by use, the one by key, or both refer to missing rows.
         case use, key, both
         case bodies, files
-        /// Each row says that it is larger than any disk.
+        /// Each row has a size beyond that of any disk.
         case sizes
     }
 
-    /// Has SQLite do what it would not do for `Database`, each with a connection of its own.
+    /// Damages the database through statements that `Database` never executes, over a connection of its own.
     private func tamper(_ statements: String...) throws {
         for statement in statements {
             let other = try OtherConnection(file)
@@ -370,7 +373,7 @@ import Testing
         }
     }
 
-    /// Has the index of that name keep what it knows while all rows go.
+    /// Removes all rows, but keeps the contents of the index of that name.
     private func removeRows(unnoticedBy names: String...) throws {
         var anew: [String] = []
         for name in names {
@@ -390,7 +393,7 @@ import Testing
 
     // CACHE-24, CACHE-25
     @Test(
-        "an index that tells of what is not there: nothing wrong is found, and the capacity is kept",
+        "an index that refers to missing rows gives no wrong body, and the capacity is kept",
         arguments: Untruth.allCases, [false, true])
     func untrueIndex(untruth: Untruth, isAskedFirst: Bool) throws {
         let capacity: Int64 = 200_000
@@ -430,7 +433,7 @@ import Testing
         #expect(try index.value("PRAGMA integrity_check(1)") == .text("ok"))
     }
 
-    @Test("while another has the index what was removed is not found") func locked() throws {
+    @Test("a removed response is not found while another process has locked the index") func locked() throws {
         let archive = archive()
         for number in 0..<3 { #expect(store(archive, number, 100)) }
         let other = try Database(file)
@@ -461,7 +464,7 @@ import Testing
         #expect(body(archive, 200) == ResponseSteps.body(0, 100_000))
     }
 
-    @Test("no place at all") func noPlace() throws {
+    @Test("no usable folder") func noPlace() throws {
         let archive = ResponseArchive(
             in: StorageDirectory(path: "/sys/kernel/url-loading"), capacity: 1 << 20, notify: scene.notify)
         #expect(!store(archive, 1, 10))

@@ -3,16 +3,16 @@ import LoadingStorage
 import StorageSteps
 import TestSupport
 
-/// The program that uses the permanent credentials as a test says.
+/// Runs the program that uses the persistent credentials, by a test's commands.
 final class KeyringUserProcess {
     private let process: ChildProcess
     private let wire: ServerConnection
 
     /// - Parameters:
-    ///   - patience: How long to wait for the keyring, in milliseconds.
+    ///   - timeout: How long to wait for the keyring, in milliseconds.
     ///   - environment: Changes this process's own; see `KeyringSession`.
     init(
-        in folder: String, application: String = "app", patience: Int = 10_000, environment: [String: String]
+        in folder: String, application: String = "app", timeout: Int = 10_000, environment: [String: String]
     ) throws {
         let tests = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
         let path = URL(fileURLWithPath: tests).deletingLastPathComponent().appendingPathComponent("keyring-user").path
@@ -23,7 +23,7 @@ final class KeyringUserProcess {
         defer { close(ends[1]) }
         wire = try ServerConnection(adopting: ends[0])
         process = try ChildProcess(
-            path, [folder, application, "\(patience)"], environment: environment, inheriting: [3: ends[1]])
+            path, [folder, application, "\(timeout)"], environment: environment, inheriting: [3: ends[1]])
     }
 
     deinit { process.end() }
@@ -43,16 +43,16 @@ final class KeyringUserProcess {
         Set(try ask("load").compactMap { PersistentCredential(line: $0) })
     }
 
-    /// Whether it is done, or waits in memory.
+    /// Whether the change is stored; otherwise it is pending in memory.
     func store(_ credential: PersistentCredential) throws -> Bool { try ask("store", credential) == ["true"] }
     func remove(_ credential: PersistentCredential) throws -> Bool { try ask("remove", credential) == ["true"] }
     func clear() throws -> Bool { try ask("clear") == ["true"] }
     func hasExternalChanges() throws -> Bool { try ask("news") == ["true"] }
 
-    /// What the store has said since this was asked last.
+    /// The store's messages since the last call.
     func messages() throws -> [String] { try ask("messages") }
 
-    /// Ends it as it is.
+    /// Kills the process.
     func kill() throws {
         process.send(SIGKILL)
         try process.waitForExit()

@@ -1,7 +1,7 @@
 import CLoadingSQLite
 import Testing
 
-/// A database as another program has it open, which may do what `Database` never does.
+/// A database connection like that of another program, for statements that `Database` never executes.
 final class OtherConnection {
     private let sqlite: clq_functions
     private let handle: OpaquePointer

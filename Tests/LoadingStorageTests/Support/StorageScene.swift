@@ -3,7 +3,7 @@ import LoadingSemantics
 import LoadingStorage
 import TestSupport
 
-/// A folder for a store, and what the store says.
+/// A folder for a store, and the store's messages.
 final class StorageScene: Sendable {
     private let temporary: TemporaryDirectory?
     let directory: StorageDirectory
@@ -29,7 +29,7 @@ final class StorageScene: Sendable {
     func file(_ name: String) -> String { directory.path + "/" + name }
     var cookieFile: String { file("url-loading-cookies.sqlite") }
 
-    /// Has nothing in the folder be read or written.
+    /// Prevents reading and writing in the folder.
     func hide() throws {
         try FileManager.default.moveItem(atPath: directory.path, toPath: directory.path + ".hidden")
         try Data().write(to: URL(fileURLWithPath: directory.path))
@@ -40,12 +40,12 @@ final class StorageScene: Sendable {
         try FileManager.default.moveItem(atPath: directory.path + ".hidden", toPath: directory.path)
     }
 
-    /// What the file has, as a new process would see it.
+    /// The contents of the file, as a new process reads them.
     func storedCookies() -> Set<Cookie> { Set(cookies.load()) }
 }
 
 extension Cookie {
-    /// One that lasts.
+    /// A persistent cookie.
     static func persistent(
         _ name: String, _ value: String = "v", domain: String = "example.org", partition: String? = nil
     ) -> Cookie {

@@ -2,7 +2,7 @@ import Foundation
 import StorageSteps
 import TestSupport
 
-/// The program that does to a store what a test says.
+/// Runs the program that changes a store, by a test's commands.
 enum StorageWriterProcess {
     private static var path: String {
         get throws {
@@ -11,7 +11,7 @@ enum StorageWriterProcess {
         }
     }
 
-    /// Does the steps and is killed at a change of the disk; gives how it ended, and how many steps it had done.
+    /// Runs the steps and is killed at a change of the disk; returns its exit status and the number of completed steps.
     static func steps(
         _ kind: StorageKind, in folder: String, killedAt change: Int, isTorn: Bool
     ) throws -> (exit: ChildProcess.Exit, done: Int) {
@@ -26,7 +26,7 @@ enum StorageWriterProcess {
         return (exit, (try? Data(contentsOf: acknowledgements))?.count ?? 0)
     }
 
-    /// Stores many things, one at a time.
+    /// Stores many records, one at a time.
     static func fill(_ kind: StorageKind, in folder: String, first: Int, count: Int) throws -> ChildProcess {
         try ChildProcess(path, ["fill", kind.rawValue, folder, "\(first)", "\(count)"])
     }

@@ -3,7 +3,7 @@ import LoadingTransport
 import TestSupport
 import Testing
 
-/// The writer, without a network: what it tells, and what is in the file.
+/// `FileWriter` without a network: its reports, and the contents of the file.
 @Suite struct FileWriterTests {
     private final class Observer: FileWriterObserver {
         let written = EventRecorder<Int64>()
@@ -13,9 +13,9 @@ import Testing
         func fileWriterClosed(_ outcome: Result<String, FileWriter.Failure>) { closed.record(outcome) }
     }
 
-    /// What comes of these orders.
+    /// The sum of the reported bytes and the result of these calls.
     private func outcome(
-        _ place: FileWriter.Place, _ orders: @escaping @Sendable (FileWriter) -> Void
+        _ place: FileWriter.Destination, _ orders: @escaping @Sendable (FileWriter) -> Void
     ) async throws -> (written: Int64, closed: Result<String, FileWriter.Failure>) {
         let loop = EventLoops.assign()
         let observer = LoopBox(Observer())
@@ -27,7 +27,7 @@ import Testing
             writer.close()
         }
         let ends = try await closed.waitUntil("the end") { !$0.isEmpty }
-        // What was posted before it has been told; a second end would have been too.
+        // Everything posted before has been reported: a second end would have been as well.
         await withCheckedContinuation { continuation in loop.post { continuation.resume() } }
         #expect(closed.events.count == 1)
         withExtendedLifetime(observer) {}
@@ -35,7 +35,7 @@ import Testing
     }
 
     // S-70
-    @Test("pieces in order") func piecesInOrder() async throws {
+    @Test("pieces are written in order") func piecesInOrder() async throws {
         let folder = try TemporaryDirectory()
         let (written, closed) = try await outcome(.newFile(inFolder: folder.path)) { writer in
             for piece in ["a", "bc", "", "def"] { _ = writer.write(Data(piece.utf8)) }
@@ -46,8 +46,8 @@ import Testing
         #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == Data("abcdef".utf8))
     }
 
-    // RES-4: what is behind the offset was never confirmed
-    @Test("going on in a file") func goingOnInAFile() async throws {
+    // RES-4: bytes behind the offset were never confirmed
+    @Test("writing continues at an offset of a file") func goingOnInAFile() async throws {
         let folder = try TemporaryDirectory()
         let file = try folder.write("abcdef", to: "known")
         let (_, closed) = try await outcome(.existing(path: file.path, offset: 3)) { _ = $0.write(Data("xy".utf8)) }
@@ -55,8 +55,8 @@ import Testing
         #expect(try Data(contentsOf: file) == Data("abcxy".utf8))
     }
 
-    // RES-5: whoever knows the old file by its name never takes the new contents for it
-    @Test("a file in place of another") func aFileInPlaceOfAnother() async throws {
+    // RES-5: a reader of the old file never reads the new contents as its own
+    @Test("a new file replaces another") func aFileInPlaceOfAnother() async throws {
         let folder = try TemporaryDirectory()
         let file = try folder.write("abcdef", to: "known")
         let (_, closed) = try await outcome(.replacement(inFolder: folder.path, of: file.path)) {
@@ -69,7 +69,7 @@ import Testing
     }
 
     // ERR-8
-    @Test("a folder that is not there") func aFolderThatIsNotThere() async throws {
+    @Test("a missing folder") func aFolderThatIsNotThere() async throws {
         let (written, closed) = try await outcome(.newFile(inFolder: "/nonexistent")) {
             _ = $0.write(Data("a".utf8))
             _ = $0.write(Data("b".utf8))
@@ -79,13 +79,13 @@ import Testing
     }
 
     // ERR-8
-    @Test("a file that is not there") func aFileThatIsNotThere() async throws {
+    @Test("a missing file") func aFileThatIsNotThere() async throws {
         let (_, closed) = try await outcome(.existing(path: "/nonexistent/file", offset: 1)) { _ in }
         #expect(closed == .failure(.opening(POSIXFailure(ENOENT))))
     }
 
-    // RES-1: it is not filled up with zeros
-    @Test("a file that has less than was said") func aFileThatHasLessThanWasSaid() async throws {
+    // RES-1: the gap is not filled with zeros
+    @Test("a file shorter than the offset") func aFileThatHasLessThanWasSaid() async throws {
         let folder = try TemporaryDirectory()
         let file = try folder.write("abc", to: "known")
         let (_, closed) = try await outcome(.existing(path: file.path, offset: 4)) { _ = $0.write(Data("xy".utf8)) }
@@ -93,11 +93,11 @@ import Testing
         #expect(try Data(contentsOf: file) == Data("abc".utf8))
     }
 
-    // ERR-8: and what was written of it is gone
-    @Test("a file that can't grow") func aFileThatCantGrow() async throws {
+    // ERR-8: the unfinished file is removed
+    @Test("a file at its size limit") func aFileThatCantGrow() async throws {
         let folder = try TemporaryDirectory()
         let file = try folder.write("", to: "known")
-        // No file of the process may grow beyond it meanwhile: well above what other tests write.
+        // The limit applies to all files of the process: it is far above the sizes that other tests write.
         let limit = 64 << 20
         truncate(file.path, off_t(limit - 10))
         let before = signal(SIGXFSZ, SIG_IGN)
@@ -115,7 +115,7 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: file.path))
     }
 
-    // CONN-22: enough is enough until the disk has it
+    // CONN-22: at the limit no more is accepted until the disk has it
     @Test("back-pressure") func backPressure() async throws {
         let folder = try TemporaryDirectory()
         let answers = EventRecorder<Bool>()
@@ -125,8 +125,8 @@ import Testing
         #expect(answers.events == [true, true, true, false, false])
     }
 
-    // CONN-22: a full pipe would look like a socket without bytes
-    @Test("the pipe is given out only while it is empty") func thePipeIsGivenOutOnlyWhileItIsEmpty() async throws {
+    // CONN-22: splice(2) cannot tell a full pipe from a socket without data
+    @Test("the pipe is available only while it is empty") func thePipeIsGivenOutOnlyWhileItIsEmpty() async throws {
         let folder = try TemporaryDirectory()
         let answers = EventRecorder<Bool>()
         let loop = EventLoops.assign()
@@ -136,14 +136,14 @@ import Testing
         loop.post {
             writer.observer = observer.value
             _ = writer.write(Data("ab".utf8))
-            guard let entrance = writer.entrance else { return answers.record(false) }
+            guard let entrance = writer.spliceEnd else { return answers.record(false) }
             answers.record(Glibc.write(entrance, "cd", 2) == 2)
-            writer.filledEntrance(2)
-            answers.record(writer.entrance == nil)
+            writer.didSplice(2)
+            answers.record(writer.spliceEnd == nil)
         }
         _ = try await written.waitUntil("the bytes") { $0.reduce(0, +) == 4 }
         loop.post {
-            answers.record(writer.entrance != nil)
+            answers.record(writer.spliceEnd != nil)
             writer.close()
         }
         let ends = try await closed.waitUntil("the end") { !$0.isEmpty }

@@ -13,8 +13,8 @@ import Testing
         ((try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []).sorted()
     }
 
-    // RES-10: what a process that was killed has left
-    @Test("old files of downloads go, whatever else is there stays") func oldFiles() throws {
+    // RES-10: files of a killed process
+    @Test("old download files are removed, other files are kept") func oldFiles() throws {
         func make(_ name: String, days: Double) throws {
             let file = try folder.write("content", to: name)
             let date = Date(timeIntervalSinceNow: -days * 86400)
@@ -23,7 +23,7 @@ import Testing
         try make("CFNetworkDownload_old000.tmp", days: 7.1)
         try make("CFNetworkDownload_new000.tmp", days: 6.9)
         try make("CFNetworkDownload_locked.tmp", days: 8)
-        // Whole, and the program's own.
+        // Complete files and the application's own files.
         try make("CFNetworkDownload-kept00.tmp", days: 8)
         try make("CFNetworkDownload_other0", days: 8)
         try make("another.tmp", days: 8)
@@ -54,7 +54,7 @@ import Testing
         #expect(names == ["two"])
     }
 
-    // RES-9: what was given up before is not removed under who goes on with it
+    // RES-9: an abandoned download does not remove the file from the one that resumes it
     @Test("an old claim does not hold once another download has the file") func outdatedClaim() throws {
         let files = UnfinishedFiles.shared
         let path = try folder.write("content", to: "one").path

@@ -3,7 +3,7 @@ import LoadingTransport
 import TestSupport
 import Testing
 
-/// What a stream reads when its peer is gone.
+/// Reading from a stream whose peer has closed.
 @Suite struct ByteStreamTests {
     private typealias Failure = TestSupport.POSIXFailure
 
@@ -12,7 +12,7 @@ import Testing
         // Sendable because the stream is touched on the loop only.
 
         let loop = EventLoops.assign()
-        /// Not before it is connected.
+        /// -1 until the stream is connected.
         private(set) var peer: Int32 = -1
         private var stream: ByteStream?
         private let isConnected = Signal("the connection")
@@ -58,7 +58,7 @@ import Testing
         [UInt8]("request".utf8).withUnsafeBytes { stream.write($0) }
     }
 
-    /// The first write that fails, and what is read before and after it.
+    /// The results of a read, the first write that fails, and two reads after it.
     private static func outcome(of leave: Leave, _ stream: ByteStream, _ peer: Int32) -> [String] {
         var heard = [Self.read(stream)]
         _ = "last words".withCString { send(peer, $0, strlen($0), Int32(MSG_NOSIGNAL)) }
@@ -67,7 +67,7 @@ import Testing
             setsockopt(peer, SOL_SOCKET, SO_LINGER, &linger, socklen_t(MemoryLayout<linger>.size))
         }
         close(peer)
-        // The answer to it is the reset.
+        // The kernel answers it with a reset.
         if leave == .close, case .failed = write(to: stream) { heard.append("failed at once") }
         var polled = pollfd(fd: stream.descriptor, events: 0, revents: 0)
         guard poll(&polled, 1, 5_000) == 1, polled.revents & Int16(POLLHUP) != 0 else { return ["no reset"] }
@@ -87,12 +87,12 @@ import Testing
         }
     }
 
-    // CONN-10: what the server said before it closed counts, though the loop has not heard of it
-    @Test("a write that fails leads to what the peer has sent", arguments: Leave.allCases)
+    // CONN-10: data sent before the server closed is read, although the loop has not reported it
+    @Test("after a failed write the data that the peer has sent can be read", arguments: Leave.allCases)
     func lastWords(leave: Leave) async throws {
         let pair = try await Pair()
         let peer = pair.peer
-        // In one job, so that the loop hears of nothing in between.
+        // In one job, so that the loop processes no events in between.
         let heard = await pair.onLoop { stream in stream.map { Self.outcome(of: leave, $0, peer) } }
         #expect(heard == ["nothing", "failed", "last words", "the end"])
         await pair.end()

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LoadingTransport
 
-/// Several datagrams in one call of the kernel, in both directions.
+/// Several datagrams in one system call, in both directions.
 @Suite struct DatagramSocketTests {
     private final class Reader: DatagramSocketOwner {
         let reads = Watched<[[Int]]>([])
@@ -18,7 +18,7 @@ import Testing
         }
     }
 
-    /// What a socket of its own that is connected to the port does, on a loop.
+    /// Runs `body` on a loop, with a new socket that is connected to the port.
     private func using(
         port: Int, owner: Reader = Reader(), _ body: @escaping @Sendable (DatagramSocket) -> Void
     ) async throws {
@@ -38,8 +38,8 @@ import Testing
         try await isDone.wait()
     }
 
-    // S-7: in one piece, which the kernel cuts (UDP_SEGMENT)
-    @Test("ten datagrams go out at once") func cutByKernel() async throws {
+    // S-7: in one buffer, which the kernel splits (UDP_SEGMENT)
+    @Test("ten datagrams are sent in one call") func cutByKernel() async throws {
         let port = try SilentDatagramPort(coalesces: true)
         defer { port.close() }
         let bytes = [UInt8].pattern(count: 12_000)
@@ -52,19 +52,19 @@ import Testing
             socket.close()
         }
         let datagrams = port.datagrams()
-        // One piece at the other end, too, is what was one piece on its way.
+        // Over the loopback interface the receiver gets them in one buffer too.
         #expect(datagrams.map(\.bytes) == [bytes])
         #expect(datagrams.map(\.mark) == [2])
     }
 
-    // S-7: more than the kernel cuts go out one by one
-    @Test("a thousand datagrams go out all the same") func cutHere() async throws {
+    // S-7: more than the kernel splits are sent one by one
+    @Test("a thousand datagrams are sent") func cutHere() async throws {
         let port = try SilentDatagramPort()
         defer { port.close() }
         let bytes = [UInt8].pattern(count: 8_000)
         let received = Watched<[[UInt8]]>([])
         try await using(port: port.port) { socket in
-            // A receiver's buffer has no room for all at once.
+            // The receive buffer is too small for all at once.
             for part in 0..<4 {
                 let outcome = bytes[part * 2_000..<(part + 1) * 2_000].withUnsafeBytes {
                     socket.write($0, segment: 8, mark: 0)
@@ -83,7 +83,7 @@ import Testing
     }
 
     // S-7: (UDP_GRO)
-    @Test("datagrams that came together are read together") func readTogether() async throws {
+    @Test("datagrams that arrived together are read together") func readTogether() async throws {
         let descriptor = socket(AF_INET, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         defer { close(descriptor) }
         try #require(descriptor >= 0)

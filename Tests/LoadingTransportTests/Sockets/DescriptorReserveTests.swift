@@ -4,7 +4,7 @@ import Testing
 
 @testable import LoadingTransport
 
-/// The descriptors that connections leave to others. Each test lowers the limit in a process of its own.
+/// The descriptors that connections leave free. Each test lowers the limit in a process of its own.
 @Suite struct DescriptorReserveTests {
     private static func allow(_ count: UInt) {
         var limit = rlimit(rlim_cur: count, rlim_max: count)
@@ -26,7 +26,7 @@ import Testing
 
     #if compiler(>=6.2)
         // CONN-14, ERR-5
-        @Test("a socket from the reserve is given back") func aSocketFromTheReserveIsGivenBack() async {
+        @Test("a socket from the reserve is returned") func aSocketFromTheReserveIsGivenBack() async {
             await #expect(processExitsWith: .success) {
                 final class Nobody: ByteStreamOwner {
                     func streamBecameReady(_ stream: ByteStream) {}
@@ -37,7 +37,7 @@ import Testing
                 let refusal = Watched<Int32?>(nil)
                 loop.post {
                     guard let address = SocketAddress(literal: "127.0.0.1", port: 1) else { exit(91) }
-                    // Somebody else in the process may still close a descriptor, so one more socket may come below the
+                    // Other threads of the process may still close a descriptor, so one more socket may come below the
                     // reserve.
                     var streams: [ByteStream] = []
                     while true {

@@ -3,9 +3,9 @@ import LoadingTransport
 import TestSupport
 import Testing
 
-/// Chains, one a line, and which rule refuses each (TLS-4, RFC 5280 §6.1).
+/// Chains, one per line, and the rule that refuses each (TLS-4, RFC 5280 §6.1).
 @Suite struct CertificateChainTableTests {
-    /// What a chain is made of: the profiles of root, intermediates and leaf, from the top.
+    /// The profiles of a chain: root, intermediates and leaf, in this order.
     struct Row: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let root: CertificateProfile
@@ -13,7 +13,7 @@ import Testing
         let leaf: CertificateProfile
         let host: String
         let purposes: [TrustPolicy.Purpose]
-        /// Nil if it is trusted; else a part of the reason.
+        /// Nil if the chain is trusted; else a part of the reason.
         let reason: String?
     }
 
@@ -45,8 +45,8 @@ import Testing
     private static let (one, other) = ("1.3.6.1.4.1.55738.2", "1.3.6.1.4.1.55738.3")
     private static let any = "2.5.29.32.0"
     private static func policies(_ policies: String) -> [String: String] { ["certificatePolicies": policies] }
-    /// An authority that asks for a policy at once.
-    private static func asking(_ policies: String? = nil) -> CertificateProfile {
+    /// An authority with `requireExplicitPolicy` 0.
+    private static func requiringPolicy(_ policies: String? = nil) -> CertificateProfile {
         var extensions = ["policyConstraints": "critical,requireExplicitPolicy:0"]
         extensions["certificatePolicies"] = policies
         return issuer(extensions)
@@ -55,27 +55,35 @@ import Testing
 
     // RFC 5280 §4.2.1.4, §4.2.1.5, §4.2.1.11, §4.2.1.14
     private static let policyRows = [
-        row("no policies"), row("a policy of the leaf's", leaf: leaf(policies(one))),
-        row("other policies, where none is asked for", issuers: [issuer(policies(one))], leaf: leaf(policies(other))),
-        row("a policy that is asked for", issuers: [asking(one)], leaf: leaf(policies(one))),
-        row("any, where one is asked for", issuers: [asking(any)], leaf: leaf(policies(one))),
-        row("one, where any is asked for", issuers: [asking(one)], leaf: leaf(policies(any))),
-        row("one that is asked for, among others", issuers: [asking("\(one),\(other)")], leaf: leaf(policies(other))),
-        row("none, where one is asked for", noPolicy, issuers: [asking(one)]),
-        row("another than is asked for", noPolicy, issuers: [asking(one)], leaf: leaf(policies(other))),
-        row("the issuer has none and asks for one", noPolicy, issuers: [asking()], leaf: leaf(policies(one))),
+        row("no policies"), row("a policy in the leaf only", leaf: leaf(policies(one))),
+        row("different policies, none required", issuers: [issuer(policies(one))], leaf: leaf(policies(other))),
+        row("the required policy", issuers: [requiringPolicy(one)], leaf: leaf(policies(one))),
         row(
-            "one is asked for by the leaf", noPolicy,
+            "anyPolicy in the issuer, one policy in the leaf", issuers: [requiringPolicy(any)],
+            leaf: leaf(policies(one))),
+        row(
+            "one policy in the issuer, anyPolicy in the leaf", issuers: [requiringPolicy(one)],
+            leaf: leaf(policies(any))),
+        row(
+            "the required policy among others", issuers: [requiringPolicy("\(one),\(other)")],
+            leaf: leaf(policies(other))),
+        row("no policy, one required", noPolicy, issuers: [requiringPolicy(one)]),
+        row("another policy than required", noPolicy, issuers: [requiringPolicy(one)], leaf: leaf(policies(other))),
+        row(
+            "the issuer has no policy and requires one", noPolicy, issuers: [requiringPolicy()],
+            leaf: leaf(policies(one))),
+        row(
+            "the leaf requires a policy", noPolicy,
             leaf: leaf(["policyConstraints": "critical,requireExplicitPolicy:0"])),
         row(
-            "one is asked for after two more, of which there is one",
+            "a policy is required after two more certificates, of which there is one",
             issuers: [issuer(["policyConstraints": "requireExplicitPolicy:2"])]),
         row(
-            "one is asked for after one more", noPolicy,
+            "a policy is required after one more certificate", noPolicy,
             issuers: [issuer(["policyConstraints": "requireExplicitPolicy:1"]), second]),
-        row("what the root asks for", root: root(["policyConstraints": "critical,requireExplicitPolicy:0"])),
+        row("the root's requirement is ignored", root: root(["policyConstraints": "critical,requireExplicitPolicy:0"])),
         row(
-            "any, where any does not count", noPolicy,
+            "anyPolicy where it is inhibited", noPolicy,
             issuers: [
                 issuer([
                     "policyConstraints": "critical,requireExplicitPolicy:0", "certificatePolicies": one,
@@ -83,16 +91,16 @@ import Testing
                 ])
             ], leaf: leaf(policies(any))),
         row(
-            "any, where any does not count any more", noPolicy,
+            "anyPolicy where it is inhibited from here on", noPolicy,
             issuers: [
                 issuer([
                     "policyConstraints": "critical,requireExplicitPolicy:0", "certificatePolicies": any,
                     "inhibitAnyPolicy": "critical,1",
                 ]), issuer(policies(any), "Second"),
             ], leaf: leaf(policies(any))),
-        row("any does not count, where none is asked for", issuers: [issuer(["inhibitAnyPolicy": "critical,0"])]),
+        row("anyPolicy inhibited, none required", issuers: [issuer(["inhibitAnyPolicy": "critical,0"])]),
         row(
-            "a policy that is another's",
+            "a policy that is mapped from another",
             issuers: [
                 issuer([
                     "policyConstraints": "critical,requireExplicitPolicy:0", "certificatePolicies": one,
@@ -100,7 +108,7 @@ import Testing
                 ])
             ], leaf: leaf(policies(other))),
         row(
-            "a policy that has become another", noPolicy,
+            "a policy that is mapped to another", noPolicy,
             issuers: [
                 issuer([
                     "policyConstraints": "critical,requireExplicitPolicy:0", "certificatePolicies": one,
@@ -108,7 +116,7 @@ import Testing
                 ])
             ], leaf: leaf(policies(one))),
         row(
-            "a policy that must not become another", noPolicy,
+            "a policy mapping where it is inhibited", noPolicy,
             issuers: [
                 issuer([
                     "policyConstraints": "critical,requireExplicitPolicy:0,inhibitPolicyMapping:0",
@@ -124,23 +132,25 @@ import Testing
     private static let authorityRows = [
         row("a root without basic constraints", noAuthority, root: root(["basicConstraints": ""])),
         row(
-            "a root that says that it is none", noAuthority, root: root(["basicConstraints": "critical,CA:FALSE"]),
+            "a root with CA:FALSE", noAuthority, root: root(["basicConstraints": "critical,CA:FALSE"]),
             issuers: [issuer]),
         row("an issuer without basic constraints", noAuthority, issuers: [issuer(["basicConstraints": ""])]),
-        row("an issuer that is none", noAuthority, issuers: [issuer.with { $0.isAuthority = false }]),
+        row("an issuer that is not an authority", noAuthority, issuers: [issuer.with { $0.isAuthority = false }]),
         row(
             "an issuer that may not sign certificates", "(key usage)",
             issuers: [issuer(["keyUsage": "digitalSignature"])]),
-        row("constraints that are not critical", issuers: [issuer(["basicConstraints": "CA:TRUE"])]),
+        row("basic constraints that are not critical", issuers: [issuer(["basicConstraints": "CA:TRUE"])]),
         row("an issuer without key usage", root: root(["keyUsage": ""]), issuers: [issuer(["keyUsage": ""])]),
-        row("a root of the first version", root: root.with { $0.version = 1 }, issuers: [issuer]),
+        row("an X.509 version 1 root", root: root.with { $0.version = 1 }, issuers: [issuer]),
         row(
-            "an issuer of the first version", "may not", issuers: [issuer.with { $0.version = 1 }]),
-        row("one issuer too many", "path lengths", root: .authority("Root", pathLength: 0), issuers: [issuer]),
-        row("just as many issuers as may be", root: .authority("Root", pathLength: 1), issuers: [issuer]),
+            "an X.509 version 1 issuer", "may not", issuers: [issuer.with { $0.version = 1 }]),
+        row(
+            "one issuer more than the path length allows", "path lengths", root: .authority("Root", pathLength: 0),
+            issuers: [issuer]),
+        row("as many issuers as the path length allows", root: .authority("Root", pathLength: 1), issuers: [issuer]),
         row("a root without a subject", "no subject", root: root.with { $0.commonName = nil }),
         row("an issuer without a subject", "no subject", issuers: [issuer.with { $0.commonName = nil }]),
-        row("no subject, but critical names", leaf: .localhost.with { $0.commonName = nil }),
+        row("no subject, but critical subject alternative names", leaf: .localhost.with { $0.commonName = nil }),
         row(
             "no subject, and names that are not critical", "not critical",
             leaf: .localhost.with {
@@ -162,17 +172,19 @@ import Testing
         row("an issuer's extension twice", "twice", issuers: [issuer([unknown: "DER:05:00", again: "DER:05:00"])]),
         row("a root's extension twice", "twice", root: root([unknown: "DER:05:00", again: "DER:05:00"])),
         row("a known extension twice", "twice", leaf: leaf(["subjectAltName": "DNS:a.test"]), for: [.any]),
-        row("policies that are none", unreadable, leaf: leaf(["2.5.29.32": "DER:30:00"])),
-        row("policies of a strange form", unreadable, leaf: leaf(["2.5.29.32": "DER:02:01:01"])),
-        row("an issuer's policies of a strange form", unreadable, issuers: [issuer(["2.5.29.32": "DER:02:01:01"])]),
-        row("a root's policies of a strange form", unreadable, root: root(["2.5.29.32": "DER:02:01:01"])),
-        row("places of revocation that are none", unreadable, leaf: leaf(["2.5.29.31": "DER:30:00"])),
+        row("empty policies", unreadable, leaf: leaf(["2.5.29.32": "DER:30:00"])),
+        row("malformed policies", unreadable, leaf: leaf(["2.5.29.32": "DER:02:01:01"])),
+        row("an issuer's malformed policies", unreadable, issuers: [issuer(["2.5.29.32": "DER:02:01:01"])]),
+        row("a root's malformed policies", unreadable, root: root(["2.5.29.32": "DER:02:01:01"])),
+        row("empty CRL distribution points", unreadable, leaf: leaf(["2.5.29.31": "DER:30:00"])),
         row(
-            "an issuer's place that is no URI", unreadable,
+            "an issuer's OCSP location that is not a URI", unreadable,
             issuers: [issuer(["authorityInfoAccess": "OCSP;DNS:a.test"])]),
-        row("an issuer's place that is one", issuers: [issuer(["authorityInfoAccess": "OCSP;URI:http://a.test"])]),
-        row("inhibition by nothing", unreadable, issuers: [issuer(["2.5.29.54": "DER:05:00"])]),
-        row("a time of the private key's", leaf: leaf(["2.5.29.16": "DER:05:00"])),
+        row(
+            "an issuer's OCSP location that is a URI",
+            issuers: [issuer(["authorityInfoAccess": "OCSP;URI:http://a.test"])]),
+        row("malformed inhibitAnyPolicy", unreadable, issuers: [issuer(["2.5.29.54": "DER:05:00"])]),
+        row("a malformed private key usage period is ignored", leaf: leaf(["2.5.29.16": "DER:05:00"])),
     ]
 
     // RFC 5280 §4.2.1.12
@@ -182,34 +194,38 @@ import Testing
     }
     private static let wrongPurpose = "is not for TLS"
     private static let purposeRows = [
-        row("an issuer for servers", issuers: [issuer(for: .serverAuthentication)]),
-        row("an issuer for anything", issuers: [issuer(for: anything)]),
-        row("an issuer for anything and for clients", issuers: [issuer(for: anything, .clientAuthentication)]),
+        row("an issuer with serverAuth", issuers: [issuer(for: .serverAuthentication)]),
+        row("an issuer with anyExtendedKeyUsage", issuers: [issuer(for: anything)]),
         row(
-            "an issuer for anything, below one for servers",
-            issuers: [issuer(for: .serverAuthentication), second.with { $0.purposes = [anything] }]),
-        row("a root for anything", root: root.with { $0.purposes = [anything] }),
-        row(
-            "an issuer for clients", "extended key usage", issuers: [issuer(for: .clientAuthentication)], for: [.server]
+            "an issuer with anyExtendedKeyUsage and clientAuth", issuers: [issuer(for: anything, .clientAuthentication)]
         ),
         row(
-            "an issuer for anything that may not sign", "(key usage)",
+            "an issuer with anyExtendedKeyUsage, below one with serverAuth",
+            issuers: [issuer(for: .serverAuthentication), second.with { $0.purposes = [anything] }]),
+        row("a root with anyExtendedKeyUsage", root: root.with { $0.purposes = [anything] }),
+        row(
+            "an issuer with clientAuth", "extended key usage", issuers: [issuer(for: .clientAuthentication)],
+            for: [.server]
+        ),
+        row(
+            "an issuer with anyExtendedKeyUsage, without keyCertSign", "(key usage)",
             issuers: [issuer(for: anything).with { $0.extensions["keyUsage"] = "digitalSignature" }]),
         row(
-            "a leaf for anything", "extended key usage", leaf: .localhost.with { $0.purposes = [anything] },
+            "a leaf with anyExtendedKeyUsage", "extended key usage", leaf: .localhost.with { $0.purposes = [anything] },
             for: [.server]),
         row(
-            "a leaf for nothing in particular", "no extended key usage", leaf: .localhost.with { $0.purposes = [] },
+            "a leaf without extended key usage", "no extended key usage", leaf: .localhost.with { $0.purposes = [] },
             for: [.server]),
         row(
-            "a leaf for clients", "extended key usage", leaf: .client("localhost").with { $0.names = ["localhost"] },
+            "a leaf with clientAuth", "extended key usage",
+            leaf: .client("localhost").with { $0.names = ["localhost"] },
             for: [.server]),
         row(
-            "a leaf for clients, below an issuer for anything", issuers: [issuer(for: anything)],
+            "a leaf with clientAuth, below an issuer with anyExtendedKeyUsage", issuers: [issuer(for: anything)],
             leaf: .client("a").with { $0.names = ["localhost"] }, for: [.client]),
-        row("a server's for clients", "not for TLS clients", for: [.client]),
+        row("a server certificate, checked for clients", "not for TLS clients", for: [.client]),
         row(
-            "a key that signs certificates", "by its key usage", leaf: leaf(["keyUsage": "keyCertSign"]), for: [.server]
+            "a leaf with keyCertSign only", "by its key usage", leaf: leaf(["keyUsage": "keyCertSign"]), for: [.server]
         ),
     ]
 
@@ -224,38 +240,42 @@ import Testing
     // RFC 5280 §4.2.1.10
     private static let constraintRows = [
         row(
-            "a name that may be given", issuers: constrained("critical,permitted;DNS:a.test"), leaf: named("b.a.test"),
+            "a permitted name", issuers: constrained("critical,permitted;DNS:a.test"), leaf: named("b.a.test"),
             host: "b.a.test"),
         row(
-            "a name that may not be given", outside, issuers: constrained("critical,permitted;DNS:a.test"),
+            "a name that is not permitted", outside, issuers: constrained("critical,permitted;DNS:a.test"),
             leaf: named("a.test", "b.test"), host: "a.test"),
         row(
-            "a name that is excluded", outside, issuers: constrained("excluded;DNS:a.test"), leaf: named("b.a.test"),
+            "an excluded name", outside, issuers: constrained("excluded;DNS:a.test"), leaf: named("b.a.test"),
             host: "b.a.test"),
         row(
-            "a star below what is excluded", outside, issuers: constrained("excluded;DNS:a.test"),
+            "a wildcard below an excluded name", outside, issuers: constrained("excluded;DNS:a.test"),
             leaf: named("*.a.test"), host: "b.a.test"),
         row(
-            "a star for what is excluded", outside, issuers: constrained("excluded;DNS:b.a.test"),
+            "a wildcard that covers an excluded name", outside, issuers: constrained("excluded;DNS:b.a.test"),
             leaf: named("*.a.test"), host: "c.a.test"),
         row(
-            "a star for what is excluded, among other names", outside, issuers: constrained("excluded;DNS:B.A.test"),
+            "a wildcard that covers an excluded name, among other names", outside,
+            issuers: constrained("excluded;DNS:B.A.test"),
             leaf: named("c.test", "*.a.Test"), host: "c.test"),
         row(
-            "a star above what is excluded", issuers: constrained("excluded;DNS:c.b.a.test"), leaf: named("*.a.test"),
+            "a wildcard above an excluded name", issuers: constrained("excluded;DNS:c.b.a.test"),
+            leaf: named("*.a.test"),
             host: "b.a.test"),
         row(
-            "a star beside what is excluded", issuers: constrained("excluded;DNS:b.b.test"), leaf: named("*.a.test"),
+            "a wildcard beside an excluded name", issuers: constrained("excluded;DNS:b.b.test"),
+            leaf: named("*.a.test"),
             host: "b.a.test"),
         row(
-            "a star for what a root excludes", outside, root: root(["nameConstraints": "excluded;DNS:b.a.test"]),
+            "a wildcard that covers a name excluded by the root", outside,
+            root: root(["nameConstraints": "excluded;DNS:b.a.test"]),
             leaf: named("*.a.test"), host: "c.a.test"),
         row(
-            "constraints on identifiers, critical", "unsupported kind",
+            "critical constraints on registered identifiers", "unsupported kind",
             issuers: constrained("critical,permitted;RID:1.2.3.4")),
-        row("constraints on identifiers", issuers: constrained("permitted;RID:1.2.3.4")),
+        row("constraints on registered identifiers", issuers: constrained("permitted;RID:1.2.3.4")),
         row(
-            "constraints on mailboxes, URIs and directories",
+            "constraints on mailboxes, URIs and directory names",
             issuers: constrained("critical,excluded;email:a.test,excluded;URI:a.test")),
     ]
 
@@ -268,7 +288,7 @@ import Testing
             "a wildcard for a country's offices", "right below", leaf: named("*.gov.au"), host: "a.gov.au",
             for: [.server]),
         row("a wildcard for a company", leaf: named("*.example.co.uk"), host: "a.example.co.uk"),
-        row("a wildcard for a hoster", leaf: named("*.github.io"), host: "a.github.io"),
+        row("a wildcard below a private suffix", leaf: named("*.github.io"), host: "a.github.io"),
         row("a name below a suffix", leaf: named("apple.co.uk"), host: "apple.co.uk"),
         row("a wildcard for a suffix, and the name itself", leaf: named("*.co.uk", "apple.co.uk"), host: "apple.co.uk"),
     ]
@@ -284,7 +304,7 @@ import Testing
             var built: CertificateChain?
             let faults = try evaluator.faults(
                 of: chain, TrustPolicy(purpose: purpose, host: host, time: now), built: &built)
-            // The loader's evaluation says the same as the one that looks for all faults.
+            // The loader's evaluation gives the same result as the one that collects all faults.
             #expect(verdict == (faults.first.map { .rejected($0.error) } ?? .trusted))
             return faults
         }

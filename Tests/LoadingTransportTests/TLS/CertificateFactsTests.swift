@@ -5,7 +5,7 @@ import Testing
 
 @testable import LoadingTransport
 
-/// What is read from a certificate for the rules that judge it.
+/// The facts of a certificate that the evaluation rules use.
 @Suite struct CertificateFactsTests {
     private let authority: TestCertificateAuthority
 

@@ -26,7 +26,7 @@ import Testing
         #expect(locate().additions?.contains("/usr/local/share/ca-certificates") == true)
     }
 
-    @Test("the variables replace what is usual") func theVariablesReplaceWhatIsUsual() {
+    @Test("the environment variables replace the default locations") func theVariablesReplaceWhatIsUsual() {
         let bundle = "/etc/ssl/certs/ca-certificates.crt"
         #expect(
             locate(directory: "/a:/b", hashed: ["/b", "/etc/ssl/certs"], files: [bundle])
@@ -56,7 +56,8 @@ import Testing
     }
 
     // TLS-4
-    @Test("a hashed directory is asked for the root", .needs(.openssl)) func aHashedDirectoryIsAskedForTheRoot() throws
+    @Test("a hashed directory is searched for the root", .needs(.openssl)) func aHashedDirectoryIsAskedForTheRoot()
+        throws
     {
         try directory.write(authority.root.pem, to: "root.pem")
         let chain = try authority.intermediate().issue(.localhost).chain
@@ -67,7 +68,7 @@ import Testing
     }
 
     // TLS-4
-    @Test("a bundle has what the directory has not") func aBundleHasWhatTheDirectoryHasNot() throws {
+    @Test("a bundle provides roots that the directory lacks") func aBundleHasWhatTheDirectoryHasNot() throws {
         let others = try (0..<3).map { try TestCertificateAuthority(.authority("Other \($0)")).root.pem }
         let bundle = try directory.write((others + [authority.root.pem]).joined(), to: "bundle.pem").path
         let chain = try authority.issue(.localhost).chain
@@ -82,7 +83,7 @@ extension SystemTrustTests {
     // TLS-4
     @Test("purposes below the system's own roots") func purposesBelowTheSystemsOwnRoots() throws {
         let bundle = try directory.write(authority.root.pem, to: "bundle.pem").path
-        // 2019-06-01, before servers' certificates had to say what they are for.
+        // 2019-06-01, before the key purpose was required in server certificates.
         let before = Date(timeIntervalSince1970: 1_559_347_200)
         let old = try authority.issue(
             .localhost.with {
@@ -92,7 +93,7 @@ extension SystemTrustTests {
         ).chain
         let chain = try #require(CertificateChain(der: old.map(\.der)))
         for (additions, isTrusted) in [([], false), (nil, true)] as [([String]?, Bool)] {
-            // The root is younger, which is no matter here.
+            // The root is younger; its validity is not tested here.
             let evaluator = try #require(TrustEvaluator(system: SystemRoots(files: [bundle], additions: additions)))
             var built: CertificateChain?
             let demand = TrustPolicy(
@@ -102,8 +103,8 @@ extension SystemTrustTests {
         }
     }
 
-    // TLS-4: 398 days below the system's own roots, and 825, in which an hour is overlooked, below those that somebody has
-    // added
+    // TLS-4: 398 days below the system's own roots; 825, with an hour of tolerance, below roots that an
+    // administrator has added
     @Test("lifetimes below the system's own roots") func lifetimesBelowTheSystemsOwnRoots() throws {
         let bundle = try directory.write(authority.root.pem, to: "bundle.pem").path
         let added = try TemporaryDirectory()
@@ -140,8 +141,8 @@ extension SystemTrustTests {
 /// A process that cannot open a file. Each test lowers the limit in a process of its own.
 @Suite(.needs(.openssl)) struct RootsWithoutDescriptorTests {
     #if compiler(>=6.2)
-        // TLS-4, CONN-14: roots that cannot be read now are not unknown, and can be read later
-        @Test("roots are read when there is a descriptor for them", arguments: [true, false])
+        // TLS-4, CONN-14: roots that cannot be read now do not count as unknown, and can be read later
+        @Test("roots are read once a descriptor is free", arguments: [true, false])
         func rootsAreReadWhenThereIsADescriptorForThem(
             inBundle: Bool
         ) async throws {
@@ -158,7 +159,7 @@ extension SystemTrustTests {
                 guard let evaluator = TrustEvaluator(system: roots), let chain = CertificateChain(der: [der]) else {
                     exit(2)
                 }
-                // A limit of nothing, and not a table that is full: other threads of the process close descriptors as well.
+                // A limit of zero instead of a full table: other threads of the process close descriptors as well.
                 var limit = rlimit()
                 getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
                 var none = rlimit(rlim_cur: 0, rlim_max: limit.rlim_max)

@@ -7,7 +7,7 @@ final class TLSClient {
     let descriptor: Int32
     let stream: TLSStream
     private(set) var resumptions: [TLSResumption] = []
-    /// What the handshake asked for other than readiness, in order.
+    /// The handshake's requests other than readiness, in order.
     private(set) var questions: [String] = []
     private(set) var peer: TLSPeer?
     private(set) var identityRequests: [TLSIdentityRequest] = []
@@ -55,7 +55,7 @@ final class TLSClient {
         }
     }
 
-    /// Shakes hands to the end; nil when that succeeds.
+    /// Performs the handshake; nil if it succeeds.
     func handshake(
         identity: TLSIdentity? = nil, trust: (TLSPeer) -> TLSTrustVerdict = { _ in .accept }
     ) throws -> TLSError? {
@@ -77,7 +77,7 @@ final class TLSClient {
         }
     }
 
-    /// Shakes hands up to the first question or the end.
+    /// Performs the handshake up to the first request or its end.
     func handshakeToQuestion() throws -> String {
         while true {
             switch stream.handshake() {
@@ -91,7 +91,7 @@ final class TLSClient {
         }
     }
 
-    /// Reads until there is something else to say than that nothing is there yet.
+    /// Reads until the result is not `wouldBlock`.
     func read(capacity: Int, identity: TLSIdentity? = nil) throws -> (TLSReadResult, [UInt8]) {
         var bytes = [UInt8](repeating: 0, count: capacity)
         while true {
@@ -108,7 +108,7 @@ final class TLSClient {
         }
     }
 
-    /// Everything up to the end, and the kind of end.
+    /// The data up to the end, and the kind of end.
     func readToEnd(capacity: Int = 65_536, identity: TLSIdentity? = nil) throws -> (TLSReadResult, [UInt8]) {
         var all: [UInt8] = []
         while true {
@@ -118,12 +118,12 @@ final class TLSClient {
         }
     }
 
-    /// Writes all; nil when that succeeds.
+    /// Writes all bytes; nil if that succeeds.
     @discardableResult
     func write(_ bytes: [UInt8], inPiecesOf size: Int = .max) throws -> TLSError? {
         var rest = bytes[...]
         while !rest.isEmpty {
-            // A copy: the bytes may lie elsewhere when they are written again.
+            // A copy: the buffer of a repeated write may have another address.
             let piece = Array(rest.prefix(size))
             switch piece.withUnsafeBytes({ stream.write($0) }) {
             case .bytes(let count): rest = rest.dropFirst(count)
@@ -137,7 +137,7 @@ final class TLSClient {
 }
 
 extension TLSContext {
-    /// Trusts what the authority has signed, and nothing else.
+    /// Trusts certificates of this authority only.
     convenience init(
         trusting authority: TestCertificateAuthority, _ change: (inout TLSConfiguration) -> Void = { _ in }
     ) throws {

@@ -79,14 +79,14 @@ import Testing
             #expect(error?.verifyCode != 0)
             #expect(try server.connection(0).waitForHandshake() == nil)
             #expect(server.connections[0].handshakeFailure?.hasSuffix("alert \(alert)") == true)
-            // The end is told again.
+            // The end is reported again.
             #expect(try client.handshake() == error)
             #expect(try client.read(capacity: 1).0 == .failed(#require(error)))
         }
     }
 
     // AUTH-2, AUTH-30
-    @Test("a decision may take its time", arguments: [TLSServerOptions.Version.tls12, .tls13])
+    @Test("a trust decision may be asynchronous", arguments: [TLSServerOptions.Version.tls12, .tls13])
     func aDecisionMayTakeItsTime(version: TLSServerOptions.Version) throws {
         let server = try serve(TLSServerOptions(.selfSigned(.server("elsewhere.test"))).only(version))
         defer { server.stop() }
@@ -128,7 +128,7 @@ import Testing
     }
 
     // C-19, TLS-5
-    @Test("old versions are spoken only when asked for", arguments: [TLSServerOptions.Version.tls10, .tls11])
+    @Test("old versions are used only if configured", arguments: [TLSServerOptions.Version.tls10, .tls11])
     func oldVersionsAreSpokenOnlyWhenAskedFor(version: TLSServerOptions.Version) throws {
         let server = try serve(TLSServerOptions(authority: authority).only(version))
         defer { server.stop() }
@@ -141,7 +141,7 @@ import Testing
     }
 
     // C-19
-    @Test("the highest version is bounded") func theHighestVersionIsBounded() throws {
+    @Test("the highest version can be limited") func theHighestVersionIsBounded() throws {
         let server = try serve(TLSServerOptions(authority: authority))
         defer { server.stop() }
         let context = try TLSContext(trusting: authority) { $0.maximumVersion = .tls12 }
@@ -154,7 +154,7 @@ import Testing
         #expect(newer.stream.session.version == .tls13)
     }
 
-    @Test("a configuration that makes no sense is an error") func aConfigurationThatMakesNoSenseIsAnError() throws {
+    @Test("an invalid configuration is an error") func aConfigurationThatMakesNoSenseIsAnError() throws {
         for change in [
             { $0.applicationProtocols = [""] }, { $0.applicationProtocols = [String(repeating: "a", count: 256)] },
             { $0.minimumVersion = TLSVersion(rawValue: 0x0999) },
@@ -214,7 +214,8 @@ import Testing
     }
 
     // TLS-5
-    @Test("a peer that goes in mid-handshake is a lost connection") func aPeerThatGoesInMidHandshakeIsALostConnection()
+    @Test("a peer that closes during the handshake is a lost connection")
+    func aPeerThatGoesInMidHandshakeIsALostConnection()
         throws
     {
         let server = try ScriptedServer { connection in
@@ -244,7 +245,7 @@ extension TrustEvaluator {
     fileprivate func verdict(on peer: TLSPeer) -> TLSTrustVerdict {
         var built: CertificateChain?
         let verdict = verdict(on: peer, at: now, built: &built)
-        // There is a chain of a server that is trusted, and of no other.
+        // The chain is available for a trusted server only.
         if case .reject = verdict { #expect(built == nil) } else { #expect(built?.der.isEmpty == false) }
         return verdict
     }

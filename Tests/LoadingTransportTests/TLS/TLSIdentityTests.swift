@@ -52,7 +52,7 @@ import Testing
     }
 
     // AUTH-31
-    @Test("a certificate that is only asked for", arguments: [TLSServerOptions.Version.tls12, .tls13])
+    @Test("an optional certificate", arguments: [TLSServerOptions.Version.tls12, .tls13])
     func aCertificateThatIsOnlyAskedFor(version: TLSServerOptions.Version) throws {
         let server = try serve(version, .asked(trusting: [authority.root]))
         defer { server.stop() }
@@ -63,7 +63,7 @@ import Testing
     }
 
     // AUTH-12, AUTH-31
-    @Test("the request names issuers and may wait", arguments: [TLSServerOptions.Version.tls12, .tls13])
+    @Test("the request has issuers and can be answered later", arguments: [TLSServerOptions.Version.tls12, .tls13])
     func theRequestNamesIssuersAndMayWait(version: TLSServerOptions.Version) throws {
         let server = try serve(version, .required(trusting: [authority.root]))
         defer { server.stop() }
@@ -87,7 +87,7 @@ import Testing
         return element(0x30, element(0x31, element(0x30, attribute)))
     }
 
-    @Test("a server may ask in mid-connection") func aServerMayAskInMidConnection() throws {
+    @Test("a server may request a certificate after the handshake") func aServerMayAskInMidConnection() throws {
         let options = try TLSServerOptions(authority: authority).only(.tls13).with {
             $0.clientCertificate = .asked(trusting: [authority.root])
         }
@@ -116,7 +116,7 @@ import Testing
                 return ""
             }
             #expect(request.serverName == "localhost")
-            // Undecided, it asks the same again.
+            // Without a decision the request is repeated.
             #expect(withUnsafeMutableBytes(of: &buffer) { client.stream.read(into: $0) } == .wantsIdentity(request))
             client.stream.provideIdentity(late)
             #expect(withUnsafeMutableBytes(of: &buffer) { client.stream.read(into: $0) } == .wouldBlock)
@@ -138,7 +138,8 @@ import Testing
         #expect(forms.map { $0.chain?.der } == [chain, chain, chain, chain])
     }
 
-    @Test("old archives and encrypted keys open too", .needs(.openssl)) func oldArchivesAndEncryptedKeysOpenToo() throws
+    @Test("old archives and encrypted keys can be read", .needs(.openssl)) func oldArchivesAndEncryptedKeysOpenToo()
+        throws
     {
         let known = try authority.intermediate().issue(.client("Somebody"))
         let files = try CertificateFiles(known, of: authority)
@@ -165,7 +166,7 @@ import Testing
     }
 
     // TLS-5
-    @Test("what is no identity is an error") func whatIsNoIdentityIsAnError() throws {
+    @Test("data that is not an identity is an error") func whatIsNoIdentityIsAnError() throws {
         let known = try authority.issue(.client("Somebody"))
         let other = try authority.issue(.client("Other"))
         let failures: [() throws -> TLSIdentity] = [

@@ -22,7 +22,7 @@ import Testing
         }
     }
 
-    /// Connects, reads something and goes without close_notify, as HTTP clients do.
+    /// Connects, reads some data and closes without close_notify, like HTTP clients.
     private func visit(
         _ server: ScriptedServer, context: TLSContext? = nil, serverName: String = "localhost",
         resuming resumption: TLSResumption? = nil, identity: TLSIdentity? = nil
@@ -35,7 +35,8 @@ import Testing
     }
 
     // TLS-8
-    @Test("the second connection resumes and asks nothing", arguments: [TLSServerOptions.Version.tls12, .tls13])
+    @Test(
+        "the second connection resumes without a trust decision", arguments: [TLSServerOptions.Version.tls12, .tls13])
     func theSecondConnectionResumesAndAsksNothing(version: TLSServerOptions.Version) throws {
         let server = try serve(version)
         defer { server.stop() }
@@ -105,7 +106,7 @@ import Testing
         #expect(visit.client.questions == ["trust"])
     }
 
-    @Test("a session tells whose it is") func aSessionTellsWhoseItIs() throws {
+    @Test("a session has the client identity that it was made with") func aSessionTellsWhoseItIs() throws {
         let server = try serve(.tls13) { $0.clientCertificate = .required(trusting: [authority.root]) }
         defer { server.stop() }
         let identity = try TLSIdentity(authority.issue(.client("Somebody")))

@@ -43,7 +43,7 @@ import Testing
         #expect(bytes == body)
     }
 
-    @Test("records of any size are put together", arguments: [1, 13, 1_000, 16_385])
+    @Test("records of any size are reassembled", arguments: [1, 13, 1_000, 16_385])
     func recordsOfAnySizeArePutTogether(size: Int) throws {
         let body = [UInt8].pattern(count: size * 50)
         let server = try ScriptedServer(tls: options()) { connection in
@@ -79,7 +79,7 @@ import Testing
         #expect(try client.readToEnd().1 == Array("same".utf8))
     }
 
-    @Test("a write stops where the socket is full and goes on from there")
+    @Test("a write stops when the socket is full and continues from there")
     func aWriteStopsWhereTheSocketIsFullAndGoesOnFromThere() throws {
         let received = Signal()
         let server = try ScriptedServer(tls: options()) { connection in
@@ -104,7 +104,7 @@ import Testing
         #expect(try client.readToEnd().1 == Array("same".utf8))
     }
 
-    @Test("an end and a truncation differ", arguments: [TLSServerOptions.Version.tls12, .tls13])
+    @Test("a closure and a truncation are distinguished", arguments: [TLSServerOptions.Version.tls12, .tls13])
     func anEndAndATruncationDiffer(version: TLSServerOptions.Version) throws {
         let server = try ScriptedServer(tls: options(version)) { connection in
             try connection.send("abc")
@@ -112,7 +112,7 @@ import Testing
             case 0: connection.close()
             case 1: connection.closeAbruptly()
             default:
-                // A record of which only the header comes.
+                // A record of which only the header arrives.
                 try connection.sendBelowTLS([0x17, 3, 3, 0, 100, 1, 2, 3])
                 connection.closeAbruptly()
             }
@@ -123,7 +123,7 @@ import Testing
         #expect(ends.map(\.1) == [[UInt8]](repeating: Array("abc".utf8), count: 3))
     }
 
-    @Test("an end is told as often as it is asked for") func anEndIsToldAsOftenAsItIsAskedFor() throws {
+    @Test("each read after the end reports the end") func anEndIsToldAsOftenAsItIsAskedFor() throws {
         let server = try ScriptedServer(tls: options(), steps: [.close])
         defer { server.stop() }
         let client = try client(server)
@@ -148,7 +148,7 @@ import Testing
         #expect(try client.write([1]) == lost)
     }
 
-    @Test("writing to a peer that has gone raises no signal") func writingToAPeerThatHasGoneRaisesNoSignal() throws {
+    @Test("writing to a closed peer raises no signal") func writingToAPeerThatHasGoneRaisesNoSignal() throws {
         let server = try ScriptedServer(tls: options()) { $0.reset() }
         defer { server.stop() }
         let client = try client(server)
@@ -159,14 +159,14 @@ import Testing
         #expect(client.stream.shutdown())
     }
 
-    @Test("an answer can be read when writing has failed") func anAnswerCanBeReadWhenWritingHasFailed() throws {
+    @Test("a response can be read after a failed write") func anAnswerCanBeReadWhenWritingHasFailed() throws {
         let server = try ScriptedServer(tls: options()) { connection in
             _ = try connection.receive(exactly: 1)
             try connection.send("too much")
             connection.close()
         }
         defer { server.stop() }
-        // Made before the server begins to wait.
+        // Created before the server waits.
         let bytes = [UInt8].pattern(count: 20_000_000)
         let client = try client(server)
         let error = try client.write(bytes)
@@ -200,7 +200,7 @@ import Testing
         #expect(error.posix == 0)
     }
 
-    @Test("a reader learns that the socket is empty without asking it again")
+    @Test("a read reports an empty socket without another system call")
     func aReaderLearnsThatTheSocketIsEmptyWithoutAskingItAgain() throws {
         let server = try ScriptedServer(tls: options().with { $0.sessionTickets = 0 }) { connection in
             _ = try connection.receive(exactly: 1)
@@ -220,14 +220,16 @@ import Testing
         #expect(try greedy.read(capacity: 2).1 == Array("c".utf8))
     }
 
-    @Test("one buffer's worth is kept when the reader stops") func oneBuffersWorthIsKeptWhenTheReaderStops() throws {
+    @Test("at most one buffer is read ahead when the reader stops") func oneBuffersWorthIsKeptWhenTheReaderStops()
+        throws
+    {
         let body = [UInt8].pattern(count: 1_000_000)
         let server = try ScriptedServer(tls: options()) { connection in
             try connection.send(body)
             connection.close()
         }
         defer { server.stop() }
-        // Two connections on one thread, read in turns: neither sees what was read ahead for the other.
+        // Two connections on one thread, read in turn: neither gets data read ahead for the other.
         let clients = try [client(server), client(server)]
         var read: [[UInt8]] = [[], []]
         var open = [true, true]

@@ -60,7 +60,8 @@ import Testing
     }
 
     // TLS-5
-    @Test("an authority that is none, is too deep or has expired") func anAuthorityThatIsNoneIsTooDeepOrHasExpired()
+    @Test("an issuer that is not an authority, is too deep or has expired")
+    func anAuthorityThatIsNoneIsTooDeepOrHasExpired()
         throws
     {
         let server = try authority.issue(.localhost)
@@ -73,7 +74,7 @@ import Testing
         #expect(try code(old.chain, host: "localhost") == -1201)
     }
 
-    @Test("time is what the caller says") func timeIsWhatTheCallerSays() throws {
+    @Test("the caller gives the time") func timeIsWhatTheCallerSays() throws {
         let server = try authority.issue(.localhost)
         let year: Int64 = 365 * 86_400
         #expect(try code(server.chain, host: "localhost", at: now + year) == -1201)
@@ -129,7 +130,7 @@ import Testing
     }
 
     // TLS-10
-    @Test("a response that proves nothing is passed over") func aResponseThatProvesNothingIsPassedOver() throws {
+    @Test("an OCSP response without proof is ignored") func aResponseThatProvesNothingIsPassedOver() throws {
         let server = try authority.issue(.localhost)
         let other = try authority.issue(.localhost)
         let forger = try TestCertificateAuthority()
@@ -154,7 +155,7 @@ import Testing
     }
 
     // TLS-4, TLS-5
-    @Test("all faults of a chain, the first one first") func allFaultsOfAChain() throws {
+    @Test("all faults of a chain, in order") func allFaultsOfAChain() throws {
         #expect(try faults(authority.issue(.localhost)) == [])
         #expect(try faults(TestIdentity.selfSigned(.localhost)) == [[-1202, 0]])
         let wrong = try TestIdentity.selfSigned(.localhost.with { $0.validity = .expired })
@@ -172,7 +173,7 @@ import Testing
         }
     }
 
-    @Test("roots come from files too, and add to the system's") func rootsComeFromFilesTooAndAddToTheSystems() throws {
+    @Test("roots from files add to the system's") func rootsComeFromFilesTooAndAddToTheSystems() throws {
         let directory = try TemporaryDirectory()
         let pem = try directory.write(authority.root.pem, to: "root.pem").path
         let der = try directory.write(authority.root.der, to: "root.der").path
@@ -184,7 +185,7 @@ import Testing
         #expect(try TrustEvaluator.evaluator(for: .only([])).evaluate(chain, host: "localhost", at: now) != .trusted)
     }
 
-    @Test("a leaf may be its own root when it is called one") func aLeafMayBeItsOwnRootWhenItIsCalledOne() throws {
+    @Test("a leaf that is configured as a root is trusted") func aLeafMayBeItsOwnRootWhenItIsCalledOne() throws {
         let selfSigned = try TestIdentity.selfSigned(.localhost)
         let chain = try #require(CertificateChain(der: [selfSigned.certificate.der]))
         let evaluator = try TrustEvaluator.evaluator(for: .only([.der(selfSigned.certificate.der)]))
@@ -199,7 +200,7 @@ import Testing
         }
     }
 
-    @Test("a chain is parsed whole or not at all") func aChainIsParsedWholeOrNotAtAll() throws {
+    @Test("a chain is parsed completely or not at all") func aChainIsParsedWholeOrNotAtAll() throws {
         let certificates = try authority.intermediate().issue(.localhost).chain.map(\.der)
         #expect(CertificateChain(der: certificates)?.der == certificates)
         #expect(CertificateChain(der: [certificates[0] + [0]]) == nil)

@@ -7,7 +7,7 @@ extension ProtocolMatrixTests {
     /// Bodies, in both directions.
     @Suite struct Bodies {
         // CONN-22
-        @Test("a big response, in memory and in a file", arguments: Peer.showing(.big))
+        @Test("a big response, in memory and in a file", arguments: Peer.supporting(.big))
         func big(peer: Peer) async throws {
             let connections = try await peer.serve { run async throws in
                 #expect(try await run.data("/big").0 == Data(Peer.big))
@@ -19,7 +19,7 @@ extension ProtocolMatrixTests {
         }
 
         // MISC-5
-        @Test("uploads of data and a file", arguments: Peer.showing(.upload)) func upload(peer: Peer) async throws {
+        @Test("uploads of data and a file", arguments: Peer.supporting(.upload)) func upload(peer: Peer) async throws {
             let connections = try await peer.serve { run async throws in
                 let request = run.request("/count", "POST")
                 let (first, _) = try await run.session.upload(for: request, from: Data(Peer.big))
@@ -33,7 +33,7 @@ extension ProtocolMatrixTests {
         }
 
         // MISC-5
-        @Test("a body that is a stream, and a response as bytes", arguments: Peer.showing(.stream))
+        @Test("a body that is a stream, and a response as bytes", arguments: Peer.supporting(.stream))
         func stream(peer: Peer) async throws {
             let connections = try await peer.serve { run async throws in
                 var request = run.request("/count", "POST")
@@ -48,7 +48,7 @@ extension ProtocolMatrixTests {
         }
 
         // CONN-22: who does not read holds the server up, and nobody else
-        @Test("a slow reader beside a quick one", arguments: Peer.showing(.slowReader))
+        @Test("a slow reader beside a quick one", arguments: Peer.supporting(.slowReader))
         func slowReader(peer: Peer) async throws {
             let connections = try await peer.serve { run async throws in
                 let (slow, _) = try await run.session.bytes(for: run.request("/big"))

@@ -7,7 +7,7 @@ extension ProtocolMatrixTests {
     /// Who goes over which connection, and what becomes of the others when one ends.
     @Suite struct Connections {
         // CONN-1, CONN-3, S-9
-        @Test("a hundred at once", arguments: Peer.showing(.hundredAtOnce)) func hundred(peer: Peer) async throws {
+        @Test("a hundred at once", arguments: Peer.supporting(.hundredAtOnce)) func hundred(peer: Peer) async throws {
             let connections = try await peer.serve { run async throws in
                 try await withThrowingTaskGroup(of: Int.self) { group async throws in
                     for _ in 0..<100 { group.addTask { try await run.data("/small").0.count } }
@@ -19,7 +19,7 @@ extension ProtocolMatrixTests {
         }
 
         // S-42: of those who share a connection one goes, and the others do not notice
-        @Test("cancelled in the middle of a body", arguments: Peer.showing(.cancel))
+        @Test("cancelled in the middle of a body", arguments: Peer.supporting(.cancel))
         func cancelled(peer: Peer) async throws {
             let connections = try await peer.serve { run async throws in
                 for _ in 0..<3 {
@@ -36,7 +36,8 @@ extension ProtocolMatrixTests {
         }
 
         // CONN-10
-        @Test("a server that drops the request", arguments: Peer.showing(.reset)) func reset(peer: Peer) async throws {
+        @Test("a server that drops the request", arguments: Peer.supporting(.reset)) func reset(peer: Peer) async throws
+        {
             let connections = try await peer.serve { run async throws in
                 let outcome = try await run.outcome("/dropped")
                 #expect(peer.dropped.contains(outcome), "\(outcome)")
@@ -48,7 +49,7 @@ extension ProtocolMatrixTests {
         }
 
         // CONN-10: what has begun to come is not asked for again
-        @Test("a server that breaks off", arguments: Peer.showing(.breakingOff))
+        @Test("a server that breaks off", arguments: Peer.supporting(.breakingOff))
         func breakingOff(peer: Peer) async throws {
             let connections = try await peer.serve { run async throws in
                 #expect(try await run.outcome("/small") == "200")
@@ -64,7 +65,9 @@ extension ProtocolMatrixTests {
         }
 
         // CONN-1, CONN-3: after a second without use it is looked whether the connection is still there
-        @Test("used again after a pause", arguments: Peer.showing(.idleReuse)) func idleReuse(peer: Peer) async throws {
+        @Test("used again after a pause", arguments: Peer.supporting(.idleReuse)) func idleReuse(peer: Peer)
+            async throws
+        {
             let connections = try await peer.serve { run async throws in
                 #expect(try await run.outcome("/small") == "200")
                 // The pause is what this is about: nothing happens in it that could be waited for.

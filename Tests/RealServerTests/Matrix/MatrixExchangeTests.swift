@@ -18,7 +18,7 @@ extension ProtocolMatrixTests {
         }
 
         // CONN-2, S-6, S-7, S-8, MET-7, MET-8, MET-10
-        @Test("one small response after the other", arguments: Peer.showing(.small))
+        @Test("one small response after the other", arguments: Peer.supporting(.small))
         func small(peer: Peer) async throws {
             let connections = try await peer.serve { run async throws in
                 for isReused in [false, true, true] {
@@ -43,7 +43,7 @@ extension ProtocolMatrixTests {
         }
 
         // S-6
-        @Test("a response without content", arguments: Peer.showing(.empty)) func empty(peer: Peer) async throws {
+        @Test("a response without content", arguments: Peer.supporting(.empty)) func empty(peer: Peer) async throws {
             let connections = try await peer.serve { run async throws in
                 let (none, response) = try await run.data("/empty")
                 #expect(none.isEmpty && response.statusCode == 200)
@@ -52,7 +52,7 @@ extension ProtocolMatrixTests {
         }
 
         // R-1
-        @Test("a redirect", arguments: Peer.showing(.redirect)) func redirect(peer: Peer) async throws {
+        @Test("a redirect", arguments: Peer.supporting(.redirect)) func redirect(peer: Peer) async throws {
             let connections = try await peer.serve { run async throws in
                 let (data, response) = try await run.data("/redirect")
                 #expect(String(decoding: data, as: UTF8.self) == "small")
@@ -61,7 +61,7 @@ extension ProtocolMatrixTests {
             #expect(connections == 1)
         }
 
-        @Test("statuses, with a body and without", arguments: Peer.showing(.statuses))
+        @Test("statuses, with a body and without", arguments: Peer.supporting(.statuses))
         func statuses(peer: Peer) async throws {
             let connections = try await peer.serve { run async throws in
                 for code in [204, 304, 404, 503] { #expect(try await run.outcome("/status/\(code)") == "\(code)") }
@@ -70,7 +70,7 @@ extension ProtocolMatrixTests {
         }
 
         // AUTH-1
-        @Test("a challenge", arguments: Peer.showing(.challenge)) func challenge(peer: Peer) async throws {
+        @Test("a challenge", arguments: Peer.supporting(.challenge)) func challenge(peer: Peer) async throws {
             let connections = try await peer.serve { run async throws in
                 #expect(try await run.outcome("/guarded") == "401")
                 let url = run.server.secureURL("/guarded").absoluteString.replacing("//", with: "//me:secret@")
@@ -82,7 +82,7 @@ extension ProtocolMatrixTests {
         }
 
         // CONN-23
-        @Test("trailers", arguments: Peer.showing(.trailers)) func trailers(peer: Peer) async throws {
+        @Test("trailers", arguments: Peer.supporting(.trailers)) func trailers(peer: Peer) async throws {
             let connections = try await peer.serve { run async throws in
                 for _ in 0..<2 {
                     let (data, response) = try await run.data("/trailers")

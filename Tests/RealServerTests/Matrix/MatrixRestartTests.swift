@@ -7,11 +7,11 @@ extension ProtocolMatrixTests {
     /// Servers that end, in order or not, and begin again at the same place.
     @Suite struct Restarts {
         // CONN-10
-        @Test("a server that was restarted while nothing was loaded", arguments: Peer.showing(.restart))
+        @Test("a server that was restarted while nothing was loaded", arguments: Peer.supporting(.restart))
         func idle(peer: Peer) async throws { try await restart(peer, .orderly, then: ["GET", "POST", "GET"]) }
 
         // CONN-10
-        @Test("a server that crashed while nothing was loaded", arguments: Peer.showing(.crash))
+        @Test("a server that crashed while nothing was loaded", arguments: Peer.supporting(.crash))
         func idleCrash(peer: Peer) async throws {
             // Over QUIC nobody hears of a crash, so what may not be sent twice is lost.
             try await restart(peer, .abrupt, then: peer.version == .http3 ? ["GET"] : ["GET", "POST", "GET"])
@@ -30,11 +30,11 @@ extension ProtocolMatrixTests {
         }
 
         // CONN-10, CONN-11
-        @Test("a server that is restarted in the middle of a response", arguments: Peer.showing(.restartInLoad))
+        @Test("a server that is restarted in the middle of a response", arguments: Peer.supporting(.restartInLoad))
         func inLoad(peer: Peer) async throws { try await restartInLoad(peer, .orderly) }
 
         // CONN-10, CONN-11
-        @Test("a server that crashes in the middle of a response", arguments: Peer.showing(.crashInLoad))
+        @Test("a server that crashes in the middle of a response", arguments: Peer.supporting(.crashInLoad))
         func crashInLoad(peer: Peer) async throws { try await restartInLoad(peer, .abrupt) }
 
         private func restartInLoad(_ peer: Peer, _ ending: ServerEnding) async throws {

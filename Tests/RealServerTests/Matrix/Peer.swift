@@ -41,8 +41,8 @@ struct Peer: Sendable, Hashable, CustomTestStringConvertible {
     func count(of body: [UInt8]) -> String { make == .gtlsserver ? "count" : "\(body.count)" }
 
     /// Who shows this, of all there are: each make in each version is here or in the table of `Gap`.
-    static func showing(_ behaviour: Behaviour) -> [Peer] {
+    static func supporting(_ behaviour: Behaviour) -> [Peer] {
         Make.allCases.flatMap { make in Version.allCases.map { Peer(make: make, version: $0) } }
-            .filter { peer in !Gap.all.contains { $0.covers(peer, behaviour) } }
+            .filter { peer in !UnsupportedCase.all.contains { $0.covers(peer, behaviour) } }
     }
 }

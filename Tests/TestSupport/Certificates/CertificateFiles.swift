@@ -1,10 +1,10 @@
 package import Foundation
 
-/// An identity and the root behind it as PEM files, for programs that read their certificates from disk.
+/// An identity and its root as PEM files, for programs that read certificates from disk.
 package struct CertificateFiles: Sendable {
     private let directory: TemporaryDirectory
 
-    /// The root alone: what a client is told to trust.
+    /// The root certificate, which clients trust.
     package var root: URL { directory.file("root.pem") }
     /// The identity's certificate, then the intermediates.
     package var chain: URL { directory.file("chain.pem") }

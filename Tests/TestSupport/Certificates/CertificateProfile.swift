@@ -1,6 +1,6 @@
 package import Foundation
 
-/// What a certificate says of its owner.
+/// The contents of a certificate.
 package struct CertificateProfile: Sendable {
     /// An entry of the subject alternative name extension.
     package enum Name: Sendable, Hashable, ExpressibleByStringLiteral {
@@ -9,10 +9,10 @@ package struct CertificateProfile: Sendable {
         case address([UInt8])
         case uri(String)
         case mail(String)
-        /// A DNS name of any bytes, for names no honest authority signs.
+        /// A DNS name of arbitrary bytes, for invalid names.
         case rawDNS([UInt8])
 
-        /// An address where the text is one, otherwise a DNS name.
+        /// An IP address if the text is one, otherwise a DNS name.
         package init(_ text: String) {
             self = Self.addressBytes(text).map(Name.address) ?? .dns(text)
         }
@@ -77,20 +77,20 @@ package struct CertificateProfile: Sendable {
     }
 
     package var commonName: String?
-    /// With none, the extension is left out, so that only the common name is there.
+    /// If empty, the extension is omitted, and only the common name remains.
     package var names: [Name]
     package var validity = Validity.current
     package var key = TestPrivateKey.Kind.ellipticP256
     package var digest = Digest.sha256
-    /// With none, the extension is left out.
+    /// If empty, the extension is omitted.
     package var purposes: [Purpose]
     package var isAuthority = false
-    /// How many authorities may stand below this one.
+    /// The path length constraint.
     package var pathLength: Int?
-    /// Further extensions by OpenSSL's names, or by numbers, in its notation; `keyUsage` and `basicConstraints` take the
-    /// place of the usual ones, and leave them out if they are empty.
+    /// Further extensions in OpenSSL's notation, by name or object identifier. `keyUsage` and `basicConstraints`
+    /// replace the default ones; empty values omit them.
     package var extensions: [String: String] = [:]
-    /// Of X.509; below 3 there are no extensions.
+    /// The X.509 version. Below 3 there are no extensions.
     package var version = 3
 
     package init(commonName: String? = nil, names: [Name] = [], purposes: [Purpose] = []) {
@@ -104,7 +104,7 @@ package struct CertificateProfile: Sendable {
         Self(commonName: "Test Server", names: names, purposes: [.serverAuthentication])
     }
 
-    /// A certificate of the old kind, whose host name is in the common name only.
+    /// A legacy certificate with the host name in the common name only.
     package static func serverByCommonName(_ name: String) -> Self {
         Self(commonName: name, purposes: [.serverAuthentication])
     }

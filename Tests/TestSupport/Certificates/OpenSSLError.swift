@@ -1,11 +1,11 @@
 internal import CTestTLS
 
-/// A call into OpenSSL that failed, with its own words.
+/// A failed OpenSSL call, with OpenSSL's message.
 package struct OpenSSLError: Error, CustomStringConvertible {
     package let operation: String
     package let reason: String
 
-    /// Takes the newest error of this thread.
+    /// Takes the last error of this thread.
     init(_ operation: String) {
         self.operation = operation
         self.reason = withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in

@@ -1,6 +1,6 @@
 internal import CTestTLS
 
-/// An authority made on the spot, which signs whatever a test needs.
+/// A certificate authority that is created for a test.
 ///
 ///     let authority = try TestCertificateAuthority()
 ///     let server = try authority.issue(.server("localhost", "127.0.0.1"))
@@ -8,7 +8,7 @@ internal import CTestTLS
 ///     let below = try authority.intermediate("Test Intermediate").issue(.localhost)
 package struct TestCertificateAuthority: Sendable {
     package let identity: TestIdentity
-    /// The top of the chain; trust this to trust everything below.
+    /// The root certificate of the chain.
     package let root: TestCertificate
     private let isRoot: Bool
 

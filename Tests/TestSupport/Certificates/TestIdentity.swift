@@ -1,13 +1,13 @@
 internal import CTestTLS
 
-/// A certificate with its private key, and the certificates between it and its root.
+/// A certificate with its private key and its intermediate certificates.
 package struct TestIdentity: Sendable, Hashable {
     package let certificate: TestCertificate
     package let privateKey: TestPrivateKey
-    /// The intermediate authorities, nearest first; the root is not among them.
+    /// The intermediate certificates, nearest first, without the root.
     package let intermediates: [TestCertificate]
 
-    /// What an honest server sends: its own certificate, then the intermediates.
+    /// The chain that a server sends: its certificate, then the intermediates.
     package var chain: [TestCertificate] { [certificate] + intermediates }
     package var chainPEM: String { chain.map(\.pem).joined() }
 
@@ -17,7 +17,7 @@ package struct TestIdentity: Sendable, Hashable {
         self.intermediates = intermediates
     }
 
-    /// Signs a new certificate for a new key; without an issuer with that key itself.
+    /// Creates a certificate for a new key, signed by `issuer` or self-signed.
     init(profile: CertificateProfile, issuer: TestIdentity?, intermediates: [TestCertificate]) throws {
         let key = try TestPrivateKey(profile.key)
         self.init(
@@ -26,12 +26,12 @@ package struct TestIdentity: Sendable, Hashable {
             intermediates: intermediates)
     }
 
-    /// A certificate that vouches for itself, with no authority behind it.
+    /// A self-signed certificate.
     package static func selfSigned(_ profile: CertificateProfile) throws -> TestIdentity {
         try TestIdentity(profile: profile, issuer: nil, intermediates: [])
     }
 
-    /// The identity as an archive that other programs import (RFC 7292).
+    /// The identity as a PKCS #12 archive (RFC 7292).
     package func pkcs12(password: String, friendlyName: String = "test") throws -> [UInt8] {
         guard let chain = ctt_chain_create() else { throw OpenSSLError("make a chain") }
         defer { ctt_chain_free(chain) }

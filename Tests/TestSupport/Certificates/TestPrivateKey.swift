@@ -3,13 +3,13 @@ internal import CTestTLS
 /// A private key, as PKCS #8.
 package struct TestPrivateKey: Sendable, Hashable {
     package enum Kind: Sendable, Hashable {
-        /// Made in microseconds, so the choice wherever the kind does not matter.
+        /// Fast to create, so the default.
         case ellipticP256
         /// An elliptic curve by OpenSSL's name, such as `secp224r1`.
         case elliptic(String)
         /// Ed25519.
         case edwards
-        /// 2048 bits take about a tenth of a second.
+        /// 2048 bits take about 0.1 s to create.
         case rsa(bits: Int)
     }
 

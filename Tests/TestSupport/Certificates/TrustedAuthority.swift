@@ -1,8 +1,8 @@
 internal import Foundation
 
-/// The one authority that this process trusts: it stands where the system keeps its roots.
+/// The certificate authority that this process trusts, installed as the system's root certificates.
 package enum TrustedAuthority {
-    /// What stands beside it, and should not be trusted for all that, but for the last.
+    /// Other files in the folder of root certificates. Only the last one is trusted.
     package enum Other: String, CaseIterable, Sendable {
         case expired
         case weakKey
@@ -26,7 +26,7 @@ package enum TrustedAuthority {
         let directory = try TemporaryDirectory()
         let roots = [authority.root] + others.values.map(\.root)
         let root = try directory.write(roots.map(\.pem).joined(), to: "root.pem")
-        // Read when a session makes its first secure connection.
+        // The roots are read at the first TLS connection of a session.
         setenv("SSL_CERT_FILE", root.path, 1)
         setenv("SSL_CERT_DIR", directory.file("none").path, 1)
         return (authority, others, directory)
@@ -41,7 +41,7 @@ package enum TrustedAuthority {
         try made.get().1[other] ?? authority
     }
 
-    /// A server's certificate that is trusted, for a server on loopback unless the profile says otherwise.
+    /// TLS options with a trusted certificate, by default for a server on loopback.
     package static func server(_ profile: CertificateProfile = .localhost) throws -> TLSServerOptions {
         try TLSServerOptions(authority: authority, profile: profile)
     }

@@ -1,14 +1,14 @@
 internal import Foundation
 internal import Glibc
 
-/// A file system of a few bytes, in memory. Only root may make one.
+/// A small file system in memory. Requires root.
 ///
 ///     @Test("…", .enabled(if: SmallDisk.isAvailable, "no file system can be mounted")) …
 ///     let disk = try SmallDisk(size: 1_000_000)
 package final class SmallDisk: Sendable {
     private let directory: TemporaryDirectory
 
-    /// Where it is mounted.
+    /// The mount point.
     package var path: String { directory.path }
 
     /// - Parameter size: In bytes; the kernel rounds up to whole pages.
@@ -20,11 +20,11 @@ package final class SmallDisk: Sendable {
     }
 
     deinit {
-        // Before its directory is removed. What is open on it stays until it is closed.
+        // Unmounted before its directory is removed. Open files stay until they are closed.
         umount2(directory.path, Int32(MNT_DETACH))
     }
 
-    /// Nobody can write to it meanwhile, not even root.
+    /// Remounts the file system read-only or writable. Read-only applies to root too.
     package func setReadOnly(_ isReadOnly: Bool) throws {
         let flags = UInt(MS_REMOUNT) | (isReadOnly ? UInt(MS_RDONLY) : 0)
         guard mount("none", directory.path, "tmpfs", flags, nil) == 0 else { throw POSIXFailure("mount") }
@@ -32,6 +32,6 @@ package final class SmallDisk: Sendable {
 
     package static let isAvailable: Bool = (try? SmallDisk(size: 4096)) != nil
 
-    /// The names of what is on it.
+    /// The names of the files on it.
     package func names() throws -> [String] { try FileManager.default.contentsOfDirectory(atPath: path).sorted() }
 }

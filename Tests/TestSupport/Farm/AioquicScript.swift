@@ -1,12 +1,11 @@
 internal import Foundation
 
-/// A program in Python, over aioquic, that serves HTTP/3 at one UDP port and tells what it does, a line each.
+/// A Python program on aioquic that serves HTTP/3 on a UDP port and logs a line for each event.
 final class AioquicScript: Sendable {
     let process: ServingProcess
     private let directory: TemporaryDirectory
 
-    /// Starts it, with its port, the files of its key and of its certificates, and what else it is told; and returns when it
-    /// answers.
+    /// Starts it with its port, key and certificate files, and further arguments. Returns when it answers.
     init(
         _ script: String, _ authority: TestCertificateAuthority, profile: CertificateProfile = .localhost,
         at port: Int? = nil, told arguments: [String] = []

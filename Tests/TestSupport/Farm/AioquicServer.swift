@@ -1,6 +1,6 @@
 package import Foundation
 
-/// A server of the tests' own over aioquic: HTTP/3 with what `Tests/AioquicServer/server.py` says of it.
+/// The HTTP/3 server `Tests/AioquicServer/server.py`, on aioquic.
 package final class AioquicServer: FarmServer {
     private let process: ServingProcess
     private let directory: TemporaryDirectory
@@ -21,7 +21,7 @@ package final class AioquicServer: FarmServer {
             try ServerFarm.Part.aioquic.requireExecutable(), over: .udp, output: directory.file("output")
         ) { port in
             [
-                // No files of compiled code beside the program.
+                // No `.pyc` files beside the program.
                 "-B", Self.program.path, "--port", "\(port)", "--certificate", certificates.chain.path,
                 "--key", certificates.privateKey.path, "--files", directory.file("files").path,
             ]

@@ -1,16 +1,16 @@
 package import Foundation
 internal import Glibc
 
-/// Apache httpd with pages that only known users may see, as a process with a configuration, a port and a directory of
-/// its own. Every page says "in".
+/// Apache httpd with protected pages, as a process with its own configuration, port and directory. The body of each
+/// page is "in".
 ///
-/// | path | who may see it |
+/// | path | required credentials |
 /// |---|---|
 /// | `/basic/…`, `/digest/…` | `Apache.user` with `Apache.password`, realm `r` |
-/// | `/short/…` | the same by Digest, with nonces that last a second |
-/// | `/negotiate/…` | whoever has a ticket of the Kerberos realm |
-/// | `/ntlm/…` | `Apache.user` of the domain `DOMAIN`, by NTLM |
-/// | `/either/…` | whoever may see one of these two |
+/// | `/short/…` | the same with Digest and nonces that expire after a second |
+/// | `/negotiate/…` | a ticket of the Kerberos realm |
+/// | `/ntlm/…` | `Apache.user` of the domain `DOMAIN`, with NTLM |
+/// | `/either/…` | either of these two |
 ///
 /// Or with files, over TLS: `init(files:authority:offersHTTP2:modules:directives:)`.
 package final class ApacheServer: FarmServer {
@@ -23,7 +23,7 @@ package final class ApacheServer: FarmServer {
     private let certificates: CertificateFiles?
     private let requests: ServerLog
 
-    /// Starts Apache, and returns when it takes connections.
+    /// Starts Apache. Returns when it accepts connections.
     package convenience init(realm: KerberosRealm? = nil) throws {
         let directory = try TemporaryDirectory()
         for folder in ["basic", "digest", "short", "negotiate", "ntlm", "either"] {
@@ -36,15 +36,15 @@ package final class ApacheServer: FarmServer {
             in: directory,
             environment: [
                 "NTLM_USER_FILE": directory.file("ntlm").path,
-                // What was heard before is remembered in no file.
+                // No replay cache.
                 "KRB5RCACHENAME": "none:",
             ].merging(realm?.environment ?? [:]) { $1 }
         ) { Self.pages(directory.path, port: $0, realm: realm) }
     }
 
-    /// Files over TLS, for everybody.
+    /// Files over TLS, without authentication.
     ///
-    /// - Parameter processing: The module that makes processes and threads: `event` or `prefork`.
+    /// - Parameter processing: The multi-processing module: `event` or `prefork`.
     package convenience init(
         files: [String: [UInt8]], authority: TestCertificateAuthority, offersHTTP2: Bool, modules: [String] = [],
         processing: String = "event", directives: String = ""
@@ -88,13 +88,12 @@ package final class ApacheServer: FarmServer {
 
     package func stop() { process.end() }
 
-    /// Has it read its configuration again: other processes take what comes, and those that are there end when they have
-    /// answered.
+    /// A graceful restart: new processes accept connections, and the old ones end after their current requests.
     package func restartGracefully() { process.send(SIGUSR1) }
 
     package func restart(_ ending: ServerEnding) throws { try process.restart(ending) }
 
-    /// In which gss-ntlmssp finds users with their passwords when the environment names it.
+    /// The file in which gss-ntlmssp finds users and passwords, named by the environment.
     package var ntlmUsers: URL { directory.file("ntlm") }
 
     package func secureURL(_ path: String) -> URL {
@@ -106,11 +105,11 @@ package final class ApacheServer: FarmServer {
         return URL(string: "http://\(user)localhost:\(port)\(path)") ?? URL(fileURLWithPath: path)
     }
 
-    /// The requests that were served, each with the number of its connection in the order of acceptance, the status and
-    /// the user. A line is written after its response was sent, so all are there after `stop()`.
+    /// The served requests, each with the number of its connection in order of acceptance, the status and the user. A
+    /// line is written after the response, so the log is complete after `stop()`.
     package var log: [String] { requests.lines.map { "\($0.connection) \($0.words)" } }
 
-    /// Apache does not serve as root; then this user must be able to read what is here.
+    /// If started by root, Apache drops its privileges; then this user must be able to read the files.
     private static let serverUser = "www-data"
 
     private static func hashedPassword() throws -> String {

@@ -1,17 +1,17 @@
 package import Foundation
 
-/// Caddy over TLS, in the versions of HTTP that it is told to speak: files, and what `routes` has.
+/// Caddy over TLS, with selected HTTP versions: serves files and `routes`.
 package final class CaddyServer: FarmServer {
     private let process: ServingProcess
     private let directory: TemporaryDirectory
     private let certificates: CertificateFiles
 
-    /// Starts Caddy, and returns when it takes connections.
+    /// Starts Caddy. Returns when it accepts connections.
     ///
     /// - Parameters:
-    ///   - protocols: As Caddy calls them: `h1`, `h2` and `h3`.
-    ///   - routes: In the JSON of Caddy's configuration, each followed by a comma. They come before the files.
-    ///   - curves: Those that it exchanges keys by, as Caddy calls them; none: its own choice.
+    ///   - protocols: Caddy's names: `h1`, `h2` and `h3`.
+    ///   - routes: Caddy's JSON configuration of routes, each followed by a comma. They take precedence over files.
+    ///   - curves: The key exchange groups, by Caddy's names; empty for the default.
     package init(
         files: [String: [UInt8]], authority: TestCertificateAuthority, protocols: [String], routes: String = "",
         curves: [String] = [], port: Int? = nil
@@ -25,7 +25,7 @@ package final class CaddyServer: FarmServer {
         process = try ServingProcess(
             try ServerFarm.Part.caddy.requireExecutable(),
             at: port,
-            // Where it would keep what it learns, which is nothing here.
+            // The data directory, which stays empty.
             environment: ["XDG_DATA_HOME": directory.path, "XDG_CONFIG_HOME": directory.path],
             output: directory.file("output")
         ) { port in

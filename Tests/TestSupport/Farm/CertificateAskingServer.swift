@@ -1,12 +1,12 @@
 internal import Foundation
 
-/// Caddy, which asks over QUIC and TCP for a certificate, and takes no request without. Whose it is it says over TCP only.
+/// Caddy with required client certificates over QUIC and TCP. Its responses contain the subject over TCP only.
 package final class CertificateAskingServer: Sendable {
     package var port: Int { process.port }
     private let process: ServingProcess
     private let directory: TemporaryDirectory
 
-    /// - Parameter clients: Whose certificates it takes.
+    /// - Parameter clients: The authority of accepted client certificates.
     package init(_ authority: TestCertificateAuthority, clients: TestCertificateAuthority) throws {
         let directory = try TemporaryDirectory()
         let certificates = try CertificateFiles(try authority.issue(.localhost), of: authority)
@@ -16,7 +16,7 @@ package final class CertificateAskingServer: Sendable {
             try ServerFarm.Part.caddy.requireExecutable(), environment: ["HOME": directory.path],
             output: directory.file("output")
         ) { port in
-            // Its HTTP/3 does not see the name that a client asks for in the handshake.
+            // Its HTTP/3 does not get the SNI name.
             let file = try directory.write(
                 """
                 {

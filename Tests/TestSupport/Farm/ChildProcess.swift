@@ -1,6 +1,6 @@
 package import Foundation
 
-/// Another program, which ends when its object goes and when this process dies.
+/// A child process that is ended when this object is released or this process ends.
 package final class ChildProcess: Sendable {
     package enum Exit: Sendable, Equatable {
         case code(Int32)
@@ -31,7 +31,7 @@ package final class ChildProcess: Sendable {
         self.leadsGroup = leadsGroup
         let environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
         let state = state
-        // The parent-death signal is tied to the thread that spawns, so that thread stays until the child is gone.
+        // The parent-death signal is bound to the spawning thread, so that thread lives until the child has ended.
         keeper = try JoinableThread(name: "test-child") {
             Self.spawnAndReap(
                 executable, arguments, environment: environment, descriptors: descriptors, leadsGroup: leadsGroup,
@@ -54,12 +54,12 @@ package final class ChildProcess: Sendable {
     }
 
     package var processID: Int32 { state.current.processID ?? 0 }
-    /// Nil as long as it runs.
+    /// Nil while it runs.
     package var exit: Exit? { state.current.exit }
 
     package func send(_ signal: Int32) {
         state.withValue { state in
-            // The keeper reaps under the same lock, so the number cannot have gone to somebody else.
+            // The child is reaped under the same lock, so the process id cannot have been reused.
             if let processID = state.processID, state.exit == nil { kill(processID, signal) }
         }
     }
@@ -69,7 +69,7 @@ package final class ChildProcess: Sendable {
         try state.wait(for: "the end of \(name)", within: deadline) { $0.exit }
     }
 
-    /// Ends it, by force where asking does not help, and leaves nothing of it behind.
+    /// Ends it with SIGTERM, then with SIGKILL if necessary, and reaps it.
     package func end() {
         let isFirst = isJoined.withValue { isJoined in
             defer { isJoined = true }
@@ -81,7 +81,7 @@ package final class ChildProcess: Sendable {
         keeper.join()
     }
 
-    /// Ends it as a crash does, with the processes of its group.
+    /// Kills it and the processes of its group.
     package func endAbruptly() {
         state.withValue { state in
             // Reaped under the same lock, as above.
@@ -90,7 +90,7 @@ package final class ChildProcess: Sendable {
         end()
     }
 
-    /// Runs a program to its end and gives what it wrote.
+    /// Runs a program to its end and returns its output.
     package static func run(
         _ executable: String, _ arguments: [String], environment: [String: String] = [:],
         within deadline: Duration = .testDeadline
@@ -103,7 +103,7 @@ package final class ChildProcess: Sendable {
         return (exit, String(decoding: (try? Data(contentsOf: output)) ?? Data(), as: UTF8.self))
     }
 
-    // MARK: The keeper
+    // MARK: The spawning thread
 
     private static func spawnAndReap(
         _ executable: String, _ arguments: [String], environment: [String: String], descriptors: [Int32: Int32],
@@ -124,7 +124,7 @@ package final class ChildProcess: Sendable {
             posix_spawn_file_actions_adddup2(&actions, descriptor, number)
         }
 
-        // Threads of Dispatch block signals, and a child would inherit that and never hear SIGTERM.
+        // Dispatch threads block signals. A child would inherit the mask and never receive SIGTERM.
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }
@@ -133,7 +133,7 @@ package final class ChildProcess: Sendable {
         posix_spawnattr_setsigmask(&attributes, &signals)
         sigfillset(&signals)
         posix_spawnattr_setsigdefault(&attributes, &signals)
-        // The group has the number of the child.
+        // The group id is the child's process id.
         posix_spawnattr_setpgroup(&attributes, 0)
         posix_spawnattr_setflags(
             &attributes,

@@ -1,29 +1,30 @@
-/// A server of HTTP/3 that closes each connection, or takes no more requests, in the way that it is told. In Python, over aioquic.
+/// An HTTP/3 server that closes each connection, or accepts no more requests, in a selected way. A Python program on
+/// aioquic.
 package final class ClosingServer: Sendable {
     package enum Moment: String, CaseIterable, Sendable {
-        /// When the handshake is through, in order and without a word why.
+        /// Closes after the handshake, without an error.
         case handshake
-        /// The same, with an error of QUIC's that is no alert of TLS.
+        /// Closes after the handshake with a QUIC error that is not a TLS alert.
         case error
-        /// When the first request has come.
+        /// Closes after the first request.
         case request
-        /// The same, a moment later and with an alert of TLS, as if the handshake were to blame that it has confirmed.
+        /// Closes shortly after the first request with a TLS alert, although the handshake is confirmed.
         case alert
-        /// As with `request`, but for one to whose connection it has said goodbye before, so that nothing of it was looked at.
+        /// As `request`, but after GOAWAY, so the request was not processed.
         case goodbye
-        /// Never: it answers the first request, and allows no other.
+        /// Does not close: answers the first request, and allows no other.
         case never
     }
 
     package var port: Int { server.process.port }
     private let server: AioquicScript
 
-    /// Starts it, and returns when it answers.
+    /// Starts it. Returns when it answers.
     package init(at moment: Moment, _ authority: TestCertificateAuthority) throws {
         server = try AioquicScript(Self.script, authority, told: [moment.rawValue])
     }
 
-    /// What it has said: a line for each handshake and each request.
+    /// Its log: a line for each handshake and each request.
     package var events: [String] { server.lines }
 
     package func stop() { server.process.end() }

@@ -1,12 +1,12 @@
 internal import Foundation
 internal import Glibc
 
-/// dante, a SOCKS proxy for versions 4 and 5, which lets everybody through.
+/// dante, a SOCKS 4 and 5 proxy without authentication.
 package final class DanteProxy: Sendable {
     private let process: ServingProcess
     private let directory: TemporaryDirectory
 
-    /// Starts dante, and returns when it takes connections.
+    /// Starts dante. Returns when it accepts connections.
     package init() throws {
         let directory = try TemporaryDirectory()
         self.directory = directory
@@ -33,7 +33,7 @@ package final class DanteProxy: Sendable {
 
     package var port: Int { process.port }
 
-    /// What it has done, a line for each connection that it has made among them.
+    /// Its log, with a line for each connection that it has made.
     package var log: [String] { process.lines }
 
     package func stop() { process.end() }

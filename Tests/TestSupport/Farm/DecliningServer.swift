@@ -1,20 +1,20 @@
-/// A server of HTTP/3 that says of some hosts that it is not them (421). In Python, over aioquic.
+/// An HTTP/3 server that answers 421 (Misdirected Request) for some hosts. A Python program on aioquic.
 package final class DecliningServer: Sendable {
     package var port: Int { server.process.port }
     private let server: AioquicScript
 
-    /// Starts it, and returns when it answers.
+    /// Starts it. Returns when it answers.
     ///
     /// - Parameters:
-    ///   - hosts: Whom it declines to be.
-    ///   - profile: Whom its certificate says that it is.
+    ///   - hosts: The hosts that are answered with 421.
+    ///   - profile: The profile of its certificate.
     package init(
         _ hosts: [String] = [], _ authority: TestCertificateAuthority, profile: CertificateProfile, at port: Int? = nil
     ) throws {
         server = try AioquicScript(Self.script, authority, profile: profile, at: port, told: hosts)
     }
 
-    /// What it has said: `connection` for each, and a line for each request.
+    /// Its log: `connection` for each connection, and a line for each request.
     package var events: [String] { server.lines }
 
     package func stop() { server.process.end() }

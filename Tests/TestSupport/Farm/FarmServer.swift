@@ -1,17 +1,17 @@
 package import Foundation
 
-/// A server over TLS that can be ended and started again.
+/// A TLS server that can be restarted.
 package protocol FarmServer: AnyObject, Sendable {
     func secureURL(_ path: String) -> URL
     func stop()
-    /// Ends it, and starts it again on the same port. Returns when it takes connections.
+    /// Restarts it on the same port. Returns when it accepts connections.
     func restart(_ ending: ServerEnding) throws
 }
 
-/// How a server ends.
+/// How a server is stopped.
 package enum ServerEnding: Sendable, CaseIterable {
-    /// As when somebody asks it to: it may say goodbye to its clients.
+    /// Gracefully: it may send GOAWAY or close its connections.
     case orderly
-    /// As in a crash: nothing is said any more, but by the kernel, which knows TCP alone.
+    /// As in a crash: only the kernel closes TCP connections; QUIC connections are not closed.
     case abrupt
 }

@@ -1,15 +1,15 @@
 package import Foundation
 
-/// The server of ngtcp2's own, which speaks HTTP/3 over GnuTLS: files by GET, and a count of what was posted to it.
+/// ngtcp2's HTTP/3 server on GnuTLS: serves files for GET, and returns the length of a POST body.
 package final class GtlsServer: FarmServer {
     private let process: ServingProcess
     private let directory: TemporaryDirectory
     private let certificates: CertificateFiles
 
-    /// Starts it, at a port if one is wanted, and returns when it answers.
+    /// Starts it, optionally on a given port. Returns when it answers.
     ///
     /// - Parameters:
-    ///   - isEverywhere: Whether it listens at all addresses, for a network of the test's own.
+    ///   - isEverywhere: Whether it listens on all addresses, for network namespaces.
     package init(
         files: [String: [UInt8]] = [:], authority: TestCertificateAuthority, profile: CertificateProfile = .localhost,
         isEverywhere: Bool = false, options: [String] = [], port wanted: Int? = nil
@@ -36,7 +36,7 @@ package final class GtlsServer: FarmServer {
     package func stop() { process.end() }
     package func restart(_ ending: ServerEnding) throws { try process.restart(ending) }
 
-    /// Ends it as a loss of power does.
+    /// Kills it, like a power failure.
     package func kill() { process.end(.abrupt) }
 
     package func secureURL(_ path: String) -> URL {

@@ -1,10 +1,10 @@
 internal import Foundation
 
-/// A server of QUIC that attacks whoever says hello to it, as `Tests/AioquicServer/handshake.py` says.
+/// A QUIC server that attacks during the handshake (`Tests/AioquicServer/handshake.py`).
 package final class HandshakeAttacker: Sendable {
     private let server: AioquicScript
 
-    /// Starts it at a port that has to be free, and returns when it answers.
+    /// Starts it on a port that must be free. Returns when it answers.
     package init(_ attack: String, _ authority: TestCertificateAuthority, at port: Int) throws {
         let program = URL(filePath: #filePath)
             .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
@@ -13,10 +13,10 @@ package final class HandshakeAttacker: Sendable {
             String(contentsOf: program, encoding: .utf8), authority, at: port, told: [attack])
     }
 
-    /// What it has said: a line for the client, for what that said of the end, and for how the attack ended.
+    /// Its log: a line for the client, one for the client's close, and one for the end of the attack.
     package var events: [String] { server.lines }
 
-    /// Waits until the attack is over, and gives what it has said.
+    /// Waits until the attack has ended, and returns the log.
     package func end(within deadline: Duration = .testDeadline) async throws -> [String] {
         try await eventually(within: deadline) { [self] in !Set(events).isDisjoint(with: ["over", "endless"]) }
         return events

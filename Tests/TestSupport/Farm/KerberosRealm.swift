@@ -3,8 +3,8 @@ internal import Glibc
 
 /// A key distribution centre of MIT Kerberos on loopback, with one user and the service `HTTP/localhost`.
 ///
-/// The library reads its configuration from a file that the environment names, so one realm serves the whole process:
-/// `shared`. Tickets lie in a file of the realm's directory, and nowhere else.
+/// The library reads its configuration from a file that the environment names, so the process has one realm, `shared`.
+/// Tickets are stored in the realm's directory only.
 package final class KerberosRealm: Sendable {
     package static let name = "TEST.EXAMPLE"
     package static let user = "ali"
@@ -16,7 +16,7 @@ package final class KerberosRealm: Sendable {
 
     private static let started = Result { try KerberosRealm() }
 
-    /// Started when it is first asked for; ends with the process.
+    /// Started at first use; ends with the process.
     package static func shared() throws -> KerberosRealm { try started.get() }
 
     private let process: ChildProcess
@@ -44,7 +44,7 @@ package final class KerberosRealm: Sendable {
         try run(.kadmin, ["-q", "addprinc -pw \"\(Self.password)\" \(Self.user)"])
         try run(.kadmin, ["-q", "addprinc -randkey HTTP/localhost"])
         try run(.kadmin, ["-q", "ktadd -k \(directory.file("keytab").path) HTTP/localhost"])
-        // A server that is started by root gives up its rights before it reads this.
+        // A server that is started by root drops its privileges before it reads this.
         chmod(directory.path, 0o755)
         chmod(directory.file("keytab").path, 0o644)
         process = try ChildProcess(centre, ["-n"], environment: environment, output: directory.file("output"))
@@ -55,7 +55,7 @@ package final class KerberosRealm: Sendable {
 
     deinit { process.end() }
 
-    /// Gets the user a ticket, which `GSSAPI` finds from then on.
+    /// Gets a ticket for the user, which GSSAPI then finds.
     package func getTicket() throws {
         let ticket = try kinit()
         guard ticket.exit == .code(0) else { throw StartFailure(description: ticket.output) }
@@ -66,7 +66,7 @@ package final class KerberosRealm: Sendable {
     }
 
     private func kinit() throws -> (exit: ChildProcess.Exit, output: String) {
-        // From a keytab, since a program that asks for a password wants a terminal.
+        // From a keytab, because a password prompt needs a terminal.
         try ChildProcess.run(
             ServerFarm.Part.kinit.requireExecutable(), ["-k", "-t", directory.file("user.keytab").path, Self.user],
             environment: environment)

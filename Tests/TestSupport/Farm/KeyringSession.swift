@@ -1,8 +1,7 @@
 package import Foundation
 internal import Glibc
 
-/// The session of a user of the tests' own: a bus, and gnome-keyring on it, with folders of its own. Nothing in it can
-/// ask anybody for a password.
+/// A D-Bus session with gnome-keyring, with its own folders. It cannot prompt for passwords.
 package final class KeyringSession: Sendable {
     package static let password = "open sesame"
 
@@ -18,10 +17,10 @@ package final class KeyringSession: Sendable {
     private let directory: TemporaryDirectory
     private let processes = Watched(Processes())
 
-    /// What programs of the session have in their environment.
+    /// The environment of programs in the session.
     package let environment: [String: String]
 
-    /// Starts both, and returns when they answer. The keyring is unlocked.
+    /// Starts both. Returns when they answer. The keyring is unlocked.
     package init() throws {
         directory = try TemporaryDirectory()
         for folder in ["home", "data", "config", "run"] {
@@ -68,7 +67,7 @@ package final class KeyringSession: Sendable {
 
     // MARK: The keyring
 
-    /// - Parameter isLocked: Whether it does not know the password; nobody can tell it later.
+    /// - Parameter isLocked: Whether it starts locked; it cannot be unlocked later.
     package func startKeyring(isLocked: Bool = false) throws {
         let password = open(directory.file("password").path, O_RDONLY | O_CLOEXEC)
         guard password >= 0 else { throw POSIXFailure("open the password") }
@@ -95,7 +94,7 @@ package final class KeyringSession: Sendable {
         keyring?.end()
     }
 
-    /// Has it forget the password.
+    /// Locks the keyring.
     package func lock() throws {
         let answer = try send(
             "org.freedesktop.Secret.Service.Lock", "array:objpath:/org/freedesktop/secrets/collection/login",
@@ -104,18 +103,18 @@ package final class KeyringSession: Sendable {
         _ = answer
     }
 
-    /// Has it do nothing more, and answer nobody.
+    /// Stops the process, so that it does not answer.
     package func freezeKeyring() { processes.current.keyring?.send(SIGSTOP) }
 
     package func thawKeyring() { processes.current.keyring?.send(SIGCONT) }
 
-    /// All that is in the folders of the keyring, as it lies on the disk.
+    /// The bytes of all files of the keyring.
     package func storedBytes() -> Data {
         let files = FileManager.default.enumerator(at: directory.file("data"), includingPropertiesForKeys: nil)
         return (files?.compactMap { ($0 as? URL).flatMap { try? Data(contentsOf: $0) } } ?? []).reduce(Data(), +)
     }
 
-    /// Everything that can be read of a program's item without its password: labels and attributes.
+    /// The labels and attributes of a program's items, which are readable without a password.
     package func descriptions(application: String) throws -> String {
         let found = try send(
             "org.freedesktop.Secret.Service.SearchItems", "dict:string:string:application,\(application)",
@@ -128,9 +127,9 @@ package final class KeyringSession: Sendable {
         }.joined()
     }
 
-    // MARK: Speaking to them
+    // MARK: D-Bus calls
 
-    /// Nil if there is no answer, or an error.
+    /// Nil without a reply, or for an error.
     private func send(
         _ method: String, _ arguments: String..., to name: String, _ path: String = "/org/freedesktop/DBus"
     ) throws -> String? {

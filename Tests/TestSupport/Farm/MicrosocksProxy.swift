@@ -1,6 +1,6 @@
 internal import Foundation
 
-/// microsocks, a SOCKS5 proxy that lets one user through.
+/// microsocks, a SOCKS 5 proxy with one user.
 package final class MicrosocksProxy: Sendable {
     package static let user = "Mufasa"
     package static let password = "Circle of Life"
@@ -8,7 +8,7 @@ package final class MicrosocksProxy: Sendable {
     private let process: ServingProcess
     private let directory: TemporaryDirectory
 
-    /// Starts microsocks, and returns when it takes connections.
+    /// Starts microsocks. Returns when it accepts connections.
     package init() throws {
         directory = try TemporaryDirectory()
         process = try ServingProcess(
@@ -20,7 +20,7 @@ package final class MicrosocksProxy: Sendable {
 
     package var port: Int { process.port }
 
-    /// What it has done, a line for each connection that it has made among them.
+    /// Its log, with a line for each connection that it has made.
     package var log: [String] { process.lines }
 
     package func stop() { process.end() }

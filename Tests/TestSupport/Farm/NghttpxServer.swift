@@ -1,12 +1,12 @@
 package import Foundation
 
-/// nghttpx, a proxy that speaks HTTP/2 and HTTP/1.1 over TLS, in front of a server that speaks HTTP/1.1 in the clear.
+/// nghttpx, a reverse proxy with HTTP/2 and HTTP/1.1 over TLS, in front of a cleartext HTTP/1.1 server.
 package final class NghttpxServer: FarmServer {
     private let process: ServingProcess
     private let directory: TemporaryDirectory
     private let certificates: CertificateFiles
 
-    /// Starts nghttpx, and returns when it takes connections.
+    /// Starts nghttpx. Returns when it accepts connections.
     package init(before backend: Int, authority: TestCertificateAuthority, offersHTTP2: Bool = true) throws {
         let directory = try TemporaryDirectory()
         let certificates = try CertificateFiles(try authority.issue(.localhost), of: authority)

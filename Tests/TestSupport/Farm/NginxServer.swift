@@ -1,30 +1,30 @@
 package import Foundation
 internal import Glibc
 
-/// nginx, as a process with a configuration, ports and directories of its own.
+/// nginx, as a process with its own configuration, ports and directories.
 ///
 ///     let server = try NginxServer(files: ["big.bin": .pattern(count: 1_000_000)], authority: authority)
 ///     defer { server.stop() }
 ///     … server.url("/big.bin"), server.secureURL("/gzip/big.bin"), server.url("/status/503") …
 ///
-/// | path | what is there |
+/// | path | response |
 /// |---|---|
 /// | `/name` | a file, with ranges, validators and keep-alive |
-/// | `/gzip/name` | the same, compressed where the client takes it |
+/// | `/gzip/name` | the same, compressed if the client accepts it |
 /// | `/closing/name` | the same, and the connection is closed afterwards |
 /// | `/status/404` | a response of that status, 200 to 599 |
-/// | `/upload` | takes a body and answers 200 |
+/// | `/upload` | reads a body and answers 200 |
 package final class NginxServer: FarmServer {
     package struct Options: Sendable {
-        /// After so many requests nginx closes the connection.
+        /// The number of requests after which nginx closes a connection.
         package var keepAliveRequests = 1_000
-        /// After so many idle seconds nginx closes the connection.
+        /// The idle time in seconds after which nginx closes a connection.
         package var keepAliveTimeout = 60
-        /// Whether the secure port also speaks HTTP/2.
+        /// Whether the secure port also supports HTTP/2.
         package var offersHTTP2 = true
-        /// Whether it listens on ::1 too, where there is such an address: for who finds "localhost" by himself.
+        /// Whether it also listens on ::1, if available: for clients that resolve "localhost".
         package var listensOnBothLoopbacks = false
-        /// The status of the response about its certificate that the secure port staples, if it staples one.
+        /// The certificate status in the stapled OCSP response, if any.
         package var stapledStatus: TestCertificateAuthority.RevocationStatus?
         /// More directives for the server block.
         package var directives = ""
@@ -34,7 +34,7 @@ package final class NginxServer: FarmServer {
 
     /// A line of the access log.
     package struct LoggedRequest: Sendable, Equatable {
-        /// The number of the connection, in the order of acceptance, and of the request on it; both from 1.
+        /// The number of the connection in order of acceptance, and of the request on it; both from 1.
         package let connection: Int
         package let requestOnConnection: Int
         package let line: String
@@ -46,7 +46,7 @@ package final class NginxServer: FarmServer {
         package let description: String
     }
 
-    /// What signed the certificate of the secure port.
+    /// The issuer of the secure port's certificate.
     package let authority: TestCertificateAuthority
     package let port: Int
     package let securePort: Int
@@ -56,7 +56,7 @@ package final class NginxServer: FarmServer {
     private let directory: TemporaryDirectory
     private let certificates: CertificateFiles
 
-    /// Starts nginx, and returns when it answers.
+    /// Starts nginx. Returns when it answers.
     package init(
         files: [String: [UInt8]] = [:], authority: TestCertificateAuthority? = nil, options: Options = Options()
     ) throws {
@@ -97,8 +97,7 @@ package final class NginxServer: FarmServer {
         process.current.end()
     }
 
-    /// Has it read its configuration again: other workers take what comes, and those that are there end when they have
-    /// answered.
+    /// A graceful reload: new workers accept connections, and the old ones end after their current requests.
     package func reload() { process.current.send(SIGHUP) }
 
     package func restart(_ ending: ServerEnding) throws {
@@ -123,10 +122,10 @@ package final class NginxServer: FarmServer {
         URL(string: "\(scheme)://\(host):\(port)\(path)") ?? URL(fileURLWithPath: path)
     }
 
-    /// What is in a file below `kept` in the server's directory, where more directives may have bodies written to.
+    /// The contents of a file in the folder `kept`, to which additional directives may write bodies.
     package func kept(_ name: String) throws -> Data { try Data(contentsOf: directory.file("kept/\(name)")) }
 
-    /// What nginx served. A line is written after its response has been sent, so all of it is here after `stop()`.
+    /// The served requests. A line is written after the response, so the log is complete after `stop()`.
     package var log: [LoggedRequest] {
         let text = (try? String(contentsOf: directory.file("access.log"), encoding: .utf8)) ?? ""
         let lines = text.split(separator: "\n").compactMap { line -> LoggedRequest? in
@@ -144,13 +143,13 @@ package final class NginxServer: FarmServer {
 }
 
 extension NginxServer {
-    /// The ports are opened here and handed over, as nginx does with its own when it replaces its program: nobody
-    /// else can take them in between, and a connection made early waits in the queue.
+    /// The ports are opened here and inherited, as nginx does in a binary upgrade: no other process can take them, and
+    /// early connections wait in the queue.
     private static func start(
         _ executable: String, configuration: URL, sockets: [BoundSocket], output: URL
     ) throws -> ChildProcess {
         for socket in sockets {
-            // What is left of its connections does not hinder the next one.
+            // Connections in TIME_WAIT must not prevent a restart.
             socket.set(SO_REUSEADDR, to: 1)
             try socket.listen(backlog: 511)
         }
@@ -173,7 +172,7 @@ extension NginxServer {
         }
     }
 
-    /// A process that was killed leaves its port a moment after it is gone.
+    /// The port of a killed process is released with a delay.
     private static func socketAgain(_ port: Int) throws -> BoundSocket {
         let deadline = ContinuousClock.now + .testDeadline
         while true {
@@ -186,10 +185,10 @@ extension NginxServer {
         }
     }
 
-    /// What it is asked to see whether it answers.
+    /// The path to check whether it answers.
     private static let question = "GET /status/204 HTTP/1.0"
 
-    /// A program that died has closed the port, which ends this wait.
+    /// If the program has died its port is closed, which ends this wait.
     private static func waitForAnswer(port: Int) throws {
         let descriptor = try Loopback.ipv4.makeSocket()
         guard Loopback.ipv4.withAddress(port: port, { connect(descriptor, $0, $1) }) == 0 else {
@@ -214,7 +213,7 @@ extension NginxServer {
     private static func configuration(
         directory: String, certificates: CertificateFiles, port: Int, securePort: Int, options: Options
     ) -> String {
-        // A worker gives up the rights of root, and with them the way to this directory.
+        // Workers drop root privileges and then need access to this directory.
         let user = geteuid() == 0 ? "user root;" : ""
         let statuses = (200...599).map { "location = /status/\($0) { return \($0); }" }.joined(separator: "\n")
         return """

@@ -1,6 +1,6 @@
 package import Foundation
 
-/// A server of a make that is widely used, at its defaults: over TLS, and answering whatever it is asked with something.
+/// A widely used server in its default configuration, over TLS. It answers every request.
 package final class PackagedServer: FarmServer {
     package enum Make: String, Sendable, CaseIterable {
         case haproxy
@@ -22,10 +22,10 @@ package final class PackagedServer: FarmServer {
 
         package var speaksHTTP2: Bool { part != .gunicorn }
 
-        /// The packages that have it, and what it loads.
+        /// The packages of the server and its modules.
         package var packages: [String] { [part.package, self == .lighttpd ? Self.lighttpdTLS : nil].compactMap { $0 } }
 
-        /// What of it is not on this machine.
+        /// The missing packages.
         package var missing: ServerFarm.Missing? {
             if let missing = part.missing { return missing }
             guard self == .lighttpd, !Self.hasLighttpdModule("mod_openssl", in: Self.lighttpdModules) else {
@@ -37,7 +37,7 @@ package final class PackagedServer: FarmServer {
         private static let lighttpdTLS = "lighttpd-mod-openssl"
         private static let lighttpdModules = ["/usr/lib/lighttpd", "/usr/lib64/lighttpd", "/usr/local/lib/lighttpd"]
 
-        /// A module of its own is not always in the package of the program.
+        /// Modules may be in other packages than the program.
         package static func hasLighttpdModule(_ name: String, in folders: [String]) -> Bool {
             folders.contains { access("\($0)/\(name).so", R_OK) == 0 }
         }
@@ -47,7 +47,7 @@ package final class PackagedServer: FarmServer {
     private let directory: TemporaryDirectory
     private let certificates: CertificateFiles
 
-    /// Starts it, and returns when it takes connections.
+    /// Starts it. Returns when it accepts connections.
     package init(_ make: Make, offersHTTP2: Bool, authority: TestCertificateAuthority) throws {
         let directory = try TemporaryDirectory()
         let certificates = try CertificateFiles(try authority.issue(.localhost), of: authority)

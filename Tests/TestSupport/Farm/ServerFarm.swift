@@ -1,7 +1,7 @@
 internal import Foundation
 package import Testing
 
-/// The real programs that tests run against. A test names what it needs, and is skipped by that name without it:
+/// The real servers that tests run against. A test names the servers it needs, and is skipped if one is missing:
 ///
 ///     @Suite(.needs(.nginx)) struct RangeTests { … }
 package enum ServerFarm {
@@ -32,7 +32,7 @@ package enum ServerFarm {
         case dbusSend = "dbus-send"
         case gnomeKeyring = "gnome-keyring-daemon"
 
-        /// Where the program is; servers live outside of an ordinary user's search path.
+        /// The path of the program. Servers are often outside an ordinary user's search path.
         package var executable: String? {
             if self == .aioquic { return access(Self.aioquicPython, X_OK) == 0 ? Self.aioquicPython : nil }
             let path = ProcessInfo.processInfo.environment["PATH"] ?? ""
@@ -41,10 +41,10 @@ package enum ServerFarm {
                 .first { access($0, X_OK) == 0 }
         }
 
-        /// Where scripts/install puts it.
+        /// The path to which scripts/install installs it.
         private static let aioquicPython = ServerFarm.cache + "/aioquic/bin/python"
 
-        /// The Debian package that has it; nil where it comes another way.
+        /// The Debian package; nil if it is installed otherwise.
         package var package: String? {
             switch self {
             case .nginx: "nginx-light"
@@ -64,7 +64,7 @@ package enum ServerFarm {
         }
 
         package var isInstalled: Bool { executable != nil }
-        /// The program itself, where it is absent.
+        /// The program if it is missing.
         package var missing: Missing? { isInstalled ? nil : Missing(name: rawValue, package: package) }
         package var description: String { rawValue }
 
@@ -74,17 +74,17 @@ package enum ServerFarm {
         }
     }
 
-    /// Where scripts/install puts what it notes and what is no package.
+    /// The folder in which scripts/install keeps notes and programs that are not packaged.
     fileprivate static let cache =
         (ProcessInfo.processInfo.environment["HOME"] ?? NSHomeDirectory()) + "/.cache/swift-url-loading"
 
-    /// The packages that scripts/install has found this release not to have.
+    /// The packages that this release does not contain, according to scripts/install.
     package static let unpackaged: Set<String> = {
         let text = try? String(contentsOfFile: cache + "/unpackaged", encoding: .utf8)
         return Set((text ?? "").split(separator: "\n").map(String.init).filter { !$0.hasPrefix("#") })
     }()
 
-    /// A program or a library that is not on this machine.
+    /// A program or library that is not installed.
     package struct Missing: Error, Equatable, CustomStringConvertible {
         let name: String
         let package: String?
@@ -102,15 +102,14 @@ package enum ServerFarm {
 
         private func isUnpackaged(in unpackaged: Set<String>) -> Bool { package.map(unpackaged.contains) ?? false }
 
-        /// Throws where everything that can be tested has to be, as the variable `CI` says, unless the release has no such
-        /// package.
+        /// Throws if the variable `CI` requires all tests to run, unless the release does not contain the package.
         package func allowSkipping() throws(Missing) {
             try allowSkipping(
                 whereAllIsNeeded: ProcessInfo.processInfo.environment["CI"] == "true", unpackaged: ServerFarm.unpackaged
             )
         }
 
-        /// Throws where everything that can be tested has to be, and this can: nobody can install what is no package.
+        /// Throws if the variable `CI` requires all tests to run and the dependency can be installed.
         package func allowSkipping(whereAllIsNeeded: Bool, unpackaged: Set<String>) throws(Missing) {
             if whereAllIsNeeded, !isUnpackaged(in: unpackaged) { throw self }
         }
@@ -118,13 +117,13 @@ package enum ServerFarm {
 }
 
 extension Trait where Self == ConditionTrait {
-    /// Skips the test, by name, where the program is absent. Where all that is tested has to be, as the variable `CI` says, it
-    /// fails instead, unless the release has no such package.
+    /// Skips the test if the program is missing. If the variable `CI` requires all tests to run, it fails instead,
+    /// unless the release does not contain the package.
     package static func needs(_ part: ServerFarm.Part) -> Self {
         needs(part.rawValue, of: part.package, part.isInstalled)
     }
 
-    /// The same for a library that is looked for when it is needed.
+    /// The same for a library that is loaded at run time.
     package static func needs(
         _ name: String, of package: String? = nil, _ isInstalled: @autoclosure @escaping @Sendable () -> Bool
     ) -> Self {

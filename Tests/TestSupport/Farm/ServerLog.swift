@@ -1,12 +1,12 @@
 internal import Foundation
 
-/// What a server writes into a file: a line for each request, which begins with a name for its connection.
+/// A log file with a line for each request, which begins with an identifier of its connection.
 struct ServerLog: Sendable {
     private let file: URL
 
     init(_ file: URL) { self.file = file }
 
-    /// Each line with the number of its connection, in the order of first use, from 1.
+    /// Each line with the number of its connection in order of first use, from 1.
     var lines: [(connection: Int, words: String)] {
         let text = (try? String(contentsOf: file, encoding: .utf8)) ?? ""
         var numbers: [String: Int] = [:]

@@ -1,7 +1,7 @@
 internal import Foundation
 internal import Glibc
 
-/// A server as a process that was told which port of loopback to take, and has taken it.
+/// A server process on a given loopback port.
 final class ServingProcess: Sendable {
     struct StartFailure: Error, CustomStringConvertible {
         let description: String
@@ -11,9 +11,9 @@ final class ServingProcess: Sendable {
         case tcp
         case udp
 
-        /// Where the kernel tells of sockets.
+        /// The kernel's socket tables.
         var tables: [String] { self == .tcp ? ["tcp", "tcp6"] : ["udp", "udp6"] }
-        /// The state there of one that takes whoever comes: a listening one, or one that is connected to nobody.
+        /// The state of a listening TCP socket or an unconnected UDP socket in these tables.
         var taking: String { self == .tcp ? "0A" : "07" }
     }
 
@@ -23,17 +23,17 @@ final class ServingProcess: Sendable {
     private let process: Watched<ChildProcess>
     private let start: @Sendable () throws -> ChildProcess
 
-    /// What it has said so far.
+    /// Its output so far.
     var lines: [String] {
         ((try? String(contentsOf: output, encoding: .utf8)) ?? "").split(separator: "\n").map(String.init)
     }
 
-    /// Starts it, and returns when it takes connections.
+    /// Starts it. Returns when it accepts connections.
     ///
     /// - Parameters:
-    ///   - wanted: The port, if it has to be a certain one.
-    ///   - output: The file for what it says.
-    ///   - arguments: Given the port.
+    ///   - wanted: The port, or nil for any free port.
+    ///   - output: The file for its output.
+    ///   - arguments: Returns the arguments for a port.
     init(
         _ executable: String, over transport: Transport = .tcp, at wanted: Int? = nil,
         environment: [String: String] = [:], output: URL,
@@ -42,7 +42,7 @@ final class ServingProcess: Sendable {
         self.transport = transport
         self.output = output
         var failure: any Error = StartFailure(description: "there is no port")
-        // Somebody else may take the port before the server does.
+        // Another process may take the port before the server does.
         for _ in 0..<5 {
             let port = try wanted ?? Self.freePort(for: transport)
             let arguments = try arguments(port)
@@ -81,7 +81,7 @@ final class ServingProcess: Sendable {
 
     func send(_ signal: Int32) { process.current.send(signal) }
 
-    /// Ends it, and starts it again on the same port.
+    /// Restarts it on the same port.
     func restart(_ ending: ServerEnding) throws {
         end(ending)
         try waitForSilence()
@@ -120,7 +120,7 @@ final class ServingProcess: Sendable {
         }
     }
 
-    /// A process that was killed leaves its port a moment before or after it is gone.
+    /// The port of a killed process is released with a delay.
     private func waitForSilence() throws {
         let deadline = ContinuousClock.now + .testDeadline
         while try Self.isTaken(port, for: transport) {
@@ -129,8 +129,8 @@ final class ServingProcess: Sendable {
         }
     }
 
-    /// The kernel is asked for its tables: a server would take whoever tried for a client, and a datagram to a port that
-    /// nobody has is not always answered with an error.
+    /// Reads the kernel's tables, because the server would count a test connection as a client, and a datagram to an
+    /// unused port does not always produce an error.
     private static func isTaken(_ port: Int, for transport: Transport) throws -> Bool {
         let digits = String(port, radix: 16, uppercase: true)
         let end = ":" + String(repeating: "0", count: max(4 - digits.count, 0)) + digits

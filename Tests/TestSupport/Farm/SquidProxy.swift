@@ -1,25 +1,25 @@
 internal import Foundation
 internal import Glibc
 
-/// squid, a proxy for HTTP. It keeps nothing, and makes tunnels to any port.
+/// squid, an HTTP proxy without cache, which allows CONNECT to any port.
 package final class SquidProxy: Sendable {
     package static let user = "Mufasa"
     package static let password = "Circle of Life"
 
-    /// How it is to know who the user is.
+    /// The authentication scheme.
     package enum Question: Sendable {
         case basic
         case digest
-        /// By Kerberos.
+        /// Negotiate with Kerberos.
         case negotiate(KerberosRealm)
     }
 
     private let process: ServingProcess
     private let directory: TemporaryDirectory
 
-    /// Starts squid, and returns when it takes connections.
+    /// Starts squid. Returns when it accepts connections.
     ///
-    /// - Parameter question: Lets only `user` through, or the realm's; nil for everybody.
+    /// - Parameter question: The required authentication; nil for none.
     package init(asking question: Question? = nil) throws {
         let directory = try TemporaryDirectory()
         self.directory = directory
@@ -28,15 +28,15 @@ package final class SquidProxy: Sendable {
             .trimmingCharacters(in: .whitespacesAndNewlines)
         try directory.write(Array("\(Self.user):\(hash)\n".utf8), to: "users")
         try directory.write(Array("\(Self.user):\(Self.password)\n".utf8), to: "digests")
-        // It does not serve as root; then its own user must be able to write here.
+        // If started by root, squid drops its privileges; then its user must be able to write here.
         if geteuid() == 0 { chmod(directory.path, 0o777) }
         process = try ServingProcess(
             try ServerFarm.Part.squid.requireExecutable(),
-            // Its programs run as its own user, which cannot write a replay cache wherever this process may.
+            // Its helpers run as its own user, which cannot write this process's replay cache.
             environment: ["KRB5RCACHENAME": "none:"], output: directory.file("output")
         ) { port in
             let who = question.map { Self.configuration($0, directory) } ?? "http_access allow all"
-            // The servers here are where IPv4 has this machine, and nowhere else.
+            // The test servers listen on IPv4 loopback only.
             let hosts = try directory.write("127.0.0.1 localhost\n", to: "hosts")
             let configuration = try directory.write(
                 """
@@ -89,13 +89,13 @@ package final class SquidProxy: Sendable {
 
     package func stop() { process.end() }
 
-    /// What it was asked for, each with its status: "TCP_TUNNEL/200 CONNECT localhost:8443". A line is written after its
-    /// response has been sent, so all of them are here after `stop()`.
+    /// The served requests with their status: "TCP_TUNNEL/200 CONNECT localhost:8443". A line is written after the
+    /// response, so the log is complete after `stop()`.
     package var log: [String] {
         let text = (try? String(contentsOf: directory.file("access.log"), encoding: .utf8)) ?? ""
         return text.split(separator: "\n").compactMap { line in
             let parts = line.split(separator: " ")
-            // Whoever only looks whether it is there asks for nothing.
+            // Connections of the readiness check have no request.
             guard parts.count > 6, !parts[3].hasSuffix("/000") else { return nil }
             return parts[3] + " " + parts[5] + " " + parts[6]
         }

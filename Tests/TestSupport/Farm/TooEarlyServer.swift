@@ -1,14 +1,14 @@
-/// A server that takes early data, and answers every request in it with 425 (RFC 8470). In Python, over aioquic.
+/// An HTTP/3 server that answers early data with 425 (Too Early, RFC 8470). A Python program on aioquic.
 package final class TooEarlyServer: Sendable {
     package var port: Int { server.process.port }
     private let server: AioquicScript
 
-    /// Starts it, and returns when it answers.
+    /// Starts it. Returns when it answers.
     package init(_ authority: TestCertificateAuthority) throws {
         server = try AioquicScript(Self.script, authority)
     }
 
-    /// What it has said: a line for each request, after one when it is there.
+    /// Its log: a line when it is ready, then one for each request.
     package var requests: [String] { server.lines }
 
     package func stop() { server.process.end() }

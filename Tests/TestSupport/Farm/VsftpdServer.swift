@@ -1,10 +1,10 @@
 package import Foundation
 internal import Glibc
 
-/// vsftpd, as a process with a configuration, a port and a directory of its own. Whoever is let in sees the files.
+/// vsftpd, as a process with its own configuration, port and directory.
 ///
-/// Users with names would need PAM, and with it files of the system's. So where not everybody is let in, the one user is
-/// `anonymous` and must know the password.
+/// Named users would require PAM, which uses system files. So the only user is `anonymous`, with a password if
+/// required.
 package final class VsftpdServer: Sendable {
     package static let user = "anonymous"
     package static let password = "Circle@Life"
@@ -17,10 +17,10 @@ package final class VsftpdServer: Sendable {
     private let process: ChildProcess
     private let directory: TemporaryDirectory
 
-    /// Starts vsftpd, and returns when it answers.
+    /// Starts vsftpd. Returns when it answers.
     ///
     /// - Parameters:
-    ///   - wantsPassword: Whether only who knows the password is let in.
+    ///   - wantsPassword: Whether a password is required.
     ///   - directives: More lines for the configuration.
     package init(
         files: [String: [UInt8]] = [:], wantsPassword: Bool = false, address: Loopback = .ipv4, directives: String = ""
@@ -31,12 +31,12 @@ package final class VsftpdServer: Sendable {
         for folder in ["files", "empty"] {
             try FileManager.default.createDirectory(at: directory.file(folder), withIntermediateDirectories: true)
         }
-        // The server gives up the rights of root, and with them the way to this directory.
+        // The server drops root privileges and then needs access to this directory.
         if geteuid() == 0 { chmod(directory.path, 0o755) }
         try directory.write(Self.password + "\n", to: "passwords")
 
         var failure: any Error = StartFailure(description: "there is no port")
-        // Somebody else may take the port before vsftpd does.
+        // Another process may take the port before vsftpd does.
         for _ in 0..<5 {
             let port = try BoundSocket(address).port
             let configuration = try directory.write(
@@ -64,12 +64,12 @@ package final class VsftpdServer: Sendable {
 
     package func stop() { process.end() }
 
-    /// - Parameter user: As it stands before the "@".
+    /// - Parameter user: The user information of the URL.
     package func url(_ path: String, user: String? = nil, host: String = "127.0.0.1") -> URL {
         URL(string: "ftp://\(user.map { $0 + "@" } ?? "")\(host):\(port)\(path)") ?? URL(fileURLWithPath: path)
     }
 
-    /// Puts other bytes into a file.
+    /// Replaces the contents of a file.
     package func change(_ name: String, to bytes: [UInt8]) throws { try directory.write(bytes, to: "files/\(name)") }
 
     private static func waitForAnswer(_ address: Loopback, port: Int, of process: ChildProcess) throws {

@@ -1,16 +1,16 @@
 internal import Foundation
 package import Testing
 
-/// Says whether a test left descriptors, threads or counted things of the engine behind.
+/// Detects descriptors, threads and counted objects that a test leaves behind.
 ///
-/// What is new at the test's end, compared with its beginning, is given some time to go; what stays is a leak. Things
-/// are known by identity, so that what another test opens and closes meanwhile does not count. Checked tests exclude
-/// each other; tests that are not checked are best run without them (`--no-parallel`) where they live long.
+/// Compares the resources at the end of a test with those at its beginning. New ones have some time to go away; those
+/// that stay are leaks. Resources are compared by identity, so that those of concurrent tests do not count. Checked
+/// tests run one at a time; long unchecked tests should not run beside them (`--no-parallel`).
 ///
-/// What the process keeps for ever is brought to life before the first check (`warmUp`), or has threads by the names
-/// that are allowed: those of Dispatch, which come and go as Dispatch likes, end in `-qos` or `.overcommit`.
+/// Resources that the process keeps are created before the first check (`warmUp`), or have threads with allowed names.
+/// Dispatch threads, whose names end in `-qos` or `.overcommit`, are always allowed.
 package enum LeakCheck {
-    /// Something that is counted, such as live tasks or open connections.
+    /// A counter, such as of live tasks or open connections.
     private struct Counter: Sendable {
         let name: String
         let count: @Sendable () -> Int
@@ -28,15 +28,15 @@ package enum LeakCheck {
     }
 
     private static let registry = Watched(Registry())
-    private static let gate = Turnstile()
+    private static let gate = AsyncMutex()
     @TaskLocal private static var isUnderCheck = false
 
-    /// How long what is left may take to go.
+    /// How long to wait for remaining resources.
     package static let patience = Duration.seconds(5)
 
-    // MARK: Arrangements
+    // MARK: Configuration
 
-    /// Adds a count that must be back at its old value, or below, when a test has ended.
+    /// Adds a counter that must not be higher after a test than before.
     package static func register(name: String, count: @escaping @Sendable () -> Int) {
         registry.withValue { registry in
             registry.counters.removeAll { $0.name == name }
@@ -48,17 +48,17 @@ package enum LeakCheck {
         registry.withValue { $0.counters.removeAll { $0.name == name } }
     }
 
-    /// Threads of these names may stay, as those of event loops do. The kernel keeps 15 bytes of a name.
+    /// Allows threads with these names, such as those of event loops. The kernel truncates names to 15 bytes.
     package static func allow(threadsNamed names: String...) {
         registry.withValue { $0.allowedThreads.formUnion(names.map { String($0.prefix(15)) }) }
     }
 
-    /// Adds what starts something that stays for ever; it is run once, before the next check.
+    /// Adds code that creates permanent resources. It runs once, before the next check.
     package static func warmUp(_ body: @escaping @Sendable () async -> Void) {
         registry.withValue { $0.warmUps.append(body) }
     }
 
-    /// Dispatch makes an event queue and one timer for each of its clocks at their first use, and keeps them.
+    /// Dispatch creates an event queue and a timer for each clock at first use, and keeps them.
     @Sendable private static func startDispatch() async {
         try? await Task.sleep(for: .milliseconds(1))
         await withCheckedContinuation { continuation in
@@ -71,7 +71,7 @@ package enum LeakCheck {
 
     // MARK: Checking
 
-    /// Runs the body, and records an issue that names each thing it left behind.
+    /// Runs the body, and records an issue with each leaked resource.
     package static func check<Result>(
         isolation: isolated (any Actor)? = #isolation, within patience: Duration = patience,
         sourceLocation: SourceLocation = #_sourceLocation, _ body: () async throws -> Result
@@ -84,7 +84,7 @@ package enum LeakCheck {
         return result
     }
 
-    /// Runs the body, and names each thing it left behind.
+    /// Runs the body, and returns the leaked resources.
     package static func leaks(
         isolation: isolated (any Actor)? = #isolation, within patience: Duration = patience,
         _ body: () async throws -> Void
@@ -98,19 +98,19 @@ package enum LeakCheck {
         isolation: isolated (any Actor)? = #isolation, within patience: Duration,
         _ body: () async throws -> Result, report: ([String]) -> Void
     ) async rethrows -> Result {
-        // A test under a checked suite may ask for a check of its own: the outer one does for both.
+        // A test in a checked suite may have the trait too. The outer check is sufficient.
         if isUnderCheck { return try await body() }
         await gate.enter()
         defer { gate.leave() }
         for start in registry.withValue({ $0.takeWarmUps() }) { await start() }
         let before = Snapshot(registry.current)
-        // Where the body throws, that is the finding: what it broke off cannot be asked to be clean.
+        // If the body throws, leaks are not reported: an aborted test cannot clean up.
         let result = try await $isUnderCheck.withValue(true, operation: body)
         report(await left(since: before, within: patience))
         return result
     }
 
-    /// No event tells of a closed descriptor or an ended thread, so this looks again and again, here only.
+    /// Polls, because there are no events for closed descriptors and ended threads.
     private static func left(since before: Snapshot, within patience: Duration) async -> [String] {
         let clock = ContinuousClock()
         let end = clock.now + patience

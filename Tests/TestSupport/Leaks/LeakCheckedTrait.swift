@@ -1,6 +1,6 @@
 package import Testing
 
-/// Checks each test it stands at, or each test of its suite, with `LeakCheck`.
+/// Checks a test, or each test of a suite, with `LeakCheck`.
 package struct LeakCheckedTrait: TestTrait, SuiteTrait, TestScoping {
     package var isRecursive: Bool { true }
 
@@ -12,6 +12,6 @@ package struct LeakCheckedTrait: TestTrait, SuiteTrait, TestScoping {
 }
 
 extension Trait where Self == LeakCheckedTrait {
-    /// The test must leave no descriptor, thread or counted thing of the engine behind.
+    /// The test must leave no descriptors, threads or counted objects behind.
     package static var leakChecked: Self { Self() }
 }

@@ -1,7 +1,6 @@
 internal import Glibc
 
-/// How far what this process has allocated grows meanwhile, looked at each millisecond on a thread of its own: the tests'
-/// server is part of it, when it is in this process.
+/// Samples the allocated memory of this process every millisecond on its own thread. Includes servers in this process.
 package final class MemoryWatch {
     private let before: Int
     private let most: Watched<(allocated: Int, isOver: Bool)>
@@ -35,7 +34,7 @@ package final class MemoryWatch {
         looker.join()
     }
 
-    /// By how many bytes it was more than at the beginning, at most. Ends the watch.
+    /// The maximum growth in bytes. Ends the sampling.
     package func growth() -> Int {
         end()
         return most.current.allocated - before

@@ -4,7 +4,7 @@ internal import Foundation
 package struct ProcessResources: Sendable, Equatable, CustomStringConvertible {
     package struct Descriptor: Sendable, Hashable, CustomStringConvertible {
         package let number: Int32
-        /// What it stands for: `socket:[12345]`, `anon_inode:[eventpoll]`, a path.
+        /// Its target: `socket:[12345]`, `anon_inode:[eventpoll]`, or a path.
         package let target: String
 
         package var description: String { "descriptor \(number) \(target)" }
@@ -16,7 +16,7 @@ package struct ProcessResources: Sendable, Equatable, CustomStringConvertible {
 
         package var description: String { "thread \(identifier) \(name)" }
 
-        /// A thread may name itself late; the number says which it is.
+        /// Identifies the thread. Its name may be set later.
         package static func == (left: Self, right: Self) -> Bool { left.identifier == right.identifier }
         package func hash(into hasher: inout Hasher) { hasher.combine(identifier) }
     }
@@ -25,7 +25,7 @@ package struct ProcessResources: Sendable, Equatable, CustomStringConvertible {
     package var threads: Set<Thread>
 
     package static var current: Self {
-        // The listing opens a descriptor itself, which is gone when its target is asked for.
+        // Listing opens a descriptor itself, which is closed before its target is read.
         let descriptors = entries(of: "/proc/self/fd").compactMap { number -> Descriptor? in
             (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(number)"))
                 .map { Descriptor(number: number, target: $0) }
@@ -41,7 +41,7 @@ package struct ProcessResources: Sendable, Equatable, CustomStringConvertible {
         ((try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []).compactMap { Int32($0) }
     }
 
-    /// What is here and was not there.
+    /// The resources that are not in `other`.
     package func subtracting(_ other: Self) -> Self {
         Self(
             descriptors: descriptors.subtracting(other.descriptors), threads: threads.subtracting(other.threads))

@@ -1,8 +1,7 @@
 internal import Foundation
 package import Testing
 
-/// The name server of a `NetworkNamespace` whose loopback is up, at the address where the system's resolver asks for
-/// names.
+/// The DNS server of a `NetworkNamespace`, on the address that the system's resolver uses. Loopback must be up.
 ///
 ///     let names = try NameServer { question in question.type == .ipv4 ? .address([127, 0, 0, 1]) : .nothing }
 ///     defer { names.stop() }
@@ -24,11 +23,11 @@ package final class NameServer: Sendable {
     }
 
     package enum Answer: Sendable {
-        /// Four or sixteen bytes.
+        /// An address: four or sixteen bytes.
         case address([UInt8])
-        /// The data of records of the type that was asked for, each to be believed that many seconds.
+        /// Record data of the requested type, with a TTL in seconds.
         case records([[UInt8]], lifetime: UInt8)
-        /// The name is there, such an address is not.
+        /// NODATA: the name exists without records of this type.
         case nothing
         case noSuchName
         case failure
@@ -40,10 +39,10 @@ package final class NameServer: Sendable {
     private let stopSwitch: StopSwitch
     private let thread: JoinableThread
 
-    /// What has been asked for, in order; the resolver may ask more than once.
+    /// The queries in order. The resolver may repeat queries.
     package var questions: [Question] { asked.current }
 
-    /// Where the system's resolver asks, if it asks by DNS and nothing else does for it.
+    /// The address that the system's resolver queries, if it uses DNS directly.
     private static let address: in_addr? = {
         let hosts = lines(of: "/etc/nsswitch.conf").first { $0.hasPrefix("hosts:") } ?? "hosts: dns"
         guard hosts.contains("dns"), !hosts.contains("resolve") else { return nil }
@@ -54,7 +53,7 @@ package final class NameServer: Sendable {
         return address
     }()
 
-    /// Whether there can be one.
+    /// Whether a name server can be used.
     package static var isAvailable: Bool { address != nil }
 
     private static func lines(of path: String) -> [String] {
@@ -93,14 +92,14 @@ package final class NameServer: Sendable {
         }
     }
 
-    /// Once, and not from within an answer.
+    /// Stops the server. Must be called once, and not from within `answer`.
     package func stop() {
         stopSwitch.stop()
         thread.join()
         close(descriptor)
     }
 
-    /// False when the server has been stopped.
+    /// False after the server was stopped.
     private static func waitForQuestion(on descriptor: Int32, _ stop: StopSwitch) -> Bool {
         var polled = [descriptor, stop.descriptor].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
         while poll(&polled, nfds_t(polled.count), -1) < 0, errno == EINTR {}
@@ -124,7 +123,7 @@ package final class NameServer: Sendable {
         }
     }
 
-    /// The one question of a message, and where it ends (RFC 1035 section 4).
+    /// The question of a message, and its end (RFC 1035 §4).
     private static func question(in packet: ArraySlice<UInt8>) -> (Question, Int)? {
         var labels: [String] = []
         var index = 12
@@ -145,7 +144,7 @@ package final class NameServer: Sendable {
         var lifetime: UInt8 = 60
         var code: UInt8 = 0
         switch answer {
-        // Who has an address has no other records for that.
+        // An address answers queries of its type only; other types get an empty answer.
         case .address(let bytes): records = bytes.count == (type == .ipv4 ? 4 : 16) && type != .https ? [bytes] : []
         case .records(let data, let time): (records, lifetime) = (data, time)
         case .nothing: break
@@ -154,12 +153,12 @@ package final class NameServer: Sendable {
         case .silence: return nil
         }
         var reply = Array(question)
-        // A response to a recursive question, by a server that takes them.
+        // A response to a recursive query, recursion available.
         reply[2] = 0x81
         reply[3] = 0x80 | code
         reply.replaceSubrange(4..<12, with: [0, 1, 0, UInt8(records.count), 0, 0, 0, 0])
         for data in records {
-            // For the name that was asked for, which stands right behind the header.
+            // A pointer to the name in the question.
             let length = [UInt8(data.count >> 8), UInt8(data.count & 0xFF)]
             reply += [0xC0, 12, 0, UInt8(type.rawValue), 0, 1, 0, 0, 0, lifetime] + length + data
         }
@@ -168,7 +167,7 @@ package final class NameServer: Sendable {
 }
 
 extension Trait where Self == ConditionTrait {
-    /// Skips the test where the system asks for names in another way.
+    /// Skips the test if the system's resolver does not use DNS directly.
     package static var needsNameServer: Self {
         .enabled(if: NameServer.isAvailable, "the system does not ask for names by DNS")
     }

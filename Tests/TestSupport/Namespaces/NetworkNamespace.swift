@@ -1,18 +1,17 @@
 internal import Foundation
 
-/// A network of a test's own: no interface is up in it, not even loopback, and what happens to it happens to nobody
-/// else. The kernel gives one to a whole process, so a test that needs one runs in another run of this program; see
-/// `NetworkNamespaceTrait`.
+/// An isolated network for a test, in which no interface is up, not even loopback. A network namespace belongs to a
+/// whole process, so such a test runs in another process of this program; see `NetworkNamespaceTrait`.
 package enum NetworkNamespace {
     private static let marker = "TEST_NETWORK_NAMESPACE"
 
-    /// Whether this process runs in a network of its own.
+    /// Whether this process runs in its own network namespace.
     package static var isInside: Bool { ProcessInfo.processInfo.environment[marker] != nil }
 
-    /// Whether this machine lets us make one: as root, or as anybody where user namespaces are allowed.
+    /// Whether this process may create one: as root, or with unprivileged user namespaces.
     package static var isAvailable: Bool { isInside || unsharing != nil }
 
-    /// The way of `unshare` that works here.
+    /// The options of `unshare` that work here.
     private static let unsharing: [String]? = {
         guard let unshare = path(of: "unshare"), let ip = path(of: "ip") else { return nil }
         return [["--user", "--map-root-user", "--net"], ["--net"]].map { [unshare] + $0 }.first { command in
@@ -25,7 +24,7 @@ package enum NetworkNamespace {
         ["/usr/bin/", "/usr/sbin/", "/bin/", "/sbin/"].map { $0 + program }.first { access($0, X_OK) == 0 }
     }
 
-    /// Runs one test of this program again, in a new network, and gives what it said.
+    /// Runs one test of this program in a new network namespace, and returns its output.
     static func run(
         testMatching pattern: String, within deadline: Duration
     ) throws -> (exit: ChildProcess.Exit, output: String) {
@@ -40,11 +39,11 @@ package enum NetworkNamespace {
 
     // MARK: Inside
 
-    /// Does what iproute2's `ip` does: `ip("link", "set", "lo", "up")`.
+    /// Runs iproute2's `ip`: `ip("link", "set", "lo", "up")`.
     package static func ip(_ words: String...) throws { try ip(words) }
 
     package static func ip(_ words: [String]) throws {
-        // Never the machine's own network.
+        // Never change the machine's own network.
         guard isInside, let program = path(of: "ip") else { throw NoNetworkNamespace() }
         let (exit, output) = try ChildProcess.run(program, words)
         guard exit == .code(0) else {
@@ -52,7 +51,7 @@ package enum NetworkNamespace {
         }
     }
 
-    /// Lets no more than so many bits a second out by an interface, and holds so many bytes of what is too much.
+    /// Limits the output rate of an interface in bits per second, with a queue limit in bytes.
     package static func limit(_ interface: String, bitsPerSecond: Int, queue: Int) throws {
         guard isInside, let program = path(of: "tc") else { throw NoNetworkNamespace() }
         let words = [
@@ -69,17 +68,17 @@ package enum NetworkNamespace {
 
     package static func lowerLoopback() throws {
         try ip("link", "set", "lo", "down")
-        // As long as it has its address there is a route, into nowhere. It gets the address back when it is raised.
+        // With its address there would still be a route. It gets the address back when it is up again.
         try ip("address", "flush", "dev", "lo")
     }
 
-    /// Adds an interface that is a way out, of whatever kind the kernel knows.
+    /// Adds an interface with a default route, of any kind that the kernel supports.
     package static func addWayOut() throws {
         try addInterface()
         try ip("route", "add", "default", "dev", "out")
     }
 
-    /// Adds the interface `out` with 10.0.0.1/24, which leads to that network and no other.
+    /// Adds the interface `out` with 10.0.0.1/24 and a route to that network only.
     package static func addInterface() throws {
         var failure: any Error = NoNetworkNamespace()
         for kind in ["dummy", "bridge", "veth"] {
@@ -95,7 +94,7 @@ package enum NetworkNamespace {
     }
 }
 
-/// A network namespace was asked for where there is none.
+/// This process does not run in its own network namespace.
 package struct NoNetworkNamespace: Error {}
 
 package struct FailedCommand: Error, CustomStringConvertible {

@@ -9,9 +9,9 @@ final class BoundSocket: Sendable {
     /// Without a port the kernel chooses one.
     ///
     /// - Parameters:
-    ///   - isEverywhere: Whether it is the port of all addresses of that family.
-    ///   - isAgain: Whether connections of somebody who had the port before may still be ending.
-    ///   - isMultipath: Whether clients may come by several ways at once.
+    ///   - isEverywhere: Whether to bind to all addresses of that family.
+    ///   - isAgain: Whether connections of an earlier user of the port may still be in TIME_WAIT.
+    ///   - isMultipath: Whether to accept multipath TCP.
     init(
         _ address: Loopback, port: Int = 0, isEverywhere: Bool = false, isAgain: Bool = false, isMultipath: Bool = false
     ) throws {
@@ -38,7 +38,7 @@ final class BoundSocket: Sendable {
     static func onOnePort(
         _ addresses: [Loopback], isEverywhere: Bool = false, isMultipath: Bool = false
     ) throws -> [BoundSocket] {
-        // The port that is free for the first address may be taken for the next one, so try a few.
+        // A port that is free for the first address may be in use for the next one, so try several.
         var failure: any Error = POSIXFailure("bind", code: EADDRINUSE)
         for _ in 0..<16 {
             do {

@@ -1,6 +1,6 @@
 internal import Foundation
 
-/// What the responder of `ScriptedServer.answering` says to a request.
+/// A response of `ScriptedServer.answering`.
 ///
 ///     .text("hello")
 ///     .json(["a": 1]).with(field: "Cache-Control", "no-store")
@@ -11,13 +11,13 @@ package struct CannedResponse: Sendable {
         case bytes([UInt8])
         /// Each piece is one chunk (RFC 9112 section 7.1).
         case chunks([[UInt8]], trailers: [ReceivedRequest.Field])
-        /// Ended by closing the connection.
+        /// Delimited by closing the connection.
         case untilClose([UInt8])
-        /// Zeros without end or Content-Length, as fast as the client takes them.
+        /// Endless zeros without Content-Length, as fast as the client reads.
         case endless
-        /// With a Content-Length; a tick lets one portion go.
-        case paced([UInt8], portion: Int, by: Ticks)
-        /// Neither a body nor a Content-Length, as for 204 and 304.
+        /// With a Content-Length; each permit releases one portion.
+        case paced([UInt8], portion: Int, by: Permits)
+        /// Without body and Content-Length, as for 204 and 304.
         case none
     }
 
@@ -25,9 +25,9 @@ package struct CannedResponse: Sendable {
     package var reason: String
     package var fields: [ReceivedRequest.Field] = []
     package var body: Body
-    /// Nothing is sent before this is fired.
+    /// The response is sent after this is fired.
     package var headSignal: Signal?
-    /// The head is sent, the body not before this is fired.
+    /// The body is sent after this is fired; the head is sent at once.
     package var bodySignal: Signal?
     /// Whether the connection stays open for the next request; the field `Connection: close` is added otherwise.
     package var keepsAlive = true
@@ -38,7 +38,7 @@ package struct CannedResponse: Sendable {
         self.body = body
     }
 
-    // MARK: The usual ones
+    // MARK: Common responses
 
     package static func text(_ text: String, status: Int = 200) -> Self {
         bytes(Array(text.utf8), status: status).with(field: "Content-Type", "text/plain; charset=utf-8")
@@ -74,11 +74,11 @@ package struct CannedResponse: Sendable {
 
     package static var endless: Self { Self(body: .endless) }
 
-    package static func paced(_ bytes: [UInt8], portion: Int, by ticks: Ticks) -> Self {
-        Self(body: .paced(bytes, portion: portion, by: ticks))
+    package static func paced(_ bytes: [UInt8], portion: Int, by permits: Permits) -> Self {
+        Self(body: .paced(bytes, portion: portion, by: permits))
     }
 
-    /// What the request said, as the JSON of an `Echo`.
+    /// The request as the JSON of an `Echo`.
     package static func echo(_ request: ReceivedRequest) throws -> Self {
         try json(Echo(request))
     }
@@ -126,7 +126,7 @@ package struct CannedResponse: Sendable {
     }
 }
 
-/// Reason phrases of RFC 9110, as far as tests show them.
+/// The reason phrases of RFC 9110 that tests use.
 private enum HTTPReason {
     static func phrase(_ status: Int) -> String {
         let phrases = [

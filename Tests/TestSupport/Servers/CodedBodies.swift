@@ -1,8 +1,8 @@
 internal import Foundation
 
-/// Bodies in content codings, written down by hand where a coder would have to be linked.
+/// Bodies in content codings, built by hand to avoid linking encoders.
 package enum CodedBodies {
-    /// In gzip's form, without compression.
+    /// gzip without compression.
     package static func gzip(_ body: [UInt8]) -> [UInt8] {
         let length = UInt16(clamping: body.count)
         let stored: [UInt8] = [1] + littleEndian(length) + littleEndian(~length) + body.prefix(Int(length))
@@ -12,7 +12,7 @@ package enum CodedBodies {
 
     package static func gzip(_ text: String) -> [UInt8] { gzip(Array(text.utf8)) }
 
-    /// In the form of `deflate` as RFC 9110 means it: zlib's.
+    /// `deflate` as RFC 9110 defines it: zlib format.
     package static func zlib(_ text: String) -> [UInt8] {
         let body = Array(text.utf8)
         let length = UInt16(clamping: body.count)
@@ -25,25 +25,25 @@ package enum CodedBodies {
             + littleEndian((high << 16 | low).byteSwapped)
     }
 
-    /// In the form that some servers take `deflate` to mean: without zlib's frame.
+    /// `deflate` as some servers send it: raw, without the zlib header.
     package static func rawDeflate(_ text: String) -> [UInt8] { Array(zlib(text).dropFirst(2).dropLast(4)) }
 
     /// "hello" in brotli.
     package static let brotliHello: [UInt8] = [0x0B, 0x02, 0x80, 0x68, 0x65, 0x6C, 0x6C, 0x6F, 0x03]
 
-    /// In zstd's form, without compression and checksum.
+    /// zstd without compression and checksum.
     package static func zstd(_ text: String) -> [UInt8] {
         let body = Array(text.utf8)
         let size = UInt8(clamping: body.count)
-        // One segment, its size in one byte; then one raw block, the last.
+        // A single segment with one byte of size, then one last raw block.
         return [0x28, 0xB5, 0x2F, 0xFD, 0x20, size] + littleEndian(UInt32(size) << 3 | 1).prefix(3) + body
     }
 
     /// The beginning of a zlib stream of zeros.
     package static let bombHead: [UInt8] = [0x78, 0x01]
 
-    /// A part of a zlib stream: eight blocks that together are 132,104 zeros in 850 bytes, so that they end where
-    /// a byte ends, and the stream may be as long as one likes.
+    /// A part of a zlib stream: eight blocks with 132,104 zeros in 850 bytes. It ends at a byte boundary, so it can be
+    /// repeated.
     package static let bombPart: [UInt8] = {
         var bits = BitWriter()
         for _ in 0..<8 {
@@ -61,17 +61,17 @@ package enum CodedBodies {
     }()
 
     private static let copies = 64
-    /// How many zeros a part unfolds to.
+    /// The number of zeros in a part.
     package static let bombPartLength = 8 * (1 + copies * 258)
 
-    /// The end of a zlib stream of so many parts.
+    /// The end of a zlib stream with a number of parts.
     package static func bombEnd(parts: Int) -> [UInt8] {
         // An empty last block; the checksum of zeros is their count and one.
         let count = UInt32((parts * bombPartLength) % 65_521)
         return [0x03, 0x00] + littleEndian((count << 16 | 1).byteSwapped)
     }
 
-    /// A zlib stream without an end that unfolds to a bomb: the inner one's head, and so often 258 bytes of its parts.
+    /// An endless zlib stream that decodes to a bomb: its header, then repeated copies of 258 bytes of its parts.
     package static func bombInABomb(copies: Int) -> [UInt8] {
         var bits = BitWriter()
         bits.write(0b010, count: 3)
@@ -105,12 +105,12 @@ package enum CodedBodies {
         private(set) var bytes: [UInt8] = []
         private var used = 0
 
-        /// The lowest bit first.
+        /// Least significant bit first.
         mutating func write(_ bits: UInt, count: Int) {
             for index in 0..<count { append(bits >> UInt(index) & 1) }
         }
 
-        /// A Huffman code: the highest bit first.
+        /// A Huffman code: most significant bit first.
         mutating func writeCode(_ code: UInt, count: Int) {
             for index in (0..<count).reversed() { append(code >> UInt(index) & 1) }
         }

@@ -3,19 +3,19 @@ internal import Foundation
 internal import Glibc
 package import Testing
 
-/// Sees on the wire which connections a server at a port of 127.0.0.1 takes, whether or not anything is ever asked on them.
+/// Counts the connections to a port of 127.0.0.1 by capturing packets, including connections without requests.
 ///
-/// A connection of TCP is told by the answer to its SYN, one of QUIC by the first packet that comes back. Who looks whether
-/// the server is there by connecting to it is counted like everybody.
+/// A TCP connection is detected by its SYN-ACK, a QUIC connection by the server's first packet. Readiness checks count
+/// too.
 package final class ConnectionCapture: Sendable {
     package struct Counts: Sendable, Equatable {
         package var tcp = 0
         package var quic = 0
-        /// Whether anybody wanted one of QUIC, which nobody may have been there to take.
+        /// Whether a client sent QUIC packets, even without an answer.
         package var isQUICWanted = false
     }
 
-    /// There was no room for all that was on the wire.
+    /// The capture buffer has overflowed.
     package struct Missed: Error {}
 
     private let port: Int
@@ -32,10 +32,10 @@ package final class ConnectionCapture: Sendable {
         close(descriptor)
     }
 
-    /// Those of up to now.
+    /// The counts so far.
     package func counts() throws -> Counts {
         let names = try seen.withValue { names in
-            // What was answered is here before whoever asked can go on.
+            // Packets are captured before the receiver can process them.
             while let packet = try read() {
                 if let name = name(of: packet) { names.insert(name) }
             }
@@ -62,8 +62,8 @@ package final class ConnectionCapture: Sendable {
     /// In the place of a name, for what a client says.
     private static let wish: [UInt8] = [0]
 
-    /// The protocol, the client's port, and what tells this connection from an earlier one of that port: the number that is
-    /// acknowledged, or the identifier that the client has chosen. A packet that comes a second time has the same.
+    /// The protocol, the client's port, and the acknowledged sequence number or the client's connection id, which
+    /// distinguishes connections of the same port. Retransmitted packets have the same key.
     private func name(of packet: [UInt8]) -> [UInt8]? {
         guard let first = packet.first, packet.count > 9 else { return nil }
         let transport = packet[9]
@@ -74,7 +74,7 @@ package final class ConnectionCapture: Sendable {
         if !isServer { return Self.wish }
         let port = segment[start + 2..<start + 4]
         if transport == UInt8(IPPROTO_TCP) { return [transport] + port + segment[start + 8..<start + 12] }
-        // UDP's head, the first octet and the version of QUIC, and the length of the identifier.
+        // The UDP header, QUIC's first octet and version, and the length of the connection id.
         let identifier = segment.dropFirst(8 + 5)
         guard let length = identifier.first, identifier.count > length else { return nil }
         return [transport] + port + identifier.dropFirst().prefix(Int(length))
@@ -82,8 +82,8 @@ package final class ConnectionCapture: Sendable {
 }
 
 extension Trait where Self == ConditionTrait {
-    /// Skips the test where this process may not see what is on the wire. Where all that is tested has to be, as the variable
-    /// `CI` says, it fails instead.
+    /// Skips the test if this process may not capture packets. If the variable `CI` requires all tests to run, it fails
+    /// instead.
     package static var needsPacketCapture: Self {
         .enabled("seeing connections on the wire takes the right to open packet sockets (CAP_NET_RAW)") {
             do {

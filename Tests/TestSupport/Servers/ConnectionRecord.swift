@@ -1,6 +1,6 @@
-/// What is known of one connection of a server, readable from any thread while its script runs and afterwards.
+/// The observed state of one connection of a server. Thread-safe, during and after the script.
 package final class ConnectionRecord: Sendable {
-    /// How the client ended its side.
+    /// How the client closed the connection.
     package enum End: Sendable, Equatable {
         /// FIN; over TLS without a close_notify before it.
         case finished
@@ -17,7 +17,7 @@ package final class ConnectionRecord: Sendable {
         var isClosed = false
         var handshake: TLSHandshake?
         var handshakeFailure: String?
-        /// What the client sent first, as it was on the wire.
+        /// The first bytes of the client, as on the wire.
         var handshakeBytes: [UInt8] = []
         var requests: [ReceivedRequest] = []
 
@@ -32,7 +32,7 @@ package final class ConnectionRecord: Sendable {
     package let index: Int
     /// The client's port.
     package let peerPort: Int
-    /// Of what family the client's address is.
+    /// The address family of the client.
     package let family: Loopback
     let state = Watched(State())
 
@@ -42,23 +42,23 @@ package final class ConnectionRecord: Sendable {
         self.family = family
     }
 
-    /// Bytes of the wire that the kernel took from the server; over TLS its records.
+    /// The number of bytes that the kernel accepted from the server; with TLS including records.
     package var bytesAccepted: Int { state.current.bytesAccepted }
     package var bytesReceived: Int { state.current.bytesReceived }
     package var requests: [ReceivedRequest] { state.current.requests }
     package var handshake: TLSHandshake? { state.current.handshake }
-    /// What the client said first.
+    /// The client's ClientHello.
     package var clientHello: ClientHello? { ClientHello(state.current.handshakeBytes) }
-    /// In OpenSSL's words, such as `… tlsv1 alert unknown ca`.
+    /// OpenSSL's message, such as `… tlsv1 alert unknown ca`.
     package var handshakeFailure: String? { state.current.handshakeFailure }
-    /// Nil as long as the script has not read that far.
+    /// Nil until the script has read that far.
     package var end: End? { state.current.end }
     /// Whether the server's side is closed.
     package var isClosed: Bool { state.current.isClosed }
 
     private var name: String { "connection \(index)" }
 
-    /// Waits until the send buffer is full and the client takes nothing out of it; gives the bytes accepted by then.
+    /// Waits until the send buffer is full and the client reads nothing; returns the number of accepted bytes.
     @discardableResult
     package func waitUntilBlocked(within deadline: Duration = .testDeadline) throws -> Int {
         try state.wait(for: "\(name) to be blocked", within: deadline) { $0.isBlocked ? $0.bytesAccepted : nil }
@@ -69,7 +69,7 @@ package final class ConnectionRecord: Sendable {
         try await state.wait(for: "\(name) to be blocked", within: deadline) { $0.isBlocked ? $0.bytesAccepted : nil }
     }
 
-    /// Waits until the kernel took so many bytes.
+    /// Waits until the kernel has accepted a number of bytes.
     package func waitUntilAccepted(_ count: Int, within deadline: Duration = .testDeadline) throws {
         try state.wait(for: "\(count) bytes accepted on \(name)", within: deadline) {
             $0.bytesAccepted >= count ? () : nil
@@ -87,14 +87,14 @@ package final class ConnectionRecord: Sendable {
         try await state.wait(for: "\(name) to be closed", within: deadline) { $0.isClosed ? () : nil }
     }
 
-    /// Waits until the script has read the heads of so many requests.
+    /// Waits until the script has read a number of request heads.
     package func waitForRequests(_ count: Int, within deadline: Duration = .testDeadline) async throws {
         try await state.wait(for: "\(count) requests on \(name)", within: deadline) {
             $0.requests.count >= count ? () : nil
         }
     }
 
-    /// Waits until the client ended its side; the script must be reading, as in `waitForClose`.
+    /// Waits until the client has closed its side; the script must be reading, as in `waitForClose`.
     @discardableResult
     package func waitForEnd(within deadline: Duration = .testDeadline) throws -> End {
         try state.wait(for: "the client's end of \(name)", within: deadline) { $0.end }
@@ -105,7 +105,7 @@ package final class ConnectionRecord: Sendable {
         try await state.wait(for: "the client's end of \(name)", within: deadline) { $0.end }
     }
 
-    /// Waits until the handshake succeeded or failed; gives nil for a failure.
+    /// Waits until the handshake has ended; returns nil if it failed.
     package func waitForHandshake(within deadline: Duration = .testDeadline) throws -> TLSHandshake? {
         try state.wait(for: "the handshake of \(name)", within: deadline) { state in
             state.handshake != nil || state.handshakeFailure != nil ? .some(state.handshake) : nil

@@ -1,7 +1,7 @@
 internal import Glibc
 
-/// A port of UDP on loopback whose datagrams go to another port, and whose answers come back: a way that is as slow as a test
-/// wants it to be. What comes from clients is held until `release`, and after `hold`.
+/// A UDP relay on loopback that can delay datagrams. Datagrams of clients are held until `release`, and again after
+/// `hold`.
 package final class DatagramRelay: Sendable {
     package let port: Int
     private let target: Int
@@ -12,7 +12,7 @@ package final class DatagramRelay: Sendable {
 
     private struct Client {
         let address: sockaddr_in
-        /// Connected to where the datagrams go.
+        /// Connected to the destination.
         let descriptor: Int32
         var held: [[UInt8]] = []
     }
@@ -22,7 +22,7 @@ package final class DatagramRelay: Sendable {
         var clients: [Client] = []
     }
 
-    /// - Parameter port: Where it listens; without one the kernel chooses.
+    /// - Parameter port: The port to listen on; nil for any free port.
     package init(_ port: Int = 0, to target: Int) throws {
         self.target = target
         stopSwitch = try StopSwitch()
@@ -46,10 +46,10 @@ package final class DatagramRelay: Sendable {
         return descriptor
     }
 
-    /// How many sockets have sent something.
+    /// The number of sockets that have sent something.
     package var clientCount: Int { state.current.clients.count }
 
-    /// What was held goes on, and from now on everything does.
+    /// Forwards held datagrams, and all later ones.
     package func release() {
         state.withValue { state in
             state.isHolding = false
@@ -62,10 +62,10 @@ package final class DatagramRelay: Sendable {
         }
     }
 
-    /// What comes from now on waits.
+    /// Holds later datagrams.
     package func hold() { state.withValue { $0.isHolding = true } }
 
-    /// Once.
+    /// Must be called once.
     package func stop() {
         stopSwitch.stop()
         thread.current?.join()

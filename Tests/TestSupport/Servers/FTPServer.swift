@@ -2,8 +2,7 @@ internal import CTestTLS
 package import Foundation
 internal import Glibc
 
-/// An FTP server on loopback, as scripted as it has to be: it serves files from memory, and a test says what it does
-/// otherwise.
+/// An FTP server on loopback that serves files from memory. A test can override its replies.
 ///
 ///     var options = FTPServer.Options()
 ///     options.files = ["/a.txt": Array("hello".utf8)]
@@ -13,21 +12,21 @@ internal import Glibc
 package final class FTPServer: Sendable {
     package struct Options: Sendable {
         package var addresses = [Loopback.ipv4]
-        /// By their paths, which begin with "/".
+        /// Contents by absolute path.
         package var files: [String: [UInt8]] = [:]
         package var modificationTime = "20260102030405"
-        /// With their passwords; any will do for `anonymous`.
+        /// Passwords by user. `anonymous` accepts any password.
         package var users = ["anonymous": ""]
-        /// What `PASV` is answered, true or not.
+        /// The address in the reply to `PASV`, possibly wrong.
         package var passiveAddress = "127,0,0,1"
-        /// What is done in place of the usual; the command `""` is the greeting.
+        /// Overrides the default behaviour for a command. The command `""` is the greeting.
         package var twist: @Sendable (Command) -> Twist? = { _ in nil }
 
         package init() {}
     }
 
     package struct Command: Sendable, Equatable, CustomStringConvertible {
-        /// Counted from 0 in the order of acceptance.
+        /// The index in order of acceptance.
         package let connection: Int
         package let verb: String
         package let argument: String
@@ -36,21 +35,21 @@ package final class FTPServer: Sendable {
     }
 
     package enum Twist: Sendable {
-        /// This, to the letter but for the line end.
+        /// Sends this line.
         case say(String)
         case close
         case reset
-        /// Nothing is said, and the connection stays.
+        /// Sends nothing, and keeps the connection open.
         case detach
-        /// Lines without end.
+        /// Sends this line endlessly.
         case sayForEver(String)
-        /// Of the content only so much goes out, and then this is said.
+        /// Sends a part of the content, then this reply.
         case cut(Int, String)
-        /// Of the content only so much goes out, and then the data connection is reset.
+        /// Sends a part of the content, then resets the data connection.
         case resetData(Int)
-        /// So much goes out, and then both connections stand still.
+        /// Sends a part of the content, then stalls both connections.
         case stall(Int)
-        /// The file has this content by now.
+        /// Serves this content.
         case serve([UInt8])
     }
 
@@ -84,25 +83,25 @@ package final class FTPServer: Sendable {
     package var connections: [ConnectionRecord] { server.connections }
     package var failures: [any Error] { server.failures }
 
-    /// - Parameter user: As it stands before the "@".
+    /// - Parameter user: The user information of the URL.
     package func url(_ path: String = "/", user: String? = nil, host: String = "127.0.0.1") -> URL {
         URL(string: "ftp://\(user.map { $0 + "@" } ?? "")\(host):\(port)\(path)") ?? URL(fileURLWithPath: "/")
     }
 
-    /// What was said on all control connections, in order.
+    /// The commands of all control connections, in order.
     package var commands: [String] { state.current.commands.map(\.description) }
     package func commands(on connection: Int) -> [String] {
         state.current.commands.filter { $0.connection == connection }.map(\.description)
     }
 
-    /// Waits for a data connection that carries something.
+    /// Waits for a data connection with data.
     package func dataConnection(_ index: Int) async throws -> ConnectionRecord {
         try await state.wait(for: "data connection \(index)") {
             $0.dataRecords.count > index ? $0.dataRecords[index] : nil
         }
     }
 
-    /// Waits until a command with that verb has come.
+    /// Waits for a command with that verb.
     package func command(_ verb: String) async throws {
         try await state.wait(for: verb) { state in state.commands.contains { $0.verb == verb } ? true : nil }
     }
@@ -136,7 +135,7 @@ private final class FTPServerSession {
         }
     }
 
-    /// False when the connection has ended.
+    /// False if the connection has ended.
     private func perform(_ command: FTPServer.Command) throws -> Bool {
         switch options.twist(command) {
         case nil: return try answer(command)
@@ -220,7 +219,7 @@ private final class FTPServerSession {
         return true
     }
 
-    /// What a command asks for.
+    /// Performs a command.
     private func content(of command: FTPServer.Command) -> [UInt8] {
         if command.verb == "RETR" { return Array((options.files[path(command.argument)] ?? []).dropFirst(offset)) }
         let prefix = directory == "/" ? "/" : directory + "/"

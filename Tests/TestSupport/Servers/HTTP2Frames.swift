@@ -1,4 +1,4 @@
-/// The frames of a peer, written by hand (RFC 9113), with fields as literals that are in no table (RFC 7541 §6.2.2).
+/// Builds HTTP/2 frames (RFC 9113), with fields as literals without indexing (RFC 7541 §6.2.2).
 package enum HTTP2Frames {
     package static func frame(_ type: UInt8, flags: UInt8 = 0, stream: Int32 = 0, _ payload: [UInt8] = []) -> [UInt8] {
         let length = payload.count
@@ -64,12 +64,12 @@ package enum HTTP2Frames {
         [0x00] + integer(name.count) + name + integer(value.count) + value
     }
 
-    /// A field that goes into the table, where it is the newest.
+    /// A literal field with incremental indexing.
     package static func indexedField(_ name: String, _ value: String) -> [UInt8] {
         [0x40] + integer(name.utf8.count) + Array(name.utf8) + integer(value.utf8.count) + Array(value.utf8)
     }
 
-    /// With a prefix of seven bits, and none of them set before it.
+    /// An integer with a 7-bit prefix.
     private static func integer(_ value: Int) -> [UInt8] {
         if value < 127 { return [UInt8(value)] }
         var bytes: [UInt8] = [127]

@@ -1,11 +1,10 @@
-/// The server's side of HTTP/2 on a connection, a frame at a time, so that a script can do whatever a server may or may
-/// not do.
+/// An HTTP/2 server connection with control over each frame, so that a script can also violate the protocol.
 ///
 ///     let http2 = try HTTP2ServerConnection(connection)
 ///     let stream = try http2.readRequest()
 ///     try http2.respond(on: stream, body: "hello")
 ///
-/// What it sends is compressed by no table, and what it gets is not decompressed: a script knows requests by their streams.
+/// Header compression uses no dynamic table, and received fields are not decoded: scripts identify requests by stream.
 package final class HTTP2ServerConnection {
     package struct Frame: Sendable, Equatable {
         package var type: UInt8
@@ -38,7 +37,7 @@ package final class HTTP2ServerConnection {
 
     private static let preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
-    /// Reads the client's preface, and sends settings: pairs of a number and a value. Without any it sends nothing.
+    /// Reads the client's preface, and sends settings (pairs of identifier and value), if any.
     package init(_ connection: ServerConnection, settings: [(UInt16, UInt32)]? = []) throws {
         self.connection = connection
         let preface = try connection.receive(exactly: Self.preface.utf8.count)
@@ -71,7 +70,7 @@ package final class HTTP2ServerConnection {
         }
     }
 
-    /// The stream of the next request, whose body is not waited for.
+    /// The stream of the next request head.
     package func readRequest() throws -> Int32 { try readFrame(FrameType.headers).stream }
 
     package func send(_ type: UInt8, flags: UInt8 = 0, stream: Int32, _ payload: [UInt8] = []) throws {
@@ -105,7 +104,7 @@ package final class HTTP2ServerConnection {
         try sendBody(Array(body.utf8), on: stream, ends: true)
     }
 
-    /// - Parameter code: Of RFC 9113 §7.
+    /// - Parameter code: An error code of RFC 9113 §7.
     package func reset(_ stream: Int32, _ code: UInt32) throws {
         try send(FrameType.reset, stream: stream, Self.bytes(code))
     }

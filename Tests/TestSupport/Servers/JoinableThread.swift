@@ -1,7 +1,7 @@
 internal import CTestTLS
 internal import Glibc
 
-/// A thread that can be waited for, so that a stopped server leaves none behind.
+/// A thread that can be joined, so that a stopped server leaves no threads.
 final class JoinableThread: Sendable {
     private final class Body {
         let name: String
@@ -35,7 +35,7 @@ final class JoinableThread: Sendable {
         self.handle = handle
     }
 
-    /// Waits for the end of the thread; once, and not from the thread itself.
+    /// Waits for the end of the thread. Must be called once, and not on the thread itself.
     func join() {
         pthread_join(handle, nil)
     }

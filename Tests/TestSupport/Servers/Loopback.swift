@@ -5,7 +5,7 @@ package enum Loopback: Sendable, Hashable, CaseIterable {
     case ipv4
     case ipv6
 
-    /// As it stands in a URL.
+    /// The host in a URL.
     package var host: String {
         switch self {
         case .ipv4: "127.0.0.1"
@@ -18,7 +18,7 @@ package enum Loopback: Sendable, Hashable, CaseIterable {
         (0..<getdtablesize()).contains { isConnected($0, to: port) }
     }
 
-    /// How many sockets of UDP this process has that are connected to the port.
+    /// The number of this process's UDP sockets that are connected to the port.
     package static func datagramSocketCount(to port: Int) -> Int {
         (0..<getdtablesize()).count { descriptor in
             var (kind, length) = (Int32(0), socklen_t(MemoryLayout<Int32>.size))
@@ -88,7 +88,7 @@ package enum Loopback: Sendable, Hashable, CaseIterable {
         }
     }
 
-    /// Of which family the peer of a connected socket is.
+    /// The address family of a connected socket's peer.
     static func family(of descriptor: Int32) -> Self {
         var address = sockaddr()
         var length = socklen_t(MemoryLayout<sockaddr>.size)

@@ -1,4 +1,4 @@
-/// An HTTP/1.x request as it came over the wire.
+/// An HTTP/1.x request as on the wire.
 package struct ReceivedRequest: Sendable, Equatable, CustomStringConvertible {
     package struct Field: Sendable, Equatable {
         package let name: String
@@ -13,13 +13,13 @@ package struct ReceivedRequest: Sendable, Equatable, CustomStringConvertible {
     package let method: String
     package let target: String
     package let version: String
-    /// In the order and spelling of the wire.
+    /// In wire order and spelling.
     package let fields: [Field]
-    /// The bytes up to the empty line, and that line.
+    /// The bytes of the head, including the empty line.
     package let head: [UInt8]
-    /// Without the framing of the chunks.
+    /// Without chunk framing.
     package internal(set) var body: [UInt8] = []
-    /// With the framing of the chunks.
+    /// With chunk framing.
     package internal(set) var rawBody: [UInt8] = []
     package internal(set) var trailers: [Field] = []
 
@@ -67,7 +67,7 @@ package struct ReceivedRequest: Sendable, Equatable, CustomStringConvertible {
     }
 }
 
-/// A client that does not speak HTTP/1.x as it should.
+/// A client has sent malformed HTTP/1.x.
 package struct MalformedRequest: Error, CustomStringConvertible {
     package let description: String
 

@@ -1,4 +1,4 @@
-/// A port that refuses every connection: bound, so that nobody else takes it, and not listening.
+/// A port that refuses connections: bound, so that it is reserved, but not listening.
 package final class RefusingPort: Sendable {
     private let sockets: [BoundSocket]
 
@@ -8,7 +8,7 @@ package final class RefusingPort: Sendable {
         sockets = try BoundSocket.onOnePort(addresses)
     }
 
-    /// At the port of a server that listens on other addresses.
+    /// The port of a server that listens on other addresses.
     package init(on address: Loopback, port: Int) throws {
         sockets = [try BoundSocket(address, port: port)]
     }

@@ -1,13 +1,12 @@
 package import Foundation
 
-/// A server that keeps what it got of an upload and lets its client go on (draft-ietf-httpbis-resumable-upload, version 8
-/// of the wire).
+/// A server with resumable uploads (draft-ietf-httpbis-resumable-upload, interop version 8).
 ///
 ///     let server = try ResumableUploadServer(cuts: [100_000, 50_000])
 ///     … PUT server.url() …
 ///     server.uploads == [.init(bytes: …, isComplete: true)]
 ///
-/// What is asked for is what the draft says; what is not as it should be is in `faults`.
+/// Validates requests against the draft and records violations in `faults`.
 package final class ResumableUploadServer: Sendable {
     package struct Upload: Sendable, Equatable {
         package var bytes = Data()
@@ -16,25 +15,25 @@ package final class ResumableUploadServer: Sendable {
     }
 
     package struct Options: Sendable {
-        /// After so many bytes of body of the first, second … request that carries one, the connection is reset.
+        /// The number of body bytes after which the connection of the first, second … request with a body is reset.
         package var cuts: [Int] = []
-        /// Whether the server offers to go on at all.
+        /// Whether the server supports resumption.
         package var offers = true
-        /// The version that it says it speaks.
+        /// The advertised interop version.
         package var version = 8
         /// The value of `Upload-Limit`.
         package var limit: String?
-        /// The most that a request may carry, whatever is announced.
+        /// The maximum body size per request, whatever is advertised.
         package var mostOfRequest: Int?
-        /// The offsets of so many questions are answered with this status instead.
+        /// A number of offset requests are answered with this status.
         package var refusals: [Int] = []
-        /// Forgets the upload so many times when it is asked for it.
+        /// The number of times that the upload is lost.
         package var losses = 0
-        /// Whether a redirect stands before the first request.
+        /// Whether the first request is redirected.
         package var redirects = false
-        /// After so many bytes of the first request's body nothing more is kept until the client closes.
+        /// The number of body bytes of the first request after which the server stalls until the client closes.
         package var stall: Int?
-        /// Sends 104 with the offset each time so many bytes have come.
+        /// The number of bytes between 104 responses with the offset.
         package var progress: Int?
 
         package init(cuts: [Int] = []) { self.cuts = cuts }
@@ -79,7 +78,7 @@ package final class ResumableUploadServer: Sendable {
     package func url(_ path: String = "/") -> URL { server.url(path) }
 
     package var uploads: [Upload] { state.current.uploads }
-    /// Methods and targets, and of those that carry a body where it begins.
+    /// Methods and targets, with the offset of bodies.
     package var requests: [String] { state.current.requests }
     package var faults: [String] { state.current.faults }
     package var scripted: ScriptedServer { server }
@@ -98,7 +97,7 @@ package final class ResumableUploadServer: Sendable {
             self.hasStalled = hasStalled
         }
 
-        /// False when the connection is to be cut.
+        /// False if the connection must be reset.
         func run() throws -> Bool {
             let head = try connection.readRequestHead()
             let offset = head["Upload-Offset"].flatMap { Int($0) }
@@ -191,7 +190,7 @@ package final class ResumableUploadServer: Sendable {
             return try answer(200, ["Upload-Complete: ?1", "Content-Length: \(text.utf8.count)"], text)
         }
 
-        /// Keeps what comes of a body as it comes; false at a cut.
+        /// Stores a body as it arrives; false if the connection must be reset.
         private func take(_ head: ReceivedRequest, _ index: Int) throws -> Bool {
             var left = state.withValue { $0.cuts.isEmpty ? Int.max : $0.cuts.removeFirst() }
             if left == 0 { return false }

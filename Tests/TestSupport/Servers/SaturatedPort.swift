@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// A port whose queue of connections is full, so that a connect neither succeeds nor fails.
+/// A port with a full accept queue, so that connecting neither succeeds nor fails.
 ///
 /// With a backlog of zero Linux queues one connection; the SYNs of the others are dropped.
 package final class SaturatedPort: Sendable {

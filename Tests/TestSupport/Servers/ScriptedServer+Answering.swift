@@ -1,5 +1,5 @@
 extension ScriptedServer {
-    /// A server of HTTP/1.1 that answers each request and keeps the connection for the next.
+    /// A persistent HTTP/1.1 server that answers each request.
     ///
     ///     let server = try ScriptedServer.answering { request in
     ///         switch request.path {
@@ -9,7 +9,7 @@ extension ScriptedServer {
     ///         }
     ///     }
     ///
-    /// A client that goes away is no failure here.
+    /// A client that closes the connection is not a failure.
     package static func answering(
         _ options: Options = Options(), tls: TLSServerOptions? = nil,
         _ answer: @escaping @Sendable (ReceivedRequest) throws -> CannedResponse
@@ -31,7 +31,7 @@ extension ScriptedServer {
         }
     }
 
-    /// The same answer to every request.
+    /// The same response to every request.
     package static func answering(
         _ response: CannedResponse, options: Options = Options(), tls: TLSServerOptions? = nil
     ) throws -> ScriptedServer {
@@ -52,7 +52,7 @@ extension CannedResponse {
 }
 
 extension ServerConnection {
-    /// Sends a canned response; for HEAD its head only.
+    /// Sends a response; for HEAD only its head.
     package func send(_ response: CannedResponse, to request: ReceivedRequest) throws {
         if let signal = response.headSignal { try wait(for: signal) }
         var head = "HTTP/1.1 \(response.status) \(response.reason)\r\n"
@@ -82,16 +82,16 @@ extension ServerConnection {
         case .endless:
             let zeros = [UInt8](repeating: 0, count: 65_536)
             while true { try send(zeros) }
-        case .paced(let bytes, let portion, let ticks):
+        case .paced(let bytes, let portion, let permits):
             for start in stride(from: 0, to: bytes.count, by: portion) {
-                try wait(for: ticks)
+                try wait(for: permits)
                 try send(Array(bytes[start..<min(start + portion, bytes.count)]))
             }
         case .none: break
         }
     }
 
-    /// One chunk of a body whose head said `Transfer-Encoding: chunked`; an empty one would end it.
+    /// Sends one chunk of a chunked body. An empty chunk ends the body.
     package func sendChunk(_ bytes: [UInt8]) throws {
         try send(Array("\(String(bytes.count, radix: 16))\r\n".utf8) + bytes + [13, 10])
     }

@@ -1,13 +1,13 @@
 extension ScriptedServer {
-    /// A SOCKS4 proxy that resolves names itself (SOCKS4a), and what is behind it: one request for each connection.
+    /// A SOCKS 4a proxy together with its destination server; one request per connection.
     ///
-    /// - Parameter answer: To whom the client wants to speak, as "name:port", and what it says to him.
+    /// - Parameter answer: Gets the destination as "name:port" and the request.
     package static func socks4(
         answering answer: @escaping @Sendable (String, ReceivedRequest) -> CannedResponse
     ) throws -> ScriptedServer {
         try ScriptedServer { connection in
             let head = try connection.receive(exactly: 8)
-            // Version 4, connect, and the address that says that a name follows.
+            // Version 4, CONNECT, and the address that indicates a following name (4a).
             guard head[..<2] == [4, 1], head[4...] == [0, 0, 0, 1] else {
                 throw UnexpectedRequest(request: nil, expected: "SOCKS4a instead of \(head)")
             }
@@ -24,7 +24,7 @@ extension ScriptedServer {
         }
     }
 
-    /// A SOCKS5 proxy without users, which makes tunnels to one server, whatever it is asked for.
+    /// A SOCKS 5 proxy without authentication that connects every request to one server.
     package static func socks5(to server: ScriptedServer) throws -> ScriptedServer {
         let port = server.port
         return try ScriptedServer { connection in

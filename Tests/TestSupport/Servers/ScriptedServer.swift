@@ -1,6 +1,6 @@
 package import Foundation
 
-/// A server, on loopback unless its options say otherwise, that runs a script for each connection, on a thread of its own.
+/// A server that runs a script for each connection, on its own thread. By default on loopback.
 ///
 ///     let server = try ScriptedServer { connection in
 ///         let request = try connection.readRequest()
@@ -10,26 +10,26 @@ package import Foundation
 ///     defer { server.stop() }
 ///     … server.url("/path") …
 ///
-/// When the script returns, the connection is closed in order, unless the script has ended it in its own way.
+/// When the script returns, the connection is closed gracefully, unless the script has closed it.
 package final class ScriptedServer: Sendable {
     package typealias Script = @Sendable (ServerConnection) throws -> Void
 
     package struct Options: Sendable {
         package var addresses = [Loopback.ipv4]
-        /// Whether it listens at all addresses of those families, for a network of the test's own.
+        /// Whether it listens on all addresses of those families, for network namespaces.
         package var isEverywhere = false
-        /// Whether clients may come by several ways at once (RFC 8684).
+        /// Whether it accepts multipath TCP (RFC 8684).
         package var isMultipath = false
         package var backlog = 128
-        /// The kernel's buffers; small ones make back-pressure show early. The kernel doubles the numbers.
+        /// The socket buffer sizes. Small ones cause back-pressure early. The kernel doubles the values.
         package var sendBufferSize: Int?
         package var receiveBufferSize: Int?
-        /// How long a call in a script waits for the client.
+        /// The timeout of each call in a script.
         package var deadline = Duration.testDeadline
 
         package init() {}
 
-        /// For a server in a `FarNetwork`.
+        /// For a server in a `RemoteNetwork`.
         package static var everywhere: Self {
             var options = dualStack
             options.isEverywhere = true
@@ -59,7 +59,7 @@ package final class ScriptedServer: Sendable {
         stop()
     }
 
-    /// Ends every connection and thread, and closes the port. Scripts see `ServerStopped` thrown out of their waits.
+    /// Closes all connections and the port, and ends all threads. Waiting scripts get `ServerStopped`.
     package func stop() {
         let isFirst = isStopped.withValue { isStopped in
             defer { isStopped = true }
@@ -70,11 +70,11 @@ package final class ScriptedServer: Sendable {
         acceptor.join()
     }
 
-    // MARK: Where it is
+    // MARK: Addresses
 
     package var port: Int { core.port }
 
-    /// With the first of the addresses as host unless another is given.
+    /// The host is the first address by default.
     package func url(_ path: String = "/", host: String? = nil) -> URL {
         var components = URLComponents()
         components.scheme = core.tls == nil ? "http" : "https"
@@ -86,19 +86,19 @@ package final class ScriptedServer: Sendable {
         return components.url ?? URL(fileURLWithPath: "/")
     }
 
-    // MARK: What it saw
+    // MARK: Records
 
     package var connectionCount: Int { core.log.current.connections.count }
-    /// In the order in which they were accepted.
+    /// In order of acceptance.
     package var connections: [ConnectionRecord] { core.log.current.connections }
     /// Every request that a script has read, connection by connection.
     package var requests: [ReceivedRequest] { connections.flatMap(\.requests) }
-    /// What the kernel took from all connections, in bytes of the wire.
+    /// The number of bytes that the kernel accepted from all connections.
     package var bytesAccepted: Int { connections.map(\.bytesAccepted).reduce(0, +) }
-    /// What scripts threw, other than for being stopped.
+    /// The errors of scripts, except `ServerStopped`.
     package var failures: [any Error] { core.log.current.failures }
 
-    /// Waits for a connection, by its place in the order of acceptance.
+    /// Waits for a connection by its index.
     package func connection(_ index: Int, within deadline: Duration = .testDeadline) throws -> ConnectionRecord {
         try core.log.wait(for: "connection \(index)", within: deadline) { log in
             log.connections.count > index ? log.connections[index] : nil
@@ -111,7 +111,7 @@ package final class ScriptedServer: Sendable {
         }
     }
 
-    /// Waits until every script so far has ended, and throws what the first failing one threw.
+    /// Waits until all scripts so far have ended, and throws the error of the first failed one.
     package func finish(within deadline: Duration = .testDeadline) throws {
         try core.log.wait(for: "the end of every script", within: deadline) { $0.running == 0 ? () : nil }
         if let failure = failures.first { throw failure }

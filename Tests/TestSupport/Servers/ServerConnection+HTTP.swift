@@ -4,12 +4,12 @@ extension ServerConnection {
         try readBody(of: readRequestHead())
     }
 
-    /// The next request on a connection that is kept alive; nil when the client ended its side instead.
+    /// The next request on a persistent connection; nil if the client has closed its side.
     package func nextRequest() throws -> ReceivedRequest? {
         try hasMore() ? readRequest() : nil
     }
 
-    /// The head alone, for a script that answers before the body, or with `100 Continue`.
+    /// Reads only the head, for scripts that answer before the body or with `100 Continue`.
     package func readRequestHead() throws -> ReceivedRequest {
         let request = try ReceivedRequest(head: receive(through: "\r\n\r\n"))
         record.state.withValue { $0.requests.append(request) }

@@ -1,8 +1,8 @@
 internal import Glibc
 
 extension ServerConnection {
-    /// Passes bytes between the client and a port of this machine, as a proxy's tunnel does, until that port has no more to
-    /// say. To be called when all that has come is read.
+    /// Relays bytes between the client and a local port, like a proxy's tunnel, until that port closes. All received
+    /// bytes must have been read before.
     package func relay(to port: Int) throws {
         let descriptor = try Loopback.ipv4.makeSocket()
         guard Loopback.ipv4.withAddress(port: port, { connect(descriptor, $0, $1) }) == 0 else {
@@ -32,7 +32,7 @@ extension ServerConnection {
         }
     }
 
-    /// What has come and is not read yet; nil for nothing, empty at the end.
+    /// The received bytes; nil if there are none yet, empty at the end.
     private func readNow() throws -> [UInt8]? {
         guard let tls else { return try socket.read() }
         while true {
@@ -50,7 +50,7 @@ extension ServerConnection {
     }
 
     private func waitForEither(_ far: StreamSocket, hasHeardAll: Bool) throws {
-        // What is negative is passed over.
+        // `poll` ignores negative descriptors.
         var polled = [hasHeardAll ? -1 : socket.descriptor, far.descriptor, stop.descriptor].map {
             pollfd(fd: $0, events: Int16(POLLIN), revents: 0)
         }

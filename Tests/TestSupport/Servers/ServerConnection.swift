@@ -1,18 +1,17 @@
 internal import Glibc
 
-/// One accepted connection, for the script that serves it. Only the thread of the script may use it; what others
-/// may see is in `record`.
+/// One accepted connection, used by its script's thread only. Other threads use `record`.
 package final class ServerConnection {
     package let record: ConnectionRecord
-    /// How long each call may wait; a wait starts anew with every byte that moves.
+    /// The timeout of each call. It restarts with every transferred byte.
     package var deadline: Duration
-    /// How long a full send buffer must stand still to count as blocked. A client that reads takes microseconds.
+    /// How long a full send buffer must be unchanged to count as blocked. A reading client takes microseconds.
     package var quietTime = Duration.milliseconds(200)
 
     let socket: StreamSocket
     let stop: StopSwitch
     private(set) var tls: TLSSession?
-    /// Plain bytes that were received and not yet read by the script.
+    /// Decrypted bytes that the script has not read yet.
     private var unread: [UInt8] = []
 
     init(
@@ -24,7 +23,7 @@ package final class ServerConnection {
         self.deadline = deadline
     }
 
-    /// A connection without a `ScriptedServer`, over a descriptor that this takes over.
+    /// A connection without a `ScriptedServer`. Takes ownership of the descriptor.
     package convenience init(adopting descriptor: Int32, deadline: Duration = .testDeadline) throws {
         let stop = try StopSwitch()
         self.init(
@@ -42,7 +41,7 @@ package final class ServerConnection {
 
     // MARK: TLS
 
-    /// The server's side of the handshake; from then on everything goes over TLS.
+    /// Performs the server's handshake. All later bytes use TLS.
     @discardableResult
     package func startTLS(_ server: TLSServer) throws -> TLSHandshake {
         let session = try server.makeSession()
@@ -66,14 +65,14 @@ package final class ServerConnection {
         return outcome
     }
 
-    /// Asks for a client certificate on the open connection (TLS 1.3 post-handshake authentication). It arrives with
-    /// what the script reads next; see `tlsOutcome`.
+    /// Requests a client certificate (TLS 1.3 post-handshake authentication). It arrives with the next read; see
+    /// `tlsOutcome`.
     package func requestClientCertificate() throws {
         try tls?.requestCertificate()
         try flushTLS()
     }
 
-    /// The state of TLS now, which post-handshake authentication changes.
+    /// The current TLS state, which post-handshake authentication changes.
     package var tlsOutcome: TLSHandshake? { tls?.outcome }
 
     func flushTLS() throws {
@@ -83,7 +82,7 @@ package final class ServerConnection {
 
     // MARK: Receiving
 
-    /// Waits for bytes; empty when the client ended its side. A reset throws.
+    /// Waits for bytes; empty if the client has closed its side. A reset throws.
     package func receive() throws -> [UInt8] {
         if !unread.isEmpty {
             defer { unread = [] }
@@ -118,7 +117,7 @@ package final class ServerConnection {
         return Array(unread.prefix(count))
     }
 
-    /// Waits for a pattern, and gives everything up to its end.
+    /// Waits for a pattern, and returns everything up to its end.
     package func receive(through pattern: String) throws -> [UInt8] {
         try receive(through: Array(pattern.utf8))
     }
@@ -144,7 +143,7 @@ package final class ServerConnection {
         return nil
     }
 
-    /// Whether the client sent something, or ended; does not take it.
+    /// Whether bytes or the end are available, without reading them.
     func hasMore() throws -> Bool {
         if unread.isEmpty { unread = try receive() }
         return !unread.isEmpty
@@ -193,7 +192,7 @@ package final class ServerConnection {
         try send(bytes[...])
     }
 
-    /// Sends in pieces of so many bytes, each with a system call (and a TLS record) of its own.
+    /// Sends in pieces of a number of bytes, each with its own system call and TLS record.
     package func send(_ bytes: [UInt8], inPiecesOf size: Int) throws {
         for start in stride(from: 0, to: bytes.count, by: size) {
             try send(bytes[start..<min(start + size, bytes.count)])
@@ -211,7 +210,7 @@ package final class ServerConnection {
         try flushTLS()
     }
 
-    /// Bytes that go past TLS, to break it.
+    /// Sends bytes outside TLS, to break it.
     package func sendBelowTLS(_ bytes: [UInt8]) throws {
         try sendWire(bytes)
     }
@@ -242,7 +241,7 @@ package final class ServerConnection {
         }
     }
 
-    /// A full buffer that neither becomes writable nor shrinks for the quiet time is noted as blocked.
+    /// Records a full send buffer that is unchanged for the quiet time as blocked.
     private func waitUntilWritable() throws {
         let clock = ContinuousClock()
         var moved = clock.now
@@ -263,19 +262,18 @@ package final class ServerConnection {
 
     // MARK: Waiting and ending
 
-    /// Waits for a signal of the test, or of another connection. What the client sends meanwhile stays unread, so
-    /// this is also how a server stops reading.
+    /// Waits for a signal. Nothing is read meanwhile, so this also simulates a server that stops reading.
     package func wait(for signal: Signal) throws {
         let changes = Watched(0)
         signal.observe { changes.withValue { $0 += 1 } }
         try wait(on: changes, for: signal.name) { signal.isFired }
     }
 
-    /// Waits for a tick, and takes it.
-    package func wait(for ticks: Ticks) throws {
+    /// Waits for a permit, and takes it.
+    package func wait(for permits: Permits) throws {
         let changes = Watched(0)
-        ticks.observe { changes.withValue { $0 += 1 } }
-        try wait(on: changes, for: "a tick") { ticks.take() }
+        permits.observe { changes.withValue { $0 += 1 } }
+        try wait(on: changes, for: "a tick") { permits.take() }
     }
 
     private func wait(on changes: Watched<Int>, for awaited: String, until isOver: () -> Bool) throws {
@@ -287,13 +285,13 @@ package final class ServerConnection {
         }
     }
 
-    /// Leaves everything unread and unanswered until the server stops.
+    /// Reads and sends nothing until the server stops.
     package func stopReading() throws -> Never {
         try stop.signal.wait(within: .seconds(3_600))
         throw ServerStopped()
     }
 
-    /// Reads and drops what comes until the client ends its side, and tells how it did.
+    /// Discards bytes until the client closes its side, and returns how it did.
     @discardableResult
     package func waitForClose() throws -> ConnectionRecord.End {
         do {
@@ -304,7 +302,7 @@ package final class ServerConnection {
         return record.state.current.end ?? .finished
     }
 
-    /// Ends the outgoing stream, over TLS with a close_notify, and leaves the incoming one open.
+    /// Closes the write side, with TLS after close_notify. The read side stays open.
     package func finishSending() throws {
         tls?.closeNotify()
         try flushTLS()
@@ -317,16 +315,16 @@ package final class ServerConnection {
         try flushTLS()
     }
 
-    /// An orderly close, over TLS with a close_notify.
+    /// A graceful close, with TLS after close_notify.
     package func close() {
         guard socket.isOpen else { return }
         try? sendCloseNotify()
         closeAbruptly()
     }
 
-    /// Over TLS, a close without close_notify, which looks like a truncation. What the client sent and nobody read
-    /// would make the kernel send a reset, so what is there is read away first; a script whose client still sends
-    /// says `finishSending()` and `waitForClose()` before.
+    /// A close without close_notify, which looks like a truncation with TLS. Unread bytes would make the kernel send a
+    /// reset, so they are read first; if the client is still sending, call `finishSending()` and `waitForClose()`
+    /// before.
     package func closeAbruptly() {
         guard socket.isOpen else { return }
         for _ in 0..<64 {
@@ -336,7 +334,7 @@ package final class ServerConnection {
         record.state.withValue { $0.isClosed = true }
     }
 
-    /// From now on the kernel takes nothing of what the client sends, nor tells the client so.
+    /// Makes the kernel silently drop all further packets of the client.
     package func stopTaking() throws { try socket.stopTaking() }
 
     /// Closes with RST.
@@ -346,7 +344,7 @@ package final class ServerConnection {
     }
 }
 
-/// The client ended its side while a script still waited for something.
+/// The client has closed its side while a script was waiting.
 package struct ConnectionEnded: Error, CustomStringConvertible {
     package let awaited: String
 

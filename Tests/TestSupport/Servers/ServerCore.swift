@@ -1,7 +1,7 @@
 internal import CTestTLS
 internal import Glibc
 
-/// What the threads of a `ScriptedServer` share; they must not keep the server itself alive.
+/// The state that the threads of a `ScriptedServer` share. They must not retain the server itself.
 final class ServerCore: Sendable {
     struct Log: CustomStringConvertible {
         var connections: [ConnectionRecord] = []
@@ -43,7 +43,7 @@ final class ServerCore: Sendable {
         host = sockets.first?.address.host ?? ""
     }
 
-    /// The acceptor's thread: gives each connection a thread, and leaves when all of those have ended.
+    /// The accepting thread: starts a thread for each connection, and joins them at the end.
     func acceptUntilStopped() {
         var threads: [Int: JoinableThread] = [:]
         while true {
@@ -61,7 +61,7 @@ final class ServerCore: Sendable {
                 threads.removeValue(forKey: index)?.join()
             }
         }
-        // A stopped server refuses.
+        // A stopped server refuses connections.
         listeners.withValue { $0 = [] }
         for thread in threads.values { thread.join() }
     }
@@ -92,7 +92,7 @@ final class ServerCore: Sendable {
                 socket: StreamSocket(adopting: descriptor, stop: stopSwitch), record: record, stop: stopSwitch,
                 deadline: deadline)
             defer { connection.close() }
-            // A handshake that fails is the client's affair as often as not; the record tells of it.
+            // Failed handshakes are in the record, because many tests expect them.
             if tls.map({ (try? connection.startTLS($0)) != nil }) ?? true { try script(connection) }
         } catch is ServerStopped {
         } catch {

@@ -1,20 +1,20 @@
 internal import CTestTLS
 internal import Glibc
 
-/// A port of UDP on loopback where somebody listens and never answers.
+/// A UDP port on loopback that receives but never answers.
 package final class SilentDatagramPort: Sendable {
     package let port: Int
     private let descriptor: Watched<Int32>
 
     package struct Datagram: Sendable {
         package let bytes: [UInt8]
-        /// The octet in its head that has the traffic class and the marks of congestion.
+        /// The traffic class octet with the ECN bits.
         package let mark: UInt8
     }
 
     /// Without a port the kernel chooses one.
     ///
-    /// - Parameter coalesces: Whether what was sent in one piece, for the kernel to cut, comes out in one.
+    /// - Parameter coalesces: Whether segments of one GSO send are received as one (GRO).
     package init(_ port: Int = 0, coalesces: Bool = false) throws {
         let descriptor = socket(
             AF_INET, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
@@ -31,10 +31,10 @@ package final class SilentDatagramPort: Sendable {
 
     deinit { close() }
 
-    /// Whether anything has come since it was asked last.
+    /// Whether datagrams have arrived since the last call.
     package var hasHeard: Bool { !datagrams().isEmpty }
 
-    /// What has come since it was asked last.
+    /// The datagrams since the last call.
     package func datagrams() -> [Datagram] {
         var all: [Datagram] = []
         while true {
@@ -48,7 +48,7 @@ package final class SilentDatagramPort: Sendable {
         }
     }
 
-    /// From now on nobody is there.
+    /// Closes the port.
     package func close() {
         descriptor.withValue { descriptor in
             if descriptor >= 0 { Glibc.close(descriptor) }

@@ -1,27 +1,27 @@
-/// A script as a list, for the many that only say one thing after the other.
+/// One step of a linear server script.
 ///
 ///     let server = try ScriptedServer(steps: [.expectRequest, .send("HTTP/1.1 200 OK\r\n"), .wait(released), .reset])
 package enum Step: Sendable {
     /// Reads a whole request.
     case expectRequest
-    /// Reads a whole request, which must be this.
+    /// Reads a whole request and checks method and target.
     case expect(method: String, target: String)
     case send(String)
     case sendBytes([UInt8])
     case sendByteByByte(String)
-    /// Holds back, unread what the client sends meanwhile.
+    /// Waits for a signal, without reading.
     case wait(Signal)
-    /// Tells the test that the script has come this far.
+    /// Fires a signal for the test.
     case fire(Signal)
-    /// Ends the outgoing stream only.
+    /// Closes the write side only.
     case finishSending
-    /// Reads until the client ends its side.
+    /// Reads until the client closes its side.
     case waitForClose
     case close
-    /// Over TLS without close_notify.
+    /// With TLS, without close_notify.
     case closeAbruptly
     case reset
-    /// Until the server stops.
+    /// Reads nothing until the server stops.
     case stopReading
 
     fileprivate func run(on connection: ServerConnection) throws {
@@ -47,7 +47,7 @@ package enum Step: Sendable {
     }
 }
 
-/// A script got another request than the one it stands for, or a connection too many.
+/// A script received an unexpected request, or too many connections were made.
 package struct UnexpectedRequest: Error, CustomStringConvertible {
     package let request: ReceivedRequest?
     package let expected: String
@@ -63,7 +63,7 @@ extension ScriptedServer {
         }
     }
 
-    /// The first connection runs the first list, and so on; one more connection than lists is a failure.
+    /// Each connection runs the list at its index. Further connections are a failure.
     package convenience init(
         _ options: Options = Options(), tls: TLSServerOptions? = nil, connections: [[Step]]
     ) throws {

@@ -1,10 +1,10 @@
 internal import CTestTLS
 internal import Glibc
 
-/// Tells every thread of a server to leave, wherever it waits: in `poll` by a descriptor, elsewhere by a signal.
+/// Stops all threads of a server: those in `poll` by a descriptor, others by a signal.
 final class StopSwitch: Sendable {
     let signal = Signal("the server's stop")
-    /// Readable for ever once stopped.
+    /// Stays readable after the stop.
     let descriptor: Int32
     private let writingEnd: Int32
 
@@ -26,5 +26,5 @@ final class StopSwitch: Sendable {
     }
 }
 
-/// Thrown out of a script's waits when its server is stopped; not a failure of the script.
+/// Thrown by a script's waits when its server is stopped; not a failure of the script.
 package struct ServerStopped: Error {}

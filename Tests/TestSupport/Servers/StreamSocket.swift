@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// A connected stream socket with blocking calls, each of which ends by a deadline or when the server stops.
+/// A connected stream socket with blocking calls that end at a deadline or when the server stops.
 final class StreamSocket {
     enum Readiness {
         case ready
@@ -11,7 +11,7 @@ final class StreamSocket {
     private let stop: StopSwitch
     private(set) var isOpen = true
 
-    /// Takes over the descriptor.
+    /// Takes ownership of the descriptor.
     init(adopting descriptor: Int32, stop: StopSwitch) {
         self.descriptor = descriptor
         self.stop = stop
@@ -29,7 +29,7 @@ final class StreamSocket {
         setsockopt(descriptor, level, option, &value, socklen_t(MemoryLayout<Int32>.size))
     }
 
-    /// Waits until the socket is ready for the events, or nothing came in that time.
+    /// Waits until the socket is ready for the events, or the time has passed.
     func wait(for events: Int32, within time: Duration) throws -> Readiness {
         let clock = ContinuousClock()
         let end = clock.now + time
@@ -47,7 +47,7 @@ final class StreamSocket {
         }
     }
 
-    /// What is there to read at once: nil when there is nothing yet, empty at the end of the stream.
+    /// The available bytes: nil if there are none yet, empty at the end of the stream.
     func read() throws -> [UInt8]? {
         var failure: POSIXFailure?
         let bytes = [UInt8](unsafeUninitializedCapacity: 65_536) { buffer, count in
@@ -62,7 +62,7 @@ final class StreamSocket {
         return bytes
     }
 
-    /// How many bytes the kernel took; 0 when it takes none now.
+    /// The number of bytes that the kernel accepted; 0 if it would block.
     func write(_ bytes: ArraySlice<UInt8>) throws -> Int {
         let written = bytes.withUnsafeBytes { send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
         if written >= 0 { return written }
@@ -70,13 +70,13 @@ final class StreamSocket {
         return 0
     }
 
-    /// Bytes in the send buffer that the client's kernel has not taken.
+    /// The bytes in the send buffer that are not acknowledged.
     var unsentCount: Int {
         var count: Int32 = 0
         return ioctl(descriptor, UInt(TIOCOUTQ), &count) == 0 ? Int(count) : 0
     }
 
-    /// Ends the outgoing stream and leaves the incoming one open.
+    /// Closes the write side. The read side stays open.
     func finishWriting() {
         shutdown(descriptor, Int32(SHUT_WR))
     }
@@ -87,9 +87,10 @@ final class StreamSocket {
         Glibc.close(descriptor)
     }
 
-    /// Has the kernel drop every segment that comes, as if it were lost on the way.
+    /// Makes the kernel drop all received segments, as if they were lost.
     func stopTaking() throws {
-        // A socket filter of one instruction, which returns 0 (`struct sock_filter` and `sock_fprog` of linux/filter.h).
+        // A socket filter of one instruction, which returns 0 (`struct sock_filter` and `sock_fprog` of
+        // linux/filter.h).
         var instruction: UInt64 = 6
         let status = withUnsafeMutablePointer(to: &instruction) { instruction in
             var program = (length: UInt16(1), instructions: instruction)
@@ -99,7 +100,7 @@ final class StreamSocket {
         guard status == 0 else { throw POSIXFailure("setsockopt") }
     }
 
-    /// Closes with a reset instead of an orderly end.
+    /// Closes with RST.
     func reset() {
         guard isOpen else { return }
         var option = linger(l_onoff: 1, l_linger: 0)

@@ -1,4 +1,4 @@
-/// What a client says first in a handshake, as far as tests ask (RFC 8446 §4.1.2).
+/// A ClientHello, as far as tests need it (RFC 8446 §4.1.2).
 package struct ClientHello: Sendable, Equatable {
     package enum Extension: Int {
         case applicationProtocols = 16
@@ -8,17 +8,17 @@ package struct ClientHello: Sendable, Equatable {
     }
 
     package private(set) var cipherSuites: [Int] = []
-    /// Numbers and contents.
+    /// Extension contents by type.
     package private(set) var extensions: [Int: [UInt8]] = [:]
 
-    /// The versions that are offered, by their numbers on the wire.
+    /// The offered versions, by number.
     package var versions: [Int] {
         var reader = Reader(extensions[Extension.supportedVersions.rawValue] ?? [])
         guard var list = reader.take(lengthOf: 1) else { return [] }
         return list.takeNumbers()
     }
 
-    /// The names of ALPN that are offered, in their order (RFC 7301 §3.1).
+    /// The offered ALPN names in order (RFC 7301 §3.1).
     package var applicationProtocols: [String] {
         var reader = Reader(extensions[Extension.applicationProtocols.rawValue] ?? [])
         guard var list = reader.take(lengthOf: 2) else { return [] }
@@ -29,12 +29,12 @@ package struct ClientHello: Sendable, Equatable {
 
     package func has(_ extension: Extension) -> Bool { extensions[`extension`.rawValue] != nil }
 
-    /// From the bytes of the wire; nil when they do not begin with a hello in one record.
+    /// Parses wire bytes; nil if they do not begin with a ClientHello in one record.
     init?(_ wire: [UInt8]) {
         var reader = Reader(wire)
         guard reader.takeNumber(1) == 22, reader.takeNumber(2) != nil, var record = reader.take(lengthOf: 2),
             record.takeNumber(1) == 1, var hello = record.take(lengthOf: 3),
-            // The version that is no longer used, and the random number.
+            // The legacy version and the random value.
             hello.take(34) != nil, hello.take(lengthOf: 1) != nil, var suites = hello.take(lengthOf: 2),
             hello.take(lengthOf: 1) != nil, var rest = hello.take(lengthOf: 2)
         else { return nil }
@@ -60,12 +60,12 @@ package struct ClientHello: Sendable, Equatable {
             take(size)?.bytes.reduce(0) { $0 << 8 | Int($1) }
         }
 
-        /// What follows its own length.
+        /// Reads a length-prefixed field.
         mutating func take(lengthOf size: Int) -> Reader? {
             takeNumber(size).flatMap { take($0) }
         }
 
-        /// All there is, two bytes each.
+        /// The rest as 16-bit numbers.
         mutating func takeNumbers() -> [Int] {
             var numbers: [Int] = []
             while let number = takeNumber(2) { numbers.append(number) }

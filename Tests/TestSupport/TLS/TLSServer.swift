@@ -1,8 +1,8 @@
 internal import CTestTLS
 
-/// The server's side of TLS, shared by its connections so that a session of one can be resumed by another.
+/// TLS server state that is shared by connections, so that sessions can be resumed.
 ///
-/// `@unchecked Sendable`: the pointer is only read after `init`, and OpenSSL locks what it shares between sessions.
+/// `@unchecked Sendable`: the pointer is only read after `init`, and OpenSSL locks the shared state.
 package final class TLSServer: @unchecked Sendable {
     private let server: OpaquePointer
 

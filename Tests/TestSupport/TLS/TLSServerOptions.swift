@@ -1,9 +1,9 @@
-/// How a server speaks TLS.
+/// The TLS configuration of a server.
 ///
 ///     let tls = try TLSServerOptions(authority: authority)                       // for localhost
 ///     let old = TLSServerOptions(identity).with { $0.maximumVersion = .tls10; $0.minimumVersion = .tls10 }
 package struct TLSServerOptions: Sendable {
-    /// The numbers are those of the wire.
+    /// The raw values are those of the protocol.
     package enum Version: Int, Sendable, CaseIterable {
         case tls10 = 0x0301
         case tls11 = 0x0302
@@ -13,36 +13,36 @@ package struct TLSServerOptions: Sendable {
 
     package enum ClientCertificate: Sendable {
         case ignored
-        /// Asked for, and the handshake goes on without one. Authorities are named in the request and trusted; with
-        /// none, any certificate is taken.
+        /// Optional client certificates. The authorities are sent in the request and trusted; if empty, any certificate
+        /// is accepted.
         case asked(trusting: [TestCertificate])
         case required(trusting: [TestCertificate])
     }
 
     package var identity: TestIdentity
-    /// What is sent after the server's own certificate; the identity's intermediates when nil.
+    /// The certificates after the server's own; nil for the identity's intermediates.
     package var sentChain: [TestCertificate]?
-    /// Whether the server shows its certificate at all; without one only TLS 1.2 without authentication is left.
+    /// Whether the server has a certificate. Without one only anonymous TLS 1.2 is possible.
     package var showsCertificate = true
     package var minimumVersion = Version.tls12
     package var maximumVersion = Version.tls13
-    /// For TLS 1.2 and below, in OpenSSL's notation: `AES128-SHA` has no forward secrecy.
+    /// The cipher suites for TLS 1.2 and below, in OpenSSL's notation. `AES128-SHA` has no forward secrecy.
     package var ciphers: String?
-    /// ALPN, the best first; with none, the client's list is ignored.
+    /// The ALPN protocols by preference; if empty, the client's list is ignored.
     package var applicationProtocols: [String] = []
-    /// Whether a client without a common protocol is turned away.
+    /// Whether to reject clients without a common ALPN protocol.
     package var requiresApplicationProtocol = false
     package var clientCertificate = ClientCertificate.ignored
-    /// How many session tickets a TLS 1.3 handshake hands out; 0 makes resumption impossible in every version.
+    /// The number of session tickets of a TLS 1.3 handshake; 0 disables resumption in all versions.
     package var sessionTickets = 2
-    /// A response about the server's certificate that is stapled to the handshake.
+    /// The stapled OCSP response.
     package var ocspResponse: [UInt8]?
 
     package init(_ identity: TestIdentity) {
         self.identity = identity
     }
 
-    /// With a new certificate; the profile's default is that of a server on loopback.
+    /// Options with a new certificate, by default for a server on loopback.
     package init(authority: TestCertificateAuthority, profile: CertificateProfile = .localhost) throws {
         self.init(try authority.issue(profile))
     }

@@ -1,18 +1,18 @@
 internal import CTestTLS
 
-/// What a handshake came to.
+/// The result of a handshake.
 package struct TLSHandshake: Sendable, Equatable {
     /// `TLSv1.2` or `TLSv1.3`.
     package let version: String
     package let cipher: String
-    /// The name in the client's SNI extension.
+    /// The SNI name.
     package let serverName: String?
     package let applicationProtocol: String?
     package let wasResumed: Bool
     package let clientCertificate: TestCertificate?
 }
 
-/// One TLS connection, over memory. The caller moves the bytes.
+/// One TLS connection on memory buffers. The caller transfers the bytes.
 final class TLSSession {
     enum Progress: Equatable {
         case done
@@ -46,12 +46,12 @@ final class TLSSession {
         try progress("handshake", ctt_session_handshake(session))
     }
 
-    /// Takes bytes that came from the client.
+    /// Adds bytes received from the client.
     func receive(_ bytes: [UInt8]) throws {
         guard ctt_session_receive(session, bytes, bytes.count) == 1 else { throw OpenSSLError("take the input") }
     }
 
-    /// All the bytes that are to go to the client.
+    /// The bytes to send to the client.
     func takeOutput() -> [UInt8] {
         var output: [UInt8] = []
         while true {

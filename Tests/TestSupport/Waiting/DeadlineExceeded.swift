@@ -1,8 +1,8 @@
-/// A wait that ended without what was awaited.
+/// A wait has timed out.
 package struct DeadlineExceeded: Error, CustomStringConvertible {
     package let awaited: String
     package let deadline: Duration
-    /// What had happened until then, where that is known.
+    /// The observed state at the deadline, if known.
     package let seen: String?
 
     package init(awaited: String, deadline: Duration, seen: String? = nil) {
@@ -17,6 +17,6 @@ package struct DeadlineExceeded: Error, CustomStringConvertible {
 }
 
 extension Duration {
-    /// How long a test waits for an event before it fails. Nothing waits this long when all is well.
+    /// How long a test waits for an event before it fails. Passing tests do not wait this long.
     package static let testDeadline = Duration.seconds(10)
 }

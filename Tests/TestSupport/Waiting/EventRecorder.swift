@@ -1,4 +1,4 @@
-/// What happened, in order, from any thread.
+/// Records events in order, from any thread.
 ///
 ///     let events = EventRecorder<Event>()
 ///     … delegate methods call events.record(.didComplete) …
@@ -15,7 +15,7 @@ package final class EventRecorder<Event: Sendable & Equatable>: Sendable {
         recorded.withValue { $0.append(event) }
     }
 
-    /// Blocks until there are at least this many events, and gives all there are.
+    /// Blocks until there are at least this many events, and returns all events.
     @discardableResult
     package func waitFor(count: Int, within deadline: Duration = .testDeadline) throws -> [Event] {
         try recorded.wait(for: "\(count) events", within: deadline) { $0.count >= count ? $0 : nil }
@@ -26,7 +26,7 @@ package final class EventRecorder<Event: Sendable & Equatable>: Sendable {
         try await recorded.wait(for: "\(count) events", within: deadline) { $0.count >= count ? $0 : nil }
     }
 
-    /// Blocks until this event is there, and gives all there are.
+    /// Blocks until this event is recorded, and returns all events.
     @discardableResult
     package func wait(for event: Event, within deadline: Duration = .testDeadline) throws -> [Event] {
         try recorded.wait(for: "the event \(event)", within: deadline) { $0.contains(event) ? $0 : nil }
@@ -37,7 +37,7 @@ package final class EventRecorder<Event: Sendable & Equatable>: Sendable {
         try await recorded.wait(for: "the event \(event)", within: deadline) { $0.contains(event) ? $0 : nil }
     }
 
-    /// Blocks until the events satisfy a condition, and gives all there are.
+    /// Blocks until the events satisfy a condition, and returns all events.
     @discardableResult
     package func waitUntil(
         _ awaited: String = "the events awaited", within deadline: Duration = .testDeadline,

@@ -1,4 +1,4 @@
-/// Looks again and again until something that tells nobody has happened.
+/// Polls a condition, for changes without a notification.
 package func eventually(
     within deadline: Duration = .testDeadline, _ isSo: @Sendable () async -> Bool
 ) async throws {

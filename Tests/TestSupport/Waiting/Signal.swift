@@ -1,4 +1,4 @@
-/// A latch that is fired once and stays open: lets a test release what a server or a delegate holds back.
+/// A one-time latch, with which a test releases a blocked server or delegate.
 package final class Signal: Sendable {
     private struct State {
         var isFired = false
@@ -14,7 +14,7 @@ package final class Signal: Sendable {
 
     package var isFired: Bool { state.current.isFired }
 
-    /// Opens the latch; firing again changes nothing.
+    /// Opens the latch. Further calls have no effect.
     package func fire() {
         let observers = state.withValue { state in
             state.isFired = true
@@ -34,7 +34,7 @@ package final class Signal: Sendable {
         try await state.wait(for: name, within: deadline) { $0.isFired ? () : nil }
     }
 
-    /// Calls the observer when the latch opens, or now when it is open.
+    /// Calls the observer when the latch opens, or at once if it is open.
     func observe(_ observer: @escaping @Sendable () -> Void) {
         let isFired = state.withValue { state in
             if !state.isFired { state.observers.append(observer) }

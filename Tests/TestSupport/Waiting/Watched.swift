@@ -1,14 +1,14 @@
 internal import Foundation
 
-/// A value that several threads change, and whose changes can be awaited by blocking or by suspending.
+/// A thread-safe value whose changes can be awaited, by blocking or suspending.
 ///
-/// Of a type that takes room: what takes none lies where the object begins, and the thread sanitizer holds a change of it
-/// for a race with whoever looks what the object is.
+/// The value's type must not have size 0: the thread sanitizer would report changes of it as races with the object's
+/// header.
 ///
 /// `@unchecked Sendable`: the value and the waiters are touched under `condition` only.
 package final class Watched<Value>: @unchecked Sendable {
     private struct Waiter {
-        /// Gives true once the waiter has been resumed.
+        /// Returns true if the waiter was resumed.
         let offer: (Value) -> Bool
         let fail: (any Error) -> Void
     }
@@ -22,7 +22,7 @@ package final class Watched<Value>: @unchecked Sendable {
         self.value = value
     }
 
-    /// Reads or changes the value; whoever waits for it looks again.
+    /// Reads or changes the value, and then re-evaluates all waits.
     @discardableResult
     package func withValue<Result>(_ body: (inout Value) throws -> Result) rethrows -> Result {
         condition.lock()
@@ -40,7 +40,7 @@ package final class Watched<Value>: @unchecked Sendable {
         return value
     }
 
-    /// Blocks until `find` gives something.
+    /// Blocks until `find` returns a value.
     @discardableResult
     package func wait<Found>(
         for awaited: @autoclosure () -> String, within deadline: Duration = .testDeadline,
@@ -58,7 +58,7 @@ package final class Watched<Value>: @unchecked Sendable {
         }
     }
 
-    /// Suspends until `find` gives something.
+    /// Suspends until `find` returns a value.
     @discardableResult
     package func wait<Found: Sendable>(
         for awaited: @autoclosure () -> String, within deadline: Duration = .testDeadline,
@@ -103,7 +103,7 @@ package final class Watched<Value>: @unchecked Sendable {
         condition.lock()
         defer { condition.unlock() }
         if Task.isCancelled {
-            // The cancellation handler may have run before there was a waiter for it to fail.
+            // The cancellation handler may have run before the waiter was added.
             continuation.resume(throwing: CancellationError())
         } else if !offer(value) {
             waiters[id] = Waiter(offer: offer, fail: { continuation.resume(throwing: $0) })

@@ -6,11 +6,11 @@ import URLLoading
 
 /// A server asks who the user is, and the delegate is asked: whole lists of calls, and what went over the wire.
 @Suite(.leavesNothing) struct ChallengeTests {
-    private let door = BasicGuard()
+    private let basicAuth = BasicAuthResponder()
 
     private func server() throws -> ScriptedServer {
-        let door = door
-        return try ScriptedServer.answering { door.answer($0) }
+        let basicAuth = basicAuth
+        return try ScriptedServer.answering { basicAuth.answer($0) }
     }
 
     /// What a delegate hears of one task, on a queue that must be kept to.
@@ -35,7 +35,7 @@ import URLLoading
         let delegate = RecordingDelegate()
         let seen = EventRecorder<URLAuthenticationChallenge>()
         let responses = EventRecorder<Bool>()
-        let credential = door.credential
+        let credential = basicAuth.credential
         delegate.during = { call, _, task in
             if case .challenge = call { responses.record(task?.response == nil) }
         }
@@ -51,7 +51,7 @@ import URLLoading
             ])
         #expect(responses.events == [true])
         let challenge = try #require(seen.events.first)
-        #expect(challenge.protectionSpace == door.space(server))
+        #expect(challenge.protectionSpace == basicAuth.space(server))
         #expect(challenge.protectionSpace.isProxy() == false)
         #expect(challenge.protectionSpace.receivesCredentialSecurely == false)
         #expect(challenge.proposedCredential == nil)
@@ -65,7 +65,7 @@ import URLLoading
         #expect(server.connectionCount == 1)
         #expect(server.requests.map(\.target) == ["/a", "/a"])
         #expect(server.requests[1].fields.filter { $0.name != "Authorization" } == server.requests[0].fields)
-        #expect(server.requests[1].values(of: "Authorization") == [door.field()])
+        #expect(server.requests[1].values(of: "Authorization") == [basicAuth.field()])
         // Neither request of the task knows the password.
         #expect(task.currentRequest == URLRequest(url: server.url("/a")))
         let metrics = try #require(delegate.metrics.events.first)
@@ -76,7 +76,8 @@ import URLLoading
     }
 
     // AUTH-9, AUTH-8: the refused one is shown again
-    @Test("refused, the question comes again with a count") func refusedTheQuestionComesAgainWithACount() async throws {
+    @Test("after a rejection the challenge is repeated with a failure count")
+    func afterARejectionTheChallengeIsRepeatedWithAFailureCount() async throws {
         let server = try server()
         defer { server.stop() }
         let delegate = RecordingDelegate()
@@ -97,7 +98,7 @@ import URLLoading
         #expect(proposals.events == ["- -", "Mufasa wrong", "Mufasa still wrong"])
         #expect(
             server.authorizations == [
-                "/ -", "/ \(door.field("wrong"))", "/ \(door.field("still wrong"))", "/ \(door.field())",
+                "/ -", "/ \(basicAuth.field("wrong"))", "/ \(basicAuth.field("still wrong"))", "/ \(basicAuth.field())",
             ])
         #expect(server.connectionCount == 1)
     }
@@ -114,7 +115,7 @@ import URLLoading
         let server = try server()
         defer { server.stop() }
         let delegate = RecordingDelegate()
-        let credential = hasCredential ? door.credential : nil
+        let credential = hasCredential ? basicAuth.credential : nil
         delegate.challenge = { _, handler in handler(disposition, credential) }
         let (calls, task) = try await calls(delegate, URLRequest(url: server.url()))
         #expect(
@@ -143,9 +144,9 @@ import URLLoading
 
     // AUTH-5, AUTH-15, AUTH-16: the strongest first, unknown ones never
     @Test("a rejected space makes way for the next") func aRejectedSpaceMakesWayForTheNext() async throws {
-        let door = door
+        let basicAuth = basicAuth
         let server = try ScriptedServer.answering { request in
-            var answer = door.answer(request)
+            var answer = basicAuth.answer(request)
             if answer.status == 401 {
                 answer.fields = [
                     .init("WWW-Authenticate", "PrivateToken challenge=\"x\", Basic realm=\"r\", Basic realm=\"s\""),
@@ -158,8 +159,8 @@ import URLLoading
         let delegate = RecordingDelegate()
         delegate.challenge = { challenge, handler in
             if challenge.protectionSpace.realm == "s" {
-                let password = challenge.previousFailureCount == 0 ? "wrong" : door.password
-                handler(.useCredential, URLCredential(door.user, password))
+                let password = challenge.previousFailureCount == 0 ? "wrong" : basicAuth.password
+                handler(.useCredential, URLCredential(basicAuth.user, password))
             } else {
                 handler(.rejectProtectionSpace, nil)
             }
@@ -179,7 +180,7 @@ import URLLoading
     @Test(
         "what nobody can answer is not asked",
         arguments: [nil, "", "Unknown realm=\"r\"", "Digest realm=\"r\"", "PrivateToken challenge=\"x\"", ",,\"="])
-    func whatNobodyCanAnswerIsNotAsked(field: String?) async throws {
+    func unsupportedSchemesAreNotChallenged(field: String?) async throws {
         var refusal = CannedResponse.text("no", status: 401)
         if let field { refusal = refusal.with(field: "WWW-Authenticate", field) }
         let server = try ScriptedServer.answering(refusal)
@@ -232,7 +233,7 @@ import URLLoading
         let server = try server()
         defer { server.stop() }
         let delegate = RecordingDelegate()
-        let credential = door.credential
+        let credential = basicAuth.credential
         delegate.challenge = { _, handler in Thread { handler(.useCredential, credential) }.start() }
         let session = URLSession(delegate)
         let own: any URLSessionTaskDelegate = hasMethod ? Own(credential) : Silent()
@@ -248,7 +249,7 @@ import URLLoading
         let server = try server()
         defer { server.stop() }
         let delegate = RecordingDelegate()
-        let credential = door.credential
+        let credential = basicAuth.credential
         delegate.challenge = { _, handler in handler(.useCredential, credential) }
         let session = URLSession(delegate)
         session.dataTask(with: server.url(), completionHandler: delegate.calls.handler).resume()
@@ -260,7 +261,8 @@ import URLLoading
     }
 
     // AUTH-6
-    @Test("a handler hears of a cancelled challenge") func aHandlerHearsOfACancelledChallenge() async throws {
+    @Test("a completion handler gets the error of a cancelled challenge")
+    func aCompletionHandlerGetsTheErrorOfACancelledChallenge() async throws {
         let server = try server()
         defer { server.stop() }
         let delegate = RecordingDelegate()
@@ -279,7 +281,7 @@ import URLLoading
         let server = try server()
         defer { server.stop() }
         let delegate = RecordingDelegate()
-        let credential = door.credential
+        let credential = basicAuth.credential
         delegate.challenge = { _, handler in handler(.useCredential, credential) }
         let request = URLRequest(url: server.url()).with {
             $0.httpMethod = "POST"
@@ -297,20 +299,20 @@ import URLLoading
     }
 
     // R-9, R-11, AUTH-12: each origin has to ask for itself
-    @Test("nothing goes to another origin") func nothingGoesToAnotherOrigin() async throws {
-        let door = door
-        let other = try ScriptedServer.answering { door.answer($0) }
+    @Test("no credentials are sent to another origin") func noCredentialsAreSentToAnotherOrigin() async throws {
+        let basicAuth = basicAuth
+        let other = try ScriptedServer.answering { basicAuth.answer($0) }
         defer { other.stop() }
         let there = other.url("/there").absoluteString
         let server = try ScriptedServer.answering { request in
-            door.answer(request).status == 200 ? .redirect(to: there) : door.refusal
+            basicAuth.answer(request).status == 200 ? .redirect(to: there) : basicAuth.refusal
         }
         defer { server.stop() }
         let delegate = RecordingDelegate()
         let asked = EventRecorder<Int>()
         delegate.challenge = { challenge, handler in
             asked.record(challenge.protectionSpace.port)
-            handler(.useCredential, door.credential)
+            handler(.useCredential, basicAuth.credential)
         }
         let (calls, _) = try await calls(delegate, URLRequest(url: server.url("/here")))
         #expect(
@@ -319,8 +321,8 @@ import URLLoading
                 .response(1, 200), .data(1, "GET /there "), .metrics(1), .completed(1, nil), .invalid,
             ])
         #expect(asked.events == [server.port, other.port])
-        #expect(server.authorizations == ["/here -", "/here \(door.field())"])
-        #expect(other.authorizations == ["/there -", "/there \(door.field())"])
+        #expect(server.authorizations == ["/here -", "/here \(basicAuth.field())"])
+        #expect(other.authorizations == ["/there -", "/there \(basicAuth.field())"])
         #expect(delegate.metrics.events.first?.redirectCount == 1)
         #expect(
             delegate.metrics.events.first?.transactionMetrics.map { ($0.response as? HTTPURLResponse)?.statusCode }
@@ -332,7 +334,7 @@ import URLLoading
         let server = try server()
         defer { server.stop() }
         let delegate = RecordingDelegate()
-        let credential = door.credential
+        let credential = basicAuth.credential
         delegate.challenge = { _, handler in handler(.useCredential, credential) }
         let session = URLSession(delegate)
         let (file, response) = try await session.download(from: server.url("/file"))
@@ -363,18 +365,19 @@ import URLLoading
     }
 
     // R-23: what is left of the question is waited for, if it is little
-    @Test("the connection is kept while a question comes slowly") func theConnectionIsKeptWhileAQuestionComesSlowly()
+    @Test("the connection is kept while a challenge arrives slowly")
+    func theConnectionIsKeptWhileAChallengeArrivesSlowly()
         async throws
     {
-        let door = door
+        let basicAuth = basicAuth
         let answered = Signal("the answer")
         let server = try ScriptedServer.answering { request in
-            door.answer(request).status == 200 ? .text("in") : door.refusal.bodyHeld(until: answered)
+            basicAuth.answer(request).status == 200 ? .text("in") : basicAuth.refusal.bodyHeld(until: answered)
         }
         defer { server.stop() }
         let delegate = RecordingDelegate()
         delegate.challenge = { _, handler in
-            handler(.useCredential, door.credential)
+            handler(.useCredential, basicAuth.credential)
             answered.fire()
         }
         let (calls, _) = try await calls(delegate, URLRequest(url: server.url()))
@@ -384,16 +387,16 @@ import URLLoading
 
     // R-23: and what is much is not
     @Test("a question without end is left") func aQuestionWithoutEndIsLeft() async throws {
-        let door = door
+        let basicAuth = basicAuth
         let server = try ScriptedServer.answering { request in
-            if door.answer(request).status == 200 { return .text("in") }
+            if basicAuth.answer(request).status == 200 { return .text("in") }
             var refusal = CannedResponse.endless
             refusal.status = 401
             return refusal.with(field: "WWW-Authenticate", "Basic realm=\"r\"")
         }
         defer { server.stop() }
         let delegate = RecordingDelegate()
-        delegate.challenge = { _, handler in handler(.useCredential, door.credential) }
+        delegate.challenge = { _, handler in handler(.useCredential, basicAuth.credential) }
         let (calls, _) = try await calls(delegate, URLRequest(url: server.url()))
         #expect(calls.suffix(4) == [.data(1, "in"), .metrics(1), .completed(1, nil), .invalid])
         #expect(server.connectionCount == 2)
@@ -413,9 +416,9 @@ import URLLoading
         "Negotiate without a ticket",
         arguments: [URLSession.AuthChallengeDisposition.rejectProtectionSpace, .useCredential, .performDefaultHandling])
     func negotiateWithoutATicket(disposition: URLSession.AuthChallengeDisposition) async throws {
-        let door = BasicGuard()
+        let basicAuth = BasicAuthResponder()
         let server = try ScriptedServer.answering { request in
-            var answer = door.answer(request)
+            var answer = basicAuth.answer(request)
             if answer.status == 401 { answer = answer.with(field: "WWW-Authenticate", "Negotiate") }
             return answer
         }
@@ -425,7 +428,7 @@ import URLLoading
             if challenge.protectionSpace.authenticationMethod == NSURLAuthenticationMethodNegotiate {
                 handler(disposition, nil)
             } else {
-                handler(.useCredential, door.credential)
+                handler(.useCredential, basicAuth.credential)
             }
         }
         let session = URLSession(delegate)
@@ -445,9 +448,9 @@ import URLLoading
 
     // AUTH-7: what is known of the weaker schemes serves without a question
     @Test("by default the next scheme is tried quietly") func byDefaultTheNextSchemeIsTriedQuietly() async throws {
-        let door = BasicGuard()
+        let basicAuth = BasicAuthResponder()
         let server = try ScriptedServer.answering { request in
-            var answer = door.answer(request)
+            var answer = basicAuth.answer(request)
             if answer.status == 401 {
                 answer = answer.with(field: "WWW-Authenticate", "NTLM").with(field: "WWW-Authenticate", "Negotiate")
             }
@@ -455,11 +458,11 @@ import URLLoading
         }
         defer { server.stop() }
         let storage = URLCredentialStorage()
-        storage.setDefaultCredential(door.credential, for: door.space(server))
+        storage.setDefaultCredential(basicAuth.credential, for: basicAuth.space(server))
         let session = URLSession { $0.urlCredentialStorage = storage }
         defer { session.invalidateAndCancel() }
         let (_, response) = try await session.data(from: server.url())
         #expect((response as? HTTPURLResponse)?.statusCode == 200)
-        #expect(server.authorizations == ["/ -", "/ \(door.field())"])
+        #expect(server.authorizations == ["/ -", "/ \(basicAuth.field())"])
     }
 }

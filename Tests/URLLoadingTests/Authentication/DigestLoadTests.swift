@@ -30,8 +30,8 @@ import URLLoading
         arguments: [nil, "MD5", "MD5-sess", "SHA-256", "SHA-256-sess", "SHA-512-256", "SHA-512-256-sess"],
         [nil, "auth", "auth-int", "auth,auth-int"])
     func everyAlgorithm(algorithm: String?, qop: String?) async throws {
-        let door = DigestDoor(DigestDoor.Rules(algorithm: algorithm, qop: qop))
-        let server = try ScriptedServer.answering { door.answer($0) }
+        let digestAuth = DigestAuthResponder(DigestAuthResponder.Rules(algorithm: algorithm, qop: qop))
+        let server = try ScriptedServer.answering { digestAuth.answer($0) }
         defer { server.stop() }
         let (session, delegate) = session()
         #expect(try await status(session, server.url("/a?b=c")) == 200)
@@ -43,9 +43,9 @@ import URLLoading
         session.finishTasksAndInvalidate()
         _ = try await delegate.callsUntilInvalid()
         let counts = qop == nil ? ["no nc", "no nc"] : ["00000001", "00000002"]
-        #expect(door.verdicts.events == ["-", "/a?b=c \(counts[0]) n1", "/d \(counts[1]) n1"])
+        #expect(digestAuth.verdicts.events == ["-", "/a?b=c \(counts[0]) n1", "/d \(counts[1]) n1"])
         #expect(challenges(delegate) == [.challenge(1, "HTTPDigest r", 0)])
-        let said = server.requests.dropFirst().map { DigestDoor.parameters($0["Authorization"] ?? "") }
+        let said = server.requests.dropFirst().map { DigestAuthResponder.parameters($0["Authorization"] ?? "") }
         #expect(said.map { $0["qop"] } == Array(repeating: qop == "auth,auth-int" ? "auth" : qop, count: 2))
         #expect(said.map { $0["algorithm"] } == [algorithm, algorithm])
         if qop != nil {
@@ -58,15 +58,15 @@ import URLLoading
 
     // AUTH-18: stale is no refusal
     @Test("a stale nonce is renewed without a question") func aStaleNonceIsRenewedWithoutAQuestion() async throws {
-        let door = DigestDoor(DigestDoor.Rules(uses: 2))
-        let server = try ScriptedServer.answering { door.answer($0) }
+        let digestAuth = DigestAuthResponder(DigestAuthResponder.Rules(uses: 2))
+        let server = try ScriptedServer.answering { digestAuth.answer($0) }
         defer { server.stop() }
         let (session, delegate) = session()
         for path in ["/1", "/2", "/3", "/4"] { #expect(try await status(session, server.url(path)) == 200) }
         session.finishTasksAndInvalidate()
         _ = try await delegate.callsUntilInvalid()
         #expect(
-            door.verdicts.events == [
+            digestAuth.verdicts.events == [
                 "-", "/1 00000001 n1", "/2 00000002 n1", "00000003 stale", "/3 00000001 n2", "/4 00000002 n2",
             ])
         #expect(challenges(delegate) == [.challenge(1, "HTTPDigest r", 0)])
@@ -76,32 +76,32 @@ import URLLoading
 
     // AUTH-18: a server that calls every nonce stale
     @Test("staleness has an end") func stalenessHasAnEnd() async throws {
-        let door = DigestDoor(DigestDoor.Rules(uses: 0))
-        let server = try ScriptedServer.answering { door.answer($0) }
+        let digestAuth = DigestAuthResponder(DigestAuthResponder.Rules(uses: 0))
+        let server = try ScriptedServer.answering { digestAuth.answer($0) }
         defer { server.stop() }
         let session = URLSession { _ in }
         defer { session.invalidateAndCancel() }
         let url = try #require(URL(string: "http://Mufasa:x@127.0.0.1:\(server.port)/"))
         #expect(try await status(session, url) == 401)
-        #expect(door.verdicts.events == ["-"] + Array(repeating: "00000001 stale", count: 4))
+        #expect(digestAuth.verdicts.events == ["-"] + Array(repeating: "00000001 stale", count: 4))
     }
 
     // AUTH-18
     @Test("the next nonce is used") func theNextNonceIsUsed() async throws {
-        let door = DigestDoor(DigestDoor.Rules(announcesNonces: true))
-        let server = try ScriptedServer.answering { door.answer($0) }
+        let digestAuth = DigestAuthResponder(DigestAuthResponder.Rules(announcesNonces: true))
+        let server = try ScriptedServer.answering { digestAuth.answer($0) }
         defer { server.stop() }
         let (session, delegate) = session()
         for path in ["/1", "/2", "/3"] { #expect(try await status(session, server.url(path)) == 200) }
         session.finishTasksAndInvalidate()
         _ = try await delegate.callsUntilInvalid()
-        #expect(door.verdicts.events == ["-", "/1 00000001 n1", "/2 00000001 n2", "/3 00000001 n3"])
+        #expect(digestAuth.verdicts.events == ["-", "/1 00000001 n1", "/2 00000001 n2", "/3 00000001 n3"])
     }
 
     // AUTH-18: who answers without knowing the password is an impostor
     @Test("a wrong proof of the server's fails") func aWrongProofOfTheServersFails() async throws {
-        let door = DigestDoor(DigestDoor.Rules(proof: { String($0.reversed()) }))
-        let server = try ScriptedServer.answering { door.answer($0) }
+        let digestAuth = DigestAuthResponder(DigestAuthResponder.Rules(proof: { String($0.reversed()) }))
+        let server = try ScriptedServer.answering { digestAuth.answer($0) }
         defer { server.stop() }
         let (session, delegate) = session()
         let task = session.dataTask(with: server.url())
@@ -115,8 +115,8 @@ import URLLoading
 
     // AUTH-18
     @Test("a hashed name") func aHashedName() async throws {
-        let door = DigestDoor(DigestDoor.Rules(algorithm: "SHA-256", more: ", userhash=true"))
-        let server = try ScriptedServer.answering { door.answer($0) }
+        let digestAuth = DigestAuthResponder(DigestAuthResponder.Rules(algorithm: "SHA-256", more: ", userhash=true"))
+        let server = try ScriptedServer.answering { digestAuth.answer($0) }
         defer { server.stop() }
         let (session, delegate) = session()
         #expect(try await status(session, server.url()) == 200)
@@ -126,11 +126,12 @@ import URLLoading
     }
 
     // AUTH-18, AUTH-26: the list says where else
-    @Test("a domain list says where credentials go unasked") func aDomainListSaysWhereCredentialsGoUnasked()
+    @Test("a domain list determines where credentials are sent preemptively")
+    func aDomainListDeterminesWhereCredentialsAreSentPreemptively()
         async throws
     {
-        let door = DigestDoor(DigestDoor.Rules(more: ", domain=\"/a /b\""))
-        let server = try ScriptedServer.answering { door.answer($0) }
+        let digestAuth = DigestAuthResponder(DigestAuthResponder.Rules(more: ", domain=\"/a /b\""))
+        let server = try ScriptedServer.answering { digestAuth.answer($0) }
         defer { server.stop() }
         let (session, delegate) = session()
         for path in ["/a/1", "/b/2", "/c"] { #expect(try await status(session, server.url(path)) == 200) }
@@ -144,8 +145,8 @@ import URLLoading
 
     // AUTH-18: never the same count twice, however many at once
     @Test("many at once count on") func manyAtOnceCountOn() async throws {
-        let door = DigestDoor()
-        let server = try ScriptedServer.answering { door.answer($0) }
+        let digestAuth = DigestAuthResponder()
+        let server = try ScriptedServer.answering { digestAuth.answer($0) }
         defer { server.stop() }
         let (session, delegate) = session()
         #expect(try await status(session, server.url("/0")) == 200)
@@ -158,7 +159,9 @@ import URLLoading
         }
         session.finishTasksAndInvalidate()
         _ = try await delegate.callsUntilInvalid()
-        let counts = server.requests.compactMap { $0["Authorization"].map { DigestDoor.parameters($0)["nc"] ?? "" } }
+        let counts = server.requests.compactMap {
+            $0["Authorization"].map { DigestAuthResponder.parameters($0)["nc"] ?? "" }
+        }
         #expect(counts.sorted() == (1...41).map { String(format: "%08x", $0) })
     }
 }

@@ -8,9 +8,9 @@ import Testing
 @Suite struct ProtectionSpaceSpellingTests {
     /// Realm, port and method of each spelling, or its type for a proxy.
     private func spellings(
-        _ place: ProtectionSpace.Place, port: UInt16, realm: String?, _ scheme: AuthenticationScheme = .basic
+        _ kind: ProtectionSpace.Kind, port: UInt16, realm: String?, _ scheme: AuthenticationScheme = .basic
     ) -> [String] {
-        let space = ProtectionSpace(place: place, host: "host", port: port, realm: realm, scheme: scheme)
+        let space = ProtectionSpace(kind: kind, host: "host", port: port, realm: realm, scheme: scheme)
         return URLProtectionSpace(space).spellings(of: space).map { space in
             let method = space.authenticationMethod.replacingOccurrences(of: "NSURLAuthenticationMethod", with: "")
             return "\(space.realm ?? "nil") \(space.port) \(space.proxyType ?? method)"

@@ -37,7 +37,7 @@ import URLLoading
     private func failure(_ code: Int) -> [String] { ["1 metrics", "1 completed \(code)", "invalid"] }
 
     // S-49, S-54, S-55, AUTH-1, T-27: who has which method
-    @Test("who is asked") func whoIsAsked() async throws {
+    @Test("which delegate method gets the challenge") func whichDelegateMethodGetsTheChallenge() async throws {
         let server = try unknownServer()
         defer { server.stop() }
         let session = "the session is asked: ServerTrust of localhost"
@@ -163,7 +163,7 @@ import URLLoading
     }
 
     // TLS-8: what a caller trusted once, nobody else takes for evaluated
-    @Test("a session that a caller trusted, for one who is not asked") func aSessionThatACallerTrusted() async throws {
+    @Test("a trusted TLS session is not resumed without the delegate") func aSessionThatACallerTrusted() async throws {
         let options = try TLSServerOptions(TestIdentity.selfSigned(.localhost))
         let server = try ScriptedServer.answering(tls: options) { _ in
             var response = CannedResponse.text("hello")
@@ -244,19 +244,19 @@ import URLLoading
             answers.withValue { $0.append { reply(.useCredential, trust.map { URLCredential(trust: $0) }) } }
         }
         let stepped = try SteppedLoop()
-        async let heard = calls(server, SessionLevelDelegate(log)) { $0.loop = stepped.loop }
+        async let recorded = calls(server, SessionLevelDelegate(log)) { $0.loop = stepped.loop }
         let answer = try await answers.wait(for: "the question") { $0.first }
         answers.withValue { $0 = [] }
         try await stepped.step(by: TimeLimits.seconds(1000))
         answer()
         #expect(
-            try await heard == [
+            try await recorded == [
                 "created 1", "the session is asked: ServerTrust of localhost",
             ] + success)
     }
 
     // C-6: the clock of the whole runs on
-    @Test("an answer that never comes, until the time is over") func anAnswerThatNeverComesUntilTheTimeIsOver()
+    @Test("an answer that never arrives before the timeout") func anAnswerThatNeverArrivesBeforeTheTimeout()
         async throws
     {
         let server = try unknownServer()
@@ -264,14 +264,14 @@ import URLLoading
         let replies = Watched<[ChallengeLog.Reply]>([])
         let log = ChallengeLog { _, reply in replies.withValue { $0.append(reply) } }
         let stepped = try SteppedLoop()
-        async let heard = calls(server, SessionLevelDelegate(log)) {
+        async let recorded = calls(server, SessionLevelDelegate(log)) {
             $0.loop = stepped.loop
             $0.timeoutIntervalForResource = 100
         }
         try await replies.wait(for: "the question") { $0.first }
         try await stepped.step(by: TimeLimits.seconds(100))
         #expect(
-            try await heard == [
+            try await recorded == [
                 "created 1", "the session is asked: ServerTrust of localhost",
             ] + failure(-1001))
         for reply in replies.current { reply(.performDefaultHandling, nil) }
@@ -368,7 +368,7 @@ import URLLoading
     }
 
     // AUTH-12, S-49
-    @Test("what a challenge tells") func whatAChallengeTells() async throws {
+    @Test("the contents of a challenge") func theContentsOfAChallenge() async throws {
         let authority = try TestCertificateAuthority()
         let server = try ScriptedServer.answering(
             .text("hello"), tls: TLSServerOptions(authority: authority.intermediate()))
@@ -391,7 +391,7 @@ import URLLoading
     }
 
     // TLS-5, ERR-14: the certificates of a failure
-    @Test("what an error tells of the server") func whatAnErrorTellsOfTheServer() async throws {
+    @Test("the server's certificates in an error") func theServersCertificatesInAnError() async throws {
         let identity = try TestIdentity.selfSigned(.localhost)
         let server = try ScriptedServer.answering(.text("hello"), tls: TLSServerOptions(identity))
         defer { server.stop() }

@@ -5,7 +5,7 @@ import URLLoading
 
 /// What happens while the delegate makes up its mind: cancelling, timeouts, suspending; one end each.
 @Suite(.leavesNothing) struct UnansweredChallengeTests {
-    private let door = BasicGuard()
+    private let basicAuth = BasicAuthResponder()
     private let asked = Signal("the challenge")
     private let late = Watched<RecordingDelegate.ChallengeHandler?>(nil)
 
@@ -21,12 +21,12 @@ import URLLoading
     }
 
     private func server() throws -> ScriptedServer {
-        let door = door
-        return try ScriptedServer.answering { door.answer($0) }
+        let basicAuth = basicAuth
+        return try ScriptedServer.answering { basicAuth.answer($0) }
     }
 
     private func answer(_ disposition: URLSession.AuthChallengeDisposition) {
-        late.current?(disposition, door.credential)
+        late.current?(disposition, basicAuth.credential)
     }
 
     // T-5, T-7: the answer that comes afterwards is of no use
@@ -159,7 +159,7 @@ import URLLoading
         defer { server.stop() }
         for _ in 0..<20 {
             let delegate = RecordingDelegate()
-            let credential = door.credential
+            let credential = basicAuth.credential
             delegate.challenge = { _, handler in
                 for index in 0..<4 {
                     Thread {
@@ -177,15 +177,16 @@ import URLLoading
     }
 
     // T-35, CONN-10: the server goes while the delegate thinks
-    @Test("the connection is gone when the answer comes") func theConnectionIsGoneWhenTheAnswerComes() async throws {
-        let door = door
+    @Test("the connection is lost when the answer arrives") func theConnectionIsLostWhenTheAnswerArrives() async throws
+    {
+        let basicAuth = basicAuth
         let server = try ScriptedServer.answering { request in
-            let answer = door.answer(request)
+            let answer = basicAuth.answer(request)
             return answer.status == 401 ? answer.closing() : answer
         }
         defer { server.stop() }
         let delegate = RecordingDelegate()
-        delegate.challenge = { _, handler in handler(.useCredential, door.credential) }
+        delegate.challenge = { _, handler in handler(.useCredential, basicAuth.credential) }
         let session = URLSession(delegate)
         session.dataTask(with: URLRequest(url: server.url()).with { $0.httpMethod = "POST" }).resume()
         session.finishTasksAndInvalidate()

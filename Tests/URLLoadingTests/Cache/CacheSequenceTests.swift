@@ -56,12 +56,12 @@ import URLLoading
     }
 
     // T-40, CACHE-7, CACHE-21, T-62: nobody is asked again, neither who the server is nor who the user is
-    @Test("a hit on what needed a login, over TLS, brings neither a challenge nor a connection")
+    @Test("a hit on an authenticated https response makes neither a challenge nor a connection")
     func hitBehindALogin() async throws {
-        let door = BasicGuard()
+        let basicAuth = BasicAuthResponder()
         let server = try ScriptedServer.answering(tls: TrustedAuthority.server()) { request in
-            request["Authorization"] == door.field()
-                ? CannedResponse.text("hello").with(field: "Cache-Control", "max-age=60") : door.refusal
+            request["Authorization"] == basicAuth.field()
+                ? CannedResponse.text("hello").with(field: "Cache-Control", "max-age=60") : basicAuth.refusal
         }
         defer { server.stop() }
         let url = server.url(host: "localhost")
@@ -71,7 +71,7 @@ import URLLoading
             let delegate = RecordingDelegate()
             delegate.challenge = { challenge, handler in
                 let isLogin = challenge.protectionSpace.realm != nil
-                handler(isLogin ? .useCredential : .performDefaultHandling, isLogin ? door.credential : nil)
+                handler(isLogin ? .useCredential : .performDefaultHandling, isLogin ? basicAuth.credential : nil)
             }
             let session = URLSession(delegate) { $0.urlCache = cache }
             for number in 1...times {
@@ -133,7 +133,7 @@ import URLLoading
     }
 
     // T-42: a task whose delegate thinks about it has not ended, and can be cancelled
-    @Test("cancelled while the delegate thinks about what to keep") func cancelledWhileAsked() async throws {
+    @Test("cancelled while the delegate decides what to cache") func cancelledWhileAsked() async throws {
         let delegate = Self.asked
         let late = EventRecorder<String>()
         delegate.keep = { task, proposed, reply in

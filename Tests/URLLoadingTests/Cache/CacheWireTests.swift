@@ -72,14 +72,14 @@ import URLLoading
     private func load(_ urls: URL...) async throws -> [String] { try await load(urls.map { URLRequest(url: $0) }) }
 
     // CACHE-7, CACHE-17
-    @Test("what is fresh is served without a request")
+    @Test("a fresh response is served without a request")
     func freshIsServed() async throws {
         #expect(try await load(fresh(), fresh(), fresh("/other")) == ["200 body 1", "200 body 1", "200 body 2"])
         #expect(server.requests.count == 2)
     }
 
     // CACHE-6, CACHE-7, CACHE-17: stored, and not served unasked
-    @Test("what is not fresh is loaded anew", arguments: ["public", "private", "max-age=0", "no-cache"])
+    @Test("a stale response is loaded again", arguments: ["public", "private", "max-age=0", "no-cache"])
     func staleIsLoaded(_ directive: String) async throws {
         let target = url("/", [("Cache-Control", directive)])
         #expect(try await load(target, target) == ["200 body 1", "200 body 2"])
@@ -87,7 +87,7 @@ import URLLoading
     }
 
     // CACHE-6
-    @Test("what must not be kept is not, and takes what was kept along")
+    @Test("a no-store response is not stored and removes the stored one")
     func notKept() async throws {
         let target = url("/", [("Cache-Control", "no-store")])
         let session = URLSession(configuration: configuration)
@@ -182,7 +182,7 @@ import URLLoading
     }
 
     // CACHE-15
-    @Test("conditions of the caller's are his own business")
+    @Test("conditional fields of the caller bypass the cache")
     func callersConditions() async throws {
         let own = URLRequest(url: tagged()).with { $0.setValue("\"v1\"", forHTTPHeaderField: "If-None-Match") }
         #expect(try await load([own, URLRequest(url: tagged()), own]) == ["304 ", "200 body 2", "304 "])
@@ -201,7 +201,7 @@ import URLLoading
     }
 
     // CACHE-19: also where a header names another address, of the same origin
-    @Test("what may have changed is loaded anew")
+    @Test("an invalidated response is loaded again")
     func invalidation() async throws {
         let post = { (url: URL) in URLRequest(url: url).with { $0.httpMethod = "POST" } }
         let naming = url("/act", [("Content-Location", fresh("/other").absoluteString)])
@@ -215,7 +215,7 @@ import URLLoading
     }
 
     // CACHE-20
-    @Test("a response to HEAD tells whether what is stored still is good")
+    @Test("a HEAD response validates the stored response")
     func head() async throws {
         // Its length differs from that of what is stored.
         let target = url("/growing", [("Cache-Control", "max-age=3600")])
@@ -226,7 +226,7 @@ import URLLoading
     }
 
     // CACHE-18, CACHE-20: what a HEAD asks for is not what the stored body was chosen by
-    @Test("a response to HEAD that varies by more makes no other variant of what is stored")
+    @Test("a HEAD response with another Vary does not change the stored variant")
     func headWithAnotherVary() async throws {
         let server = try ScriptedServer.answering { request in
             let response = CannedResponse.text("in \(request["Accept-Language"] ?? "")")
@@ -243,7 +243,7 @@ import URLLoading
     }
 
     // CACHE-20, CACHE-6: RFC 9111 §5.2.2.5
-    @Test("a response to HEAD that may not be stored takes what is stored along")
+    @Test("a no-store HEAD response removes the stored response")
     func headWithoutStoring() async throws {
         let server = try ScriptedServer.answering { request in
             .text("body").with(field: "Cache-Control", request.method == "HEAD" ? "no-store" : "max-age=3600")
@@ -321,7 +321,7 @@ import URLLoading
     }
 
     // CACHE-19: an upload changes as much as a request with a body
-    @Test("an upload makes what is stored history")
+    @Test("an upload invalidates the stored response")
     func upload() async throws {
         let session = URLSession(configuration: configuration)
         defer {
@@ -349,7 +349,7 @@ import URLLoading
     }
 
     // CACHE-3, CACHE-4: with an announced length and without
-    @Test("what is too large is not kept, and what was before goes", arguments: ["/large", "/chunks"])
+    @Test("a response that is too large is not stored, and removes the stored one", arguments: ["/large", "/chunks"])
     func tooLarge(path: String) async throws {
         try cache.storeCachedResponse(
             CachedURLResponse(
@@ -399,7 +399,7 @@ import URLLoading
     }
 
     // CACHE-1, CACHE-19: a fragment is no part of the address; a jar of its own is
-    @Test("what is one address to the cache")
+    @Test("URLs with the same cache key")
     func keys() async throws {
         let withFragment = try #require(URL(string: fresh().absoluteString + "#part"))
         let inside = URLRequest(url: fresh()).with { $0.cookiePartitionIdentifier = "p" }
@@ -409,14 +409,14 @@ import URLLoading
     }
 
     // CACHE-21
-    @Test("what a user gets is kept for the user")
+    @Test("a response to an authorized request")
     func authorization() async throws {
         let request = URLRequest(url: fresh()).with { $0.setValue("Bearer x", forHTTPHeaderField: "Authorization") }
         #expect(try await load([request, request]) == ["200 body 1", "200 body 1"])
     }
 
     // MET-3: a hit needs no network
-    @Test("what the metrics say of a hit, and of a response that was confirmed")
+    @Test("metrics of a hit and of a validated response")
     func metrics() async throws {
         let session = URLSession(configuration: configuration)
         defer {
@@ -451,7 +451,7 @@ import URLLoading
     }
 
     // S-68, T-42, CACHE-5: after all data, before the end, which waits for the answer
-    @Test("the delegate is asked what to keep", arguments: [true, false])
+    @Test("the delegate decides what is cached", arguments: [true, false])
     func delegateIsAsked(keeps: Bool) async throws {
         let delegate = KeepingDelegate(keeps: keeps)
         let session = URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
@@ -541,7 +541,7 @@ import URLLoading
     @Test(
         "what is stored goes when a newer response is not to be kept, also if nobody has looked for it",
         arguments: [false, true])
-    func notKeptAnew(asks: Bool) async throws {
+    func validatedResponseMustNotBeStored(asks: Bool) async throws {
         let target = asks ? fresh() : url("/", [("Cache-Control", "no-store")])
         try cache.storeCachedResponse(
             CachedURLResponse(
@@ -565,7 +565,7 @@ import URLLoading
     }
 
     // CACHE-4, CACHE-5
-    @Test("a tier that has no room for what the delegate lets through does not get it", arguments: [true, false])
+    @Test("a tier without room does not store the delegate's response", arguments: [true, false])
     func roomWhenAsked(isSmall: Bool) async throws {
         let directory = try TemporaryDirectory()
         configuration.urlCache = URLCache(
@@ -601,7 +601,7 @@ import URLLoading
     }
 
     // CACHE-17: undone codings are not undone again
-    @Test("a body that came coded is kept as it was told")
+    @Test("a coded body is stored decoded")
     func coded() async throws {
         let gzip: [UInt8] = [
             0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 3, 0xCB, 0x48, 0xCD, 0xC9, 0xC9, 0x07, 0x00, 0x86, 0xA6, 0x10, 0x36, 5, 0,

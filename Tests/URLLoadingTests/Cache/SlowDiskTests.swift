@@ -90,7 +90,7 @@ import Testing
     }
 
     // CACHE-24, CACHE-14
-    @Test("what waits for a new head is bounded too") func boundedHeads() async throws {
+    @Test("pending head updates are bounded") func boundedHeads() async throws {
         let cache = cache()
         let large = String(repeating: "x", count: Self.size)
         for number in 0..<40 {
@@ -122,7 +122,7 @@ import Testing
     }
 
     // CACHE-24
-    @Test("what is stored and removed by turns while the disk stands still is there as it was left") func turns()
+    @Test("alternating stores and removals during a disk stall leave the last state") func turns()
         async throws
     {
         let cache = cache()
@@ -145,7 +145,7 @@ import Testing
     }
 
     // CACHE-24
-    @Test("what is removed while the disk stands still waits as one") func removals() async throws {
+    @Test("removals during a disk stall are merged") func removals() async throws {
         let removals = WaitingRemovals()
         func key(_ number: Int, _ length: Int = 0) -> CacheKey {
             CacheKey(

@@ -36,7 +36,7 @@ import Testing
     }
 
     // CACHE-24, CACHE-30
-    @Test("a new cache over the same folder has what the old one had", arguments: [10, 100_000])
+    @Test("a new cache over the same folder has the stored responses", arguments: [10, 100_000])
     func reopened(size: Int) throws {
         let body = String(repeating: "x", count: size)
         let old = cache(disk: 10 << 20)
@@ -55,7 +55,7 @@ import Testing
     }
 
     // CACHE-30
-    @Test("what a program stores for addresses with passwords is told apart by the users, and no password is written")
+    @Test("responses for URLs with user information are separated by user, and no password is written")
     func passwordsInAddresses() async throws {
         let old = cache()
         func request(_ user: String) throws -> URLRequest {
@@ -81,7 +81,7 @@ import Testing
     }
 
     // CACHE-22
-    @Test("what may be in memory alone is not on disk, and takes along what was")
+    @Test("allowedInMemoryOnly removes the response on disk")
     func policies() throws {
         let old = cache()
         old.storeCachedResponse(try response("first"), for: try request())
@@ -95,7 +95,7 @@ import Testing
     }
 
     // CACHE-24, CACHE-26, CACHE-28
-    @Test("what is removed is gone from both tiers")
+    @Test("removal affects both tiers")
     func removed() throws {
         let cache = cache()
         for path in ["/a", "/b", "/c"] { cache.storeCachedResponse(try response(path), for: try request(path)) }
@@ -115,7 +115,7 @@ import Testing
     }
 
     // CACHE-24
-    @Test("less room drops what was used least recently, at once")
+    @Test("a lower capacity evicts least recently used responses at once")
     func capacity() throws {
         let cache = cache(memory: 0, disk: 1 << 20)
         let body = String(repeating: "x", count: 50_000)

@@ -13,31 +13,32 @@ import URLLoading
 
     /// So many plans. None comes twice before each moment of each path had its turn.
     private func plans(
-        _ count: Int, _ wholes: [PathRun.Whole], _ random: inout SplitMix
-    ) -> [(path: Int, plan: StopPlan)] {
-        let all = wholes.indices.flatMap { path in wholes[path].moments.map { (path, $0) } }
-        var plans: [(path: Int, plan: StopPlan)] = []
+        _ count: Int, _ baselines: [ScenarioRun.Baseline], _ random: inout SplitMix
+    ) -> [(scenario: Int, plan: StopPlan)] {
+        let all = baselines.indices.flatMap { scenario in baselines[scenario].checkpoints.map { (scenario, $0) } }
+        var plans: [(scenario: Int, plan: StopPlan)] = []
         while plans.count < count {
-            for (path, moment) in all.shuffled(using: &random).prefix(count - plans.count) {
-                let stop = Stop.wishes.randomElement(using: &random) ?? .cancel
-                plans.append((path, StopPlan(moment: moment, stop: stop, isWithin: .random(using: &random))))
+            for (scenario, checkpoint) in all.shuffled(using: &random).prefix(count - plans.count) {
+                let stop = StopMethod.callerMethods.randomElement(using: &random) ?? .cancel
+                plans.append(
+                    (scenario, StopPlan(checkpoint: checkpoint, stop: stop, isWithin: .random(using: &random))))
             }
         }
         return plans
     }
 
     /// Each path without a stop.
-    private func wholes(_ site: PathSite) async throws -> [PathRun.Whole] {
-        var wholes: [PathRun.Whole] = []
-        for (number, path) in LoadingPath.all.enumerated() {
-            let run = PathRun(path, number, on: site)
+    private func baselines(_ servers: ScenarioServers) async throws -> [ScenarioRun.Baseline] {
+        var baselines: [ScenarioRun.Baseline] = []
+        for (number, scenario) in LoadScenario.all.enumerated() {
+            let run = ScenarioRun(scenario, number, on: servers)
             try await run.run()
-            let whole = PathRun.Whole(run)
-            #expect(run.faults(comparedTo: whole) == [], "\(path)")
-            wholes.append(whole)
+            let baseline = ScenarioRun.Baseline(run)
+            #expect(run.faults(comparedTo: baseline) == [], "\(scenario)")
+            baselines.append(baseline)
             _ = run.end()
         }
-        return wholes
+        return baselines
     }
 
     // T-5, T-6, T-7, T-8, T-56, S-42, S-83, S-84
@@ -47,33 +48,33 @@ import URLLoading
         let count = Self.number("URLLOADING_STOPS") ?? 1000
         var random = SplitMix(state: seed)
         let before = try Self.temporaryFiles()
-        let site = try PathSite()
-        defer { site.close() }
-        let wholes = try await wholes(site)
+        let servers = try ScenarioServers()
+        defer { servers.close() }
+        let baselines = try await baselines(servers)
 
-        var heard: [(name: String, recorders: (EventRecorder<Call>, EventRecorder<Call>), count: Int)] = []
-        var left: [(name: String, run: PathRun.Weak)] = []
+        var recorded: [(name: String, recorders: (EventRecorder<Call>, EventRecorder<Call>), count: Int)] = []
+        var left: [(name: String, run: ScenarioRun.Weak)] = []
         var stopCount = 0
-        for (index, (path, plan)) in plans(count, wholes, &random).enumerated() {
-            let name = "seed \(seed), stop \(index): \(LoadingPath.all[path]), \(plan)"
-            let run = PathRun(LoadingPath.all[path], wholes.count + index, on: site, plan)
+        for (index, (scenario, plan)) in plans(count, baselines, &random).enumerated() {
+            let name = "seed \(seed), stop \(index): \(LoadScenario.all[scenario]), \(plan)"
+            let run = ScenarioRun(LoadScenario.all[scenario], baselines.count + index, on: servers, plan)
             do {
                 try await run.run()
             } catch {
                 Issue.record("\(name): \(error) \(run.delegate.calls.events)")
             }
-            let faults = run.faults(comparedTo: wholes[path])
+            let faults = run.faults(comparedTo: baselines[scenario])
             #expect(faults == [], "\(name)")
             if run.isStopped { stopCount += 1 }
             for file in run.leftFiles { unlink(NSTemporaryDirectory() + "/" + file) }
-            heard.append((name, (run.delegate.calls, run.outcomes), run.delegate.calls.count + run.outcomes.count))
+            recorded.append((name, (run.delegate.calls, run.outcomes), run.delegate.calls.count + run.outcomes.count))
             left.append((name, run.end()))
         }
 
         // How a body is cut is not the same each time, so a few moments never come.
         #expect(stopCount > count * 9 / 10, "seed \(seed)")
-        await site.session.flush()
-        for (name, recorders, count) in heard {
+        await servers.session.flush()
+        for (name, recorders, count) in recorded {
             #expect(recorders.0.count + recorders.1.count == count, "heard after the end: \(name)")
         }
         try await Self.wait { left.allSatisfy(\.run.isGone) }
@@ -84,23 +85,23 @@ import URLLoading
     // T-38, T-48, ERR-6, S-45: after what had come before; what is safe to send again may succeed all the same
     @Test("where a connection breaks, each task ends once") func whereAConnectionBreaksEachTaskEndsOnce() async throws {
         let before = try Self.temporaryFiles()
-        let site = try PathSite()
-        defer { site.close() }
-        let wholes = try await wholes(site)
-        var number = wholes.count
-        for (path, whole) in zip(LoadingPath.all, wholes) {
-            for moment in whole.moments where moment.isOfServer {
-                let plan = StopPlan(moment: moment, stop: .breakConnection, isWithin: true)
-                let run = PathRun(path, number, on: site, plan)
+        let servers = try ScenarioServers()
+        defer { servers.close() }
+        let baselines = try await baselines(servers)
+        var number = baselines.count
+        for (scenario, baseline) in zip(LoadScenario.all, baselines) {
+            for checkpoint in baseline.checkpoints where checkpoint.isServerSide {
+                let plan = StopPlan(checkpoint: checkpoint, stop: .breakConnection, isWithin: true)
+                let run = ScenarioRun(scenario, number, on: servers, plan)
                 number += 1
                 try await run.run()
-                #expect(run.isStopped, "\(path), \(plan)")
-                #expect(run.faults(comparedTo: whole) == [], "\(path), \(plan)")
+                #expect(run.isStopped, "\(scenario), \(plan)")
+                #expect(run.faults(comparedTo: baseline) == [], "\(scenario), \(plan)")
                 // What goes over a kept connection may be sent again, and the rest of a response that leads to another
                 // request is nobody's.
-                let isLastAnswer = !whole.moments.contains(Moment(name: "head sent", number: 1))
-                if moment.number == 0, isLastAnswer || !moment.isOfAnswer {
-                    #expect(run.task?.error?.urlErrorCode == .networkConnectionLost, "\(path), \(plan)")
+                let isLastAnswer = !baseline.checkpoints.contains(Checkpoint(name: "head sent", number: 1))
+                if checkpoint.number == 0, isLastAnswer || !checkpoint.isResponseSide {
+                    #expect(run.task?.error?.urlErrorCode == .networkConnectionLost, "\(scenario), \(plan)")
                 }
                 for file in run.leftFiles { unlink(NSTemporaryDirectory() + "/" + file) }
                 _ = run.end()

@@ -30,14 +30,14 @@ import URLLoading
     }
 
     // C-3, C-5, C-6, C-8, C-9, C-12, C-13, C-19, C-21 to C-29, C-31, S-14, S-25
-    @Test("what each does", arguments: Property.allCases.filter { $0 != .enablesEarlyData })
-    func whatEachDoes(property: Property) async throws {
+    @Test("the effect of each property", arguments: Property.allCases.filter { $0 != .enablesEarlyData })
+    func theEffectOfEachProperty(property: Property) async throws {
         try await Self.declared().prove(property.rawValue, by: effect(of: property)) { try await nothing(property) }
     }
 
     #if HTTP3
         // C-32
-        @Test("what early data does", .needs(.gtlsserver)) func whatEarlyDataDoes() async throws {
+        @Test("the effect of enablesEarlyData", .needs(.gtlsserver)) func theEffectOfEnablesEarlyData() async throws {
             let property = Property.enablesEarlyData
             try await Self.declared().prove(property.rawValue, by: enablesEarlyData) { try await nothing(property) }
         }
@@ -85,7 +85,7 @@ import URLLoading
 
     // C-10, C-11, C-14 to C-18, C-20, C-30
     private func nothing(_ property: Property) async throws {
-        let why: Ineffective =
+        let why: NoEffect =
             switch property {
             case .identifier, .isDiscretionary, .sessionSendsLaunchEvents: .yet
             default: .onLinux
@@ -108,7 +108,7 @@ import URLLoading
     }
 
     /// Of a background configuration, whose sessions are ordinary ones.
-    private func identifier(_ why: Ineffective) async throws {
+    private func identifier(_ why: NoEffect) async throws {
         let configuration = URLSessionConfiguration.background(withIdentifier: "table")
         #expect(configuration.identifier == "table")
         try await why.expect(of: "identifier", try Self.declared())
@@ -211,8 +211,8 @@ import URLLoading
     private func timeout(_ configure: (URLSessionConfiguration) -> Void) async throws {
         let server = try ScriptedServer(steps: [.stopReading])
         defer { server.stop() }
-        let heard = try await LoadRecorder.load(URLRequest(url: server.url()), configuring: configure)
-        #expect(heard == [.failed(.timedOut), .invalid])
+        let recorded = try await LoadRecorder.load(URLRequest(url: server.url()), configuring: configure)
+        #expect(recorded == [.failed(.timedOut), .invalid])
     }
 
     private func requiresDNSSECValidation() async throws {
@@ -231,7 +231,7 @@ import URLLoading
     private func storedWithoutNames() async throws {
         let url = try #require(URL(string: "http://name.invalid/"))
         let cache = URLCache(memoryCapacity: 1 << 20, diskCapacity: 0, directory: nil)
-        for (policy, expected): (URLRequest.CachePolicy, [Heard]) in [
+        for (policy, expected): (URLRequest.CachePolicy, [RecordedEvent]) in [
             (.useProtocolCachePolicy, [.failed(.cannotFindHost), .invalid]),
             (.returnCacheDataElseLoad, [.failed(.cannotFindHost), .invalid]),
             (.returnCacheDataDontLoad, [.failed(.resourceUnavailable), .invalid]),
@@ -252,11 +252,11 @@ import URLLoading
         cache.storeCachedResponse(
             CachedURLResponse(response: response, data: Data("stored".utf8)), for: URLRequest(url: url))
         for policy in [URLRequest.CachePolicy.useProtocolCachePolicy, .returnCacheDataDontLoad] {
-            let heard = try await LoadRecorder.load(URLRequest(url: url, cachePolicy: policy)) {
+            let recorded = try await LoadRecorder.load(URLRequest(url: url, cachePolicy: policy)) {
                 $0.requiresDNSSECValidation = true
                 $0.urlCache = cache
             }
-            #expect(heard == [.response(200), .data("stored"), .succeeded, .invalid])
+            #expect(recorded == [.response(200), .data("stored"), .succeeded, .invalid])
         }
     }
 
@@ -290,8 +290,8 @@ import URLLoading
         let server = try ScriptedServer.answering(.text("x"), tls: try TrustedAuthority.server())
         defer { server.stop() }
         for isSet in [false, true] {
-            let heard = try await LoadRecorder.load(URLRequest(url: server.url())) { if isSet { configure($0) } }
-            #expect(heard == [.response(200), .data("x"), .succeeded, .invalid])
+            let recorded = try await LoadRecorder.load(URLRequest(url: server.url())) { if isSet { configure($0) } }
+            #expect(recorded == [.response(200), .data("x"), .succeeded, .invalid])
         }
         #expect(server.connections.map { $0.handshake?.version } == ["TLSv1.3", "TLSv1.2"])
         #expect(server.connections.last?.clientHello?.versions.contains(0x0304) == false)
@@ -356,16 +356,18 @@ import URLLoading
     }
 
     private func urlCredentialStorage() async throws {
-        let door = BasicGuard()
-        let server = try ScriptedServer.answering { door.answer($0) }
+        let basicAuth = BasicAuthResponder()
+        let server = try ScriptedServer.answering { basicAuth.answer($0) }
         defer { server.stop() }
         let storage = URLCredentialStorage()
-        storage.setDefaultCredential(door.credential, for: door.space(server))
+        storage.setDefaultCredential(basicAuth.credential, for: basicAuth.space(server))
         for (storage, status) in [(storage, 200), (nil, 401)] {
-            let heard = try await LoadRecorder.load(URLRequest(url: server.url())) { $0.urlCredentialStorage = storage }
-            #expect(heard.first == .response(status))
+            let recorded = try await LoadRecorder.load(URLRequest(url: server.url())) {
+                $0.urlCredentialStorage = storage
+            }
+            #expect(recorded.first == .response(status))
         }
-        #expect(server.requests.map { $0["Authorization"] } == [nil, door.field(), nil])
+        #expect(server.requests.map { $0["Authorization"] } == [nil, basicAuth.field(), nil])
     }
 
     private func urlCache() async throws {
@@ -373,8 +375,8 @@ import URLLoading
         defer { server.stop() }
         let cache = URLCache(memoryCapacity: 1 << 20, diskCapacity: 0)
         for (cache, requests) in [(cache, 1), (cache, 1), (nil, 2), (nil, 3)] {
-            let heard = try await LoadRecorder.load(URLRequest(url: server.url())) { $0.urlCache = cache }
-            #expect(heard == [.response(200), .data("x"), .succeeded, .invalid])
+            let recorded = try await LoadRecorder.load(URLRequest(url: server.url())) { $0.urlCache = cache }
+            #expect(recorded == [.response(200), .data("x"), .succeeded, .invalid])
             #expect(server.requests.count == requests)
         }
         #expect(cache.currentMemoryUsage > 0)
@@ -383,10 +385,10 @@ import URLLoading
     // C-28: before what loads other requests
     private func protocolClasses() async throws {
         let script = ScriptedProtocol.script { $0.answer("of its own") }
-        let heard = try await LoadRecorder.load(URLRequest(url: script.url())) {
+        let recorded = try await LoadRecorder.load(URLRequest(url: script.url())) {
             $0.protocolClasses = [ScriptedProtocol.self]
         }
-        #expect(heard == [.response(200), .data("of its own"), .succeeded, .invalid])
+        #expect(recorded == [.response(200), .data("of its own"), .succeeded, .invalid])
         #expect(try await LoadRecorder.load(script.url()) == [.failed(.unsupportedURL), .invalid])
     }
 
@@ -396,10 +398,10 @@ import URLLoading
         let server = try FTPServer(options)
         defer { server.stop() }
         for isClassic in [false, true] {
-            let heard = try await LoadRecorder.load(URLRequest(url: server.url("/a.txt"))) {
+            let recorded = try await LoadRecorder.load(URLRequest(url: server.url("/a.txt"))) {
                 $0.usesClassicLoadingMode = isClassic
             }
-            #expect(heard.last == .invalid && heard.contains(isClassic ? .succeeded : .failed(.unsupportedURL)))
+            #expect(recorded.last == .invalid && recorded.contains(isClassic ? .succeeded : .failed(.unsupportedURL)))
             #expect((server.connectionCount > 0) == isClassic)
         }
     }

@@ -47,7 +47,7 @@ import URLLoading
     }
 
     // T-41, CONN-14: changes that help nobody are not told
-    @Test("a load says once that it waits") func aLoadSaysOnceThatItWaits() async throws {
+    @Test("waiting for connectivity is reported once") func waitingForConnectivityIsReportedOnce() async throws {
         let server = try unreachableServer()
         defer { server.stop() }
         let delegate = RecordingDelegate()
@@ -387,7 +387,7 @@ import URLLoading
     @Test("an async load that waits ends once") func anAsyncLoadThatWaitsEndsOnce() async throws {
         let server = try unreachableServer()
         defer { server.stop() }
-        let queue = StoppedQueue(width: 1)
+        let queue = SuspendedQueue(width: 1)
         let configuration = URLSessionConfiguration.ephemeral
         configuration.waitsForConnectivity = true
         let session = URLSession(configuration: configuration, delegate: nil, delegateQueue: queue)

@@ -12,7 +12,7 @@ import URLLoading
         "the kernel has no multipath TCP"))
 struct MultipathTests {
     /// A second cable, from 10.1.0.1 to 10.1.0.2, by which the kernel makes a second way for each connection.
-    private func addCable(to far: FarNetwork) throws {
+    private func addCable(to far: RemoteNetwork) throws {
         let near = "\(getpid())"
         // What is left of the test before.
         try? NetworkNamespace.ip("link", "del", "near2")
@@ -43,15 +43,15 @@ struct MultipathTests {
     }
 
     // C-29, MET-12: the kernel goes on by the other way, and so does the load
-    @Test("a load goes on by its second way when the first is cut", arguments: [false, true])
+    @Test("a load continues on the second path when the first is cut", arguments: [false, true])
     func secondWay(isSecure: Bool) async throws {
-        let far = try FarNetwork()
+        let far = try RemoteNetwork()
         try addCable(to: far)
         let joined = try Self.joined()
         let isCut = Signal("the first way is cut")
         let tls =
             try isSecure
-            ? TrustedAuthority.server(.server(CertificateProfile.Name(FarNetwork.address))) : nil
+            ? TrustedAuthority.server(.server(CertificateProfile.Name(RemoteNetwork.address))) : nil
         var options = ScriptedServer.Options.everywhere
         options.isMultipath = true
         let server = try far.perform { [options] in
@@ -67,7 +67,7 @@ struct MultipathTests {
         let delegate = RecordingDelegate()
         let session = URLSession(delegate) { $0.multipathServiceType = .handover }
         defer { session.invalidateAndCancel() }
-        let (bytes, _) = try await session.bytes(from: server.url("/", host: FarNetwork.address))
+        let (bytes, _) = try await session.bytes(from: server.url("/", host: RemoteNetwork.address))
         var iterator = bytes.makeAsyncIterator()
         var body = [try #require(try await iterator.next())]
         try await eventually { (try? Self.joined()) == joined + 1 }
@@ -83,7 +83,7 @@ struct MultipathTests {
 
     // C-29, MET-13: a server that does not know of several ways is spoken to by one, which can be lost
     @Test("a load by its only way fails when that is cut") func onlyWay() async throws {
-        let far = try FarNetwork()
+        let far = try RemoteNetwork()
         try addCable(to: far)
         let server = try far.perform {
             try ScriptedServer(.everywhere) { connection in
@@ -96,7 +96,7 @@ struct MultipathTests {
         let delegate = RecordingDelegate()
         let session = URLSession(delegate) { $0.multipathServiceType = .handover }
         defer { session.invalidateAndCancel() }
-        let (bytes, _) = try await session.bytes(from: server.url("/", host: FarNetwork.address))
+        let (bytes, _) = try await session.bytes(from: server.url("/", host: RemoteNetwork.address))
         var iterator = bytes.makeAsyncIterator()
         _ = try await iterator.next()
         try NetworkNamespace.ip("address", "del", "10.0.0.1/24", "dev", "near")

@@ -36,9 +36,9 @@ import URLLoading
     /// Says the number of the connection and of the request on it; of what is asked second on the first connection it says
     /// one half only, or nothing where that is to be `withheld`.
     private func server(
-        _ version: Version, in far: FarNetwork, withheld: Signal? = nil
+        _ version: Version, in far: RemoteNetwork, withheld: Signal? = nil
     ) throws -> ScriptedServer {
-        let profile = CertificateProfile.server(CertificateProfile.Name(FarNetwork.address), "both.example")
+        let profile = CertificateProfile.server(CertificateProfile.Name(RemoteNetwork.address), "both.example")
         let tls = try TrustedAuthority.server(profile).with {
             $0.applicationProtocols = version == .http2 ? ["h2"] : ["http/1.1"]
         }
@@ -68,8 +68,8 @@ import URLLoading
         }
     }
 
-    private static func sayNothing(_ connection: ServerConnection, _ heard: Signal) throws {
-        heard.fire()
+    private static func sayNothing(_ connection: ServerConnection, _ recorded: Signal) throws {
+        recorded.fire()
         try connection.waitForClose()
     }
 
@@ -100,10 +100,10 @@ import URLLoading
     // CONN-10, S-8, MET-7: not even a request that must not be sent twice is lost on it
     @Test("a connection in waiting that has lost its way is not used", arguments: Version.allCases, Loss.allCases)
     func idle(version: Version, loss: Loss) async throws {
-        let far = try FarNetwork()
+        let far = try RemoteNetwork()
         let server = try server(version, in: far)
         defer { server.stop() }
-        let url = server.url("/", host: FarNetwork.address)
+        let url = server.url("/", host: RemoteNetwork.address)
         let delegate = RecordingDelegate()
         try await using(delegate) { session async throws in
             #expect(try await text(session, url) == "0.0")
@@ -114,7 +114,7 @@ import URLLoading
             let transactions = try await transactions(delegate, count: 2)
             #expect(transactions.map(\.localAddress) == loss.addresses)
             #expect(transactions.map(\.isReusedConnection) == [false, false])
-            #expect(transactions.map(\.remoteAddress) == [FarNetwork.address, FarNetwork.address])
+            #expect(transactions.map(\.remoteAddress) == [RemoteNetwork.address, RemoteNetwork.address])
         }
         #expect(server.connectionCount == 2)
     }
@@ -122,10 +122,10 @@ import URLLoading
     // CONN-11, MET-7: at once, and not when the request times out
     @Test("a load under way fails when its way is lost", arguments: Version.allCases, Loss.allCases)
     func busy(version: Version, loss: Loss) async throws {
-        let far = try FarNetwork()
+        let far = try RemoteNetwork()
         let server = try server(version, in: far)
         defer { server.stop() }
-        let url = server.url("/", host: FarNetwork.address)
+        let url = server.url("/", host: RemoteNetwork.address)
         let delegate = RecordingDelegate()
         try await using(delegate) { session async throws in
             #expect(try await text(session, url) == "0.0")
@@ -151,16 +151,16 @@ import URLLoading
     @Test(
         "a request that is lost with its way does not wait for another", arguments: Version.allCases, [false, true])
     func lostRequest(version: Version, waits: Bool) async throws {
-        let far = try FarNetwork()
-        let heard = Signal("the second request")
-        let server = try server(version, in: far, withheld: heard)
+        let far = try RemoteNetwork()
+        let recorded = Signal("the second request")
+        let server = try server(version, in: far, withheld: recorded)
         defer { server.stop() }
-        let url = server.url("/", host: FarNetwork.address)
+        let url = server.url("/", host: RemoteNetwork.address)
         let delegate = RecordingDelegate()
         try await using(delegate, { $0.waitsForConnectivity = waits }) { session async throws in
             #expect(try await text(session, url) == "0.0")
             session.dataTask(with: url).resume()
-            try await heard.wait()
+            try await recorded.wait()
             try Loss.interfaceDown.happen()
             let calls = try await delegate.calls(untilCompletions: 1).of(2)
             #expect(calls == [.created(2), .metrics(2), .completed(2, .networkConnectionLost)])
@@ -174,12 +174,12 @@ import URLLoading
     }
 
     // CONN-14, T-27
-    @Test("a load that waits goes on when the interface is up", arguments: Version.allCases)
+    @Test("a waiting load continues when the interface is up", arguments: Version.allCases)
     func waiting(version: Version) async throws {
-        let far = try FarNetwork()
+        let far = try RemoteNetwork()
         let server = try server(version, in: far)
         defer { server.stop() }
-        let url = server.url("/", host: FarNetwork.address)
+        let url = server.url("/", host: RemoteNetwork.address)
         let delegate = RecordingDelegate()
         try await using(delegate, { $0.waitsForConnectivity = true }) { session async throws in
             #expect(try await text(session, url) == "0.0")
@@ -198,10 +198,10 @@ import URLLoading
     // CONN-9, MET-7: the other family has its turn after a quarter of a second
     @Test(
         "packets of one family are lost on their way", .needsNameServer,
-        arguments: [("fd00::1", FarNetwork.address), ("10.0.0.1", FarNetwork.address6)], [nil] + Version.allCases)
+        arguments: [("fd00::1", RemoteNetwork.address), ("10.0.0.1", RemoteNetwork.address6)], [nil] + Version.allCases)
     func blackHole(_ way: (swallowed: String, reached: String), version: Version?) async throws {
-        let far = try FarNetwork()
-        let names = try FarNetwork.nameServer()
+        let far = try RemoteNetwork()
+        let names = try RemoteNetwork.nameServer()
         defer { names.stop() }
         try far.swallowPackets(to: way.swallowed)
         let server =
@@ -243,8 +243,8 @@ import URLLoading
         "the first family takes connections, and nothing comes back over them", .needsNameServer,
         arguments: Hole.allCases)
     func blackHoleBehindHandshake(hole: Hole) async throws {
-        let far = try FarNetwork()
-        let names = try FarNetwork.nameServer()
+        let far = try RemoteNetwork()
+        let names = try RemoteNetwork.nameServer()
         defer { names.stop() }
         let tls = try TLSServer(TrustedAuthority.server(.server("both.example")))
         let server = try far.perform {
@@ -280,10 +280,10 @@ import URLLoading
     // CONN-15: nothing tells that packets are lost, but time
     @Test("packets are lost in the middle of a load", arguments: Version.allCases)
     func silence(version: Version) async throws {
-        let far = try FarNetwork()
+        let far = try RemoteNetwork()
         let server = try server(version, in: far)
         defer { server.stop() }
-        let url = server.url("/", host: FarNetwork.address)
+        let url = server.url("/", host: RemoteNetwork.address)
         let delegate = RecordingDelegate()
         try await using(delegate) { session async throws in
             #expect(try await text(session, url) == "0.0")

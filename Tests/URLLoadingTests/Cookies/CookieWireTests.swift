@@ -56,7 +56,7 @@ import Testing
     private func load(_ urls: URL...) async throws -> [String] { try await load(urls.map { URLRequest(url: $0) }) }
 
     // COOK-16, COOK-20, COOK-23
-    @Test("what a response sets goes out with the next request")
+    @Test("a cookie that a response sets is sent with the next request")
     func next() async throws {
         #expect(
             try await load(
@@ -123,7 +123,7 @@ import Testing
     }
 
     // COOK-21: what is kept depends on the accept policy alone
-    @Test("a configuration that sets no cookies keeps them all the same")
+    @Test("httpShouldSetCookies false still stores cookies")
     func configurationWithoutCookies() async throws {
         configuration.httpShouldSetCookies = false
         #expect(try await load(url("/set", setting: "a=b"), url("/end")) == ["-", "-"])
@@ -187,7 +187,7 @@ import Testing
     }
 
     // C-34, COOK-26: sessions of one configuration share the jar; that of another is another
-    @Test("who shares a jar")
+    @Test("sessions that share cookies")
     func sharing() async throws {
         try storage.setCookie(
             #require(
@@ -216,7 +216,7 @@ import Testing
         }
 
         // COOK-20, COOK-17
-        @Test("no loop reads the list for the cookies of a response, which the next request carries all the same")
+        @Test("no loop reads the suffix list, and the next request has the cookies of the response")
         func cookiesBeforeTheList() async {
             await #expect(processExitsWith: .success) {
                 let storage = HTTPCookieStorage()

@@ -19,7 +19,7 @@ import Testing
     }
 
     // COOK-17
-    @Test("what is taken leaves in its order, also while more comes") func order() throws {
+    @Test("cookies are taken in order, also while more are added") func order() throws {
         var early = EarlyCookies()
         for number in 0..<3 { early.add(try receipt(["n\(number)=v"])) }
         #expect(early.takeFirst()?.fields == ["n0=v"])
@@ -30,7 +30,7 @@ import Testing
     }
 
     // COOK-17
-    @Test("what no jar takes does not wait, and of what one takes no more than so many bytes") func bytes() throws {
+    @Test("invalid cookies are not queued, and the queue is bounded in bytes") func bytes() throws {
         var early = EarlyCookies()
         let large = String(repeating: "v", count: 5000)
         early.add(try receipt(["a=" + large, "=", "b=\0"]))

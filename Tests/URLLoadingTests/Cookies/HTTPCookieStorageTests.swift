@@ -53,7 +53,7 @@ import Testing
     }
 
     // COOK-15, COOK-16: whatever the fraction of a second with which it ends
-    @Test("what is found is equal to what was given") func whatIsFoundIsEqual() throws {
+    @Test("found cookies equal the stored ones") func whatIsFoundIsEqual() throws {
         for number in 1...200 {
             let given = try cookie("a", more: [.expires: Date(timeIntervalSinceNow: 1000 + Double(number) * .pi)])
             storage.setCookie(given)

@@ -28,7 +28,7 @@ import Testing
 
     /// Nothing in a cookie can end the header field it is sent in, or start another cookie.
     @Test(arguments: ["a\r\nX: y", "a\n", "a\0", "a; b=c"])
-    func refusesWhatBreaksTheField(_ text: String) {
+    func rejectsInvalidFieldCharacters(_ text: String) {
         #expect(HTTPCookie(properties: [.name: "n", .value: text, .path: "/", .domain: "a"]) == nil)
         #expect(HTTPCookie(properties: [.name: text, .value: "v", .path: "/", .domain: "a"]) == nil)
     }
@@ -209,7 +209,7 @@ import Testing
     }
 
     // COOK-2: what a caller makes up ends no process
-    @Test("a time that is none is as good as not given") func timesThatAreNone() throws {
+    @Test("an invalid expiry is ignored") func timesThatAreNone() throws {
         let none = [Double.nan, .infinity, -.infinity]
         var all: [[HTTPCookiePropertyKey: Any]] = ["nan", "inf", "-inf", "1e400"].map {
             [.version: "1", .maximumAge: $0]
@@ -230,7 +230,7 @@ import Testing
     }
 
     // COOK-2
-    @Test("so is what a class of the caller's says") func timesOfSubclasses() throws {
+    @Test("an invalid expiry of a subclass is ignored") func timesOfSubclasses() throws {
         final class Timeless: HTTPCookie, @unchecked Sendable {
             override var expiresDate: Date? { Date(timeIntervalSince1970: .nan) }
         }

@@ -36,7 +36,7 @@ import Testing
     }
 
     // COOK-20, COOK-17
-    @Test("nor does who hands a response's cookies to a storage", arguments: cases)
+    @Test("no cookie for a public suffix through setCookies", arguments: cases)
     func storage(host: String, domain: String, isAllowed: Bool) throws {
         let storage = HTTPCookieStorage()
         let url = try #require(URL(string: "https://\(host)/"))

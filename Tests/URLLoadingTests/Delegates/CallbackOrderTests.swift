@@ -81,8 +81,7 @@ import URLLoading
     }
 
     // T-29, S-51
-    @Test("a body that is sent is told before the response") func aBodyThatIsSentIsToldBeforeTheResponse() async throws
-    {
+    @Test("didSendBodyData precedes the response") func didSendBodyDataPrecedesTheResponse() async throws {
         let server = try ScriptedServer.answering { .text($0.bodyText) }
         defer { server.stop() }
         var request = URLRequest(url: server.url())
@@ -96,7 +95,9 @@ import URLLoading
     }
 
     // T-54
-    @Test("interim responses are told, 101 aside") func interimResponsesAreTold101Aside() async throws {
+    @Test("informational responses are delivered, except 101") func informationalResponsesAreDeliveredExcept101()
+        async throws
+    {
         let server = try ScriptedServer(steps: [
             .expectRequest,
             .send("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\n\r\n"),
@@ -134,7 +135,7 @@ import URLLoading
     }
 
     // T-38, CONN-27, ERR-6
-    @Test("a failure within the body comes after what came before") func aFailureWithinTheBodyComesAfterWhatCameBefore()
+    @Test("a failure within the body follows the received data") func aFailureWithinTheBodyFollowsTheReceivedData()
         async throws
     {
         let server = try ScriptedServer(steps: [
@@ -149,14 +150,14 @@ import URLLoading
     }
 
     // S-31, S-66, T-27
-    @Test("pieces come as they arrive") func piecesComeAsTheyArrive() async throws {
-        let ticks = Ticks()
-        let server = try ScriptedServer.answering(.paced(Array("abcdef".utf8), portion: 2, by: ticks))
+    @Test("data is delivered as it arrives") func dataIsDeliveredAsItArrives() async throws {
+        let permits = Permits()
+        let server = try ScriptedServer.answering(.paced(Array("abcdef".utf8), portion: 2, by: permits))
         defer { server.stop() }
         let delegate = RecordingDelegate()
         delegate.during = { call, _, _ in
             switch call {
-            case .response, .data: ticks.release()
+            case .response, .data: permits.release()
             default: break
             }
         }
@@ -169,12 +170,12 @@ import URLLoading
     }
 
     // S-31, T-20, T-39
-    @Test("whoever does not want pieces gets the whole before the end")
-    func whoeverDoesNotWantPiecesGetsTheWholeBeforeTheEnd() async throws {
-        let ticks = Ticks()
-        let server = try ScriptedServer.answering(.paced(Array("abcdef".utf8), portion: 2, by: ticks))
+    @Test("without incremental delivery the data is delivered once")
+    func withoutIncrementalDeliveryTheDataIsDeliveredOnce() async throws {
+        let permits = Permits()
+        let server = try ScriptedServer.answering(.paced(Array("abcdef".utf8), portion: 2, by: permits))
         defer { server.stop() }
-        ticks.release(3)
+        permits.release(3)
         let delegate = RecordingDelegate()
         _ = try await calls(URLRequest(url: server.url()), delegate) { task in
             #expect(task.prefersIncrementalDelivery)
@@ -211,7 +212,9 @@ import URLLoading
     }
 
     // T-26
-    @Test("creation is told within the creating call") func creationIsToldWithinTheCreatingCall() async throws {
+    @Test("didCreateTask is called within the creating call") func didCreateTaskIsCalledWithinTheCreatingCall()
+        async throws
+    {
         let server = try ScriptedServer.answering(.text("x"))
         defer { server.stop() }
         let delegate = RecordingDelegate()
@@ -229,7 +232,7 @@ import URLLoading
     }
 
     // T-66
-    @Test("a delegate without methods is none") func aDelegateWithoutMethodsIsNone() async throws {
+    @Test("a delegate without methods counts as none") func aDelegateWithoutMethodsCountsAsNone() async throws {
         final class Silent: NSObject, URLSessionDataDelegate, Sendable {}
         let server = try ScriptedServer.answering(.text("x"))
         defer { server.stop() }

@@ -234,7 +234,7 @@ import URLLoading
     @Test(
         "what is no series of parts",
         arguments: ["multipart/mixed; boundary=cut", "multipart/x-mixed-replace", "text/plain; boundary=cut"])
-    func whatIsNoSeriesOfParts(type: String) async throws {
+    func aBodyThatIsNotMultipart(type: String) async throws {
         let text = twoParts
         let server = try ScriptedServer.answering(.text(text).with(field: "Content-Type", type))
         defer { server.stop() }

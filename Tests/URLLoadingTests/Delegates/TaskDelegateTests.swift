@@ -62,7 +62,8 @@ import URLLoading
     }
 
     // T-24
-    @Test("either spelling of the task's delegate comes first") func eitherSpellingOfTheTasksDelegateComesFirst()
+    @Test("both variants of the task delegate's method take precedence")
+    func bothVariantsOfTheTaskDelegatesMethodTakePrecedence()
         async throws
     {
         let server = try ScriptedServer.answering(.text("hello"))
@@ -82,8 +83,8 @@ import URLLoading
     }
 
     // T-24: protocols beyond the task's are found by conformance
-    @Test("what a task's delegate does not conform to goes to the session's")
-    func whatATasksDelegateDoesNotConformToGoesToTheSessions() async throws {
+    @Test("methods of protocols without conformance are called on the session's delegate")
+    func methodsOfProtocolsWithoutConformanceAreCalledOnTheSessionsDelegate() async throws {
         let server = try ScriptedServer.answering(.text("hello"))
         defer { server.stop() }
         let delegate = RecordingDelegate()

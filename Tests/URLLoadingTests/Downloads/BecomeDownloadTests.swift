@@ -23,8 +23,8 @@ import URLLoading
     }
 
     // S-64, T-44
-    @Test("the data task falls silent, and the download tells the rest")
-    func theDataTaskFallsSilentAndTheDownloadTellsTheRest() async throws {
+    @Test("the data task gets no more callbacks, the download task gets the rest")
+    func theDataTaskGetsNoMoreCallbacksTheDownloadTaskGetsTheRest() async throws {
         let server = try ScriptedServer.answering(.bytes(Self.body))
         defer { server.stop() }
         let delegate = RecordingDownloadDelegate()
@@ -121,7 +121,7 @@ import URLLoading
     }
 
     // T-43: after the session was told to finish
-    @Test("an answer that comes late") func anAnswerThatComesLate() async throws {
+    @Test("a late answer") func aLateAnswer() async throws {
         let server = try ScriptedServer.answering(.bytes(Self.body))
         defer { server.stop() }
         let delegate = RecordingDownloadDelegate()

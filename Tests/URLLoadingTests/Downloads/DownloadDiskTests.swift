@@ -87,7 +87,7 @@ import URLLoading
     }
 
     // ERR-8
-    @Test("a folder that is gone") func aFolderThatIsGone() async throws {
+    @Test("a missing folder") func aMissingFolder() async throws {
         let path = try TemporaryDirectory().path
         let server = try server()
         defer { server.stop() }
@@ -97,7 +97,7 @@ import URLLoading
     }
 
     // ERR-8
-    @Test("a folder that goes on the way") func aFolderThatGoesOnTheWay() async throws {
+    @Test("a folder that is removed during the download") func aFolderThatIsRemovedDuringTheDownload() async throws {
         let folder = try TemporaryDirectory()
         let inner = folder.file("inner")
         try FileManager.default.createDirectory(at: inner, withIntermediateDirectories: false)

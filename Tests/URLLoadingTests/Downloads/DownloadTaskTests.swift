@@ -149,7 +149,7 @@ import URLLoading
     }
 
     // T-55, T-57
-    @Test("an async caller's file is his") func anAsyncCallersFileIsHis() async throws {
+    @Test("an async caller owns the file") func anAsyncCallerOwnsTheFile() async throws {
         let server = try ScriptedServer.answering(.bytes(Self.long))
         defer { server.stop() }
         let session = URLSession { _ in }

@@ -70,7 +70,7 @@ import URLLoading
     }
 
     // RES-1, RES-2, RES-3, RES-4, RES-11, S-41, S-43, S-61, T-30
-    @Test("a cancelled download goes on where it was") func aCancelledDownloadGoesOnWhereItWas() async throws {
+    @Test("a cancelled download resumes") func aCancelledDownloadResumes() async throws {
         let server = try makeServer { Self.rest(of: $0) }
         defer { server.stop() }
         let (data, calls) = try await stop(server)
@@ -90,8 +90,7 @@ import URLLoading
     }
 
     // ENC-8: the file has the decoded bytes, and a range would be one of the coded
-    @Test("a coded download cannot be gone on with", arguments: [true, false]) func coded(isStopped: Bool) async throws
-    {
+    @Test("a coded download cannot be resumed", arguments: [true, false]) func coded(isStopped: Bool) async throws {
         let body = String(repeating: "0123456789", count: 6_000)
         let bytes = CodedBodies.gzip(body)
         let half = bytes.count / 2
@@ -149,7 +148,7 @@ import URLLoading
     }
 
     // RES-5: the resource has changed
-    @Test("200 takes the place of what was there") func the200TakesThePlaceOfWhatWasThere() async throws {
+    @Test("a 200 response replaces the partial data") func the200TakesThePlaceOfWhatWasThere() async throws {
         let server = try makeServer { _ in .text("new").with(field: "ETag", "\"v2\"") }
         defer { server.stop() }
         let (delegate, calls) = try await resume(#require(try await stop(server).data))
@@ -294,7 +293,7 @@ import URLLoading
     }
 
     // RES-8: while the task waits to be resumed
-    @Test("the file goes, or shrinks, after the task was made", arguments: [nil, 10])
+    @Test("the file is removed or truncated after the task was created", arguments: [nil, 10])
     func theFileGoesAfterTheTaskWasMade(rest: Int64?) async throws {
         let server = try makeServer { Self.rest(of: $0) }
         defer { server.stop() }
@@ -322,7 +321,7 @@ import URLLoading
     }
 
     // RES-1: without its file all is loaded again
-    @Test("the file is gone") func theFileIsGone() async throws {
+    @Test("the file is missing") func theFileIsMissing() async throws {
         let server = try makeServer { Self.rest(of: $0) }
         defer { server.stop() }
         let data = try #require(try await stop(server).data)
@@ -427,7 +426,7 @@ import URLLoading
     }
 
     // RES-3, RES-4: as if the process had been killed; a folder of one's own keeps what has come
-    @Test("resume data of a download that goes on") func resumeDataOfADownloadThatGoesOn() async throws {
+    @Test("resume data of a running download") func resumeDataOfARunningDownload() async throws {
         let folder = try TemporaryDirectory()
         let server = try makeServer { Self.rest(of: $0) }
         defer { server.stop() }

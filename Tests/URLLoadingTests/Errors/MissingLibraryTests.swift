@@ -17,7 +17,7 @@ import Testing
     }
 
     // ERR-3, TLS-5
-    @Test("an error says which library there is none of, and all else works") func openSSL() throws {
+    @Test("an error names the missing library, and everything else works") func openSSL() throws {
         let server = try ScriptedServer.answering(.text("in clear"))
         let secure = try ScriptedServer.answering(.text("secure"), tls: TrustedAuthority.server())
         defer {

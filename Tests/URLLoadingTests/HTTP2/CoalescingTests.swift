@@ -198,7 +198,7 @@ import URLLoading
     }
 
     // CONN-3, AUTH-3: whoever pins is asked about each name
-    @Test("who is asked about servers is asked about each name, and may say no") func asked() async throws {
+    @Test("a delegate evaluates each coalesced host, and may refuse") func asked() async throws {
         let server = try server("a.localhost", "b.localhost", "c.localhost", script: echo)
         defer { server.stop() }
         let delegate = TrustingDelegate(refusing: "c.localhost")

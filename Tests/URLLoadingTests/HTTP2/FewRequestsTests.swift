@@ -88,7 +88,7 @@ import URLLoading
     }
 
     // CONN-4: saying that requests were processed proves nothing: nobody is answered, and so it comes to an end
-    @Test("a server that says goodbye behind what it refuses", arguments: ["GET", "POST"])
+    @Test("GOAWAY after refused streams", arguments: ["GET", "POST"])
     func refusedBehindGoodbye(method: String) async throws {
         let count = Watched(0)
         let tls = try TrustedAuthority.server().with { $0.applicationProtocols = ["h2"] }

@@ -52,7 +52,7 @@ import URLLoading
     }
 
     // CONN-4: GET and POST alike, since it has looked at none of them
-    @Test("a server that goes before it has begun is asked again elsewhere, once", arguments: Beginning.allCases)
+    @Test("GOAWAY before the first response leads to one retry on another connection", arguments: Beginning.allCases)
     func goodbyeAtOnce(beginning: Beginning) async throws {
         let served = EventRecorder<String>()
         let server = try server(settings: nil) { http2, number in
@@ -85,7 +85,7 @@ import URLLoading
     }
 
     // CONN-4: but not for ever
-    @Test("a server that goes before it has begun, each time", arguments: Beginning.allCases)
+    @Test("GOAWAY before the first response on each connection", arguments: Beginning.allCases)
     func goodbyeForEver(beginning: Beginning) async throws {
         let server = try server(settings: nil) { http2, _ in
             if beginning == .behindSettings { try http2.send(FrameType.settings, stream: 0) }

@@ -39,7 +39,7 @@ import URLLoading
     }
 
     // CONN-5, S-6: no SPDY, and no extension of NPN (13172)
-    @Test("what a handshake offers") func offers() async throws {
+    @Test("the ALPN protocols of a handshake") func offers() async throws {
         let server = try ScriptedServer.answering(tls: TrustedAuthority.server()) { _ in .text("x") }
         defer { server.stop() }
         try await using { session async throws in _ = try await text(session, server) }
@@ -67,7 +67,7 @@ import URLLoading
     }
 
     // CONN-4: any method, since the server has not looked at it
-    @Test("a refused request goes out again", arguments: ["GET", "POST"]) func refused(method: String) async throws {
+    @Test("a refused request is repeated", arguments: ["GET", "POST"]) func refused(method: String) async throws {
         let server = try server { http2, _ in
             try http2.reset(try http2.readRequest(), 7)
             try http2.respond(on: try http2.readRequest(), body: "again")
@@ -107,7 +107,7 @@ import URLLoading
     }
 
     // CONN-4: those below the last stream go on, those above go elsewhere
-    @Test("a server that says goodbye") func goodbye() async throws {
+    @Test("GOAWAY") func goodbye() async throws {
         let server = try server { http2, number in
             let first = try http2.readRequest()
             guard number == 0 else {
@@ -327,7 +327,7 @@ import URLLoading
     }
 
     // CONN-24: who waits for somebody else's connection fails with it
-    @Test("no connection for anybody") func nobody() async throws {
+    @Test("no connection for any request") func nobody() async throws {
         let server = try ScriptedServer { $0.close() }
         defer { server.stop() }
         try await using { session async throws in
@@ -372,7 +372,7 @@ import URLLoading
     }
 
     // CONN-22: what nobody has taken when a response ends does not stand in the way of others for ever
-    @Test("answered when all has come") func answeredLate() async throws {
+    @Test("answered after the whole request") func answeredLate() async throws {
         let count = 48
         let size = 63 * 16_384
         let complete = Watched(0)
@@ -410,7 +410,7 @@ import URLLoading
     }
 
     // CONN-4, CONN-10, T-38: a response begins once
-    @Test("goodbye in the middle of a response that it says was not begun", arguments: [true, false])
+    @Test("GOAWAY during a response whose stream it does not cover", arguments: [true, false])
     func goodbyeInTheMiddle(isGoodbye: Bool) async throws {
         let server = try server { http2, _ in
             let stream = try http2.readRequest()
@@ -428,7 +428,7 @@ import URLLoading
     }
 
     // CONN-4: of a file nothing was read yet
-    @Test("a file goes out again when its request was refused") func refusedFile() async throws {
+    @Test("a file is sent again after a refused request") func refusedFile() async throws {
         let server = try server { http2, number in
             if number == 0 {
                 let stream = try http2.readRequest()
@@ -583,7 +583,7 @@ import URLLoading
     }
 
     // S-66
-    @Test("frames of a body that come together are told together", arguments: [true, false])
+    @Test("DATA frames that arrive together are delivered together", arguments: [true, false])
     func together(isAnnounced: Bool) async throws {
         let isAnswered = Signal("the client's answer to the head")
         let pieces = (0..<8).map { [UInt8](repeating: UInt8(ascii: "a") + $0, count: 1024) }

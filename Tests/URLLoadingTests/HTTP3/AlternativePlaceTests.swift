@@ -38,15 +38,15 @@
             defer { datagrams.close() }
             let server = try server(naming: place, at: datagrams.port)
             defer { server.stop() }
-            let door = try ProxyDoor(to: server) { _ in .status(200) }
-            defer { door.stop() }
+            let authProxy = try ScriptedProxy(to: server) { _ in .status(200) }
+            defer { authProxy.stop() }
             let session = URLSession {
                 $0.urlCache = nil
                 $0.connectionProxyDictionary =
                     switch way {
                     case .direct: [:]
-                    case .beside: door.settings(["ExceptionsList": ["<-loopback>", "localhost"]])
-                    case .through: door.settings()
+                    case .beside: authProxy.settings(["ExceptionsList": ["<-loopback>", "localhost"]])
+                    case .through: authProxy.settings()
                     }
             }
             defer { session.invalidateAndCancel() }
@@ -55,7 +55,9 @@
             }
             let isTried = way == .direct || way == .beside && place == .ownHost
             #expect(datagrams.hasHeard == isTried)
-            #expect(door.proxy.requests.map(\.method) == [String](repeating: "CONNECT", count: way == .through ? 3 : 0))
+            #expect(
+                authProxy.server.requests.map(\.method)
+                    == [String](repeating: "CONNECT", count: way == .through ? 3 : 0))
         }
     }
 #endif

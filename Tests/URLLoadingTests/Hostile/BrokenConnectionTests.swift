@@ -9,7 +9,7 @@ import URLLoading
     @Test(
         "a connection that breaks is lost once",
         arguments: [
-            ([Step.reset], [Heard.failed(.networkConnectionLost)]),
+            ([Step.reset], [RecordedEvent.failed(.networkConnectionLost)]),
             ([.close], [.failed(.networkConnectionLost)]),
             ([.expectRequest, .reset], [.failed(.networkConnectionLost)]),
             ([.expectRequest, .close], [.failed(.networkConnectionLost)]),
@@ -43,10 +43,10 @@ import URLLoading
                 [.response(200), .data("hello"), .failed(.networkConnectionLost)]
             ),
         ])
-    func aConnectionThatBreaksIsLostOnce(steps: [Step], heard: [Heard]) async throws {
+    func aConnectionThatBreaksIsLostOnce(steps: [Step], recorded: [RecordedEvent]) async throws {
         let server = try ScriptedServer(steps: steps)
         defer { server.stop() }
-        #expect(try await LoadRecorder.load(server.url()) == heard + [.invalid])
+        #expect(try await LoadRecorder.load(server.url()) == recorded + [.invalid])
         // What was not out yet when the connection closed goes over another, three times in all (CONN-10).
         #expect((1...(steps.count == 1 ? 3 : 1)).contains(server.connectionCount))
     }
@@ -165,7 +165,7 @@ import URLLoading
     }
 
     // CONN-10: once an answer has begun there is no second try
-    @Test("a request whose answer has begun is not repeated") func aRequestWhoseAnswerHasBegunIsNotRepeated()
+    @Test("a request is not repeated after its response has begun") func aRequestIsNotRepeatedAfterItsResponseHasBegun()
         async throws
     {
         let server = try ScriptedServer(connections: [

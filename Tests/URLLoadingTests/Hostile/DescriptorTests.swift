@@ -181,7 +181,8 @@ import URLLoading
 
     #if compiler(>=6.2)
         // CONN-15: the wait for a descriptor ends with the request timer
-        @Test("a descriptor that never comes", .timeLimit(.minutes(1))) func aDescriptorThatNeverComes() async throws {
+        @Test("a descriptor that never becomes available", .timeLimit(.minutes(1)))
+        func aDescriptorThatNeverBecomesAvailable() async throws {
             await #expect(processExitsWith: .success) {
                 Self.allow(descriptors: 64)
                 let session = URLSession(configuration: .ephemeral)

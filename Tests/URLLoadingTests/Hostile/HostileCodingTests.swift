@@ -6,19 +6,19 @@ import URLLoading
 /// Coded bodies that are cut, corrupt, unknown, or unfold to more than there is room for.
 @Suite(.leavesNothing) struct HostileCodingTests {
     /// Serves a body in a coding to one request.
-    private func hear(_ coding: String, _ body: [UInt8]) async throws -> [Heard] {
+    private func hear(_ coding: String, _ body: [UInt8]) async throws -> [RecordedEvent] {
         let server = try ScriptedServer.answering(CannedResponse.bytes(body).with(field: "Content-Encoding", coding))
         defer { server.stop() }
         return try await LoadRecorder.load(server.url())
     }
 
     // ENC-10
-    @Test("a body whose coding is cut", arguments: [1, 9, 12, 15, 18, 20, 24, 27])
-    func aBodyWhoseCodingIsCut(cut: Int) async throws {
-        let heard = try await hear("gzip", Array(CodedBodies.gzip("hello").prefix(cut)))
-        #expect(heard.first == .response(200))
-        #expect("hello".utf8.starts(with: heard.body))
-        #expect(heard.suffix(2) == [.failed(.networkConnectionLost), .invalid])
+    @Test("a truncated coded body", arguments: [1, 9, 12, 15, 18, 20, 24, 27])
+    func aTruncatedCodedBody(cut: Int) async throws {
+        let recorded = try await hear("gzip", Array(CodedBodies.gzip("hello").prefix(cut)))
+        #expect(recorded.first == .response(200))
+        #expect("hello".utf8.starts(with: recorded.body))
+        #expect(recorded.suffix(2) == [.failed(.networkConnectionLost), .invalid])
     }
 
     // ENC-10
@@ -36,13 +36,13 @@ import URLLoading
             ("br", [0xFF, 0xFF, 0xFF, 0xFF, 0xFF]),
             ("zstd", Array("hello, this is not coded at all".utf8)),
         ])
-    func aBodyWhoseCodingIsCorrupt(coding: String, body: [UInt8]) async throws {
-        let heard = try await hear(coding, body)
-        #expect(heard.suffix(2) == [.failed(.cannotDecodeRawData), .invalid])
+    func aCorruptCodedBody(coding: String, body: [UInt8]) async throws {
+        let recorded = try await hear(coding, body)
+        #expect(recorded.suffix(2) == [.failed(.cannotDecodeRawData), .invalid])
     }
 
     // ERR-7: the body may be what it should be; its coding is none that is undone
-    @Test("more codings than anybody needs") func moreCodingsThanAnybodyNeeds() async throws {
+    @Test("too many content codings") func tooManyContentCodings() async throws {
         #expect(
             try await hear("gzip, gzip, gzip, gzip, gzip, gzip", CodedBodies.gzip("hello")) == [
                 .failed(.cannotDecodeContentData), .invalid,
@@ -123,8 +123,8 @@ import URLLoading
             let end = ContinuousClock.now + .testDeadline
             while task.countOfBytesReceived == 0, ContinuousClock.now < end { await Task.yield() }
             task.cancel()
-            let heard = try await calls.waitFor(count: 1)
-            #expect(heard == [.handled(nil, nil, .cancelled)])
+            let recorded = try await calls.waitFor(count: 1)
+            #expect(recorded == [.handled(nil, nil, .cancelled)])
             let whole = copies * 258 / CodedBodies.bombPart.count * CodedBodies.bombPartLength
             #expect(task.countOfBytesReceived < whole / 2)
         }

@@ -12,7 +12,7 @@ struct HostileFlood: Sendable, CustomTestStringConvertible {
     /// What comes again and again.
     let bytes: [UInt8]
     /// Of the load; interim responses and pieces of a body are left out.
-    let heard: [Call]
+    let recorded: [Call]
     /// In the words of the library: what the load ended with.
     let reason: String
     /// Bytes after which the client has to have closed, the kernels' buffers among them.
@@ -24,14 +24,14 @@ struct HostileFlood: Sendable, CustomTestStringConvertible {
     private static let lostBody: [Call] = [.response(1, 200)] + lost
 
     private init(
-        _ name: String, _ frame: [UInt8], after opening: [UInt8] = [], heard: [Call] = lost,
+        _ name: String, _ frame: [UInt8], after opening: [UInt8] = [], recorded: [Call] = lost,
         reason: String = "flood(LoadingProtocols.HTTP2Flood.", most: Int = 16 << 20
     ) {
         self.name = name
         self.opening = opening
         // As much as a server writes at a time.
         bytes = Array(repeatElement(frame, count: max(65_536 / frame.count, 1)).joined())
-        self.heard = heard
+        self.recorded = recorded
         self.reason = reason
         self.most = most
     }
@@ -61,25 +61,25 @@ struct HostileFlood: Sendable, CustomTestStringConvertible {
             "reports of progress with fields for the table",
             F.headers(1, F.block([(":status", "104")]) + F.indexedField("a", String(repeating: "b", count: 3_000))),
             reason: "There are too many interim responses", most: 64 << 20),
-        Self("empty data", F.data(1, ""), after: F.head(1, 200), heard: lostBody),
-        Self("padding", F.frame(0, flags: 8, stream: 1, [0]), after: F.head(1, 200), heard: lostBody),
+        Self("empty data", F.data(1, ""), after: F.head(1, 200), recorded: lostBody),
+        Self("padding", F.frame(0, flags: 8, stream: 1, [0]), after: F.head(1, 200), recorded: lostBody),
         Self(
             "much padding", F.frame(0, flags: 8, stream: 1, [255] + [UInt8](repeating: 0, count: 255)),
             after: F.head(1, 200),
-            heard: lostBody),
+            recorded: lostBody),
     ]
 
     /// What goes on after the load has ended by what came first: the connection has to end too.
     static let after: [Self] = [
-        Self("resets", F.reset(1, 8), heard: [.completed(1, .networkConnectionLost)], reason: "reset"),
+        Self("resets", F.reset(1, 8), recorded: [.completed(1, .networkConnectionLost)], reason: "reset"),
         Self("interim responses", F.head(1, 103), reason: "There are too many interim responses"),
-        Self("heads", F.head(1, 200), heard: lostBody, reason: ""),
+        Self("heads", F.head(1, 200), recorded: lostBody, reason: ""),
         Self(
             "data of a stream that nobody reads any more", F.data(1, page), after: F.headers(1, F.block([("a", "b")])),
             reason: "", most: pages),
         Self(
             "ends of a stream that has ended", F.data(1, "", ends: true), after: F.head(1, 200),
-            heard: [.response(1, 200), .completed(1, nil)], reason: ""),
+            recorded: [.response(1, 200), .completed(1, nil)], reason: ""),
     ]
 
     /// Header blocks.
@@ -101,7 +101,7 @@ struct HostileFlood: Sendable, CustomTestStringConvertible {
             reason: "flood(LoadingProtocols.HTTP2Flood.headerList)"),
         Self(
             "trailers that go on", F.continuation(1, F.field([0x61], page.suffix(16_000)), whole: false),
-            after: F.head(1, 200) + F.headers(1, [], ends: true, whole: false), heard: lostBody, reason: blockReason),
+            after: F.head(1, 200) + F.headers(1, [], ends: true, whole: false), recorded: lostBody, reason: blockReason),
         Self("promises", F.frame(5, flags: 4, stream: 1, F.octets(2) + well), reason: "violation"),
     ]
 

@@ -47,10 +47,10 @@ import URLLoading
         let memory = try MemoryWatch()
         let task = session.dataTask(with: url)
         task.resume()
-        let heard = try await delegate.calls(untilCompletions: 1)
+        let recorded = try await delegate.calls(untilCompletions: 1)
         let count = try await ended.wait(for: "the end of the flood") { $0 }
         let growth = memory.growth()
-        #expect(heard.filter { $0.tellsOfResponse && $0.kind != "informational" } == flood.heard)
+        #expect(recorded.filter { $0.tellsOfResponse && $0.kind != "informational" } == flood.recorded)
         #expect(growth < Memory.limit(Self.mostMemory), "\(growth) bytes")
         #expect(count < flood.most)
         let cause = (task.error as? URLError)?.userInfo[NSUnderlyingErrorKey] as? NSError
@@ -66,7 +66,7 @@ import URLLoading
     }
 
     // ERR-7, CONN-22
-    @Test("what comes without end ends the connection, and costs little", arguments: HostileFlood.all)
+    @Test("a flood ends the connection, with little memory", arguments: HostileFlood.all)
     func flood(flood: HostileFlood) async throws { try await load(flood) }
 
     // ERR-7: the answers are what there is no room for then

@@ -20,7 +20,7 @@ struct HostileFrames: Sendable, CustomTestStringConvertible {
     /// What the server begins with, unless that is settings without a value.
     var opening = F.settings()
     /// Of the load: what `Call.tellsOfResponse` lets through.
-    let heard: [Call]
+    let recorded: [Call]
     let told: Told?
 
     var testDescription: String { name }
@@ -31,7 +31,7 @@ struct HostileFrames: Sendable, CustomTestStringConvertible {
         _ name: String, _ code: UInt32, _ bytes: [UInt8], opening: [UInt8] = F.settings(), after before: [Call] = []
     ) -> Self {
         Self(
-            name: name, bytes: bytes, opening: opening, heard: before + [.completed(1, .cannotParseResponse)],
+            name: name, bytes: bytes, opening: opening, recorded: before + [.completed(1, .cannotParseResponse)],
             told: .goodbye(code))
     }
 
@@ -131,7 +131,7 @@ struct HostileFrames: Sendable, CustomTestStringConvertible {
         _ name: String, _ bytes: [UInt8], after before: [Call] = [], code: URLError.Code = .cannotParseResponse,
         told: UInt32 = 1
     ) -> Self {
-        Self(name: name, bytes: bytes, heard: before + [.completed(1, code)], told: .reset(told))
+        Self(name: name, bytes: bytes, recorded: before + [.completed(1, code)], told: .reset(told))
     }
 
     private static func head(_ name: String, _ fields: [(String, String)]) -> Self {
@@ -182,7 +182,7 @@ struct HostileFrames: Sendable, CustomTestStringConvertible {
             "more fields than anybody reads",
             F.headers(1, well + F.block(Array(repeating: ("a", "b"), count: 2_001))), told: 8),
         Self(
-            name: "a reset", bytes: F.reset(1, 2), heard: [.completed(1, .networkConnectionLost)], told: nil),
+            name: "a reset", bytes: F.reset(1, 2), recorded: [.completed(1, .networkConnectionLost)], told: nil),
     ]
 
     // MARK: What does no harm
@@ -212,7 +212,7 @@ struct HostileFrames: Sendable, CustomTestStringConvertible {
         let interim: [Call] = name == "an interim response" ? [.informational(1, 103)] : []
         return Self(
             name: name, bytes: bytes + response,
-            heard: interim + [.response(1, 200), .data(1, "well"), .completed(1, nil)], told: nil)
+            recorded: interim + [.response(1, 200), .data(1, "well"), .completed(1, nil)], told: nil)
     }
 }
 

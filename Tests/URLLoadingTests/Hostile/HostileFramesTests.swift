@@ -42,8 +42,8 @@ import URLLoading
         let session = URLSession(delegate) { $0.urlCache = nil }
         let url = server.url("/", host: "localhost")
         session.dataTask(with: url).resume()
-        let heard = try await delegate.calls(untilCompletions: 1)
-        #expect(heard.filter(\.tellsOfResponse) == frames.heard)
+        let recorded = try await delegate.calls(untilCompletions: 1)
+        #expect(recorded.filter(\.tellsOfResponse) == frames.recorded)
         if let expected = frames.told {
             try await told.waitFor(count: 1)
             #expect(told.events == [expected])
@@ -62,7 +62,7 @@ import URLLoading
     }
 
     // ERR-7
-    @Test("what a server begins with", arguments: HostileFrames.openings) func openings(frames: HostileFrames)
+    @Test("the first frames of a server", arguments: HostileFrames.openings) func openings(frames: HostileFrames)
         async throws
     {
         try await load(frames)

@@ -7,14 +7,14 @@ struct HostileResponse: Sendable, CustomTestStringConvertible {
     let name: String
     let bytes: [UInt8]
     /// Up to the end of the load; the session's end follows.
-    let heard: [Heard]
+    let recorded: [RecordedEvent]
 
     var testDescription: String { name }
 
-    private init(_ name: String, _ bytes: String, _ heard: [Heard]) {
+    private init(_ name: String, _ bytes: String, _ recorded: [RecordedEvent]) {
         self.name = name
         self.bytes = Array(bytes.utf8)
-        self.heard = heard
+        self.recorded = recorded
     }
 
     /// How the bytes arrive: the outcome must not depend on it.

@@ -6,7 +6,7 @@ import URLLoading
 /// Servers that break the rules: each gives the caller one error of the right kind, or what can be made of it.
 @Suite(.leavesNothing) struct HostileResponseTests {
     /// Serves the bytes to one request and ends the connection; tells what the caller heard.
-    private func hear(_ response: HostileResponse, _ arrival: HostileResponse.Arrival) async throws -> [Heard] {
+    private func hear(_ response: HostileResponse, _ arrival: HostileResponse.Arrival) async throws -> [RecordedEvent] {
         let server = try ScriptedServer { connection in
             _ = try connection.readRequest()
             if arrival == .inOnePiece {
@@ -18,10 +18,10 @@ import URLLoading
             try connection.waitForClose()
         }
         defer { server.stop() }
-        let heard = try await LoadRecorder.load(server.url())
+        let recorded = try await LoadRecorder.load(server.url())
         #expect(server.connectionCount == 1)
         if arrival == .inOnePiece { try await hearByHandler(response, of: server) }
-        return heard
+        return recorded
     }
 
     /// T-48: a handler gets the same, all or nothing, once.
@@ -32,10 +32,10 @@ import URLLoading
         try await handled.waitFor(count: 1)
         await session.flush()
         session.invalidateAndCancel()
-        guard case .completed(let code)? = response.heard.last else { throw URLError(.unknown) }
+        guard case .completed(let code)? = response.recorded.last else { throw URLError(.unknown) }
         let expected: Call =
             code.map { .handled(nil, nil, URLError.Code(rawValue: $0)) }
-            ?? .handled(String(decoding: response.heard.body, as: UTF8.self), 200, nil)
+            ?? .handled(String(decoding: response.recorded.body, as: UTF8.self), 200, nil)
         #expect(handled.events == [expected])
     }
 
@@ -44,31 +44,31 @@ import URLLoading
     func aResponseThatEndsTooEarly(
         response: HostileResponse, arrival: HostileResponse.Arrival
     ) async throws {
-        #expect(try await hear(response, arrival) == response.heard + [.invalid])
+        #expect(try await hear(response, arrival) == response.recorded + [.invalid])
     }
 
     // ERR-7, CONN-25, CONN-26, CONN-28
-    @Test("a head that is none", arguments: HostileResponse.garbledHeads, HostileResponse.Arrival.allCases)
-    func aHeadThatIsNone(response: HostileResponse, arrival: HostileResponse.Arrival) async throws {
-        #expect(try await hear(response, arrival) == response.heard + [.invalid])
+    @Test("an invalid head", arguments: HostileResponse.garbledHeads, HostileResponse.Arrival.allCases)
+    func anInvalidHead(response: HostileResponse, arrival: HostileResponse.Arrival) async throws {
+        #expect(try await hear(response, arrival) == response.recorded + [.invalid])
     }
 
     // CONN-27
     @Test("lengths", arguments: HostileResponse.lengths, HostileResponse.Arrival.allCases)
     func lengths(response: HostileResponse, arrival: HostileResponse.Arrival) async throws {
-        #expect(try await hear(response, arrival) == response.heard + [.invalid])
+        #expect(try await hear(response, arrival) == response.recorded + [.invalid])
     }
 
     // CONN-23, ERR-7
     @Test("chunks", arguments: HostileResponse.chunks, HostileResponse.Arrival.allCases)
     func chunks(response: HostileResponse, arrival: HostileResponse.Arrival) async throws {
-        #expect(try await hear(response, arrival) == response.heard + [.invalid])
+        #expect(try await hear(response, arrival) == response.recorded + [.invalid])
     }
 
     // CONN-23, CONN-27, CONN-28
     @Test("oddities that do no harm", arguments: HostileResponse.tolerated, HostileResponse.Arrival.allCases)
     func odditiesThatDoNoHarm(response: HostileResponse, arrival: HostileResponse.Arrival) async throws {
-        #expect(try await hear(response, arrival) == response.heard + [.invalid])
+        #expect(try await hear(response, arrival) == response.recorded + [.invalid])
     }
 
     // T-48, CONN-26

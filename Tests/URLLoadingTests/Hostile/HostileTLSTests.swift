@@ -119,7 +119,7 @@ import URLLoading
             (.TLSv12, .TLSv13, .tls11, false), (.TLSv11, .TLSv13, .tls11, true), (.TLSv10, .TLSv10, .tls10, true),
             (.TLSv10, .TLSv10, .tls11, false), (.TLSv13, .TLSv12, .tls12, false), (.TLSv13, .TLSv12, .tls13, false),
         ])
-    func aServerWithinAndBeyondWhatTheSessionAllows(
+    func tlsVersionsWithinAndOutsideTheSessionsLimits(
         minimum: tls_protocol_version_t, maximum: tls_protocol_version_t, version: TLSServerOptions.Version,
         isAllowed: Bool
     ) async throws {
@@ -129,12 +129,12 @@ import URLLoading
         }
         let server = try ScriptedServer.answering(tls: options) { _ in .text("ok") }
         defer { server.stop() }
-        let heard = try await LoadRecorder.load(URLRequest(url: server.url())) {
+        let recorded = try await LoadRecorder.load(URLRequest(url: server.url())) {
             $0.tlsMinimumSupportedProtocolVersion = minimum
             $0.tlsMaximumSupportedProtocolVersion = maximum
         }
         #expect(
-            heard == (isAllowed ? [.response(200), .data("ok"), .succeeded] : [.failed(.secureConnectionFailed)])
+            recorded == (isAllowed ? [.response(200), .data("ok"), .succeeded] : [.failed(.secureConnectionFailed)])
                 + [.invalid])
         #expect(server.requests.count == (isAllowed ? 1 : 0))
     }
@@ -144,23 +144,23 @@ import URLLoading
         let options = try TrustedAuthority.server().with { $0.maximumVersion = .tls12 }
         let server = try ScriptedServer.answering(tls: options) { _ in .text("never") }
         defer { server.stop() }
-        let heard = try await LoadRecorder.load(URLRequest(url: server.url())) {
+        let recorded = try await LoadRecorder.load(URLRequest(url: server.url())) {
             $0.tlsMinimumSupportedProtocol = .tlsProtocol13
             #expect($0.tlsMinimumSupportedProtocolVersion == .TLSv13)
         }
-        #expect(heard == [.failed(.secureConnectionFailed), .invalid])
+        #expect(recorded == [.failed(.secureConnectionFailed), .invalid])
     }
 
     // MARK: Handshakes that are none
 
     /// What a server without TLS does to a client's hello.
-    private func hear(_ script: @escaping ScriptedServer.Script) async throws -> [Heard] {
+    private func hear(_ script: @escaping ScriptedServer.Script) async throws -> [RecordedEvent] {
         let server = try ScriptedServer(script: script)
         defer { server.stop() }
         let url = try #require(URL(string: "https://localhost:\(server.port)/"))
-        let heard = try await LoadRecorder.load(URLRequest(url: url, timeoutInterval: 5))
+        let recorded = try await LoadRecorder.load(URLRequest(url: url, timeoutInterval: 5))
         #expect(server.connectionCount == 1)
-        return heard
+        return recorded
     }
 
     // TLS-5
@@ -172,12 +172,12 @@ import URLLoading
             "\u{15}\u{3}\u{3}\0\u{2}\u{2}\u{28}", "\u{17}\u{3}\u{3}\0\u{5}hello",
         ])
     func aServerThatAnswersWithSomethingElse(answer: String) async throws {
-        let heard = try await hear { connection in
+        let recorded = try await hear { connection in
             _ = try connection.receive()
             try connection.send(answer)
             try connection.waitForClose()
         }
-        #expect(heard == [.failed(.secureConnectionFailed), .invalid])
+        #expect(recorded == [.failed(.secureConnectionFailed), .invalid])
     }
 
     /// Messages of a TLS 1.2 handshake, as one record.
@@ -204,12 +204,12 @@ import URLLoading
             handshake([serverHello(cipher: 0xC02F), [11, 0, 0, 6, 0, 0, 3, 0, 0, 0], helloDone]),
         ])
     func aServerThatLeavesItsCertificateOut(answer: [UInt8]) async throws {
-        let heard = try await hear { connection in
+        let recorded = try await hear { connection in
             _ = try connection.receive()
             try connection.send(answer)
             try connection.waitForClose()
         }
-        #expect(heard == [.failed(.secureConnectionFailed), .invalid])
+        #expect(recorded == [.failed(.secureConnectionFailed), .invalid])
     }
 
     // ERR-5
@@ -227,7 +227,7 @@ import URLLoading
     }
 
     // CONN-15
-    @Test("a server that says nothing in the handshake") func aServerThatSaysNothingInTheHandshake() async throws {
+    @Test("a server that is silent in the handshake") func aServerThatIsSilentInTheHandshake() async throws {
         let server = try ScriptedServer(steps: [.stopReading])
         defer { server.stop() }
         let url = try #require(URL(string: "https://127.0.0.1:\(server.port)/"))
@@ -240,9 +240,9 @@ import URLLoading
         let server = try ScriptedServer.answering(tls: try TrustedAuthority.server()) { _ in .text("never") }
         defer { server.stop() }
         let url = try #require(URL(string: "http://127.0.0.1:\(server.port)/"))
-        let heard = try await LoadRecorder.load(url)
-        #expect(heard.count == 2)
-        #expect(heard != [.succeeded, .invalid])
+        let recorded = try await LoadRecorder.load(url)
+        #expect(recorded.count == 2)
+        #expect(recorded != [.succeeded, .invalid])
         #expect(server.requests.isEmpty)
     }
 
@@ -254,7 +254,7 @@ import URLLoading
         arguments: [
             (
                 "HTTP/1.1 200 OK\r\n\r\nhello",
-                [Heard.response(200), .data("hello"), .failed(.networkConnectionLost), .invalid]
+                [RecordedEvent.response(200), .data("hello"), .failed(.networkConnectionLost), .invalid]
             ),
             (
                 "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello",
@@ -270,11 +270,11 @@ import URLLoading
             ),
             ("", [.failed(.networkConnectionLost), .invalid]),
         ])
-    func anEndWithoutCloseNotify(response: String, heard: [Heard]) async throws {
+    func anEndWithoutCloseNotify(response: String, recorded: [RecordedEvent]) async throws {
         let server = try ScriptedServer(
             tls: try TrustedAuthority.server(), steps: [.expectRequest, .send(response), .closeAbruptly])
         defer { server.stop() }
-        #expect(try await LoadRecorder.load(server.url()) == heard)
+        #expect(try await LoadRecorder.load(server.url()) == recorded)
     }
 
     // CONN-27

@@ -6,7 +6,7 @@ import URLLoading
 /// Servers that send more than anybody needs.
 @Suite(.leavesNothing) struct OversizedResponseTests {
     /// Serves head and body to one request, as far as the client takes them.
-    private func hear(_ response: [UInt8]) async throws -> [Heard] {
+    private func hear(_ response: [UInt8]) async throws -> [RecordedEvent] {
         let server = try ScriptedServer { connection in
             _ = try connection.readRequest()
             try connection.send(response)
@@ -69,9 +69,9 @@ import URLLoading
             while true { try connection.send("HTTP/1.1 102 Processing\r\n\r\n") }
         }
         defer { server.stop() }
-        let heard = try await LoadRecorder.load(server.url())
-        #expect(heard.drop { $0 == .informational(102) } == [.failed(.cannotParseResponse), .invalid])
-        #expect(heard.count < 100)
+        let recorded = try await LoadRecorder.load(server.url())
+        #expect(recorded.drop { $0 == .informational(102) } == [.failed(.cannotParseResponse), .invalid])
+        #expect(recorded.count < 100)
     }
 
     // CONN-23

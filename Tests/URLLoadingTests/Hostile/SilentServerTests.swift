@@ -11,7 +11,7 @@ import URLLoading
     @Test(
         "a server that says no more",
         arguments: [
-            ([Step.stopReading], [Heard.failed(.timedOut)]),
+            ([Step.stopReading], [RecordedEvent.failed(.timedOut)]),
             ([.expectRequest, .stopReading], [.failed(.timedOut)]),
             ([.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Le"), .stopReading], [.failed(.timedOut)]),
             (
@@ -34,16 +34,16 @@ import URLLoading
                 [.response(200), .data("hel"), .failed(.timedOut)]
             ),
         ])
-    func aServerThatSaysNoMore(steps: [Step], heard: [Heard]) async throws {
+    func aServerThatStopsSending(steps: [Step], recorded: [RecordedEvent]) async throws {
         let server = try ScriptedServer(steps: steps)
         defer { server.stop() }
         let stepped = try SteppedLoop()
         let recorder = LoadRecorder()
         recorder.start(URLRequest(url: server.url())) { $0.loop = stepped.loop }
         _ = try await server.connection(0)
-        for call in heard.dropLast() { try await recorder.heard.wait(for: call) }
+        for call in recorded.dropLast() { try await recorder.recorded.wait(for: call) }
         try await stepped.step(by: TimeLimits.seconds(60))
-        #expect(try await recorder.finish(within: .testDeadline) == heard + [.invalid])
+        #expect(try await recorder.finish(within: .testDeadline) == recorded + [.invalid])
         #expect(server.connectionCount == 1)
     }
 
@@ -53,8 +53,8 @@ import URLLoading
     {
         let server = try ScriptedServer(steps: [.stopReading])
         defer { server.stop() }
-        let heard = try await LoadRecorder.load(URLRequest(url: server.url())) { $0.timeoutIntervalForRequest = 0.3 }
-        #expect(heard == [.failed(.timedOut), .invalid])
+        let recorded = try await LoadRecorder.load(URLRequest(url: server.url())) { $0.timeoutIntervalForRequest = 0.3 }
+        #expect(recorded == [.failed(.timedOut), .invalid])
     }
 
     // CONN-15: a connect that gets no answer
@@ -78,9 +78,11 @@ import URLLoading
             }
         }
         defer { server.stop() }
-        let heard = try await LoadRecorder.load(URLRequest(url: server.url())) { $0.timeoutIntervalForResource = 0.5 }
-        #expect(heard.suffix(2) == [.failed(.timedOut), .invalid])
-        #expect(heard.first == .response(200))
+        let recorded = try await LoadRecorder.load(URLRequest(url: server.url())) {
+            $0.timeoutIntervalForResource = 0.5
+        }
+        #expect(recorded.suffix(2) == [.failed(.timedOut), .invalid])
+        #expect(recorded.first == .response(200))
     }
 
     // CONN-17: a server that takes the body slowly is not silent, one that takes nothing is

@@ -101,7 +101,7 @@ import Testing
     }
 
     // MISC-28
-    @Test("what goes otherwise") func others() {
+    @Test("other events") func others() {
         var used = Self.facts
         used.isReused = true
         used.isProxied = true

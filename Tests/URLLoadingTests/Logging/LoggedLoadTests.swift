@@ -4,13 +4,13 @@ import Testing
 
 /// A program with the log switched on: that of `Tests/SessionUser`.
 @Suite(.timeLimit(.minutes(1))) struct LoggedLoadTests {
-    private static let door = BasicGuard()
+    private static let basicAuth = BasicAuthResponder()
 
     private func server() throws -> ScriptedServer {
         try .answering { request in
             switch request.path {
             case "/moved": return .redirect(to: "/end?token=treasure")
-            case "/who": return Self.door.answer(request)
+            case "/who": return Self.basicAuth.answer(request)
             default:
                 return CannedResponse.text("ok").with(field: "Set-Cookie", "session=treasure")
                     .with(field: "X-Plain", "visible\u{1B}[31m").with(field: "Cache-Control", "no-store")
@@ -75,10 +75,10 @@ import Testing
         let (log, rest) = try run(level, [user + "/who", user + "/moved", user + "/end"])
         #expect(rest == ["200 GET /who ", "200 ok", "200 ok"])
         // The user is known, and the cookie has come back.
-        #expect(server.requests.last?["Authorization"] == Self.door.field())
+        #expect(server.requests.last?["Authorization"] == Self.basicAuth.field())
         #expect(server.requests.last?["Cookie"] == "session=treasure")
         let text = log.joined(separator: "\n")
-        for secret in ["treasure", "Circle", "Mufasa", String(Self.door.field().dropFirst(6)), "\u{1B}"] {
+        for secret in ["treasure", "Circle", "Mufasa", String(Self.basicAuth.field().dropFirst(6)), "\u{1B}"] {
             #expect(!text.contains(secret), "\(secret)")
         }
         #expect(text.contains("visible\\u{1B}[31m") == (level == "3"))
@@ -91,7 +91,7 @@ import Testing
     }
 
     // MISC-28, AUTH-28
-    @Test("what a proxy is asked for a tunnel", arguments: ["1", "2", "3"]) func tunnels(level: String) throws {
+    @Test("CONNECT requests", arguments: ["1", "2", "3"]) func tunnels(level: String) throws {
         let proxy = try ScriptedServer.answering(
             CannedResponse.status(403).with(field: "X-Plain", "visible").with(field: "Set-Cookie", "a=treasure"))
         defer { proxy.stop() }
@@ -118,7 +118,7 @@ import Testing
     }
 
     // MISC-28: a program is no slower for a reader that stops, and lives on without one
-    @Test("a reader that does not read, and one that has gone", arguments: [true, false])
+    @Test("a reader that does not read, and a closed one", arguments: [true, false])
     func badReaders(isThere: Bool) throws {
         let server = try server()
         defer { server.stop() }

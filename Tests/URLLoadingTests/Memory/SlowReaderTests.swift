@@ -69,7 +69,7 @@ import URLLoading
     }
 
     // T-58, CONN-22
-    @Test("a reader of bytes who takes his time", arguments: [false, true]) func aReaderOfBytesWhoTakesHisTime(
+    @Test("a slow reader of bytes", arguments: [false, true]) func aSlowReaderOfBytes(
         isSecure: Bool
     ) async throws {
         let server = try makeServer(isSecure: isSecure)

@@ -349,7 +349,7 @@ import URLLoading
     }
 
     // MET-10: nothing is offered that has no name
-    @Test("what is agreed upon can be told", arguments: [tls_protocol_version_t.TLSv10, .TLSv12])
+    @Test("negotiated TLS parameters", arguments: [tls_protocol_version_t.TLSv10, .TLSv12])
     func cipherSuites(minimum: tls_protocol_version_t) async throws {
         // A server that has a choice takes what has none of its keys on a curve.
         let options = try TrustedAuthority.server(.localhost.with { $0.key = .rsa(bits: 2048) }).with {
@@ -432,7 +432,7 @@ import URLLoading
     }
 
     // MET-12, MET-13
-    @Test("what is not known of a network is not said") func whatIsNotKnownOfANetworkIsNotSaid() async throws {
+    @Test("unknown network properties") func unknownNetworkProperties() async throws {
         let server = try ScriptedServer.answering(.text("x"))
         defer { server.stop() }
         let transaction = try #require(

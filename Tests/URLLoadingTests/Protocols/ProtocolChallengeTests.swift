@@ -59,7 +59,7 @@ import URLLoading
     ) async throws -> (calls: [Call], said: [String]) {
         let said = EventRecorder<String>()
         let script = script(said)
-        let delegate = AskedDelegate()
+        let delegate = AnsweringDelegate()
         if let disposition { delegate.challenge = { $0(disposition, credential) } }
         let session = URLSession(delegate) { $0.usesScripts() }
         session.dataTask(with: script.url()).resume()
@@ -148,7 +148,7 @@ import URLLoading
     @Test("a challenge that is withdrawn") func aChallengeThatIsWithdrawn() async throws {
         let said = EventRecorder<String>()
         let asked = Signal("the question")
-        let replies = Watched<[AskedDelegate.ChallengeReply]>([])
+        let replies = Watched<[AnsweringDelegate.ChallengeReply]>([])
         let script = ScriptedProtocol.script { loading in
             let challenge = challenge(loading, said)
             loading.client?.urlProtocol(loading, didReceive: challenge)
@@ -158,7 +158,7 @@ import URLLoading
                 loading.respond()
             }
         }
-        let delegate = AskedDelegate()
+        let delegate = AnsweringDelegate()
         delegate.challenge = { reply in
             replies.withValue { $0.append(reply) }
             asked.fire()

@@ -64,7 +64,7 @@ import URLLoading
     }
 
     // R-27, S-60: without a method to ask it is followed; handlers get the last response
-    @Test("a redirect that nobody is asked about") func aRedirectThatNobodyIsAskedAbout() async throws {
+    @Test("a redirect without a delegate") func aRedirectWithoutADelegate() async throws {
         let goal = ScriptedProtocol.script { $0.answer("goal") }
         let start = script(to: goal.url())
         let recorder = EventRecorder<Call>()

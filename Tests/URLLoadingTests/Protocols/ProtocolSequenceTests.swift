@@ -127,7 +127,7 @@ import URLLoading
     }
 
     // S-65: no data before the answer, though the protocol does not wait
-    @Test("the answer to the response comes late") func theAnswerToTheResponseComesLate() async throws {
+    @Test("a late answer to the response") func aLateAnswerToTheResponse() async throws {
         let delegate = RecordingDelegate()
         let answers = Watched<[@Sendable (URLSession.ResponseDisposition) -> Void]>([])
         delegate.answer = { _, answer in answers.withValue { $0.append(answer) } }
@@ -229,7 +229,7 @@ import URLLoading
     }
 
     // T-2: nothing is told while the task is suspended
-    @Test("a suspended task is told nothing") func aSuspendedTaskIsToldNothing() async throws {
+    @Test("a suspended task gets no callbacks") func aSuspendedTaskGetsNoCallbacks() async throws {
         let begun = Signal("the start")
         let goOn = Signal("the way on")
         let said = Signal("the body")

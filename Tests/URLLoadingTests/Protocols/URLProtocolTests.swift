@@ -24,7 +24,7 @@ import URLLoading
     private final class Third: Answering, @unchecked Sendable { override class var name: String { "third" } }
 
     // C-28, MISC-18: the configuration's own first, in their order, then the one that was registered last
-    @Test("who is asked first") func whoIsAskedFirst() async throws {
+    @Test("the order of protocol classes") func theOrderOfProtocolClasses() async throws {
         let script = ScriptedProtocol.script { _ in }
         #expect(URLProtocol.registerClass(First.self))
         #expect(URLProtocol.registerClass(Second.self))
@@ -75,7 +75,7 @@ import URLLoading
     }
 
     // MISC-19: also when all are there before the delegate hears of one
-    @Test("each piece that a protocol loads is told alone") func eachPieceAlone() async throws {
+    @Test("each piece of a protocol is delivered separately") func eachPieceAlone() async throws {
         let script = ScriptedProtocol.script { loading in
             loading.respond()
             for piece in ["a", "bc", "", "d"] { loading.load(piece) }
@@ -125,7 +125,7 @@ import URLLoading
     }
 
     // MISC-18: who claims nothing leaves http to the system
-    @Test("what nobody claims is loaded as ever") func whatNobodyClaimsIsLoadedAsEver() async throws {
+    @Test("unclaimed requests use the built-in loaders") func unclaimedRequestsUseTheBuiltInLoaders() async throws {
         let server = try ScriptedServer.answering(.text("from the server"))
         defer { server.stop() }
         let (data, response) = try await session().data(from: server.url())
@@ -252,7 +252,7 @@ import URLLoading
     }
 
     // MISC-18
-    @Test("what is loaded is the canonical request") func whatIsLoadedIsTheCanonicalRequest() async throws {
+    @Test("the canonical request is loaded") func theCanonicalRequestIsLoaded() async throws {
         let script = ScriptedProtocol.script {
             let isTasks = $0.task?.currentRequest?.value(forHTTPHeaderField: "X-Canonical") == nil
             $0.answer("\($0.request.value(forHTTPHeaderField: "X-Canonical") ?? "no") \(isTasks)")
@@ -349,7 +349,7 @@ import URLLoading
     }
 
     // T-57
-    @Test("a download whose caller waits") func aDownloadWhoseCallerWaits() async throws {
+    @Test("a download with an async caller") func aDownloadWithAnAsyncCaller() async throws {
         let script = ScriptedProtocol.script { $0.answer("in a file") }
         let (file, _) = try await session().download(from: script.url())
         defer { try? FileManager.default.removeItem(at: file) }
@@ -381,7 +381,8 @@ import URLLoading
     }
 
     // ERR-2, ERR-14
-    @Test("an error says what failed", arguments: [true, false]) func anErrorSaysWhatFailed(asObject: Bool) async throws
+    @Test("an error has the failing URL", arguments: [true, false]) func anErrorHasTheFailingURL(asObject: Bool)
+        async throws
     {
         let script = ScriptedProtocol.script { loading in
             let info = ["k": "v"]
@@ -561,7 +562,7 @@ import URLLoading
     @Test(
         "what the cache keeps",
         arguments: [(URLCache.StoragePolicy.allowed, 200, true), (.notAllowed, 200, false), (.allowed, 404, false)])
-    func whatTheCacheKeeps(policy: URLCache.StoragePolicy, status: Int, isKept: Bool) async throws {
+    func cachedResponses(policy: URLCache.StoragePolicy, status: Int, isKept: Bool) async throws {
         let script = cacheable(policy, status: status)
         let session = session()
         let (data, _) = try await session.data(from: script.url())

@@ -6,7 +6,7 @@ import URLLoading
 /// What is not plain HTTP through proxies: connections that switch protocols, streams, and FTP.
 @Suite(.leavesNothing) struct ProxiedProtocolTests {
     // PROXY-5: what follows is nothing that a proxy could load
-    @Test("an upgrade goes through a tunnel") func upgrade() async throws {
+    @Test("an upgrade uses a tunnel") func upgrade() async throws {
         let server = try ScriptedServer { connection in
             let request = try connection.readRequest()
             #expect(request.target == "/chat" && request["Proxy-Authorization"] == nil)
@@ -14,24 +14,24 @@ import URLLoading
             while case let bytes = try connection.receive(), !bytes.isEmpty { try connection.send(bytes) }
         }
         defer { server.stop() }
-        let door = try ProxyDoor.basic(to: server)
-        defer { door.stop() }
+        let authProxy = try ScriptedProxy.basic(to: server)
+        defer { authProxy.stop() }
         let delegate = RecordingStreamDelegate()
-        delegate.challenge = { $1(.useCredential, ProxyDoor.guard.credential) }
+        delegate.challenge = { $1(.useCredential, ScriptedProxy.basicAuth.credential) }
         delegate.answer = { $1(.becomeStream) }
         delegate.becameStream = { [unowned delegate] task in
             delegate.read(task, 7, 7)
             task.closeWrite()
             delegate.read(task, 1, 1)
         }
-        let session = URLSession(delegate) { $0.connectionProxyDictionary = door.settings() }
+        let session = URLSession(delegate) { $0.connectionProxyDictionary = authProxy.settings() }
         var request = URLRequest(url: server.url("/chat", host: "localhost"))
         request.setValue("echo", forHTTPHeaderField: "Upgrade")
         session.dataTask(with: request).resume()
         session.finishTasksAndInvalidate()
         let calls = try await delegate.callsUntilInvalid()
         #expect(calls.contains(.read("welcome", false, nil)))
-        #expect(door.authorizations == ["CONNECT -", "CONNECT \(ProxyDoor.guard.field())"])
+        #expect(authProxy.authorizations == ["CONNECT -", "CONNECT \(ScriptedProxy.basicAuth.field())"])
     }
 
     // STREAM-1, PROXY-5, AUTH-28
@@ -44,19 +44,19 @@ import URLLoading
             while case let bytes = try connection.receive(), !bytes.isEmpty { try connection.send(bytes) }
         }
         defer { server.stop() }
-        let door = try ProxyDoor.basic(to: server, tls: isSecureProxy ? try TrustedAuthority.server() : nil)
-        defer { door.stop() }
+        let authProxy = try ScriptedProxy.basic(to: server, tls: isSecureProxy ? try TrustedAuthority.server() : nil)
+        defer { authProxy.stop() }
         let asked = EventRecorder<String>()
         let delegate = RecordingStreamDelegate()
         delegate.challenge = { challenge, reply in
             let space = challenge.protectionSpace
             if space.serverTrust != nil { return reply(.performDefaultHandling, nil) }
             asked.record("\(space.isProxy()) \(space.realm ?? "-")")
-            reply(isLetIn ? .useCredential : .performDefaultHandling, ProxyDoor.guard.credential)
+            reply(isLetIn ? .useCredential : .performDefaultHandling, ScriptedProxy.basicAuth.credential)
         }
         let session = URLSession(delegate) { configuration in
             var way = ProxyConfiguration(
-                httpCONNECTProxy: .hostPort(host: "localhost", port: NWEndpoint.Port("\(door.proxy.port)") ?? 1),
+                httpCONNECTProxy: .hostPort(host: "localhost", port: NWEndpoint.Port("\(authProxy.server.port)") ?? 1),
                 tlsOptions: isSecureProxy ? NWProtocolTLS.Options() : nil)
             way.matchDomains = ["localhost"]
             configuration.proxyConfigurations = [way]
@@ -116,20 +116,20 @@ import URLLoading
     func streamByDictionary(isLetIn: Bool) async throws {
         let server = try greeter()
         defer { server.stop() }
-        let door = try ProxyDoor.basic(to: server)
-        defer { door.stop() }
+        let authProxy = try ScriptedProxy.basic(to: server)
+        defer { authProxy.stop() }
         let delegate = RecordingStreamDelegate()
         delegate.challenge = { _, reply in
-            reply(isLetIn ? .useCredential : .performDefaultHandling, ProxyDoor.guard.credential)
+            reply(isLetIn ? .useCredential : .performDefaultHandling, ScriptedProxy.basicAuth.credential)
         }
-        var settings = door.settings()
+        var settings = authProxy.settings()
         settings["HTTPEnable"] = 0
         let calls = try await converse(delegate, with: "far.test", 7, by: settings)
-        #expect(door.proxy.requests.first?.target == "far.test:7")
+        #expect(authProxy.server.requests.first?.target == "far.test:7")
         if isLetIn {
             #expect(isConversation(calls), "\(calls)")
             #expect(calls.contains(.completed(1, nil)))
-            #expect(door.authorizations == ["CONNECT -", "CONNECT \(ProxyDoor.guard.field())"])
+            #expect(authProxy.authorizations == ["CONNECT -", "CONNECT \(ScriptedProxy.basicAuth.field())"])
         } else {
             #expect(calls.contains(.completed(1, .cannotConnectToHost)))
             #expect(server.connectionCount == 0)
@@ -140,43 +140,43 @@ import URLLoading
     @Test("a stream by the SOCKS proxy of a dictionary") func streamBySOCKS() async throws {
         let server = try greeter()
         defer { server.stop() }
-        let door = try ProxyDoor.basic(to: server)
-        defer { door.stop() }
+        let authProxy = try ScriptedProxy.basic(to: server)
+        defer { authProxy.stop() }
         let proxy = try ScriptedServer.socks5(to: server)
         defer { proxy.stop() }
         let calls = try await converse(
             RecordingStreamDelegate(), with: "far.test", 7,
-            by: door.settings(["SOCKSEnable": 1, "SOCKSProxy": "127.0.0.1", "SOCKSPort": proxy.port]))
+            by: authProxy.settings(["SOCKSEnable": 1, "SOCKSProxy": "127.0.0.1", "SOCKSPort": proxy.port]))
         #expect(isConversation(calls), "\(calls)")
         #expect(calls.contains(.completed(1, nil)))
-        #expect(proxy.connectionCount == 1 && door.proxy.connectionCount == 0)
+        #expect(proxy.connectionCount == 1 && authProxy.server.connectionCount == 0)
     }
 
     // STREAM-9, PROXY-3: hosts that are excepted are gone to directly
     @Test("a stream past the proxies of a dictionary") func streamPastProxies() async throws {
         let server = try greeter()
         defer { server.stop() }
-        let door = try ProxyDoor.basic(to: server)
-        defer { door.stop() }
+        let authProxy = try ScriptedProxy.basic(to: server)
+        defer { authProxy.stop() }
         let calls = try await converse(
             RecordingStreamDelegate(), with: "localhost", server.port,
-            by: door.settings(["ExceptionsList": ["localhost"]]))
+            by: authProxy.settings(["ExceptionsList": ["localhost"]]))
         #expect(isConversation(calls), "\(calls)")
-        #expect(door.proxy.connectionCount == 0)
+        #expect(authProxy.server.connectionCount == 0)
     }
 
     // MISC-17, PROXY-1, PROXY-5, AUTH-28: as HTTP, with the address as it is
     @Test("FTP by a proxy that loads it") func forwardedFTP() async throws {
-        let door = try ProxyDoor.basic()
-        defer { door.stop() }
+        let authProxy = try ScriptedProxy.basic()
+        defer { authProxy.stop() }
         let delegate = RecordingDelegate()
         let types = EventRecorder<String>()
         delegate.challenge = { challenge, reply in
             types.record(challenge.protectionSpace.proxyType ?? "-")
-            reply(.useCredential, ProxyDoor.guard.credential)
+            reply(.useCredential, ScriptedProxy.basicAuth.credential)
         }
         let session = URLSession(delegate) {
-            $0.connectionProxyDictionary = door.settings()
+            $0.connectionProxyDictionary = authProxy.settings()
             $0.usesClassicLoadingMode = true
         }
         let url = try #require(URL(string: "ftp://far.test/pub/a%20b.txt"))
@@ -186,7 +186,7 @@ import URLLoading
         session.finishTasksAndInvalidate()
         _ = try await delegate.callsUntilInvalid()
         #expect(types.events == [NSURLProtectionSpaceFTPProxy])
-        #expect(door.proxy.requests.allSatisfy { $0["Host"] == "far.test" && $0["Cookie"] == nil })
+        #expect(authProxy.server.requests.allSatisfy { $0["Host"] == "far.test" && $0["Cookie"] == nil })
     }
 
     // MISC-17, PROXY-5

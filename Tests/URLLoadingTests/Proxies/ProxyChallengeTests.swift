@@ -8,12 +8,12 @@ import URLLoading
 /// Proxies that ask who the user is, before they load a request or make a tunnel.
 @Suite(.leavesNothing) struct ProxyChallengeTests {
     private func session(
-        _ door: ProxyDoor, _ delegate: (any URLSessionDelegate)? = nil, _ more: [AnyHashable: Any] = [:],
+        _ authProxy: ScriptedProxy, _ delegate: (any URLSessionDelegate)? = nil, _ more: [AnyHashable: Any] = [:],
         _ configure: (URLSessionConfiguration) -> Void = { _ in }
     ) -> URLSession {
         let configuration = URLSessionConfiguration.ephemeral
         configuration.urlCache = nil
-        configuration.connectionProxyDictionary = door.settings(more)
+        configuration.connectionProxyDictionary = authProxy.settings(more)
         configure(configuration)
         return URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
     }
@@ -51,14 +51,14 @@ import URLLoading
     @Test("the delegate is asked, once", arguments: [false, true]) func asked(isTunnel: Bool) async throws {
         let server = try secureServer()
         defer { server.stop() }
-        let door = try ProxyDoor.basic(to: server)
-        defer { door.stop() }
+        let authProxy = try ScriptedProxy.basic(to: server)
+        defer { authProxy.stop() }
         let seen = EventRecorder<URLAuthenticationChallenge>()
         let delegate = delegate { challenge in
             seen.record(challenge)
-            return (.useCredential, ProxyDoor.guard.credential)
+            return (.useCredential, ScriptedProxy.basicAuth.credential)
         }
-        let session = session(door, delegate)
+        let session = session(authProxy, delegate)
         let (url, other) = (try address(isTunnel, server), try address(isTunnel, server, "/b"))
         #expect(try await load(session, url).text == (isTunnel ? "in /a" : "for http://far.test/a"))
         #expect(try await load(session, other).status == 200)
@@ -70,44 +70,44 @@ import URLLoading
         #expect(seen.count == 1)
         let space = challenge.protectionSpace
         let type = isTunnel ? NSURLProtectionSpaceHTTPSProxy : NSURLProtectionSpaceHTTPProxy
-        #expect(space == door.space(type))
+        #expect(space == authProxy.space(type))
         #expect(space.isProxy() && space.proxyType == type && space.protocol == nil)
-        #expect(space.realm == "r" && space.port == door.proxy.port && space.host == "127.0.0.1")
+        #expect(space.realm == "r" && space.port == authProxy.server.port && space.host == "127.0.0.1")
         #expect(challenge.previousFailureCount == 0 && challenge.proposedCredential == nil)
         let refusal = try #require(challenge.failureResponse as? HTTPURLResponse)
         #expect(refusal.statusCode == 407 && refusal.url == url)
-        let field = ProxyDoor.guard.field()
+        let field = ScriptedProxy.basicAuth.field()
         if isTunnel {
-            #expect(door.authorizations == ["CONNECT -", "CONNECT \(field)", "CONNECT \(field)"])
+            #expect(authProxy.authorizations == ["CONNECT -", "CONNECT \(field)", "CONNECT \(field)"])
             // The question and its answer over one connection.
-            #expect(door.proxy.connectionCount == 2)
+            #expect(authProxy.server.connectionCount == 2)
             #expect(server.requests.allSatisfy { $0["Proxy-Authorization"] == nil })
         } else {
-            #expect(door.authorizations == ["GET -", "GET \(field)", "GET \(field)", "GET \(field)"])
-            #expect(door.proxy.connectionCount == 2)
+            #expect(authProxy.authorizations == ["GET -", "GET \(field)", "GET \(field)", "GET \(field)"])
+            #expect(authProxy.server.connectionCount == 2)
         }
         _ = try await delegate.callsUntilInvalid()
     }
 
     // AUTH-9, AUTH-8
-    @Test("refused, the question comes again with a count", arguments: [false, true])
+    @Test("after a rejection the challenge is repeated with a failure count", arguments: [false, true])
     func refusedAgain(isTunnel: Bool) async throws {
         let server = try secureServer()
         defer { server.stop() }
-        let door = try ProxyDoor.basic(to: server)
-        defer { door.stop() }
+        let authProxy = try ScriptedProxy.basic(to: server)
+        defer { authProxy.stop() }
         let seen = EventRecorder<String>()
         let delegate = delegate { challenge in
             seen.record("\(challenge.previousFailureCount) \(challenge.proposedCredential?.password ?? "-")")
             let passwords = ["wrong", "still wrong", "Circle of Life"]
             return (.useCredential, URLCredential("Mufasa", passwords[challenge.previousFailureCount]))
         }
-        let session = session(door, delegate)
+        let session = session(authProxy, delegate)
         #expect(try await load(session, try address(isTunnel, server)).status == 200)
         session.finishTasksAndInvalidate()
         _ = try await delegate.callsUntilInvalid()
         #expect(seen.events == ["0 -", "1 wrong", "2 still wrong"])
-        #expect(door.proxy.connectionCount == 1)
+        #expect(authProxy.server.connectionCount == 1)
     }
 
     // AUTH-4, AUTH-6, AUTH-7, AUTH-28, AUTH-29, PROXY-10
@@ -115,12 +115,12 @@ import URLLoading
     func without(disposition: Int, isTunnel: Bool) async throws {
         let server = try secureServer()
         defer { server.stop() }
-        let door = try ProxyDoor.basic(to: server)
-        defer { door.stop() }
+        let authProxy = try ScriptedProxy.basic(to: server)
+        defer { authProxy.stop() }
         let delegate = delegate { _ in
             (URLSession.AuthChallengeDisposition(rawValue: disposition) ?? .performDefaultHandling, nil)
         }
-        let session = session(door, delegate)
+        let session = session(authProxy, delegate)
         let url = try address(isTunnel, server)
         if disposition == 2 {
             let error = await #expect(throws: URLError.self) { try await load(session, url) }
@@ -137,7 +137,7 @@ import URLLoading
         session.finishTasksAndInvalidate()
         _ = try await delegate.callsUntilInvalid()
         #expect(delegate.calls.events.filter { if case .challenge = $0 { true } else { false } }.count == 1)
-        #expect(door.authorizations == [isTunnel ? "CONNECT -" : "GET -"])
+        #expect(authProxy.authorizations == [isTunnel ? "CONNECT -" : "GET -"])
         #expect(server.requests.isEmpty)
     }
 
@@ -146,36 +146,36 @@ import URLLoading
     func storage(isTunnel: Bool, isPlain: Bool) async throws {
         let server = try secureServer()
         defer { server.stop() }
-        let door = try ProxyDoor.basic(to: server)
-        defer { door.stop() }
-        let session = session(door)
+        let authProxy = try ScriptedProxy.basic(to: server)
+        defer { authProxy.stop() }
+        let session = session(authProxy)
         let type = isTunnel && !isPlain ? NSURLProtectionSpaceHTTPSProxy : NSURLProtectionSpaceHTTPProxy
         let method = isPlain ? NSURLAuthenticationMethodDefault : NSURLAuthenticationMethodHTTPBasic
         session.configuration.urlCredentialStorage?.setDefaultCredential(
-            ProxyDoor.guard.credential, for: door.space(type, method: method))
+            ScriptedProxy.basicAuth.credential, for: authProxy.space(type, method: method))
         defer { session.invalidateAndCancel() }
         #expect(try await load(session, try address(isTunnel, server)).status == 200)
-        #expect(door.authorizations.count == 2)
+        #expect(authProxy.authorizations.count == 2)
     }
 
     // AUTH-22
-    @Test("what was accepted is in the storage") func kept() async throws {
+    @Test("accepted credentials are stored") func kept() async throws {
         let server = try secureServer()
         defer { server.stop() }
-        let door = try ProxyDoor.basic(to: server)
-        defer { door.stop() }
-        let session = session(door, delegate { _ in (.useCredential, ProxyDoor.guard.credential) })
+        let authProxy = try ScriptedProxy.basic(to: server)
+        defer { authProxy.stop() }
+        let session = session(authProxy, delegate { _ in (.useCredential, ScriptedProxy.basicAuth.credential) })
         defer { session.invalidateAndCancel() }
         #expect(try await load(session, try address(true, server)).status == 200)
         let storage = try #require(session.configuration.urlCredentialStorage)
         #expect(
-            storage.defaultCredential(for: door.space(NSURLProtectionSpaceHTTPSProxy))
-                == ProxyDoor.guard.credential)
+            storage.defaultCredential(for: authProxy.space(NSURLProtectionSpaceHTTPSProxy))
+                == ScriptedProxy.basicAuth.credential)
         // What the caller takes out again is not said any more.
-        storage.remove(ProxyDoor.guard.credential, for: door.space(NSURLProtectionSpaceHTTPSProxy))
+        storage.remove(ScriptedProxy.basicAuth.credential, for: authProxy.space(NSURLProtectionSpaceHTTPSProxy))
         await session.flush()
         _ = try await load(session, try address(true, server))
-        #expect(door.authorizations.suffix(2).first == "CONNECT -")
+        #expect(authProxy.authorizations.suffix(2).first == "CONNECT -")
     }
 
     // PROXY-2: nobody is asked while they serve
@@ -183,16 +183,16 @@ import URLLoading
     func settings(isTunnel: Bool, isRight: Bool) async throws {
         let server = try secureServer()
         defer { server.stop() }
-        let door = try ProxyDoor.basic(to: server)
-        defer { door.stop() }
+        let authProxy = try ScriptedProxy.basic(to: server)
+        defer { authProxy.stop() }
         let seen = EventRecorder<Int>()
         let delegate = delegate { challenge in
             seen.record(challenge.previousFailureCount)
-            return (.useCredential, ProxyDoor.guard.credential)
+            return (.useCredential, ScriptedProxy.basicAuth.credential)
         }
         let password = isRight ? "Circle of Life" : "wrong"
         let session = session(
-            door, delegate, [kCFProxyUsernameKey: "Mufasa", kCFProxyPasswordKey: password])
+            authProxy, delegate, [kCFProxyUsernameKey: "Mufasa", kCFProxyPasswordKey: password])
         #expect(try await load(session, try address(isTunnel, server)).status == 200)
         await session.flush()
         #expect(try await load(session, try address(isTunnel, server)).status == 200)
@@ -200,10 +200,10 @@ import URLLoading
         _ = try await delegate.callsUntilInvalid()
         #expect(seen.events == (isRight ? [] : [0]))
         let method = isTunnel ? "CONNECT" : "GET"
-        let right = "\(method) \(ProxyDoor.guard.field())"
+        let right = "\(method) \(ScriptedProxy.basicAuth.field())"
         #expect(
-            door.authorizations
-                == (isRight ? [right, right] : ["\(method) \(ProxyDoor.guard.field("wrong"))", right, right]))
+            authProxy.authorizations
+                == (isRight ? [right, right] : ["\(method) \(ScriptedProxy.basicAuth.field("wrong"))", right, right]))
     }
 
     // AUTH-18, AUTH-26, PROXY-2: also for the settings' user, though nobody is asked
@@ -211,16 +211,17 @@ import URLLoading
     func digest(isTunnel: Bool, isOfSettings: Bool) async throws {
         let server = try secureServer()
         defer { server.stop() }
-        var rules = DigestDoor.Rules()
+        var rules = DigestAuthResponder.Rules()
         rules.asker = .proxy
         rules.algorithm = "SHA-256"
-        let digest = DigestDoor(rules)
-        let door = try ProxyDoor(to: server) { digest.answer($0) }
-        defer { door.stop() }
+        let digest = DigestAuthResponder(rules)
+        let authProxy = try ScriptedProxy(to: server) { digest.answer($0) }
+        defer { authProxy.stop() }
         let session = session(
-            door,
+            authProxy,
             delegate { _ in
-                isOfSettings ? (.cancelAuthenticationChallenge, nil) : (.useCredential, ProxyDoor.guard.credential)
+                isOfSettings
+                    ? (.cancelAuthenticationChallenge, nil) : (.useCredential, ScriptedProxy.basicAuth.credential)
             },
             isOfSettings ? [kCFProxyUsernameKey: "Mufasa", kCFProxyPasswordKey: "Circle of Life"] : [:])
         defer { session.invalidateAndCancel() }
@@ -240,22 +241,22 @@ import URLLoading
     func staleAndWrong(isTunnel: Bool) async throws {
         let server = try secureServer()
         defer { server.stop() }
-        var rules = DigestDoor.Rules()
+        var rules = DigestAuthResponder.Rules()
         rules.asker = .proxy
         rules.uses = 1
-        let stale = DigestDoor(rules)
+        let stale = DigestAuthResponder(rules)
         rules.uses = .max
         rules.proof = { _ in "0123" }
-        let wrong = DigestDoor(rules)
+        let wrong = DigestAuthResponder(rules)
         for digest in [stale, wrong] {
-            let door = try ProxyDoor(to: server) { digest.answer($0) }
-            defer { door.stop() }
+            let authProxy = try ScriptedProxy(to: server) { digest.answer($0) }
+            defer { authProxy.stop() }
             let seen = EventRecorder<Int>()
             let delegate = delegate { challenge in
                 seen.record(challenge.previousFailureCount)
-                return (.useCredential, ProxyDoor.guard.credential)
+                return (.useCredential, ScriptedProxy.basicAuth.credential)
             }
-            let session = session(door, delegate)
+            let session = session(authProxy, delegate)
             if digest === stale {
                 #expect(try await load(session, try address(isTunnel, server)).status == 200)
                 await session.flush()
@@ -273,16 +274,16 @@ import URLLoading
 
     // PROXY-11: a server is no proxy, whatever it says
     @Test("a server that answers 407", arguments: [false, true]) func impostor(isTunnel: Bool) async throws {
-        let server = try ScriptedServer.answering(tls: try TrustedAuthority.server()) { _ in ProxyDoor.refusal }
+        let server = try ScriptedServer.answering(tls: try TrustedAuthority.server()) { _ in ScriptedProxy.refusal }
         defer { server.stop() }
-        let door = try ProxyDoor.basic(to: server)
-        defer { door.stop() }
+        let authProxy = try ScriptedProxy.basic(to: server)
+        defer { authProxy.stop() }
         let count = Watched(0)
         let delegate = delegate { _ in
             count.withValue { $0 += 1 }
-            return (.useCredential, ProxyDoor.guard.credential)
+            return (.useCredential, ScriptedProxy.basicAuth.credential)
         }
-        let session = session(door, delegate) { if !isTunnel { $0.connectionProxyDictionary = [:] } }
+        let session = session(authProxy, delegate) { if !isTunnel { $0.connectionProxyDictionary = [:] } }
         #expect(try await load(session, server.url(host: "localhost")).status == 407)
         session.finishTasksAndInvalidate()
         _ = try await delegate.callsUntilInvalid()
@@ -293,27 +294,27 @@ import URLLoading
 
     // AUTH-28: the proxy asks, and then the server behind it
     @Test("both ask", arguments: [false, true]) func both(isTunnel: Bool) async throws {
-        let inner = BasicGuard(realm: "inner", user: "Simba", password: "Hakuna")
+        let inner = BasicAuthResponder(realm: "inner", user: "Simba", password: "Hakuna")
         let server = try ScriptedServer.answering(tls: try TrustedAuthority.server()) { inner.answer($0) }
         defer { server.stop() }
-        let door = try ProxyDoor(to: server) { request in
-            let answer = ProxyDoor.answer(request)
+        let authProxy = try ScriptedProxy(to: server) { request in
+            let answer = ScriptedProxy.answer(request)
             return answer.status == 407 || isTunnel ? answer : inner.answer(request)
         }
-        defer { door.stop() }
+        defer { authProxy.stop() }
         let seen = EventRecorder<String>()
         let delegate = delegate { challenge in
             let space = challenge.protectionSpace
             seen.record("\(space.realm ?? "-") \(space.isProxy()) \(challenge.previousFailureCount)")
-            return (.useCredential, space.isProxy() ? ProxyDoor.guard.credential : inner.credential)
+            return (.useCredential, space.isProxy() ? ScriptedProxy.basicAuth.credential : inner.credential)
         }
-        let session = session(door, delegate)
+        let session = session(authProxy, delegate)
         #expect(try await load(session, try address(isTunnel, server)).status == 200)
         session.finishTasksAndInvalidate()
         _ = try await delegate.callsUntilInvalid()
         #expect(seen.events == ["r true 0", "inner false 0"])
         if isTunnel {
-            #expect(door.proxy.requests.allSatisfy { $0["Authorization"] == nil })
+            #expect(authProxy.server.requests.allSatisfy { $0["Authorization"] == nil })
             #expect(server.requests.allSatisfy { $0["Proxy-Authorization"] == nil })
         }
     }
@@ -322,27 +323,27 @@ import URLLoading
     @Test("a proxy that closes", arguments: [false, true]) func closes(isTunnel: Bool) async throws {
         let server = try secureServer()
         defer { server.stop() }
-        let door = try ProxyDoor(to: server) { request in
-            var answer = ProxyDoor.answer(request)
+        let authProxy = try ScriptedProxy(to: server) { request in
+            var answer = ScriptedProxy.answer(request)
             if answer.status == 407 { answer.keepsAlive = false }
             return answer
         }
-        defer { door.stop() }
-        let session = session(door, delegate { _ in (.useCredential, ProxyDoor.guard.credential) })
+        defer { authProxy.stop() }
+        let session = session(authProxy, delegate { _ in (.useCredential, ScriptedProxy.basicAuth.credential) })
         defer { session.invalidateAndCancel() }
         #expect(try await load(session, try address(isTunnel, server)).status == 200)
-        #expect(door.proxy.connectionCount == 2)
+        #expect(authProxy.server.connectionCount == 2)
     }
 
     // AUTH-28, CONN-24: who is asked may take his time, and what he is asked about may be gone by then
-    @Test("an answer that comes late", arguments: ["stays", "closes", "speaks"]) func late(what: String) async throws {
+    @Test("a late answer", arguments: ["stays", "closes", "speaks"]) func late(what: String) async throws {
         let server = try secureServer()
         defer { server.stop() }
         let gone = Signal()
         let proxy = try ScriptedServer { connection in
             let request = try connection.readRequest()
             if request["Proxy-Authorization"] == nil {
-                try connection.send(ProxyDoor.refusal, to: request)
+                try connection.send(ScriptedProxy.refusal, to: request)
                 if what == "speaks" { try connection.send("HTTP/1.1 200 OK\r\n\r\n") }
                 if what == "closes" { try connection.finishSending() }
                 gone.fire()
@@ -373,7 +374,7 @@ import URLLoading
         try await gone.wait()
         // Beyond the time that silence may take.
         try await stepped.step(by: TimeLimits.seconds(1000))
-        reply(.useCredential, ProxyDoor.guard.credential)
+        reply(.useCredential, ScriptedProxy.basicAuth.credential)
         #expect(try await loaded == "in /a")
         #expect(proxy.connectionCount == (what == "stays" ? 1 : 2))
     }
@@ -382,12 +383,12 @@ import URLLoading
     @Test("cancelled while asked", arguments: [false, true]) func cancelled(isTunnel: Bool) async throws {
         let server = try secureServer()
         defer { server.stop() }
-        let door = try ProxyDoor.basic(to: server)
-        defer { door.stop() }
+        let authProxy = try ScriptedProxy.basic(to: server)
+        defer { authProxy.stop() }
         let held = Watched<RecordingDelegate.ChallengeHandler?>(nil)
         let delegate = RecordingDelegate()
         delegate.challenge = { _, reply in held.withValue { $0 = reply } }
-        let session = session(door, delegate)
+        let session = session(authProxy, delegate)
         let task = session.dataTask(with: try address(isTunnel, server))
         task.resume()
         let reply = try await held.wait(for: "the question") { $0 }
@@ -395,22 +396,22 @@ import URLLoading
         let calls = try await delegate.calls(untilCompletions: 1)
         #expect(calls.last == .completed(1, .cancelled))
         // Too late: nobody waits for it.
-        reply(.useCredential, ProxyDoor.guard.credential)
+        reply(.useCredential, ScriptedProxy.basicAuth.credential)
         // The response that asks is read, so its connection is good for others; one that waits for a tunnel is nobody's.
-        if isTunnel { _ = try await door.proxy.connection(0).waitForEnd() }
+        if isTunnel { _ = try await authProxy.server.connection(0).waitForEnd() }
         session.finishTasksAndInvalidate()
         #expect(
             try await delegate.callsUntilInvalid().filter { if case .completed = $0 { true } else { false } }.count == 1
         )
-        #expect(door.authorizations.count == 1)
+        #expect(authProxy.authorizations.count == 1)
     }
 
     // AUTH-28, CONN-24: others that wait for the same connection are asked in their turn
-    @Test("several tasks, the first of which gives up") func several() async throws {
+    @Test("several tasks, the first of which is cancelled") func several() async throws {
         let server = try secureServer()
         defer { server.stop() }
-        let door = try ProxyDoor.basic(to: server)
-        defer { door.stop() }
+        let authProxy = try ScriptedProxy.basic(to: server)
+        defer { authProxy.stop() }
         let asked = EventRecorder<Int>()
         let delegate = RecordingDelegate()
         delegate.challenge = { challenge, reply in
@@ -419,10 +420,10 @@ import URLLoading
             if asked.count == 1 {
                 reply(.cancelAuthenticationChallenge, nil)
             } else {
-                reply(.useCredential, ProxyDoor.guard.credential)
+                reply(.useCredential, ScriptedProxy.basicAuth.credential)
             }
         }
-        let session = session(door, delegate)
+        let session = session(authProxy, delegate)
         for index in 0..<4 { session.dataTask(with: try address(true, server, "/\(index)")).resume() }
         session.finishTasksAndInvalidate()
         let calls = try await delegate.callsUntilInvalid()
@@ -500,19 +501,20 @@ import URLLoading
     {
         let server = try ScriptedServer.answering { .text("at " + $0.target) }
         defer { server.stop() }
-        let door = try ProxyDoor { request in
-            let answer = ProxyDoor.answer(request)
+        let authProxy = try ScriptedProxy { request in
+            let answer = ScriptedProxy.answer(request)
             return answer.status == 200 ? .redirect(to: server.url("/b").absoluteString) : answer
         }
-        defer { door.stop() }
+        defer { authProxy.stop() }
         let session = session(
-            door, delegate { _ in (.useCredential, ProxyDoor.guard.credential) }, ["ExceptionsList": ["127.0.0.1"]])
+            authProxy, delegate { _ in (.useCredential, ScriptedProxy.basicAuth.credential) },
+            ["ExceptionsList": ["127.0.0.1"]])
         defer { session.invalidateAndCancel() }
         var request = URLRequest(url: try #require(URL(string: "http://far.test/a")))
-        if isOfCaller { request.setValue(ProxyDoor.guard.field(), forHTTPHeaderField: "Proxy-Authorization") }
+        if isOfCaller { request.setValue(ScriptedProxy.basicAuth.field(), forHTTPHeaderField: "Proxy-Authorization") }
         #expect(try await session.data(for: request).0 == Data("at /b".utf8))
-        let field = ProxyDoor.guard.field()
-        #expect(door.authorizations == (isOfCaller ? ["GET \(field)"] : ["GET -", "GET \(field)"]))
+        let field = ScriptedProxy.basicAuth.field()
+        #expect(authProxy.authorizations == (isOfCaller ? ["GET \(field)"] : ["GET -", "GET \(field)"]))
         #expect(server.requests.map { $0["Proxy-Authorization"] } == [nil])
     }
 }

@@ -49,16 +49,16 @@ import Testing
     }
 
     // PROXY-8, PROXY-5
-    @Test("https_proxy, and all_proxy for what has none", arguments: ["https_proxy", "all_proxy"])
+    @Test("https_proxy, and all_proxy as the default", arguments: ["https_proxy", "all_proxy"])
     func https(name: String) throws {
         let profile = CertificateProfile.server(CertificateProfile.Name("far.test"))
         let server = try ScriptedServer.answering(tls: try TrustedAuthority.server(profile)) { .text("in " + $0.path) }
         defer { server.stop() }
-        let door = try ProxyDoor(to: server) { .text("for " + $0.target) }
-        defer { door.stop() }
-        let variables = [name: "http://127.0.0.1:\(door.proxy.port)"]
+        let authProxy = try ScriptedProxy(to: server) { .text("for " + $0.target) }
+        defer { authProxy.stop() }
+        let variables = [name: "http://127.0.0.1:\(authProxy.server.port)"]
         #expect(try run(variables, "https://far.test/x") == ["200 in /x"])
-        #expect(door.proxy.requests.map { $0.method + " " + $0.target } == ["CONNECT far.test:443"])
+        #expect(authProxy.server.requests.map { $0.method + " " + $0.target } == ["CONNECT far.test:443"])
         if name == "all_proxy" { #expect(try run(variables, "http://far.test/x") == ["200 for http://far.test/x"]) }
     }
 

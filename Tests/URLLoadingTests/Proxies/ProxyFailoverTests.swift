@@ -101,7 +101,7 @@ import URLLoading
     }
 
     // PROXY-7: also one that is remembered, when the way before it fails
-    @Test("a proxy that is last is gone to where nothing else leads to the server") func last() async throws {
+    @Test("a failed proxy is used if it is the only route") func last() async throws {
         let server = try ScriptedServer.answering(.text("in"))
         defer { server.stop() }
         let isUp = Watched(false)
@@ -193,23 +193,23 @@ import URLLoading
     }
 
     // AUTH-28, PROXY-7: while somebody is asked nothing is waited for
-    @Test("a proxy is not left while the user is asked who he is") func asked() async throws {
+    @Test("no failover during an authentication challenge") func asked() async throws {
         let server = try ScriptedServer.answering(.text("in"))
         defer { server.stop() }
-        let door = try ProxyDoor.basic(to: server)
-        defer { door.stop() }
+        let authProxy = try ScriptedProxy.basic(to: server)
+        defer { authProxy.stop() }
         let replies = Watched<[RecordingDelegate.ChallengeHandler]>([])
         let delegate = RecordingDelegate()
         delegate.challenge = { _, reply in replies.withValue { $0.append(reply) } }
         let stepped = try SteppedLoop()
-        let session = session([try Kind.connect.configuration(port: door.proxy.port)], delegate, on: stepped)
+        let session = session([try Kind.connect.configuration(port: authProxy.server.port)], delegate, on: stepped)
         async let loaded = text(session, server.url())
         let reply = try await replies.wait(for: "the question") { $0.first }
         replies.withValue { $0 = [] }
         try await stepped.step(by: 4 * Self.silence)
-        reply(.useCredential, ProxyDoor.guard.credential)
+        reply(.useCredential, ScriptedProxy.basicAuth.credential)
         #expect(try await loaded == "in")
-        #expect(door.authorizations == ["CONNECT -", "CONNECT \(ProxyDoor.guard.field())"])
+        #expect(authProxy.authorizations == ["CONNECT -", "CONNECT \(ScriptedProxy.basicAuth.field())"])
         session.finishTasksAndInvalidate()
         _ = try await delegate.callsUntilInvalid()
     }
@@ -229,10 +229,10 @@ import URLLoading
             try connection.waitForClose()
         }
         defer { server.stop() }
-        let door = try ProxyDoor(to: server) { _ in .text("") }
-        defer { door.stop() }
+        let authProxy = try ScriptedProxy(to: server) { _ in .text("") }
+        defer { authProxy.stop() }
         let stepped = try SteppedLoop()
-        let session = session([try Kind.connect.configuration(port: door.proxy.port)], on: stepped)
+        let session = session([try Kind.connect.configuration(port: authProxy.server.port)], on: stepped)
         defer { session.invalidateAndCancel() }
         let url = try #require(URL(string: "https://localhost:\(server.port)/"))
         async let loaded = text(session, url)
@@ -261,7 +261,7 @@ import URLLoading
 
     // PROXY-7, PROXY-10, AUTH-28, TLS-4: the next way is for when there is no connection to the proxy, or none that speaks
     // HTTP (RFC 9110 §9.3.6: any answer but 2xx says that there is no tunnel)
-    @Test("after what the next way is gone", arguments: Fault.allCases) func fault(fault: Fault) async throws {
+    @Test("failures that lead to the next route", arguments: Fault.allCases) func fault(fault: Fault) async throws {
         _ = try TrustedAuthority.authority
         let server = try ScriptedServer.answering(.text("direct"))
         defer { server.stop() }
@@ -300,22 +300,22 @@ import URLLoading
     }
 
     // PROXY-2, PROXY-7: what was said to one proxy was not said to the next
-    @Test("each proxy hears who the settings say the user is to it", arguments: [true, false])
+    @Test("each proxy gets its own credentials", arguments: [true, false])
     func users(isDigest: Bool) async throws {
         let server = try ScriptedServer.answering(.text("in"))
         defer { server.stop() }
-        var rules = DigestDoor.Rules()
+        var rules = DigestAuthResponder.Rules()
         rules.asker = .proxy
-        let (one, other) = (DigestDoor(rules), DigestDoor(rules))
+        let (one, other) = (DigestAuthResponder(rules), DigestAuthResponder(rules))
         // It asks once, and is gone.
         let leaving = try ScriptedServer { connection in
             let request = try connection.readRequest()
             if connection.index == 0 { try connection.send(one.answer(request).closing(), to: request) }
         }
         defer { leaving.stop() }
-        let door = try ProxyDoor(to: server) { isDigest ? other.answer($0) : ProxyDoor.answer($0) }
-        defer { door.stop() }
-        let ways = try [leaving.port, door.proxy.port].map { port in
+        let authProxy = try ScriptedProxy(to: server) { isDigest ? other.answer($0) : ScriptedProxy.answer($0) }
+        defer { authProxy.stop() }
+        let ways = try [leaving.port, authProxy.server.port].map { port in
             var way = try Kind.connect.configuration(port: port)
             way.applyCredential(username: "Mufasa", password: "Circle of Life")
             return way
@@ -324,7 +324,7 @@ import URLLoading
         defer { session.invalidateAndCancel() }
         #expect(try await text(session, server.url()) == "in")
         #expect(leaving.connectionCount == 2)
-        #expect(door.authorizations.first == "CONNECT \(ProxyDoor.guard.field())")
-        #expect(door.authorizations.count == (isDigest ? 2 : 1))
+        #expect(authProxy.authorizations.first == "CONNECT \(ScriptedProxy.basicAuth.field())")
+        #expect(authProxy.authorizations.count == (isDigest ? 2 : 1))
     }
 }

@@ -30,7 +30,7 @@ import URLLoading
     }
 
     // PROXY-1, PROXY-5, MET-8, MET-9, C-17
-    @Test("requests in the clear go to the proxy, whatever their host") func forwarding() async throws {
+    @Test("cleartext requests use the proxy") func forwarding() async throws {
         let proxy = try ScriptedServer.answering { .text("for " + $0.target) }
         defer { proxy.stop() }
         let session = session(http(proxy))
@@ -50,7 +50,7 @@ import URLLoading
     }
 
     // PROXY-2, PROXY-11
-    @Test("the proxy hears who the user is to it, and the server does not") func credentials() async throws {
+    @Test("proxy credentials are not sent to the server") func credentials() async throws {
         let server = try ScriptedServer.answering(tls: try TrustedAuthority.server()) { _ in .text("in") }
         defer { server.stop() }
         let proxy = try tunnelProxy(to: server)
@@ -84,8 +84,7 @@ import URLLoading
     }
 
     // PROXY-5, MET-7
-    @Test("what is secure goes through a tunnel", arguments: [true, false]) func tunnel(isConfigured: Bool) async throws
-    {
+    @Test("https uses a tunnel", arguments: [true, false]) func tunnel(isConfigured: Bool) async throws {
         let server = try ScriptedServer.answering(tls: try TrustedAuthority.server()) { _ in .text("in") }
         defer { server.stop() }
         let proxy = try tunnelProxy(to: server)
@@ -159,17 +158,17 @@ import URLLoading
     @Test("heads of tunnels") func heads() async throws {
         let server = try ScriptedServer.answering(tls: try TrustedAuthority.server()) { _ in .text("in") }
         defer { server.stop() }
-        let door = try ProxyDoor.basic(to: server)
-        defer { door.stop() }
+        let authProxy = try ScriptedProxy.basic(to: server)
+        defer { authProxy.stop() }
         let heads = Watched<[MessageHead]>([])
         let metrics = MetricsDelegate()
         let delegate = RecordingDelegate()
         delegate.challenge = { challenge, reply in
             challenge.protectionSpace.isProxy()
-                ? reply(.useCredential, ProxyDoor.guard.credential) : reply(.performDefaultHandling, nil)
+                ? reply(.useCredential, ScriptedProxy.basicAuth.credential) : reply(.performDefaultHandling, nil)
         }
         let configuration = URLSessionConfiguration.ephemeral
-        configuration.connectionProxyDictionary = door.settings()
+        configuration.connectionProxyDictionary = authProxy.settings()
         configuration.headObserver = { head in heads.withValue { $0.append(head) } }
         let session = URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
         defer { session.invalidateAndCancel() }
@@ -188,7 +187,7 @@ import URLLoading
             starts == [
                 "tunnel: CONNECT \(target)", "tunnel: 407", "tunnel: CONNECT \(target)", "tunnel: 200", "GET /a", "200",
             ])
-        let sent = door.proxy.requests.map { request in
+        let sent = authProxy.server.requests.map { request in
             request.fields.map { MessageHead.Field($0.name, $0.value) }
         }
         #expect(heads.current.filter { $0.isOfTunnel && $0.isRequest }.map(\.fields) == sent)

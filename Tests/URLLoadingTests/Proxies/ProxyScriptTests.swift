@@ -54,7 +54,7 @@ struct ProxyScriptTests {
     }
 
     // PROXY-1
-    @Test("the ways of an answer are gone in their order") func inOrder() async throws {
+    @Test("the routes of a script are tried in order") func inOrder() async throws {
         let proxy = try proxy()
         defer { proxy.stop() }
         let session = session(
@@ -69,7 +69,7 @@ struct ProxyScriptTests {
     }
 
     // PROXY-1
-    @Test("directly, where the script says so") func direct() async throws {
+    @Test("DIRECT") func direct() async throws {
         let server = try ScriptedServer.answering { .text("at " + $0.target) }
         defer { server.stop() }
         let session = session(
@@ -81,7 +81,7 @@ struct ProxyScriptTests {
     }
 
     // PROXY-1, PROXY-11: whoever wrote the script is not whom the user speaks to
-    @Test("a script sees the host alone of what is secure") func secure() async throws {
+    @Test("a script gets only the host of https URLs") func secure() async throws {
         let server = try ScriptedServer.answering(tls: try TrustedAuthority.server()) { _ in .text("in") }
         defer { server.stop() }
         let proxy = try ScriptedServer { connection in
@@ -230,7 +230,7 @@ struct ProxyScriptTests {
     }
 
     // STREAM-1, PROXY-1
-    @Test("a stream goes the way of the script") func stream() async throws {
+    @Test("a stream uses the script's route") func stream() async throws {
         let server = try ScriptedServer { connection in
             try connection.send("hello")
             try connection.waitForClose()
@@ -326,7 +326,7 @@ struct ProxyScriptTests {
     }
 
     // PROXY-11, AUTH-28
-    @Test("what the caller says to a proxy is for the first one") func confidant() async throws {
+    @Test("Proxy-Authorization of the caller is for the first proxy only") func confidant() async throws {
         let (one, other) = (try proxy(), try proxy())
         defer {
             one.stop()

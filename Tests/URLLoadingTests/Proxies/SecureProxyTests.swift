@@ -5,12 +5,12 @@ import URLLoading
 
 /// Proxies that are spoken to by TLS, with tunnels in which TLS is spoken once more.
 @Suite(.leavesNothing) struct SecureProxyTests {
-    private func session(_ door: ProxyDoor, _ delegate: (any URLSessionDelegate)? = nil) throws -> URLSession {
+    private func session(_ authProxy: ScriptedProxy, _ delegate: (any URLSessionDelegate)? = nil) throws -> URLSession {
         let configuration = URLSessionConfiguration.ephemeral
         configuration.urlCache = nil
         var proxy = ProxyConfiguration(
             httpCONNECTProxy: .hostPort(
-                host: "localhost", port: try #require(NWEndpoint.Port("\(door.proxy.port)"))),
+                host: "localhost", port: try #require(NWEndpoint.Port("\(authProxy.server.port)"))),
             tlsOptions: NWProtocolTLS.Options())
         proxy.matchDomains = ["localhost"]
         configuration.proxyConfigurations = [proxy]
@@ -30,9 +30,9 @@ import URLLoading
     @Test("TLS in TLS", arguments: [true, false]) func within(isSecure: Bool) async throws {
         let server = try server(isSecure: isSecure)
         defer { server.stop() }
-        let door = try ProxyDoor(to: server, tls: try TrustedAuthority.server()) { _ in .text("") }
-        defer { door.stop() }
-        let session = try session(door)
+        let authProxy = try ScriptedProxy(to: server, tls: try TrustedAuthority.server()) { _ in .text("") }
+        defer { authProxy.stop() }
+        let session = try session(authProxy)
         defer { session.invalidateAndCancel() }
         let url = server.url("/", host: "localhost")
         #expect(try await session.data(from: url).0 == Data("in 0".utf8))
@@ -43,36 +43,37 @@ import URLLoading
         request.httpMethod = "POST"
         let (data, _) = try await session.upload(for: request, from: Data(count: 2_000_000))
         #expect(data == Data("in 2000000".utf8))
-        #expect(door.proxy.connectionCount == 1)
-        #expect(door.proxy.requests.map(\.target) == ["localhost:\(server.port)"])
+        #expect(authProxy.server.connectionCount == 1)
+        #expect(authProxy.server.requests.map(\.target) == ["localhost:\(server.port)"])
         // A second connection resumes both.
         await session.flush()
         #expect(try await session.data(from: url).0 == Data("in 0".utf8))
     }
 
     // AUTH-28, TLS-4: first the proxy's certificate, then its question, then the server's certificate
-    @Test("who is asked about what") func questions() async throws {
+    @Test("challenges of a secure proxy") func questions() async throws {
         _ = try TrustedAuthority.authority
         let server = try ScriptedServer.answering(
             .text("in"), tls: TLSServerOptions(TestIdentity.selfSigned(.localhost)))
         defer { server.stop() }
-        let door = try ProxyDoor.basic(to: server, tls: TLSServerOptions(TestIdentity.selfSigned(.localhost)))
-        defer { door.stop() }
+        let authProxy = try ScriptedProxy.basic(to: server, tls: TLSServerOptions(TestIdentity.selfSigned(.localhost)))
+        defer { authProxy.stop() }
         let seen = EventRecorder<String>()
         let delegate = RecordingDelegate()
         delegate.challenge = { challenge, reply in
             let space = challenge.protectionSpace
             seen.record("\(space.authenticationMethod.dropFirst(25)) \(space.host) \(space.port)")
             reply(
-                .useCredential, space.serverTrust.map { URLCredential(trust: $0) } ?? ProxyDoor.guard.credential)
+                .useCredential, space.serverTrust.map { URLCredential(trust: $0) } ?? ScriptedProxy.basicAuth.credential
+            )
         }
-        let session = try session(door, delegate)
+        let session = try session(authProxy, delegate)
         #expect(try await session.data(from: server.url("/", host: "localhost")).0 == Data("in".utf8))
         session.finishTasksAndInvalidate()
         _ = try await delegate.callsUntilInvalid()
         #expect(
             seen.events == [
-                "ServerTrust localhost \(door.proxy.port)", "HTTPBasic localhost \(door.proxy.port)",
+                "ServerTrust localhost \(authProxy.server.port)", "HTTPBasic localhost \(authProxy.server.port)",
                 "ServerTrust localhost \(server.port)",
             ])
     }
@@ -81,21 +82,23 @@ import URLLoading
     @Test("a proxy that is not trusted") func distrusted() async throws {
         let server = try server()
         defer { server.stop() }
-        let door = try ProxyDoor(to: server, tls: TLSServerOptions(TestIdentity.selfSigned(.localhost))) { _ in
+        let authProxy = try ScriptedProxy(to: server, tls: TLSServerOptions(TestIdentity.selfSigned(.localhost))) { _ in
             .text("")
         }
-        defer { door.stop() }
-        let session = try session(door)
+        defer { authProxy.stop() }
+        let session = try session(authProxy)
         defer { session.invalidateAndCancel() }
         let error = await #expect(throws: URLError.self) {
             try await session.data(from: server.url("/", host: "localhost"))
         }
         #expect(error?.code == .serverCertificateUntrusted)
-        #expect(door.proxy.requests.isEmpty && server.connectionCount == 0)
+        #expect(authProxy.server.requests.isEmpty && server.connectionCount == 0)
     }
 
     // ERR-5: the outer connection breaks under the inner one
-    @Test("a proxy that goes", arguments: ["cut", "reset", "garbage"]) func broken(how: String) async throws {
+    @Test("a proxy that closes the connection", arguments: ["cut", "reset", "garbage"]) func broken(how: String)
+        async throws
+    {
         let tls = try TLSServer(try TrustedAuthority.server())
         let proxy = try ScriptedServer { connection in
             try connection.startTLS(tls)

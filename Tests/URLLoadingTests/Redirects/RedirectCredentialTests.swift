@@ -5,13 +5,13 @@ import URLLoading
 
 /// Redirects to an address with a name and a password in it.
 @Suite(.leavesNothing) struct RedirectCredentialTests {
-    private let door = BasicGuard()
+    private let basicAuth = BasicAuthResponder()
 
     //
     @Test("the user of the new address is proposed", arguments: [true, false])
     func theUserOfTheNewAddressIsProposed(isAsked: Bool) async throws {
-        let door = door
-        let target = try ScriptedServer.answering { door.answer($0) }
+        let basicAuth = basicAuth
+        let target = try ScriptedServer.answering { basicAuth.answer($0) }
         defer { target.stop() }
         let server = try ScriptedServer.answering { [port = target.port] _ in
             .redirect(to: "http://Mufasa:Circle%20of%20Life@127.0.0.1:\(port)/", status: 302)

@@ -29,7 +29,7 @@ import URLLoading
     }
 
     // S-58, S-59, T-32, R-19, T-12
-    @Test("each hop is proposed, and nothing else is told of it") func eachHopIsProposedAndNothingElseIsToldOfIt()
+    @Test("each redirect is proposed, without further callbacks") func eachRedirectIsProposedWithoutFurtherCallbacks()
         async throws
     {
         let server = try server()

@@ -76,12 +76,12 @@ import URLLoading
             try await delegate.events.waitFor(count: 1)
             task.cancel()
         }
-        let heard = try await delegate.events.waitUntil("the end of \(row)") {
+        let recorded = try await delegate.events.waitUntil("the end of \(row)") {
             if case .completed = $0.last { true } else { false }
         }
-        let heardPage = heard.compactMap { if case .text(let text) = $0 { text } else { nil } }.first
+        let heardPage = recorded.compactMap { if case .text(let text) = $0 { text } else { nil } }.first
         let expected = row.expected(target: target.absoluteString, page: site.page(of: row) ?? heardPage ?? "")
-        return heard == expected ? nil : "\(row): \(heard) and not \(expected)"
+        return recorded == expected ? nil : "\(row): \(recorded) and not \(expected)"
     }
 }
 

@@ -86,7 +86,7 @@ import URLLoading
             $0.httpMethod = "HEAD"
             $0.setValue("\(status)", forHTTPHeaderField: "X-Status")
         }
-        let body = next == "GET" ? [Heard.data("GET /end ")] : []
+        let body = next == "GET" ? [RecordedEvent.data("GET /end ")] : []
         #expect(try await LoadRecorder.load(request) == [.response(200)] + body + [.succeeded, .invalid])
         #expect(server.requests.map(\.method) == ["HEAD", next])
     }
@@ -104,7 +104,7 @@ import URLLoading
             return location.map { response.with(field: "Location", $0) } ?? response
         }
         defer { server.stop() }
-        let body = status == 304 ? [] : [Heard.data("here")]
+        let body = status == 304 ? [] : [RecordedEvent.data("here")]
         let recorder = LoadRecorder()
         #expect(
             try await recorder.run(URLRequest(url: server.url("/start")))
@@ -224,7 +224,7 @@ import URLLoading
     }
 
     // R-16, ERR-5, T-38: the next address has errors of its own
-    @Test("a redirect to where nobody answers") func aRedirectToWhereNobodyAnswers() async throws {
+    @Test("a redirect to an unreachable server") func aRedirectToAnUnreachableServer() async throws {
         let refusing = try RefusingPort()
         let target = "http://127.0.0.1:\(refusing.port)/"
         let server = try ScriptedServer.answering(.redirect(to: target))
@@ -234,7 +234,7 @@ import URLLoading
     }
 
     // each hop has the patience of the first
-    @Test("a redirect to where nobody says anything") func aRedirectToWhereNobodySaysAnything() async throws {
+    @Test("a redirect to a silent server") func aRedirectToASilentServer() async throws {
         let server = try ScriptedServer { connection in
             let request = try connection.readRequest()
             guard request.path == "/start" else { try connection.stopReading() }
@@ -246,8 +246,8 @@ import URLLoading
     }
 
     // T-32: what a redirect brings along is neither reported nor counted
-    @Test("the body of a redirect is nobody's", arguments: ["length", "chunks", "close", "none"])
-    func theBodyOfARedirectIsNobodys(framing: String) async throws {
+    @Test("the body of a redirect is not delivered", arguments: ["length", "chunks", "close", "none"])
+    func theBodyOfARedirectIsNotDelivered(framing: String) async throws {
         let text = String(repeating: "moved ", count: 1_000)
         let server = try ScriptedServer.answering { request in
             guard request.path == "/start" else { return .text("here") }

@@ -4,7 +4,7 @@ import URLLoading
 
 /// What objects say of themselves in logs.
 @Suite struct DescriptionTests {
-    @Test("a storage of cookies says how many there are") func cookies() throws {
+    @Test("the description of a cookie storage has its count") func cookies() throws {
         let storage = HTTPCookieStorage()
         #expect(storage.description == "<NSHTTPCookieStorage cookies count:0>")
         let cookie = try #require(

@@ -72,7 +72,7 @@ import URLLoading
         func rejectProtectionSpaceAndContinue(with challenge: URLAuthenticationChallenge) {}
     }
 
-    @Test("what is no secret is shown") func others() throws {
+    @Test("values that are not secret are shown") func others() throws {
         var request = URLRequest(url: try #require(URL(string: "http://user:x@example.org/a")))
         request.setValue("text/html", forHTTPHeaderField: "Accept")
         request.setValue("x", forHTTPHeaderField: "Authorization")

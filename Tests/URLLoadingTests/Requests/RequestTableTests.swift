@@ -27,7 +27,9 @@ import URLLoading
     }
 
     // MISC-20, MISC-5, C-4, C-5, C-7, C-9, CONN-7, COOK-14, COOK-21, COOK-24, S-46
-    @Test("what each does", arguments: Property.allCases) func whatEachDoes(property: Property) async throws {
+    @Test("the effect of each property", arguments: Property.allCases) func theEffectOfEachProperty(property: Property)
+        async throws
+    {
         try await Self.declared().prove(property.rawValue, by: effect(of: property)) { try await nothing(property) }
     }
 
@@ -56,7 +58,7 @@ import URLLoading
 
     // C-10, C-11, C-20, CONN-20
     private func nothing(_ property: Property) async throws {
-        try await Ineffective.onLinux.expect(
+        try await NoEffect.onLinux.expect(
             of: property.rawValue, try Self.declared(), change: { set(property, of: &$0) })
     }
 
@@ -77,8 +79,8 @@ import URLLoading
     private func sent(_ change: (inout URLRequest) -> Void) async throws -> ReceivedRequest {
         let server = try ScriptedServer.answering(.text("x"))
         defer { server.stop() }
-        let heard = try await LoadRecorder.load(URLRequest(url: server.url()).with(change))
-        #expect(heard == [.response(200), .data("x"), .succeeded, .invalid])
+        let recorded = try await LoadRecorder.load(URLRequest(url: server.url()).with(change))
+        #expect(recorded == [.response(200), .data("x"), .succeeded, .invalid])
         return try #require(server.requests.first)
     }
 

@@ -32,7 +32,7 @@ import Testing
     }
 
     // C-5, C-7
-    @Test func remembersWhatWasSetExplicitly() {
+    @Test func remembersExplicitValues() {
         #expect(URLRequest(url: url).explicitTimeoutInterval == nil)
         #expect(URLRequest(url: url).explicitCachePolicy == nil)
         #expect(URLRequest(url: url, timeoutInterval: 60).explicitTimeoutInterval == 60)
@@ -174,7 +174,7 @@ import Testing
     }
 
     // MISC-21
-    @Test("what tells requests apart is in their hashes") func hashes() throws {
+    @Test("different requests have different hashes") func hashes() throws {
         let changes: [(inout URLRequest) -> Void] = [
             { $0.url = URL(string: "http://example.org/other") },
             { $0.httpMethod = "PUT" },

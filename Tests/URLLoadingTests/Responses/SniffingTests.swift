@@ -35,7 +35,7 @@ import URLLoading
             ("/", [("Content-Type", "application/octet-stream")], page, "application/octet-stream"),
             ("/", [("Content-Type", "text/plain")], page, "text/plain"),
         ] as [(String, [(String, String)], String, String?)])
-    func whatTellsTheType(path: String, fields: [(String, String)], body: String, mimeType: String?) async throws {
+    func sourcesOfTheMediaType(path: String, fields: [(String, String)], body: String, mimeType: String?) async throws {
         var response = CannedResponse.bytes(Array(body.utf8))
         for (name, value) in fields { response = response.with(field: name, value) }
         let server = try ScriptedServer.answering(response)
@@ -50,7 +50,7 @@ import URLLoading
     }
 
     // MISC-11: through framing and coding, and of a part of a body nothing
-    @Test("what the bytes are wrapped in") func whatTheBytesAreWrappedIn() async throws {
+    @Test("codings and framings") func codingsAndFramings() async throws {
         let coded = CodedBodies.gzip(Self.page)
         let cases: [(head: String, body: [UInt8], mimeType: String?)] = [
             (
@@ -82,7 +82,7 @@ import URLLoading
     }
 
     // MISC-11: delivery waits for no byte
-    @Test("a body that comes later", arguments: [false, true]) func aBodyThatComesLater(isShared: Bool) async throws {
+    @Test("a delayed body", arguments: [false, true]) func aDelayedBody(isShared: Bool) async throws {
         let goOn = Signal("the response has been told")
         let server =
             isShared
@@ -106,7 +106,7 @@ import URLLoading
     }
 
     // MISC-11, S-58: the calls are those of any other response, and a redirect that is refused is one
-    @Test("what the delegate hears", arguments: [200, 302]) func whatTheDelegateHears(status: Int) async throws {
+    @Test("delegate callbacks", arguments: [200, 302]) func delegateCallbacks(status: Int) async throws {
         let page = Self.page
         let shared = try http2Server { stream in
             HTTP2Frames.head(stream, status, [("location", "/elsewhere")]) + HTTP2Frames.data(stream, page, ends: true)

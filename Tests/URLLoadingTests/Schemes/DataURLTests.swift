@@ -56,16 +56,16 @@ import URLLoading
     }
 
     // MISC-16
-    @Test("what cannot be decoded", arguments: ["data:;base64,a", "data:nothing"])
-    func whatCannotBeDecoded(text: String) async throws {
+    @Test("invalid data URLs", arguments: ["data:;base64,a", "data:nothing"])
+    func invalidDataURLs(text: String) async throws {
         let recorder = EventRecorder<Call>()
         URLSession.shared.dataTask(with: try url(text), completionHandler: recorder.handler).resume()
         #expect(try await recorder.waitFor(count: 1) == [.handled(nil, nil, .cannotDecodeRawData)])
     }
 
     // ERR-5
-    @Test("a scheme that nobody knows", arguments: ["gopher://x/", "nothing:x", "about:blank"])
-    func aSchemeThatNobodyKnows(text: String) async throws {
+    @Test("an unknown scheme", arguments: ["gopher://x/", "nothing:x", "about:blank"])
+    func anUnknownScheme(text: String) async throws {
         let delegate = RecordingDelegate()
         let session = URLSession(delegate)
         session.dataTask(with: try url(text)).resume()

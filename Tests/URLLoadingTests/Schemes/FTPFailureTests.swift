@@ -148,7 +148,7 @@ import URLLoading
     }
 
     // ERR-5
-    @Test("nobody there") func nobodyThere() async throws {
+    @Test("no server") func noServer() async throws {
         let refusing = try RefusingPort()
         #expect(await code(try #require(URL(string: "ftp://127.0.0.1:\(refusing.port)/x"))) == .cannotConnectToHost)
         #expect(await code(try #require(URL(string: "ftp://nobody.invalid/x"))) == .cannotFindHost)
@@ -165,7 +165,7 @@ import URLLoading
     }
 
     // MISC-17, C-31
-    @Test("what is not done") func whatIsNotDone() async throws {
+    @Test("unsupported features") func unsupportedFeatures() async throws {
         let server = try server()
         defer { server.stop() }
         let url = server.url("/d/f")

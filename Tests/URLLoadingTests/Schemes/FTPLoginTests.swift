@@ -71,7 +71,7 @@ import URLLoading
     }
 
     // AUTH-9: the 64th credential that is refused is the last one
-    @Test("a delegate that never gives up", .timeLimit(.minutes(1))) func aDelegateThatNeverGivesUp() async throws {
+    @Test("a delegate that always answers", .timeLimit(.minutes(1))) func aDelegateThatAlwaysAnswers() async throws {
         let server = try server()
         defer { server.stop() }
         let delegate = RecordingDelegate()
@@ -126,7 +126,7 @@ import URLLoading
     // MISC-17, AUTH-7, AUTH-10, AUTH-29
     @Test(
         "nobody knows", arguments: [URLSession.AuthChallengeDisposition.performDefaultHandling, .rejectProtectionSpace])
-    func nobodyKnows(disposition: URLSession.AuthChallengeDisposition) async throws {
+    func noCredential(disposition: URLSession.AuthChallengeDisposition) async throws {
         let server = try server()
         defer { server.stop() }
         let delegate = RecordingDelegate()

@@ -65,7 +65,7 @@ import URLLoading
     }
 
     // MISC-17, RES-1 to RES-4, RES-11
-    @Test("goes on where it was") func goesOnWhereItWas() async throws {
+    @Test("resumes at the offset") func resumesAtTheOffset() async throws {
         let server = try server()
         defer { server.stop() }
         let data = try #require(try await stop(server))
@@ -88,7 +88,7 @@ import URLLoading
             ("MDTM", .say("500 no")),
             ("REST", .say("502 no")),
         ])
-    func beginsAnew(verb: String, twist: FTPServer.Twist) async throws {
+    func startsOver(verb: String, twist: FTPServer.Twist) async throws {
         let server = try server { $0.verb == verb ? twist : nil }
         defer { server.stop() }
         let data = try #require(try await stop(server))
@@ -147,7 +147,7 @@ import URLLoading
     }
 
     // RES-10: no password in resume data
-    @Test("who the user is, is asked again") func whoTheUserIsIsAskedAgain() async throws {
+    @Test("a resumed download repeats the challenge") func aResumedDownloadRepeatsTheChallenge() async throws {
         let server = try server(user: true)
         defer { server.stop() }
         let data = try #require(try await stop(server, user: "ann:s3cret"))

@@ -66,7 +66,7 @@ import URLLoading
     }
 
     // ERR-8, MISC-15
-    @Test("what cannot be read") func whatCannotBeRead() async throws {
+    @Test("unreadable files") func unreadableFiles() async throws {
         let missing = await code(folder.file("missing"))
         #expect(missing?.code == .fileDoesNotExist)
         #expect(missing?.failingURL == folder.file("missing"))
@@ -84,7 +84,7 @@ import URLLoading
     }
 
     // MISC-15: neither written nor looked for on other machines
-    @Test("what is not done") func whatIsNotDone() async throws {
+    @Test("unsupported features") func unsupportedFeatures() async throws {
         let url = try folder.write("x", to: "a.txt")
         #expect(await code(url, method: "PUT")?.code == .unsupportedURL)
         #expect(await code(url, method: "POST", body: Data("new".utf8))?.code == .unsupportedURL)

@@ -9,7 +9,7 @@ import URLLoading
         try #require(SecCertificateCreateWithData(nil, Data(certificate.der) as CFData))
     }
 
-    @Test func whatACertificateTells() throws {
+    @Test func certificateProperties() throws {
         let from = Date(timeIntervalSince1970: 1_700_000_000)
         let until = Date(timeIntervalSince1970: 1_900_000_000)
         let authority = try TestCertificateAuthority(.authority("Ein  Haus"))

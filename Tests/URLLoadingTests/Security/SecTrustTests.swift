@@ -67,7 +67,7 @@ import URLLoading
     }
 
     // TLS-5
-    @Test("the rule that refuses is told, in the same words as by the loader") func reasons() throws {
+    @Test("the failed rule is named as by the loader") func reasons() throws {
         func reason(_ trust: SecTrust) -> [String?] {
             var error: CFError?
             #expect(!SecTrustEvaluateWithError(trust, &error))
@@ -182,7 +182,7 @@ import URLLoading
     }
 
     // TLS-4, AUTH-30: no fault hides behind another that is overlooked
-    @Test("an exception covers no fault that comes after it") func anExceptionCoversNoFaultThatComesAfterIt() throws {
+    @Test("an exception does not cover later faults") func anExceptionDoesNotCoverLaterFaults() throws {
         let unknown = try TestIdentity.selfSigned(.localhost)
         let known = try trust(unknown)
         #expect(try overlook(known, in: try trust(unknown)) == 0)
@@ -226,7 +226,7 @@ import URLLoading
     }
 
     // TLS-4: what the rules for servers have against a chain is a fault like any other
-    @Test("the rules for servers, and what is overlooked of them") func theRulesForServers() throws {
+    @Test("the rules for servers, and their exceptions") func theRulesForServers() throws {
         let start = Date(timeIntervalSinceNow: -3_600)
         let persistent = CertificateProfile.Validity.between(start, start.addingTimeInterval(900 * 86_400))
         func made(_ change: (inout CertificateProfile) -> Void, host: String? = "localhost") throws -> SecTrust {
@@ -263,7 +263,7 @@ import URLLoading
     }
 
     // TLS-10
-    @Test("revocation is not overlooked, whatever else is") func revocationIsNotOverlooked() throws {
+    @Test("revocation has no exception") func revocationIsNotOverlooked() throws {
         let issuer = try authority.intermediate()
         let leaf = try issuer.issue(.localhost)
         let response = Data(try issuer.ocspResponse(for: leaf.certificate, status: .revoked))

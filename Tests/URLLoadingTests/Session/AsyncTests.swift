@@ -77,7 +77,7 @@ import URLLoading
     }
 
     // T-58
-    @Test("bytes come with the head, and their task with them") func bytesComeWithTheHeadAndTheirTaskWithThem()
+    @Test("bytes are returned with the head and the task") func bytesAreReturnedWithTheHeadAndTheTask()
         async throws
     {
         let held = Signal("the body")

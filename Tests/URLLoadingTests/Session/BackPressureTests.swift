@@ -108,7 +108,7 @@ import URLLoading
     }
 
     // T-58, CONN-22
-    @Test("bytes that nobody reads") func bytesThatNobodyReads() async throws {
+    @Test("unread bytes") func unreadBytes() async throws {
         let server = try ScriptedServer.answering(.endless)
         defer { server.stop() }
         let session = URLSession { _ in }

@@ -239,8 +239,8 @@ import URLLoading
 
     // S-75: the caller's operations get their turn
     @Test("operations of the caller's run between calls") func operationsOfTheCallersRunBetweenCalls() async throws {
-        let ticks = Ticks()
-        let server = try ScriptedServer.answering(.paced(Array("abcdef".utf8), portion: 1, by: ticks))
+        let permits = Permits()
+        let server = try ScriptedServer.answering(.paced(Array("abcdef".utf8), portion: 1, by: permits))
         defer { server.stop() }
         let queue = OperationQueue(name: "delegate", width: 1)
         let delegate = RecordingDelegate()
@@ -251,7 +251,7 @@ import URLLoading
                 // The next byte is sent only after this operation ran.
                 queue.addOperation {
                     own.record(own.count)
-                    ticks.release()
+                    permits.release()
                 }
             default: break
             }
@@ -268,7 +268,7 @@ import URLLoading
     @Test("all operations are cancelled", arguments: [1, 4]) func allOperationsAreCancelled(width: Int) async throws {
         let server = try ScriptedServer.answering(.text("hello"))
         defer { server.stop() }
-        let queue = StoppedQueue(width: width)
+        let queue = SuspendedQueue(width: width)
         let delegate = RecordingDelegate()
         let session = URLSession(delegate, queue: queue)
         session.dataTask(with: server.url()).resume()

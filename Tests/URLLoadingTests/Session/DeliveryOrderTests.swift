@@ -71,12 +71,12 @@ import URLLoading
     }
 
     // S-76, T-65: what comes while an operation waits is told together, in order
-    @Test("what waits for a busy queue needs few operations") func whatWaitsNeedsFewOperations() async throws {
+    @Test("events that wait for a busy queue need few operations") func whatWaitsNeedsFewOperations() async throws {
         let bytes = [UInt8](repeating: 120, count: 4_000)
         let server = try ScriptedServer.answering(
             .init(body: .chunks(Array(repeating: Array(bytes[..<40]), count: 100), trailers: [])))
         defer { server.stop() }
-        let queue = StoppedQueue(width: 1)
+        let queue = SuspendedQueue(width: 1)
         let delegate = RecordingDelegate()
         let session = URLSession(delegate, queue: queue)
         session.dataTask(with: server.url()).resume()

@@ -20,7 +20,7 @@ import URLLoading
     }
 
     // S-84, S-76: what is let go of when a handler has been called is the caller's, and may ask for anything
-    @Test("a handler that holds the last of somebody who invalidates the session")
+    @Test("a handler that retains an object whose deinit invalidates the session")
     func lastOfSomebody() async throws {
         final class Client: Sendable {
             let session: URLSession
@@ -46,8 +46,8 @@ import URLLoading
     }
 
     // S-83, S-84, T-62
-    @Test("finishing lets tasks end, and says so after the last one")
-    func finishingLetsTasksEndAndSaysSoAfterTheLastOne() async throws {
+    @Test("finishTasksAndInvalidate calls the delegate after the last task")
+    func finishTasksAndInvalidateCallsTheDelegateAfterTheLastTask() async throws {
         let held = Signal("the responses")
         let server = try ScriptedServer.answering(CannedResponse.text("x").held(until: held))
         defer { server.stop() }
@@ -104,7 +104,7 @@ import URLLoading
         let server = try ScriptedServer.answering { request in
             switch request.path {
             case "/moved": .redirect(to: "/")
-            case "/door": CannedResponse.status(401).with(field: "WWW-Authenticate", "Basic realm=\"r\"")
+            case "/challenge": CannedResponse.status(401).with(field: "WWW-Authenticate", "Basic realm=\"r\"")
             case "/body": CannedResponse.text("x").bodyHeld(until: never)
             case "/whole": .text("x")
             default: CannedResponse.text("x").held(until: never)
@@ -121,7 +121,7 @@ import URLLoading
         first?.resume()
         if first != nil { try await server.waitForRequests(1) }
         let paths: [Where: String] = [
-            .askedAboutARedirect: "/moved", .askedForACredential: "/door", .askedAboutTheResponse: "/body",
+            .askedAboutARedirect: "/moved", .askedForACredential: "/challenge", .askedAboutTheResponse: "/body",
             .body: "/body", .suspended: "/body", .told: "/whole",
         ]
         let task = session.dataTask(with: server.url(paths[state] ?? "/"))
@@ -371,17 +371,17 @@ import URLLoading
     @Test("the shared session has the credentials that are shared") func theSharedSessionUsesTheSharedCredentials()
         async throws
     {
-        let door = BasicGuard(realm: "c35")
-        let server = try ScriptedServer.answering { door.answer($0).closing() }
+        let basicAuth = BasicAuthResponder(realm: "c35")
+        let server = try ScriptedServer.answering { basicAuth.answer($0).closing() }
         defer { server.stop() }
         let storage = URLCredentialStorage.shared
-        let space = door.space(server)
+        let space = basicAuth.space(server)
         #expect(URLSession.shared.configuration.urlCredentialStorage === storage)
-        storage.setDefaultCredential(door.credential, for: space)
-        defer { storage.remove(door.credential, for: space) }
+        storage.setDefaultCredential(basicAuth.credential, for: space)
+        defer { storage.remove(basicAuth.credential, for: space) }
         let (data, response) = try await URLSession.shared.data(from: server.url("/a"))
         #expect((response as? HTTPURLResponse)?.statusCode == 200 && data == Data("GET /a ".utf8))
-        #expect(server.authorizations == ["/a -", "/a \(door.field())"])
+        #expect(server.authorizations == ["/a -", "/a \(basicAuth.field())"])
     }
 
     // C-35

@@ -111,7 +111,7 @@ import URLLoading
     }
 
     // T-60, S-82: with a task that nobody resumed
-    @Test("a session that only its task knows goes when it is invalidated") func aSessionThatOnlyItsTaskKnows()
+    @Test("an invalidated session without other references is released") func aSessionThatOnlyItsTaskKnows()
         async throws
     {
         let delegate = RecordingDelegate()

@@ -37,9 +37,9 @@ import Testing
         func waitingCookies() async {
             await #expect(processExitsWith: .success) {
                 // What is named first is called last.
-                atexit { if Waiting.keeper.kept.map(\.name) != ["a"] { _exit(2) } }
+                atexit { if Waiting.recordStore.kept.map(\.name) != ["a"] { _exit(2) } }
                 // By who is to store them, and who writes them at the end.
-                Waiting.suffixes.letGo(whenAwaitedBy: 2)
+                Waiting.suffixes.finishReading(whenAwaitedBy: 2)
                 let request = CookieRequest(try HTTPURL("https://www.example.org/"))
                 Waiting.storage.receiveWhenLoaded(["a=1; Max-Age=1000"], from: request, policy: .always)
                 exit(0)
@@ -47,10 +47,10 @@ import Testing
         }
 
         private enum Waiting {
-            static let suffixes = HeldSuffixes()
-            static let keeper = ScriptedKeeper<Cookie>([])
+            static let suffixes = DeferredSuffixes()
+            static let recordStore = ScriptedRecordStore<Cookie>([])
             static let storage = HTTPCookieStorage(
-                suffixes: suffixes.list, unlessEmpty: { false }, keeper: { keeper })
+                suffixes: suffixes.list, unlessEmpty: { false }, keeper: { recordStore })
         }
     }
 #endif

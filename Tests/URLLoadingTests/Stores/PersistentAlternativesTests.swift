@@ -38,7 +38,7 @@ import URLLoading
     }
 
     // CONN-8
-    @Test("what was said is known again, until its end, or until it is taken back")
+    @Test("alternatives persist until they expire or are cleared")
     func reopened() async throws {
         let old = fresh()
         try say(old, "a.example", "h3=\":8443\"; ma=1000, h3=\":443\"; persist=1")
@@ -78,7 +78,7 @@ import URLLoading
     }
 
     // CONN-8: what is in the file in its place goes with it
-    @Test("what was kept of an origin goes when it names another host for this network alone")
+    @Test("a non-persistent alternative on another host replaces the stored one")
     func replaced() async throws {
         let old = fresh()
         try say(old, "a.example", "h3=\":443\"")
@@ -89,7 +89,7 @@ import URLLoading
     }
 
     // CONN-8: what another process has learnt comes, and what is in memory alone stays
-    @Test("what another process has learnt is known after a while")
+    @Test("alternatives of other processes are read after the check interval")
     func followed() async throws {
         let (one, other) = (fresh(), fresh())
         try say(one, "a.example", "h3=\"near.example:443\"")
@@ -113,7 +113,7 @@ import URLLoading
     }
 
     // CONN-8: the file is anybody's work
-    @Test("what is over, or no alternative, leaves the file")
+    @Test("expired and invalid alternatives are removed from the file")
     func garbage() async throws {
         typealias Entry = AlternativeServicesRecord.Entry
         let archive = AlternativeServicesArchive(in: place)
@@ -133,7 +133,7 @@ import URLLoading
     }
 
     // CONN-8
-    @Test("a damaged file costs what was damaged")
+    @Test("a damaged file loses only the damaged records")
     func damaged() async throws {
         let hosts = (0..<200).map { "host\($0).example" }
         let service = AlternativeService(port: 443)

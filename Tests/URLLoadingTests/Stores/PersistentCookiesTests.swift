@@ -31,7 +31,7 @@ import Testing
     private func names(_ storage: HTTPCookieStorage) -> [String] { (storage.cookies ?? []).map(\.name).sorted() }
 
     // COOK-19
-    @Test("a new storage has what the old one had, as it was")
+    @Test("a new storage has the same cookies")
     func reopened() async throws {
         let old = HTTPCookieStorage(in: place, checkInterval: 0)
         let kept = try cookie("kept")
@@ -57,7 +57,7 @@ import Testing
     }
 
     // COOK-18, COOK-19
-    @Test("what another program stores and removes is seen, and told")
+    @Test("changes of another program are read and posted")
     func otherProgram() async throws {
         let mine = HTTPCookieStorage(in: place, checkInterval: 0)
         let other = HTTPCookieStorage(in: place, checkInterval: 0)
@@ -76,7 +76,7 @@ import Testing
     }
 
     // COOK-19: by the next look at the file, and by the next change
-    @Test("a folder that is removed is made anew, with the cookies in memory")
+    @Test("a removed folder is created again, with the cookies in memory")
     func removedFolder() async throws {
         let storage = HTTPCookieStorage(in: place, checkInterval: 0)
         let other = HTTPCookieStorage(in: place, checkInterval: 0)
@@ -100,7 +100,7 @@ import Testing
     }
 
     // COOK-19
-    @Test("what is in memory is not lost with a page of the file")
+    @Test("cookies in memory survive a damaged page")
     func damagedPage() async throws {
         // It does not look between the two steps below: what it read before the damage would tell nothing of that.
         let storage = HTTPCookieStorage(in: place)
@@ -129,7 +129,7 @@ import Testing
     }
 
     // COOK-19
-    @Test("what claims to be older than 1970 stays where only what was made since is removed")
+    @Test("cookies created before 1970 survive removal since 1970")
     func removedSinceTheBeginning() async throws {
         let storage = HTTPCookieStorage(in: place, checkInterval: 0)
         let properties: [HTTPCookiePropertyKey: Any] = [
@@ -148,7 +148,7 @@ import Testing
     }
 
     // COOK-19, S-89
-    @Test("what is removed leaves no trace in the file")
+    @Test("removed cookies are erased from the file")
     func removed() async throws {
         let storage = HTTPCookieStorage(in: place, checkInterval: 0)
         storage.setCookie(try cookie("a", "treasure"))
@@ -162,7 +162,7 @@ import Testing
         }
     }
 
-    @Test("cookies whose end has come leave the file when it is read")
+    @Test("expired cookies are removed from the file when it is read")
     func ended() async throws {
         var short = Cookie(name: "short", value: "treasure", domain: "example.org", created: 1000)
         short.expires = 2000

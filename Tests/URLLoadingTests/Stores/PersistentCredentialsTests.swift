@@ -63,7 +63,7 @@ import URLLoading
     }
 
     // Beyond AUTH-23: as users and realms are compared everywhere else
-    @Test("a user who is spelled in another way is the same one") func spellings() async {
+    @Test("equivalent user names are the same user") func spellings() async {
         func space(_ realm: String) -> URLProtectionSpace {
             URLProtectionSpace(
                 host: "example.org", port: 443, protocol: NSURLProtectionSpaceHTTPS, realm: realm,
@@ -77,7 +77,7 @@ import URLLoading
     }
 
     // AUTH-23: a proxy's space is another than that of a server
-    @Test("every kind of space comes back as it was")
+    @Test("every kind of protection space is restored")
     func spaces() async {
         let spaces = [
             space,

@@ -30,7 +30,7 @@ import URLLoading
     }
 
     // TLS-7
-    @Test("what was learnt is known again, until its end")
+    @Test("hosts persist until they expire")
     func reopened() async throws {
         let old = store()
         let copy = HSTSCopy(in: place)
@@ -47,7 +47,7 @@ import URLLoading
     }
 
     // TLS-7: whose time is over leaves the file too
-    @Test("what is over leaves the file")
+    @Test("expired hosts are removed from the file")
     func over() async throws {
         let old = store()
         let copy = HSTSCopy(in: place)

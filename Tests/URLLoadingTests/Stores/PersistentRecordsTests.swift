@@ -22,10 +22,10 @@ import Testing
     }
 
     private typealias Records = PersistentRecords<Hosts>
-    private typealias Keeper = ScriptedKeeper<HSTSRecord>
+    private typealias Store = ScriptedRecordStore<HSTSRecord>
 
-    private func records(over keeper: Keeper) -> Records {
-        Records(Hosts(), checkInterval: 0, unlessEmpty: { true }, keeper: { keeper })
+    private func records(over recordStore: Store) -> Records {
+        Records(Hosts(), checkInterval: 0, unlessEmpty: { true }, keeper: { recordStore })
     }
 
     private func hosts(_ records: Records) -> [String] { records.read { $0.persistent(at: 0).map(\.host) } }
@@ -51,11 +51,11 @@ import Testing
     // MARK: Reading
 
     // COOK-17
-    @Test("who waits for the file is called in the order of asking, before anybody finds it read")
+    @Test("waiters are called in order, before the records count as loaded")
     func waiters() async throws {
-        let keeper = Keeper("a")
-        keeper.hold(.load)
-        let records = records(over: keeper)
+        let recordStore = Store("a")
+        recordStore.block(.load)
+        let records = records(over: recordStore)
         let told = EventRecorder<String>()
         for name in ["first", "second", "third"] {
             records.whenLoaded {
@@ -64,155 +64,155 @@ import Testing
                 if name == "first" { records.whenLoaded { told.record("late") } }
             }
         }
-        try await keeper.wait(for: .load)
+        try await recordStore.wait(for: .load)
         #expect(!records.isLoaded)
         #expect(told.events == [])
-        keeper.letGo(.load)
+        recordStore.unblock(.load)
         #expect(try await told.waitFor(count: 4) == ["first", "second", "third", "late"])
         #expect(hosts(records) == ["a"])
         try await eventually { records.isLoaded }
         records.whenLoaded { told.record("at once") }
         #expect(told.events.last == "at once")
-        #expect(keeper.calls == ["load"])
+        #expect(recordStore.calls == ["load"])
     }
 
     // COOK-17: a cookie that is deleted then must not come back with the file
-    @Test("who waits for the file finds it read, whoever has ordered that") func orderedByAnother() async {
+    @Test("a blocking wait ends with any read of the file") func orderedByAnother() async {
         for _ in 0..<300 {
-            let records = records(over: Keeper("a"))
+            let records = records(over: Store("a"))
             async let found = hosts(records)
             records.whenLoaded {}
             #expect(await found == ["a"])
         }
     }
 
-    @Test("a file that cannot be read leaves what is in memory, and is tried again")
+    @Test("an unreadable file does not change the memory, and is tried again")
     func unreadable() async throws {
-        let keeper = Keeper("old")
-        keeper.setFailing(.load)
-        let records = records(over: keeper)
+        let recordStore = Store("old")
+        recordStore.setFailing(.load)
+        let records = records(over: recordStore)
         #expect(hosts(records) == [])
         store(.of("new"), in: records)
         await flush(records)
-        #expect(keeper.hosts == ["new", "old"])
+        #expect(recordStore.hosts == ["new", "old"])
         #expect(hosts(records) == ["new"])
-        keeper.setFailing(.load, false)
+        recordStore.setFailing(.load, false)
         try await eventually { hosts(records) == ["new", "old"] }
         // The same for what others have stored meanwhile.
-        keeper.setFailing(.load)
-        let loads = keeper.calls.count { $0 == "load" }
-        keeper.othersStore("third")
+        recordStore.setFailing(.load)
+        let loads = recordStore.calls.count { $0 == "load" }
+        recordStore.storeFromOtherProcess("third")
         try await eventually {
             _ = records.isLoaded
-            return keeper.calls.count { $0 == "load" } > loads
+            return recordStore.calls.count { $0 == "load" } > loads
         }
         #expect(hosts(records) == ["new", "old"])
-        keeper.setFailing(.load, false)
+        recordStore.setFailing(.load, false)
         try await eventually { hosts(records) == ["new", "old", "third"] }
     }
 
-    @Test("what is changed while the file is read wins over what is read")
+    @Test("changes while the file is read override its contents")
     func changedMeanwhile() async throws {
-        let keeper = Keeper("a", "b")
-        let records = records(over: keeper)
+        let recordStore = Store("a", "b")
+        let records = records(over: recordStore)
         #expect(hosts(records) == ["a", "b"])
         let news = EventRecorder<[String]>()
-        records.onNews { news.record(keeper.hosts) }
-        keeper.hold(.load)
-        keeper.othersStore("c")
+        records.onNews { news.record(recordStore.hosts) }
+        recordStore.block(.load)
+        recordStore.storeFromOtherProcess("c")
         try await eventually {
             _ = records.isLoaded
-            return keeper.calls.count { $0 == "load" } == 2
+            return recordStore.calls.count { $0 == "load" } == 2
         }
         var changed = HSTSRecord.of("a")
         changed.includesSubdomains = true
         store(changed, in: records)
         remove("b", in: records)
         #expect(hosts(records) == ["a"])
-        keeper.letGo(.load)
+        recordStore.unblock(.load)
         // It is read again, and has what was changed here by then.
         #expect(try await news.waitFor(count: 1) == [["a", "c"]])
         #expect(records.read { $0.all["a"] } == changed)
         #expect(hosts(records) == ["a", "c"])
         #expect(
-            keeper.calls.filter { $0 != "hasExternalChanges" && $0 != "flush" } == [
+            recordStore.calls.filter { $0 != "hasExternalChanges" && $0 != "flush" } == [
                 "load", "load", "apply -b +a", "load",
             ])
     }
 
-    @Test("records that are let go of before the file is read: who waits is called, and what he changes is written")
+    @Test("records that are released before the file is read: waiters are called, and their changes are written")
     func letGo() async throws {
-        let keeper = Keeper("a")
-        keeper.hold(.load)
+        let recordStore = Store("a")
+        recordStore.block(.load)
         let told = EventRecorder<[String]>()
         try {
-            let records = records(over: keeper)
+            let records = records(over: recordStore)
             records.whenLoaded { [self] in
                 told.record(hosts(records))
                 store(.of("b"), in: records)
             }
             records.whenLoaded { told.record([]) }
         }()
-        try await keeper.wait(for: .load)
-        keeper.letGo(.load)
+        try await recordStore.wait(for: .load)
+        recordStore.unblock(.load)
         #expect(try await told.waitFor(count: 2) == [["a"], []])
-        try await keeper.wait(for: .flush)
-        #expect(keeper.calls == ["load", "apply +b", "flush"])
+        try await recordStore.wait(for: .flush)
+        #expect(recordStore.calls == ["load", "apply +b", "flush"])
         // That the thread ends is seen to by the suite.
     }
 
-    @Test("a file that others remove is made anew, of what is in memory")
+    @Test("a removed file is written again from memory")
     func lost() async throws {
-        let keeper = Keeper("a", "b")
-        let records = records(over: keeper)
+        let recordStore = Store("a", "b")
+        let records = records(over: recordStore)
         #expect(hosts(records) == ["a", "b"])
         // Before anything was changed, by the next look.
-        keeper.lose()
+        recordStore.loseFile()
         try await eventually {
             _ = records.isLoaded
-            return keeper.hosts == ["a", "b"]
+            return recordStore.hosts == ["a", "b"]
         }
         #expect(hosts(records) == ["a", "b"])
         // With a change.
-        keeper.lose()
-        keeper.othersStore("c")
+        recordStore.loseFile()
+        recordStore.storeFromOtherProcess("c")
         remove("b", in: records)
         await flush(records)
-        #expect(keeper.hosts == ["a", "c"])
-        #expect(keeper.calls.last { $0.hasPrefix("apply") } == "apply -b")
+        #expect(recordStore.hosts == ["a", "c"])
+        #expect(recordStore.calls.last { $0.hasPrefix("apply") } == "apply -b")
         try await eventually { hosts(records) == ["a", "c"] }
     }
 
-    @Test("what is in memory does not take the place of what is in a file that was made anew")
+    @Test("the memory does not replace the contents of a file that another process has created again")
     func madeAnew() async throws {
-        let keeper = Keeper("a", "b")
-        let records = records(over: keeper)
+        let recordStore = Store("a", "b")
+        let records = records(over: recordStore)
         #expect(hosts(records) == ["a", "b"])
         let newer = HSTSRecord(host: "a", expires: 2000, includesSubdomains: true)
-        keeper.lose()
-        keeper.othersStore(newer)
-        keeper.setFailing(.load)
+        recordStore.loseFile()
+        recordStore.storeFromOtherProcess(newer)
+        recordStore.setFailing(.load)
         store(.of("c"), in: records)
         await flush(records)
-        #expect(keeper.kept == [newer, .of("c")])
+        #expect(recordStore.kept == [newer, .of("c")])
         // What it lacks is stored as soon as it can be read.
-        keeper.setFailing(.load, false)
+        recordStore.setFailing(.load, false)
         try await eventually {
             _ = records.isLoaded
-            return keeper.kept == [newer, .of("b"), .of("c")]
+            return recordStore.kept == [newer, .of("b"), .of("c")]
         }
         try await eventually { records.read { $0.all["a"] } == newer }
     }
 
     // COOK-17: who asks may be a loop
-    @Test("who asks does not look for a file where there was none") func looks() async throws {
+    @Test("reads do not check for a file where there was none") func looks() async throws {
         let looks = EventRecorder<Bool>()
         let records = Records(
             Hosts(),
             unlessEmpty: {
                 looks.record(Thread.current.threadDictionary["asks"] != nil)
                 return looks.count > 1
-            }, keeper: { Keeper("a") })
+            }, keeper: { Store("a") })
         #expect(hosts(records) == [])
         @Sendable func ask() -> [String] {
             Thread.current.threadDictionary["asks"] = true
@@ -228,85 +228,85 @@ import Testing
     @Test(
         "of the changes that a disk is too slow for, the last one of each record is written", arguments: [false, true])
     func tooManyChanges(isRead: Bool) async throws {
-        let keeper = Keeper("others'")
+        let recordStore = Store("others'")
         // If nobody knows what the file has, nothing of that is to be lost either.
-        if !isRead { keeper.setFailing(.load) }
-        let records = records(over: keeper)
-        keeper.hold(.apply)
+        if !isRead { recordStore.setFailing(.load) }
+        let records = records(over: recordStore)
+        recordStore.block(.apply)
         store(.of("first"), in: records)
-        try await keeper.wait(for: .apply)
+        try await recordStore.wait(for: .apply)
         for _ in 0..<6_001 {
             store(.of("x"), in: records)
             remove("x", in: records)
         }
         store(.of("last"), in: records)
-        keeper.letGo(.apply)
+        recordStore.unblock(.apply)
         await flush(records)
         #expect(hosts(records) == ["first", "last"] + (isRead ? ["others'"] : []))
         #expect(
-            keeper.calls.filter { $0.hasPrefix("apply") } == ["apply +first", "apply -x +last"])
-        #expect(keeper.hosts == ["first", "last", "others'"])
+            recordStore.calls.filter { $0.hasPrefix("apply") } == ["apply +first", "apply -x +last"])
+        #expect(recordStore.hosts == ["first", "last", "others'"])
     }
 
     // COOK-17
-    @Test("what others may have stored meanwhile is removed, also if nobody here has seen it")
+    @Test("a removal includes records of other processes that were not read yet")
     func removalOfUnseen() async {
-        let keeper = Keeper("a")
-        let records = records(over: keeper)
+        let recordStore = Store("a")
+        let records = records(over: recordStore)
         #expect(hosts(records) == ["a"])
-        keeper.othersStore("unseen")
+        recordStore.storeFromOtherProcess("unseen")
         store(.of("unseen"), in: records)
         remove("unseen", in: records)
         await flush(records)
-        #expect(keeper.hosts == ["a"])
+        #expect(recordStore.hosts == ["a"])
     }
 
     // S-88, S-89
-    @Test("a program that never stops keeps nobody from hearing that what was before is written")
+    @Test("continuous changes do not delay the completion of an earlier flush")
     func busy() async throws {
-        let keeper = Keeper()
-        let records = records(over: keeper)
+        let recordStore = Store()
+        let records = records(over: recordStore)
         let isBusy = Watched(true)
         defer { isBusy.withValue { $0 = false } }
-        keeper.onApply { [weak records] in
+        recordStore.onApply { [weak records] in
             guard isBusy.current, let records else { return }
-            store(.of("x\(keeper.calls.count)"), in: records)
+            store(.of("x\(recordStore.calls.count)"), in: records)
         }
         store(.of("a"), in: records)
         let told = EventRecorder<Bool>()
-        records.flush { told.record(keeper.hosts.contains("a")) }
+        records.flush { told.record(recordStore.hosts.contains("a")) }
         #expect(try await told.waitFor(count: 1) == [true])
-        records.flush { told.record(keeper.hosts.contains("a")) }
+        records.flush { told.record(recordStore.hosts.contains("a")) }
         #expect(try await told.waitFor(count: 2) == [true, true])
         isBusy.withValue { $0 = false }
-        keeper.onApply(nil)
+        recordStore.onApply(nil)
         // What came meanwhile is written all the same, without anybody's asking.
-        try await eventually { keeper.hosts == hosts(records) }
+        try await eventually { recordStore.hosts == hosts(records) }
     }
 
     // S-88
-    @Test("a flush waits for what is being written, and is told of what cannot be")
+    @Test("a flush waits for pending writes, also for failing ones")
     func flushes() async throws {
-        let keeper = Keeper()
-        let records = records(over: keeper)
+        let recordStore = Store()
+        let records = records(over: recordStore)
         let told = EventRecorder<Int>()
         // Nothing was asked for yet.
         records.flush { told.record(0) }
         #expect(told.events == [0])
-        #expect(keeper.calls == [])
-        keeper.hold(.apply)
-        for call in [Keeper.Call.apply, .flush] { keeper.setFailing(call) }
+        #expect(recordStore.calls == [])
+        recordStore.block(.apply)
+        for call in [Store.Call.apply, .flush] { recordStore.setFailing(call) }
         store(.of("a"), in: records)
-        try await keeper.wait(for: .apply)
+        try await recordStore.wait(for: .apply)
         store(.of("b"), in: records)
         records.flush { told.record(1) }
         #expect(told.events == [0])
-        keeper.letGo(.apply)
+        recordStore.unblock(.apply)
         #expect(try await told.waitFor(count: 2) == [0, 1])
-        #expect(keeper.hosts == [])
+        #expect(recordStore.hosts == [])
         #expect(hosts(records) == ["a", "b"])
-        for call in [Keeper.Call.apply, .flush] { keeper.setFailing(call, false) }
+        for call in [Store.Call.apply, .flush] { recordStore.setFailing(call, false) }
         await flush(records)
-        #expect(keeper.hosts == ["a", "b"])
+        #expect(recordStore.hosts == ["a", "b"])
     }
 }

@@ -70,7 +70,7 @@ import Testing
     }
 
     // C-36: four stores, and one reason
-    @Test("without a writable home one line is said")
+    @Test("without a writable home directory one line is logged")
     func noHome() throws {
         defer { server.stop() }
         let nowhere = ["XDG_CACHE_HOME": "/proc/nowhere/cache", "XDG_DATA_HOME": "/proc/nowhere/data"]
@@ -84,7 +84,7 @@ import Testing
     }
 
     // C-36
-    @Test("what is kept is for this user's eyes only")
+    @Test("files are readable by the current user only")
     func modes() throws {
         defer { server.stop() }
         _ = try user.run("default", "keep", "me", "secret", "r", url("/login"), url("/fresh"), url("/large"))
@@ -102,7 +102,7 @@ import Testing
     }
 
     // CACHE-18: the values of the fields that `Vary` names may be secrets
-    @Test("what a response varies by is not written in clear")
+    @Test("the values of Vary fields are not written as plain text")
     func variants() throws {
         defer { server.stop() }
         _ = try user.run("default", url("/login"))

@@ -107,32 +107,32 @@ import Testing
         server.stop()
         let told = EventRecorder<[String]>()
         let configuration = URLSessionConfiguration.ephemeral
-        let cookieKeeper = ScriptedKeeper<Cookie>([])
-        let passwordKeeper = ScriptedKeeper<PersistentCredential>([])
+        let cookieRecords = ScriptedRecordStore<Cookie>([])
+        let credentialRecords = ScriptedRecordStore<PersistentCredential>([])
         if isPassword {
-            passwordKeeper.hold(.apply)
-            let storage = URLCredentialStorage(unlessEmpty: { false }, keeper: { passwordKeeper })
+            credentialRecords.block(.apply)
+            let storage = URLCredentialStorage(unlessEmpty: { false }, keeper: { credentialRecords })
             storage.setDefaultCredential(password, for: space)
             configuration.urlCredentialStorage = storage
-            try await passwordKeeper.wait(for: .apply)
+            try await credentialRecords.wait(for: .apply)
         } else {
-            cookieKeeper.hold(.apply)
-            let storage = HTTPCookieStorage(unlessEmpty: { false }, keeper: { cookieKeeper })
+            cookieRecords.block(.apply)
+            let storage = HTTPCookieStorage(unlessEmpty: { false }, keeper: { cookieRecords })
             let cookie = HTTPCookie(properties: [
                 .name: "persistent", .value: "1", .domain: "example.org", .path: "/", .expires: Date.distantFuture,
             ])
             storage.setCookie(try #require(cookie))
             configuration.httpCookieStorage = storage
-            try await cookieKeeper.wait(for: .apply)
+            try await cookieRecords.wait(for: .apply)
         }
         let session = URLSession(configuration: configuration)
         defer { session.finishTasksAndInvalidate() }
-        session.flush { told.record(cookieKeeper.kept.map(\.name) + passwordKeeper.kept.map(\.user)) }
+        session.flush { told.record(cookieRecords.kept.map(\.name) + credentialRecords.kept.map(\.user)) }
         // What is called without waiting has been called by then.
         _ = await session.allTasks
         #expect(told.events == [])
-        cookieKeeper.letGo(.apply)
-        passwordKeeper.letGo(.apply)
+        cookieRecords.unblock(.apply)
+        credentialRecords.unblock(.apply)
         #expect(try await told.waitFor(count: 1) == [[isPassword ? "me" : "persistent"]])
     }
 }

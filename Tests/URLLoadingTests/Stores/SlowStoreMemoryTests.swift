@@ -34,16 +34,16 @@ import Testing
 
     // COOK-17
     @Test("a task that has ended is let go of while cookies are read") func cookies() async throws {
-        let keeper = ScriptedKeeper<Cookie>([])
-        keeper.hold(.load)
-        defer { keeper.letGo(.load) }
-        let storage = HTTPCookieStorage(unlessEmpty: { true }, keeper: { keeper })
+        let recordStore = ScriptedRecordStore<Cookie>([])
+        recordStore.block(.load)
+        defer { recordStore.unblock(.load) }
+        let storage = HTTPCookieStorage(unlessEmpty: { true }, keeper: { recordStore })
         let session = URLSession {
             $0.httpCookieStorage = storage
             $0.urlCache = nil
         }
         defer { session.finishTasksAndInvalidate() }
-        let task = try await cancel(in: session) { try await keeper.wait(for: .load) }
+        let task = try await cancel(in: session) { try await recordStore.wait(for: .load) }
         // Sooner than the disk gives up.
         try await eventually(within: .seconds(5)) { task.isGone }
     }

@@ -6,8 +6,8 @@ import URLLoading
 /// Streams whose machine gets another way to their peer.
 @Suite(.inNetworkNamespace, .needsNetworkNamespace) struct BetterRouteTests {
     // STREAM-8: of two connections the one that would now be made from another address
-    @Test("a better route is told to the stream that does not take it")
-    func aBetterRouteIsToldToTheStreamThatDoesNotTakeIt() async throws {
+    @Test("a better route is reported to the stream that does not use it")
+    func aBetterRouteIsReportedToTheStreamThatDoesNotUseIt() async throws {
         try NetworkNamespace.raiseLoopback()
         let server = try ScriptedServer(.dualStack) { connection in
             while case let bytes = try connection.receive(), !bytes.isEmpty { try connection.send(bytes) }

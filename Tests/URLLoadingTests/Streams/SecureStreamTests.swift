@@ -64,7 +64,8 @@ import URLLoading
     }
 
     // STREAM-6: the task's method is asked, though the session's is there too
-    @Test("a server that nobody vouches for", arguments: [true, false]) func unknown(isTrusted: Bool) async throws {
+    @Test("a server with an untrusted certificate", arguments: [true, false]) func unknown(isTrusted: Bool) async throws
+    {
         let server = try server(unknown())
         defer { server.stop() }
         let delegate = RecordingStreamDelegate()

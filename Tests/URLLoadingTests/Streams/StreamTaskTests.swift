@@ -408,7 +408,7 @@ import URLLoading
     }
 
     // STREAM-8, T-65: the peer has to wait for reads
-    @Test("nothing is read that nobody asks for") func backPressure() async throws {
+    @Test("reading stops without read operations") func backPressure() async throws {
         let server = try ScriptedServer { connection in
             try connection.send([UInt8](repeating: 0x61, count: 32_000_000))
             try connection.finishSending()

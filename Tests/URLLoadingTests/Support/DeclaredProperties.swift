@@ -43,7 +43,7 @@ struct DeclaredProperties {
     ) async throws {
         guard let proof else { return try await nothing() }
         try await proof()
-        Ineffective.expectNone(of: property, self, location: location)
+        NoEffect.expectNone(of: property, self, location: location)
     }
 
     /// What is known to be otherwise than on Apple platforms.

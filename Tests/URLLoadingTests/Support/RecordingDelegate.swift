@@ -28,7 +28,7 @@ class RecordingDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable {
     /// What is said to a challenge. Without it the default applies, and nothing is recorded.
     var challenge: (@Sendable (URLAuthenticationChallenge, @escaping ChallengeHandler) -> Void)?
     /// What is said when the time of a request has come. Without it the request goes on, and nothing is recorded.
-    var delay: (@Sendable (URLRequest, @escaping AskedDelegate.DelayReply) -> Void)?
+    var delay: (@Sendable (URLRequest, @escaping AnsweringDelegate.DelayReply) -> Void)?
     /// What is said to the question what to keep. Without it what is proposed is kept, and nothing is recorded.
     var keep: (@Sendable (URLSessionDataTask, CachedURLResponse, @escaping KeepReply) -> Void)?
     /// What is said to a question for a stream; the number counts the questions from 0.
@@ -101,7 +101,7 @@ class RecordingDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable {
 
     func urlSession(
         _ session: URLSession, task: URLSessionTask, willBeginDelayedRequest request: URLRequest,
-        completionHandler: @escaping AskedDelegate.DelayReply
+        completionHandler: @escaping AnsweringDelegate.DelayReply
     ) {
         guard let answer = delay else { return completionHandler(.continueLoading, nil) }
         note(.delayed(task.taskIdentifier), session, task)

@@ -46,7 +46,7 @@ import URLLoading
     }
 
     // T-5, T-7, T-46
-    @Test("a completion handler hears it, once") func aCompletionHandlerHearsItOnce() async throws {
+    @Test("a completion handler is called once") func aCompletionHandlerIsCalledOnce() async throws {
         let server = try ScriptedServer.answering(.endless)
         defer { server.stop() }
         let calls = EventRecorder<Call>()

@@ -34,7 +34,9 @@ import URLLoading
     }
 
     // T-47
-    @Test("sending and interim responses are told") func sendingAndInterimResponsesAreTold() async throws {
+    @Test("progress and informational responses are delivered") func progressAndInformationalResponsesAreDelivered()
+        async throws
+    {
         let server = try ScriptedServer(steps: [
             .expectRequest,
             .send("HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\nok"),
@@ -94,7 +96,7 @@ import URLLoading
     }
 
     // ERR-5
-    @Test("what nobody can load", arguments: ["/relative", "nonsense:x"]) func whatNobodyCanLoad(text: String)
+    @Test("requests without a loader", arguments: ["/relative", "nonsense:x"]) func requestsWithoutALoader(text: String)
         async throws
     {
         let url = try #require(URL(string: text))

@@ -7,7 +7,7 @@ import URLLoading
 
 /// Tasks of background sessions that begin later.
 @Suite(.leavesNothing) struct DelayedRequestTests {
-    private func session(_ delegate: AskedDelegate, on stepped: SteppedLoop? = nil) -> URLSession {
+    private func session(_ delegate: AnsweringDelegate, on stepped: SteppedLoop? = nil) -> URLSession {
         let queue = OperationQueue(name: "calls", width: 1)
         delegate.queue = queue
         let configuration = URLSessionConfiguration.background(withIdentifier: "delays-\(UUID().uuidString)")
@@ -16,7 +16,7 @@ import URLLoading
     }
 
     private func calls(
-        _ url: URL, in seconds: Double = 0.05, _ delegate: AskedDelegate
+        _ url: URL, in seconds: Double = 0.05, _ delegate: AnsweringDelegate
     ) async throws -> [Call] {
         let session = session(delegate)
         let task = session.dataTask(with: url)
@@ -29,12 +29,12 @@ import URLLoading
     }
 
     // T-18, T-27, BG-17: not before its time, then the delegate is asked, and it goes on
-    @Test("a request is loaded when its time has come", arguments: [0.05, -10, -.infinity, .nan])
-    func aRequestIsLoadedWhenItsTimeHasCome(seconds: Double) async throws {
+    @Test("a delayed request is loaded at its date", arguments: [0.05, -10, -.infinity, .nan])
+    func aDelayedRequestIsLoadedAtItsDate(seconds: Double) async throws {
         let server = try ScriptedServer.answering(.text("now"))
         defer { server.stop() }
         let start = Date()
-        let delegate = AskedDelegate()
+        let delegate = AnsweringDelegate()
         #expect(
             try await calls(server.url(), in: seconds, delegate) == [
                 .created(1), .delayed(1), .response(1, 200), .data(1, "now"), .metrics(1), .completed(1, nil), .invalid,
@@ -43,11 +43,11 @@ import URLLoading
     }
 
     // T-18, BG-17: by the wall clock, which is looked at now and then
-    @Test("a request whose time comes in an hour") func aRequestWhoseTimeComesInAnHour() async throws {
+    @Test("a request that is delayed for an hour") func aRequestThatIsDelayedForAnHour() async throws {
         let server = try ScriptedServer.answering(.text("now"))
         defer { server.stop() }
         let stepped = try SteppedLoop()
-        let delegate = AskedDelegate()
+        let delegate = AnsweringDelegate()
         let session = session(delegate, on: stepped)
         let task = session.dataTask(with: server.url())
         task.earliestBeginDate = Date(timeIntervalSince1970: Double(stepped.wallNow) / 1e9 + 3600)
@@ -67,7 +67,7 @@ import URLLoading
     @Test("another request in its place") func anotherRequestInItsPlace() async throws {
         let server = try ScriptedServer.answering(.text("other"))
         defer { server.stop() }
-        let delegate = AskedDelegate()
+        let delegate = AnsweringDelegate()
         let seen = EventRecorder<URLRequest>()
         delegate.delay = { request, reply in
             seen.record(request)
@@ -92,10 +92,10 @@ import URLLoading
     }
 
     // BG-17: a new request that is none leaves the old one
-    @Test("a new request that is none") func aNewRequestThatIsNone() async throws {
+    @Test("an invalid new request") func anInvalidNewRequest() async throws {
         let server = try ScriptedServer.answering(.text("same"))
         defer { server.stop() }
-        let delegate = AskedDelegate()
+        let delegate = AnsweringDelegate()
         delegate.delay = { $1(.useNewRequest, nil) }
         #expect(
             try await calls(server.url(), delegate) == [
@@ -105,10 +105,10 @@ import URLLoading
     }
 
     // BG-17, T-5
-    @Test("the delegate gives the task up") func theDelegateGivesTheTaskUp() async throws {
+    @Test("the delegate cancels the task") func theDelegateCancelsTheTask() async throws {
         let server = try ScriptedServer.answering(.text("never"))
         defer { server.stop() }
-        let delegate = AskedDelegate()
+        let delegate = AnsweringDelegate()
         delegate.delay = { $1(.cancel, nil) }
         #expect(
             try await calls(server.url(), delegate) == [
@@ -155,7 +155,7 @@ import URLLoading
     // T-5, T-18: nothing of it is left, no timer either
     @Test("cancelling before the time", arguments: [false, true])
     func cancellingBeforeTheTime(byInvalidation: Bool) async throws {
-        let delegate = AskedDelegate()
+        let delegate = AnsweringDelegate()
         let session = session(delegate)
         let task = session.dataTask(with: try #require(URL(string: "http://127.0.0.1:1/")))
         task.earliestBeginDate = .distantFuture
@@ -174,8 +174,8 @@ import URLLoading
     @Test("cancelling while the delegate is asked") func cancellingWhileTheDelegateIsAsked() async throws {
         let server = try ScriptedServer.answering(.text("never"))
         defer { server.stop() }
-        let delegate = AskedDelegate()
-        let replies = Watched<[AskedDelegate.DelayReply]>([])
+        let delegate = AnsweringDelegate()
+        let replies = Watched<[AnsweringDelegate.DelayReply]>([])
         delegate.delay = { _, reply in replies.withValue { $0.append(reply) } }
         let session = session(delegate)
         let task = session.dataTask(with: server.url())
@@ -197,7 +197,7 @@ import URLLoading
     @Test("only background sessions wait") func onlyBackgroundSessionsWait() async throws {
         let server = try ScriptedServer.answering(.text("at once"))
         defer { server.stop() }
-        let delegate = AskedDelegate()
+        let delegate = AnsweringDelegate()
         let session = URLSession(delegate)
         let task = session.dataTask(with: server.url())
         task.earliestBeginDate = .distantFuture
@@ -213,7 +213,7 @@ import URLLoading
     @Test("a suspended task waits on") func aSuspendedTaskWaitsOn() async throws {
         let server = try ScriptedServer.answering(.text("later"))
         defer { server.stop() }
-        let delegate = AskedDelegate()
+        let delegate = AnsweringDelegate()
         let session = session(delegate)
         let task = session.dataTask(with: server.url())
         task.earliestBeginDate = Date(timeIntervalSinceNow: 0.01)

@@ -10,7 +10,7 @@ import Testing
         events.map { if case .data(let data) = $0 { data.count } else { -1 } }
     }
 
-    @Test("Only the first of what waits schedules a delivery") func schedulesOnce() {
+    @Test("Only the first event schedules a delivery") func schedulesOnce() {
         var lane = DelegateEventQueue()
         let mustSchedule = [
             lane.add(.waitingForConnectivity, bytes: 0), lane.add(.waitingForConnectivity, bytes: 0),
@@ -20,7 +20,7 @@ import Testing
     }
 
     // T-65
-    @Test("Reading stops at half a megabyte and goes on when less than half of that waits") func stopsReading() {
+    @Test("Reading stops at 512 KiB and resumes below 256 KiB") func stopsReading() {
         var lane = DelegateEventQueue()
         let piece = Data(count: 256 * 1024)
         _ = lane.add(.data(piece), bytes: piece.count)
@@ -43,7 +43,7 @@ import Testing
         #expect(!lane.isReadingStopped)
     }
 
-    @Test("The end comes after what waits before it, and alone") func endComesLast() {
+    @Test("The end is delivered alone, after earlier events") func endComesLast() {
         var lane = DelegateEventQueue()
         _ = lane.add(.data(Data(count: 1)), bytes: 1)
         _ = lane.end(TaskEnding(error: .timedOut, body: .nothing))
@@ -58,7 +58,7 @@ import Testing
     }
 
     // STREAM-2: the end was sealed while an answer was owed, which came before the end was told
-    @Test("An answer that is given after the end was sealed comes before it") func answerAfterSeal() {
+    @Test("An answer after the end was sealed precedes it") func answerAfterSeal() {
         var lane = DelegateEventQueue()
         _ = lane.promise()
         _ = lane.add(.data(Data(count: 1)), bytes: 1)
@@ -82,7 +82,7 @@ import Testing
     }
 
     // S-76: an operation tells what was there when it was enqueued
-    @Test("What comes after the seal waits for the next operation") func sealed() {
+    @Test("Events after the seal wait for the next operation") func sealed() {
         var lane = DelegateEventQueue()
         _ = lane.add(.data(Data(count: 1)), bytes: 1)
         lane.seal()
@@ -104,7 +104,7 @@ import Testing
         #expect(taken.ending != nil)
     }
 
-    @Test("Cancelling drops what is sealed, and its end is not") func cancelAfterSeal() {
+    @Test("Cancelling drops sealed events, but not the end") func cancelAfterSeal() {
         var lane = DelegateEventQueue()
         _ = lane.add(.data(Data(count: 1)), bytes: 1)
         _ = lane.add(.answer {}, bytes: 0)
@@ -116,7 +116,7 @@ import Testing
         #expect(!lane.isEndDue)
     }
 
-    @Test("Who cancels hears nothing of what still waits") func cancelDropsWhatWaits() {
+    @Test("Cancelling drops waiting events") func cancelDropsWhatWaits() {
         var lane = DelegateEventQueue()
         _ = lane.add(.data(Data(count: 1)), bytes: 1)
         _ = lane.end(TaskEnding(error: .cancelled, body: .nothing))

@@ -39,7 +39,7 @@ import URLLoading
     }
 
     // S-86
-    @Test("copying gives the same object") func copyingGivesTheSameObject() throws {
+    @Test("copy returns the same object") func copyReturnsTheSameObject() throws {
         let session = URLSession { _ in }
         defer { session.invalidateAndCancel() }
         let task = session.dataTask(with: try #require(URL(string: "http://127.0.0.1:1/a")))
@@ -71,7 +71,7 @@ import URLLoading
     }
 
     // T-15
-    @Test("what is expected to be sent") func whatIsExpectedToBeSent() throws {
+    @Test("the expected number of bytes to send") func theExpectedNumberOfBytesToSend() throws {
         let session = URLSession { _ in }
         defer { session.invalidateAndCancel() }
         var request = URLRequest(url: try #require(URL(string: "http://127.0.0.1:1/a")))
@@ -109,8 +109,8 @@ import URLLoading
     @Test("counters and progress follow the bytes", arguments: [true, false]) func countersAndProgressFollowTheBytes(
         hasHandler: Bool
     ) async throws {
-        let ticks = Ticks()
-        let server = try ScriptedServer.answering(.paced(.init(repeating: 120, count: 100), portion: 25, by: ticks))
+        let permits = Permits()
+        let server = try ScriptedServer.answering(.paced(.init(repeating: 120, count: 100), portion: 25, by: permits))
         defer { server.stop() }
         let delegate = RecordingDelegate()
         let session = URLSession(delegate)
@@ -123,7 +123,7 @@ import URLLoading
         #expect(progress.fractionCompleted == 0)
         task.resume()
         for quarter in 1...3 {
-            ticks.release()
+            permits.release()
             // No event tells of counters, so this looks until they are there.
             let end = ContinuousClock.now + .testDeadline
             while task.countOfBytesReceived < quarter * 25, ContinuousClock.now < end { await Task.yield() }
@@ -133,7 +133,7 @@ import URLLoading
             #expect(progress.totalUnitCount == 100)
             #expect(progress.fractionCompleted == Double(quarter) / 4)
         }
-        ticks.release()
+        permits.release()
         session.finishTasksAndInvalidate()
         _ = try await delegate.callsUntilInvalid()
         #expect(progress.fractionCompleted == 1)
@@ -142,22 +142,22 @@ import URLLoading
 
     // T-21
     @Test("progress that is first asked for in mid-body, and after the end") func lateProgress() async throws {
-        let ticks = Ticks()
-        let server = try ScriptedServer.answering(.paced(.init(repeating: 120, count: 100), portion: 25, by: ticks))
+        let permits = Permits()
+        let server = try ScriptedServer.answering(.paced(.init(repeating: 120, count: 100), portion: 25, by: permits))
         defer { server.stop() }
         let delegate = RecordingDelegate()
         let session = URLSession(delegate)
         let (task, other) = (session.dataTask(with: server.url()), session.dataTask(with: server.url()))
         task.resume()
-        ticks.release()
+        permits.release()
         let end = ContinuousClock.now + .testDeadline
         while task.countOfBytesReceived < 25, ContinuousClock.now < end { await Task.yield() }
         let progress = task.progress
         #expect([progress.completedUnitCount, progress.totalUnitCount] == [25, 100])
-        for _ in 0..<3 { ticks.release() }
+        for _ in 0..<3 { permits.release() }
         _ = try await delegate.calls(untilCompletions: 1)
         other.resume()
-        for _ in 0..<4 { ticks.release() }
+        for _ in 0..<4 { permits.release() }
         session.finishTasksAndInvalidate()
         _ = try await delegate.callsUntilInvalid()
         let late = other.progress

@@ -253,7 +253,8 @@ import URLLoading
     }
 
     // T-9: what a handler holds is let go after it was called
-    @Test("a handler that holds its own task goes after its call") func aHandlerThatHoldsItsOwnTaskGoesAfterItsCall()
+    @Test("a handler that retains its own task is released after its call")
+    func aHandlerThatRetainsItsOwnTaskIsReleasedAfterItsCall()
         async throws
     {
         let server = try ScriptedServer.answering(.text("x"))

@@ -87,10 +87,10 @@ import URLLoading
     }
 
     // C-6, S-91: each arrival starts the interval anew
-    @Test("bytes that come in time keep the task alive beyond the interval")
-    func bytesThatComeInTimeKeepTheTaskAliveBeyondTheInterval() async throws {
-        let ticks = Ticks()
-        let server = try ScriptedServer.answering(.paced(Array("xxxxxxxx".utf8), portion: 1, by: ticks))
+    @Test("received bytes reset the idle timeout")
+    func receivedBytesResetTheIdleTimeout() async throws {
+        let permits = Permits()
+        let server = try ScriptedServer.answering(.paced(Array("xxxxxxxx".utf8), portion: 1, by: permits))
         defer { server.stop() }
         let stepped = try SteppedLoop()
         let delegate = RecordingDelegate()
@@ -101,7 +101,7 @@ import URLLoading
         for count in 1...8 {
             // Eight times nearly the interval.
             try await passes(TimeLimits.seconds(60) - 1, on: stepped, without: delegate)
-            ticks.release()
+            permits.release()
             try await delegate.calls.waitUntil { $0.filter { $0 == .data(1, "x") }.count == count }
         }
         #expect(
@@ -116,12 +116,12 @@ import URLLoading
     {
         var options = ScriptedServer.Options()
         options.receiveBufferSize = 65_536
-        let ticks = Ticks()
+        let permits = Permits()
         let taken = EventRecorder<Int>()
         let server = try ScriptedServer(options) { connection in
             let head = try connection.readRequestHead()
             for index in 0..<8 {
-                try connection.wait(for: ticks)
+                try connection.wait(for: permits)
                 _ = try connection.receive(exactly: 2_000_000)
                 taken.record(index)
             }
@@ -141,7 +141,7 @@ import URLLoading
             // The look that finds what was taken comes within an eighth of the timeout.
             try await stepped.step(by: TimeLimits.seconds(52))
             #expect(!delegate.calls.events.contains { $0.isCompletion })
-            ticks.release()
+            permits.release()
             try await taken.waitFor(count: count)
         }
         let calls = try await delegate.callsUntilInvalid()
@@ -150,8 +150,8 @@ import URLLoading
 
     // C-8, S-92
     @Test("the resource timer is not moved by activity") func theResourceTimerIsNotMovedByActivity() async throws {
-        let ticks = Ticks()
-        let server = try ScriptedServer.answering(.paced(Array("xxxxxxxx".utf8), portion: 1, by: ticks))
+        let permits = Permits()
+        let server = try ScriptedServer.answering(.paced(Array("xxxxxxxx".utf8), portion: 1, by: permits))
         defer { server.stop() }
         let stepped = try SteppedLoop()
         let delegate = RecordingDelegate()
@@ -162,7 +162,7 @@ import URLLoading
         for _ in 0..<2 {
             try await passes(TimeLimits.seconds(40), on: stepped, without: delegate)
             let count = delegate.calls.count
-            ticks.release()
+            permits.release()
             try await delegate.calls.waitFor(count: count + 1)
         }
         try await passes(TimeLimits.seconds(20), on: stepped, without: delegate)
@@ -174,10 +174,10 @@ import URLLoading
 
     // C-8: one clock for all that it takes, whatever is begun anew
     @Test("redirects do not move the resource timer") func redirectsDoNotMoveTheResourceTimer() async throws {
-        let ticks = Ticks()
+        let permits = Permits()
         let server = try ScriptedServer { connection in
             while let request = try connection.nextRequest() {
-                try connection.wait(for: ticks)
+                try connection.wait(for: permits)
                 try connection.send(.redirect(to: "/"), to: request)
             }
         }
@@ -190,7 +190,7 @@ import URLLoading
         for count in 1...2 {
             try await server.waitForRequests(count)
             try await stepped.step(by: TimeLimits.seconds(40))
-            ticks.release()
+            permits.release()
         }
         try await server.waitForRequests(3)
         try await passes(TimeLimits.seconds(20), on: stepped, without: delegate)
@@ -318,7 +318,7 @@ import URLLoading
     }
 
     // C-6, T-43: whoever holds up the flow himself does not time out for it
-    @Test("a caller who takes his time does not time out") func aCallerWhoTakesHisTimeDoesNotTimeOut() async throws {
+    @Test("a slow delegate does not cause a timeout") func aSlowDelegateDoesNotCauseATimeout() async throws {
         let server = try ScriptedServer.answering(.text("hello"))
         defer { server.stop() }
         let stepped = try SteppedLoop()

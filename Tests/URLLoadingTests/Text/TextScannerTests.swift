@@ -69,7 +69,7 @@ import URLLoading
             ([0x61, 0xF0, 0x9F, 0x98], "a\u{FFFD}"),
             ([0xEF, 0xBB, 0xBF, 0x61], "\u{FEFF}a"),
             ([0xF4, 0x8F, 0xBF, 0xBF, 0xED, 0x9F, 0xBF, 0xEE, 0x80, 0x80], "\u{10FFFF}\u{D7FF}\u{E000}"),
-        ] as [([UInt8], String)]) func whatIsNotWellFormed(bytes: [UInt8], text: String)
+        ] as [([UInt8], String)]) func illFormedSequences(bytes: [UInt8], text: String)
     {
         #expect(ScalarScanner().all(ofBytes: bytes) == Array(text.unicodeScalars))
         #expect(ScalarScanner().all(of: [bytes]) == Array(text.unicodeScalars))
@@ -103,8 +103,8 @@ import URLLoading
     }
 
     // T-58
-    @Test("whatever comes, in whatever pieces, is what String makes of it", arguments: 0..<40)
-    func whateverComesInWhateverPiecesIsWhatStringMakesOfIt(seed: UInt64) {
+    @Test("random bytes in random pieces decode as in String", arguments: 0..<40)
+    func randomBytesInRandomPiecesDecodeAsInString(seed: UInt64) {
         var random = SplitMix(state: seed)
         // Half of it the bytes that matter, the rest any.
         let telling: [UInt8] = [

@@ -58,8 +58,8 @@ import URLLoading
     }
 
     // T-38, T-58
-    @Test("a failure is thrown in place of the line that it cut off, and then nothing comes")
-    func aFailureIsThrownInPlaceOfTheLineThatItCutOffAndThenNothingComes() async throws {
+    @Test("a failure replaces the truncated line and ends the sequence")
+    func aFailureReplacesTheTruncatedLineAndEndsTheSequence() async throws {
         let server = try ScriptedServer(steps: [
             .expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\none\ntw"), .close,
         ])

@@ -278,7 +278,7 @@ import URLLoading
 
     // TLS-2, TLS-5, TLS-10, AUTH-30: the delegate overlooks what is wrong with the certificate, and the rules do not, also
     // where TLS 1.2 tells of it after the delegate has decided
-    @Test("a delegate that trusts a server whose certificate is revoked", arguments: [false, true])
+    @Test("a delegate that trusts a revoked certificate", arguments: [false, true])
     func aDelegateThatTrustsARevokedServer(isOld: Bool) async throws {
         let options = try TrustedAuthority.server().with {
             $0.ocspResponse = try TrustedAuthority.authority.ocspResponse(
@@ -295,7 +295,7 @@ import URLLoading
     }
 
     // TLS-5: also where the connection is what is wrong
-    @Test("who is refused for the rules shows the chain") func refusalsShowTheChain() async throws {
+    @Test("an error of the rules has the certificate chain") func refusalsShowTheChain() async throws {
         let server = try ScriptedServer.answering(tls: try TrustedAuthority.server()) { _ in .text("never") }
         defer { server.stop() }
         let other =
@@ -333,7 +333,7 @@ import URLLoading
     }
 
     // TLS-2: and so it is the other way round
-    @Test("a delegate that trusts nobody") func aDelegateThatTrustsNobody() async throws {
+    @Test("a delegate that rejects all servers") func aDelegateThatRejectsAllServers() async throws {
         let server = try ScriptedServer.answering(tls: try TrustedAuthority.server()) { _ in .text("never") }
         defer { server.stop() }
         let delegate = TaskLevelDelegate(ChallengeLog(.rejectProtectionSpace))

@@ -95,7 +95,7 @@ import URLLoading
     }
 
     // TLS-7, RES-14: the requests that an upload goes on with are made secure like any other
-    @Test("an upload whose host becomes known meanwhile goes on securely")
+    @Test("an upload to a host that becomes known meanwhile continues with https")
     func anUploadGoesOnSecurely() async throws {
         let body = Data([UInt8].pattern(count: 500_000))
         let hosts = HSTSStore(suffixes: .topLevelDomains, preload: HSTSPreload())
@@ -132,8 +132,8 @@ import URLLoading
     }
 
     // RFC 6797 §8.1: any response counts, whatever its status
-    @Test("which responses are heard", arguments: ["/", "/missing", "/redirect"])
-    func whichResponsesAreHeard(path: String) async throws {
+    @Test("which responses set HSTS", arguments: ["/", "/missing", "/redirect"])
+    func whichResponsesSetHSTS(path: String) async throws {
         let server = try server()
         defer { server.stop() }
         let session = URLSession { _ in }
@@ -313,7 +313,7 @@ import URLLoading
     }
 
     // TLS-7, S-18, S-19, C-34: who knows what
-    @Test("who shares what is known") func whoSharesWhatIsKnown() async throws {
+    @Test("sessions that share HSTS hosts") func sessionsThatShareHSTSHosts() async throws {
         let server = try server()
         defer { server.stop() }
         let configuration = URLSessionConfiguration.ephemeral
@@ -351,7 +351,7 @@ import URLLoading
     }
 
     // S-19: what is ephemeral ends with whoever knows it
-    @Test("what is ephemeral ends with its configuration") func whatIsEphemeralEnds() {
+    @Test("ephemeral HSTS hosts end with their configuration") func whatIsEphemeralEnds() {
         weak var hosts: HSTSStore?
         do {
             let configuration = URLSessionConfiguration.ephemeral
@@ -376,7 +376,7 @@ import URLLoading
     }
 
     // TLS-4, RFC 6797 §8.4: nobody is asked whether to go on
-    @Test("a known host whose certificate is bad") func aKnownHostWhoseCertificateIsBad() async throws {
+    @Test("a known host with an invalid certificate") func aKnownHostWithAnInvalidCertificate() async throws {
         let good = try server()
         defer { good.stop() }
         let bad = try server(try TLSServerOptions(authority: TestCertificateAuthority()))

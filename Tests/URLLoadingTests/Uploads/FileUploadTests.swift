@@ -39,8 +39,8 @@ import URLLoading
     }
 
     // T-15, T-53: what has no size is sent as it is read, to its end
-    @Test("what is no regular file", arguments: ["pipe", "device", "proc"])
-    func whatIsNoRegularFile(what: String) async throws {
+    @Test("files that are not regular", arguments: ["pipe", "device", "proc"])
+    func filesThatAreNotRegular(what: String) async throws {
         let server = try ScriptedServer.answering { request in
             let framing = request["Content-Length"] ?? request["Transfer-Encoding"] ?? "nothing"
             return .text("\(framing) \(request.body.weight)")
@@ -67,8 +67,8 @@ import URLLoading
     }
 
     // T-51: a file of /proc can be read again, a pipe cannot
-    @Test("what is no regular file, sent again", arguments: ["pipe", "proc"])
-    func whatIsNoRegularFileSentAgain(what: String) async throws {
+    @Test("files that are not regular, sent again", arguments: ["pipe", "proc"])
+    func filesThatAreNotRegularSentAgain(what: String) async throws {
         let server = try ScriptedServer.answering { request in
             request.path == "/" ? .redirect(to: "/b", status: 307) : .text(request.body.weight)
         }
@@ -95,7 +95,7 @@ import URLLoading
     }
 
     // ERR-8: root may read everything
-    @Test("a file of somebody else's", .enabled(if: geteuid() != 0)) func aFileOfSomebodyElses() async throws {
+    @Test("a file of another user", .enabled(if: geteuid() != 0)) func aFileOfAnotherUser() async throws {
         let server = try ScriptedServer.weighing()
         defer { server.stop() }
         let directory = try TemporaryDirectory()

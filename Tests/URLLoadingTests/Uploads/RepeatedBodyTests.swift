@@ -64,8 +64,8 @@ import URLLoading
     }
 
     // R-6, T-51: without a delegate's say in redirects the way is another
-    @Test("a redirect that nobody is asked about", arguments: [Kind.data, .file], [307, 308])
-    func aRedirectThatNobodyIsAskedAbout(kind: Kind, status: Int) async throws {
+    @Test("a redirect without a delegate", arguments: [Kind.data, .file], [307, 308])
+    func aRedirectWithoutADelegate(kind: Kind, status: Int) async throws {
         let server = try redirecting(status)
         defer { server.stop() }
         let directory = try TemporaryDirectory()
@@ -100,7 +100,7 @@ import URLLoading
     }
 
     // a stream that the delegate puts into the new request is sent as it is
-    @Test("the delegate gives the new request another stream") func theDelegateGivesTheNewRequestAnotherStream()
+    @Test("the delegate sets another stream on the new request") func theDelegateSetsAnotherStreamOnTheNewRequest()
         async throws
     {
         let server = try redirecting(307)

@@ -94,8 +94,8 @@ import URLLoading
     }
 
     // RES-14, RES-15, RES-17, RES-19, RES-20, T-51, T-52
-    @Test("a lost connection is gone on after", arguments: Kind.allCases)
-    func aLostConnectionIsGoneOnAfter(kind: Kind) async throws {
+    @Test("an upload resumes after a lost connection", arguments: Kind.allCases)
+    func anUploadResumesAfterALostConnection(kind: Kind) async throws {
         let setting = try Setting(.init(cuts: [300_000, 0, 200_000]))
         defer { setting.server.stop() }
         let calls = try await setting.run(kind).withoutSent
@@ -115,8 +115,8 @@ import URLLoading
     }
 
     // CACHE-19: whichever request it was that succeeded
-    @Test("an upload that was gone on with makes what is stored history", arguments: [false, true])
-    func anUploadThatWasGoneOnWithMakesWhatIsStoredHistory(redirects: Bool) async throws {
+    @Test("a resumed upload invalidates the stored response", arguments: [false, true])
+    func aResumedUploadInvalidatesTheStoredResponse(redirects: Bool) async throws {
         var options = ResumableUploadServer.Options(cuts: [300_000])
         options.redirects = redirects
         var setting = try Setting(options)
@@ -158,8 +158,8 @@ import URLLoading
     }
 
     // RES-18
-    @Test("tasks and methods that are no uploads say nothing of it", arguments: ["data", "OPTIONS", "own"])
-    func tasksAndMethodsThatAreNoUploadsSayNothingOfIt(what: String) async throws {
+    @Test("other tasks and methods do not offer resumption", arguments: ["data", "OPTIONS", "own"])
+    func otherTasksAndMethodsDoNotOfferResumption(what: String) async throws {
         let server = try ScriptedServer.weighing()
         defer { server.stop() }
         let session = URLSession { _ in }
@@ -258,7 +258,7 @@ import URLLoading
     }
 
     // T-14, RES-16: totals are of the whole, and true after a step back
-    @Test("what is told of the sending") func whatIsToldOfTheSending() async throws {
+    @Test("progress callbacks") func progressCallbacks() async throws {
         var options = ResumableUploadServer.Options(cuts: [300_000])
         options.progress = 100_000
         let setting = try Setting(options)
@@ -272,7 +272,7 @@ import URLLoading
     }
 
     // RES-14, RES-19: a server may tell as often as it likes how far it is
-    @Test("told of the progress often") func toldOfTheProgressOften() async throws {
+    @Test("frequent progress callbacks") func frequentProgressCallbacks() async throws {
         let server = try ScriptedServer { connection in
             let request = try connection.readRequest()
             for count in 1...100 {
@@ -333,8 +333,8 @@ import URLLoading
     }
 
     // RES-13, RES-16, RES-20
-    @Test("cancelled and gone on with", arguments: Kind.allCases)
-    func cancelledAndGoneOnWith(kind: Kind) async throws {
+    @Test("cancelled and resumed", arguments: Kind.allCases)
+    func cancelledAndResumed(kind: Kind) async throws {
         let setting = try Setting(Self.stalling)
         defer { setting.server.stop() }
         let data = try #require(try await interrupted(kind, setting))
@@ -352,7 +352,7 @@ import URLLoading
     }
 
     // RES-13
-    @Test("gone on with by a handler and awaited") func goneOnWithByAHandlerAndAwaited() async throws {
+    @Test("resumed with a handler and with await") func resumedWithAHandlerAndWithAwait() async throws {
         let setting = try Setting(Self.stalling)
         defer { setting.server.stop() }
         let data = try #require(try await interrupted(.file, setting))

@@ -152,7 +152,7 @@ import URLLoading
     }
 
     // S-50
-    @Test("where there is no connection nobody is asked") func whereThereIsNoConnection() async throws {
+    @Test("no stream is requested without a connection") func whereThereIsNoConnection() async throws {
         let port = try RefusingPort()
         let url = try #require(URL(string: "http://127.0.0.1:\(port.port)/"))
         #expect(
@@ -162,7 +162,7 @@ import URLLoading
     }
 
     // S-50, CACHE-9
-    @Test("where only the cache may answer nobody is asked") func whereOnlyTheCacheMayAnswer() async throws {
+    @Test("no stream is requested if only the cache may answer") func whereOnlyTheCacheMayAnswer() async throws {
         let server = try ScriptedServer.weighing()
         defer { server.stop() }
         let request = URLRequest(url: server.url(), cachePolicy: .returnCacheDataDontLoad)

@@ -68,8 +68,8 @@ import URLLoading
     }
 
     // T-51, ERR-10
-    @Test("nobody is there to have a stream", arguments: [true, false])
-    func nobodyIsThereToHaveAStream(hasDelegate: Bool) async throws {
+    @Test("no delegate for a stream", arguments: [true, false])
+    func noDelegateForAStream(hasDelegate: Bool) async throws {
         let server = try ScriptedServer.weighing()
         defer { server.stop() }
         let delegate = CountingDelegate()
@@ -84,7 +84,7 @@ import URLLoading
     }
 
     // T-67, C-8: whoever never answers is waited for as long as the task has time
-    @Test("the stream never comes") func theStreamNeverComes() async throws {
+    @Test("the stream is never provided") func theStreamIsNeverProvided() async throws {
         let server = try ScriptedServer.weighing()
         defer { server.stop() }
         let delegate = RecordingUploadDelegate()
@@ -123,8 +123,8 @@ import URLLoading
     }
 
     // ERR-10: half a stream is no success, framed or not
-    @Test("a stream with troubles", arguments: TroubledStream.Trouble.allCases, [true, false])
-    func aStreamWithTroubles(trouble: TroubledStream.Trouble, isAnnounced: Bool) async throws {
+    @Test("a stream with troubles", arguments: FaultyInputStream.Fault.allCases, [true, false])
+    func aStreamWithTroubles(fault: FaultyInputStream.Fault, isAnnounced: Bool) async throws {
         let server = try ScriptedServer { connection in
             let head = try connection.readRequestHead()
             if let request = try? connection.readBody(of: head) {
@@ -134,7 +134,7 @@ import URLLoading
         }
         defer { server.stop() }
         let delegate = RecordingUploadDelegate()
-        delegate.stream = { $1(TroubledStream(trouble)) }
+        delegate.stream = { $1(FaultyInputStream(fault)) }
         let run = UploadRun(server: server, fields: isAnnounced ? ["Content-Length": "200000"] : [:])
         #expect(
             try await calls(run, delegate).withoutSent == [
@@ -158,13 +158,13 @@ import URLLoading
     }
 
     // CONN-15: what never gives a byte is silence
-    @Test("a stream that never gives a byte") func aStreamThatNeverGivesAByte() async throws {
+    @Test("a stream without data") func aStreamWithoutData() async throws {
         let server = try ScriptedServer(steps: [.waitForClose])
         defer { server.stop() }
         let delegate = RecordingUploadDelegate()
         let isRead = Signal("a read")
         let release = Signal("the end of the read")
-        delegate.stream = { $1(HeldStream([1], onRead: isRead, until: release)) }
+        delegate.stream = { $1(BlockingInputStream([1], onRead: isRead, until: release)) }
         var run = UploadRun(server: server)
         run.configure = { $0.timeoutIntervalForRequest = 0.3 }
         #expect(
@@ -181,7 +181,7 @@ import URLLoading
         let delegate = RecordingUploadDelegate()
         let isRead = Signal("a read")
         let release = Signal("the end of the read")
-        delegate.stream = { $1(HeldStream(Array("late".utf8), onRead: isRead, until: release)) }
+        delegate.stream = { $1(BlockingInputStream(Array("late".utf8), onRead: isRead, until: release)) }
         let session = URLSession(delegate)
         session.uploadTask(withStreamedRequest: UploadRun(server: server).request).resume()
         try await isRead.wait()

@@ -23,8 +23,8 @@ import URLLoading
     }
 
     // S-32, S-50, S-51, T-31, T-53, S-76, MISC-5
-    @Test("what is sent and what is told", arguments: Kind.allCases, [true, false])
-    func whatIsSentAndWhatIsTold(kind: Kind, isSecure: Bool) async throws {
+    @Test("requests and callbacks", arguments: Kind.allCases, [true, false])
+    func requestsAndCallbacks(kind: Kind, isSecure: Bool) async throws {
         let server = try ScriptedServer.weighing(tls: isSecure ? TrustedAuthority.server() : nil)
         defer { server.stop() }
         let directory = try TemporaryDirectory()
@@ -180,7 +180,7 @@ import URLLoading
     }
 
     // T-48
-    @Test("a handler hears why there is no response") func aHandlerHearsWhyThereIsNoResponse() async throws {
+    @Test("a handler gets the error") func aHandlerGetsTheError() async throws {
         let port = try RefusingPort()
         let url = try #require(URL(string: "http://127.0.0.1:\(port.port)/"))
         let calls = EventRecorder<Call>()

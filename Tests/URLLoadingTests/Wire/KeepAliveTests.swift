@@ -203,7 +203,7 @@ import URLLoading
     }
 
     // CONN-1: by priority, then first come first served
-    @Test("who waits is served by priority and then in order") func whoWaitsIsServedByPriorityAndThenInOrder()
+    @Test("waiting tasks are served by priority, then in order") func waitingTasksAreServedByPriorityThenInOrder()
         async throws
     {
         let release = Signal("the first response")
@@ -234,7 +234,7 @@ import URLLoading
     }
 
     // T-19, CONN-1: the priority may be changed while the task waits, up and down
-    @Test("who waits moves with his priority") func whoWaitsMovesWithHisPriority() async throws {
+    @Test("a change of priority reorders waiting tasks") func aChangeOfPriorityReordersWaitingTasks() async throws {
         let release = Signal("the first response")
         let server = try ScriptedServer.answering { request in
             request.path == "/first" ? .text("").held(until: release) : .text("")

@@ -12,7 +12,7 @@ final class LoadRecorder: NSObject, URLSessionDataDelegate {
         let expected: Int64
     }
 
-    let heard = EventRecorder<Heard>()
+    let recorded = EventRecorder<RecordedEvent>()
     let sent = EventRecorder<SentBody>()
     let responses = EventRecorder<HTTPURLResponse>()
     private let onData: @Sendable (Int) -> Void
@@ -29,18 +29,18 @@ final class LoadRecorder: NSObject, URLSessionDataDelegate {
     static func load(
         _ request: URLRequest, within deadline: Duration = .seconds(30),
         configuring configure: (URLSessionConfiguration) -> Void = { _ in }
-    ) async throws -> [Heard] {
+    ) async throws -> [RecordedEvent] {
         try await LoadRecorder().run(request, within: deadline, configuring: configure)
     }
 
-    static func load(_ url: URL, within deadline: Duration = .seconds(30)) async throws -> [Heard] {
+    static func load(_ url: URL, within deadline: Duration = .seconds(30)) async throws -> [RecordedEvent] {
         try await load(URLRequest(url: url), within: deadline)
     }
 
     func run(
         _ request: URLRequest, within deadline: Duration = .seconds(30),
         configuring configure: (URLSessionConfiguration) -> Void = { _ in }
-    ) async throws -> [Heard] {
+    ) async throws -> [RecordedEvent] {
         start(request, configuring: configure)
         return try await finish(within: deadline)
     }
@@ -58,20 +58,20 @@ final class LoadRecorder: NSObject, URLSessionDataDelegate {
         return task
     }
 
-    func finish(within deadline: Duration = .seconds(30)) async throws -> [Heard] {
-        try await heard.wait(for: .invalid, within: deadline).joined
+    func finish(within deadline: Duration = .seconds(30)) async throws -> [RecordedEvent] {
+        try await recorded.wait(for: .invalid, within: deadline).joined
     }
 
     // MARK: Delegate
 
     func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) {
-        heard.record(.invalid)
+        recorded.record(.invalid)
     }
 
     func urlSession(
         _ session: URLSession, task: URLSessionTask, didReceiveInformationalResponse response: HTTPURLResponse
     ) {
-        heard.record(.informational(response.statusCode))
+        recorded.record(.informational(response.statusCode))
     }
 
     func urlSession(
@@ -80,13 +80,13 @@ final class LoadRecorder: NSObject, URLSessionDataDelegate {
     ) {
         guard let response = response as? HTTPURLResponse else { return completionHandler(.allow) }
         responses.record(response)
-        heard.record(.response(response.statusCode))
+        recorded.record(.response(response.statusCode))
         completionHandler(.allow)
     }
 
     func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
         onData(data.count)
-        if keepsData { heard.record(.data(Array(data))) }
+        if keepsData { recorded.record(.data(Array(data))) }
     }
 
     func urlSession(
@@ -101,9 +101,9 @@ final class LoadRecorder: NSObject, URLSessionDataDelegate {
         let text = task.currentRequest?.url?.absoluteString
         let shown = text.map { $0.replacing(/\/\/[^\/]*@/, with: "//") }
         if let error = error as? URLError, error.failingURL?.absoluteString != shown {
-            heard.record(.wrongFailingURL(error.failingURL?.absoluteString ?? "nil"))
+            recorded.record(.wrongFailingURL(error.failingURL?.absoluteString ?? "nil"))
         }
-        heard.record(.completed(error.map { ($0 as NSError).code }))
+        recorded.record(.completed(error.map { ($0 as NSError).code }))
     }
 }
 

@@ -14,8 +14,8 @@ import URLLoading
         defer { server.stop() }
         var request = URLRequest(url: server.url(path))
         change(&request)
-        let heard = try await LoadRecorder.load(request, configuring: configure)
-        #expect(heard == [.response(204), .succeeded, .invalid])
+        let recorded = try await LoadRecorder.load(request, configuring: configure)
+        #expect(recorded == [.response(204), .succeeded, .invalid])
         #expect(server.requests.count == 1)
         return try #require(server.requests.first)
     }
@@ -39,7 +39,7 @@ import URLLoading
     }
 
     // MISC-2, MISC-3
-    @Test("the program and the user's language are told") func theProgramAndTheUsersLanguageAreTold() async throws {
+    @Test("User-Agent and Accept-Language") func userAgentAndAcceptLanguage() async throws {
         let request = try await sent()
         let agent = try #require(request["User-Agent"])
         #expect(agent.wholeMatch(of: /\S+(\/\S+| \(unknown version\)) URLSessionLinux\/\S+ Linux\/\S+/) != nil)
@@ -93,8 +93,8 @@ import URLLoading
     }
 
     // MISC-5, CONN-23
-    @Test("a stream goes out in chunks", arguments: [1, 3, 65_536, 200_000])
-    func aStreamGoesOutInChunks(length: Int) async throws {
+    @Test("a stream is sent chunked", arguments: [1, 3, 65_536, 200_000])
+    func aStreamIsSentChunked(length: Int) async throws {
         let body = [UInt8].pattern(count: length)
         let request = try await sent {
             $0.httpMethod = "POST"
@@ -118,7 +118,7 @@ import URLLoading
     }
 
     // MISC-6, T-15
-    @Test("a stream whose length is announced goes out as it is") func aStreamWhoseLengthIsAnnouncedGoesOutAsItIs()
+    @Test("a stream with Content-Length is sent unchunked") func aStreamWithContentLengthIsSentUnchunked()
         async throws
     {
         let request = try await sent {
@@ -131,7 +131,7 @@ import URLLoading
     }
 
     // MISC-6
-    @Test("what only the loader can know is not the caller's") func whatOnlyTheLoaderCanKnowIsNotTheCallers()
+    @Test("reserved fields of the caller are replaced") func reservedFieldsOfTheCallerAreReplaced()
         async throws
     {
         let request = try await sent {
@@ -221,13 +221,13 @@ import URLLoading
     @Test(
         "a method that is none is not sent",
         arguments: ["GET /evil HTTP/1.1\r\nX:", "A B", "A\nB", "G\u{E9}T", "", "\0"])
-    func aMethodThatIsNoneIsNotSent(method: String) async throws {
+    func anInvalidMethodIsNotSent(method: String) async throws {
         let server = try ScriptedServer.answering(.status(204))
         defer { server.stop() }
         let request = URLRequest(url: server.url()).with { $0.httpMethod = method }
-        let heard = try await LoadRecorder.load(request)
-        #expect(heard.count == 2 && heard.last == .invalid)
-        #expect(heard.first != .succeeded)
+        let recorded = try await LoadRecorder.load(request)
+        #expect(recorded.count == 2 && recorded.last == .invalid)
+        #expect(recorded.first != .succeeded)
         #expect(server.requests.isEmpty)
     }
 
@@ -238,7 +238,7 @@ import URLLoading
             ("X", "a\r\nEvil: b"), ("X", "a\nEvil: b"), ("X", "a\rEvil: b"), ("X", "a\0b"), ("X\r\nEvil", "a"),
             ("X: y\r\nEvil", "a"), ("", "a"), ("X Y", "a"),
         ])
-    func aFieldThatIsNoneIsNotSent(name: String, value: String) async throws {
+    func anInvalidFieldIsNotSent(name: String, value: String) async throws {
         let request = try await sent {
             $0.setValue(value, forHTTPHeaderField: name)
             $0.addValue(value, forHTTPHeaderField: name)

@@ -6,15 +6,17 @@ import URLLoading
 /// Responses as servers send them, and what the caller sees.
 @Suite(.leavesNothing) struct ResponseTests {
     private func response(to path: String = "/", of server: ScriptedServer, method: String = "GET") async throws
-        -> (heard: [Heard], response: HTTPURLResponse)
+        -> (recorded: [RecordedEvent], response: HTTPURLResponse)
     {
         let recorder = LoadRecorder()
-        let heard = try await recorder.run(URLRequest(url: server.url(path)).with { $0.httpMethod = method })
-        return (heard, try #require(recorder.responses.events.first))
+        let recorded = try await recorder.run(URLRequest(url: server.url(path)).with { $0.httpMethod = method })
+        return (recorded, try #require(recorder.responses.events.first))
     }
 
     // T-54
-    @Test("interim responses are told in order") func interimResponsesAreToldInOrder() async throws {
+    @Test("informational responses are delivered in order") func informationalResponsesAreDeliveredInOrder()
+        async throws
+    {
         let server = try ScriptedServer(steps: [
             .expectRequest,
             .send("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n"),
@@ -31,8 +33,8 @@ import URLLoading
     }
 
     // CONN-26
-    @Test("any status is told as it is", arguments: [200, 206, 299, 300, 400, 404, 418, 499, 500, 599, 600, 999])
-    func anyStatusIsToldAsItIs(status: Int) async throws {
+    @Test("any status code is delivered", arguments: [200, 206, 299, 300, 400, 404, 418, 499, 500, 599, 600, 999])
+    func anyStatusCodeIsDelivered(status: Int) async throws {
         let server = try ScriptedServer.answering(.text("body", status: status))
         defer { server.stop() }
         #expect(
@@ -55,8 +57,8 @@ import URLLoading
         }
         defer { server.stop() }
         let code = Int(status.prefix(3)) ?? 0
-        let (heard, response) = try await response(of: server, method: method)
-        #expect(heard == [.response(code), .succeeded, .invalid])
+        let (recorded, response) = try await response(of: server, method: method)
+        #expect(recorded == [.response(code), .succeeded, .invalid])
         #expect(response.value(forHTTPHeaderField: "content-encoding") == "gzip")
         if method == "HEAD" { #expect(response.expectedContentLength == 500) }
 
@@ -78,8 +80,8 @@ import URLLoading
     func anEmptyBodyIsNoDataToTheDelegateAndEmptyDataToAHandler() async throws {
         let server = try ScriptedServer.answering(.bytes([]))
         defer { server.stop() }
-        let (heard, response) = try await response(of: server)
-        #expect(heard == [.response(200), .succeeded, .invalid])
+        let (recorded, response) = try await response(of: server)
+        #expect(recorded == [.response(200), .succeeded, .invalid])
         #expect(response.expectedContentLength == 0)
         let results = EventRecorder<String>()
         try await URLSession.using { session async throws in
@@ -116,8 +118,8 @@ import URLLoading
         let server = try ScriptedServer.answering(
             .chunked(["hello", " ", "world"], trailers: [.init("X-Trailer", "t"), .init("Content-Type", "evil/type")]))
         defer { server.stop() }
-        let (heard, response) = try await response(of: server)
-        #expect(heard == [.response(200), .data("hello world"), .succeeded, .invalid])
+        let (recorded, response) = try await response(of: server)
+        #expect(recorded == [.response(200), .data("hello world"), .succeeded, .invalid])
         #expect(response.value(forHTTPHeaderField: "X-Trailer") == nil)
         #expect(response.value(forHTTPHeaderField: "Content-Type") == nil)
     }
@@ -186,12 +188,12 @@ import URLLoading
             CannedResponse.bytes(CodedBodies.gzip(CodedBodies.zlib("hello")))
                 .with(field: "Content-Encoding", "deflate").with(field: "content-encoding", "gzip"))
         defer { server.stop() }
-        #expect(try await response(of: server).heard == [.response(200), .data("hello"), .succeeded, .invalid])
+        #expect(try await response(of: server).recorded == [.response(200), .data("hello"), .succeeded, .invalid])
     }
 
     // ENC-2
-    @Test("what the caller asked for itself is decoded all the same")
-    func whatTheCallerAskedForItselfIsDecodedAllTheSame() async throws {
+    @Test("codings that the caller requested are decoded too")
+    func codingsThatTheCallerRequestedAreDecodedToo() async throws {
         let server = try ScriptedServer.answering(
             CannedResponse.bytes(CodedBodies.gzip("hello")).with(field: "Content-Encoding", "gzip"))
         defer { server.stop() }
@@ -205,7 +207,7 @@ import URLLoading
     @Test("an empty coded body") func anEmptyCodedBody() async throws {
         let server = try ScriptedServer.answering(CannedResponse.bytes([]).with(field: "Content-Encoding", "gzip"))
         defer { server.stop() }
-        #expect(try await response(of: server).heard == [.response(200), .succeeded, .invalid])
+        #expect(try await response(of: server).recorded == [.response(200), .succeeded, .invalid])
     }
 
     // MARK: Fields

@@ -54,8 +54,8 @@ import URLLoading
     }
 
     // T-15
-    @Test("an announced length is what a stream is expected to have")
-    func anAnnouncedLengthIsWhatAStreamIsExpectedToHave() async throws {
+    @Test("a stream is checked against Content-Length")
+    func aStreamIsCheckedAgainstContentLength() async throws {
         let server = try ScriptedServer.answering(.text("ok"))
         defer { server.stop() }
         let recorder = LoadRecorder()
@@ -80,8 +80,8 @@ import URLLoading
             $0.setValue("5", forHTTPHeaderField: "Content-Length")
             $0.httpBodyStream = InputStream(data: Data("helloGET /evil HTTP/1.1\r\nHost: x\r\n\r\n".utf8))
         }
-        let heard = try await LoadRecorder.load(request)
-        #expect(heard == [.response(200), .data("hello"), .succeeded, .invalid])
+        let recorded = try await LoadRecorder.load(request)
+        #expect(recorded == [.response(200), .data("hello"), .succeeded, .invalid])
         #expect(server.requests.map(\.target) == ["/"])
     }
 
@@ -109,7 +109,7 @@ import URLLoading
     }
 
     // T-5, T-9, S-84: a stream that does not come back keeps its own thread and nothing else
-    @Test("a stream whose read does not return", arguments: [true, false]) func aStreamWhoseReadDoesNotReturn(
+    @Test("a stream whose read blocks", arguments: [true, false]) func aStreamWhoseReadBlocks(
         times: Bool
     ) async throws {
         let isRead = Signal("a read of the stream")
@@ -119,11 +119,11 @@ import URLLoading
         let calls: EventRecorder<Call>
         weak var weakSession: URLSession?
         weak var weakDelegate: RecordingDelegate?
-        weak var weakStream: HeldStream?
+        weak var weakStream: BlockingInputStream?
         do {
             let delegate = RecordingDelegate()
             let session = URLSession(delegate) { if times { $0.timeoutIntervalForRequest = 0.2 } }
-            let stream = HeldStream(Array("late".utf8), onRead: isRead, until: release)
+            let stream = BlockingInputStream(Array("late".utf8), onRead: isRead, until: release)
             let task = session.dataTask(
                 with: URLRequest(url: server.url()).with {
                     $0.httpMethod = "POST"
@@ -211,7 +211,9 @@ import URLLoading
     }
 
     // CONN-23
-    @Test("the body goes after a second without an answer") func theBodyGoesAfterASecondWithoutAnAnswer() async throws {
+    @Test("the body is sent after one second without 100 Continue") func theBodyIsSentAfterOneSecondWithout100Continue()
+        async throws
+    {
         let isHeadRead = Signal("the head")
         let isBodyDue = Signal("the end of a second")
         let server = try ScriptedServer { connection in

@@ -1,0 +1,22 @@
+/// Optional white space (OWS) in fields: spaces and tabs (RFC 9110 §5.6.3).
+enum OptionalWhitespace {
+    static func contains(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
+
+    /// Removes white space at both ends.
+    static func trimmed(_ bytes: some BidirectionalCollection<UInt8>) -> [UInt8] {
+        let end = bytes.lastIndex { !contains($0) }.map(bytes.index(after:)) ?? bytes.startIndex
+        return bytes[..<end].drop(while: contains).map { $0 }
+    }
+}
+
+/// The lower-case form of an ASCII letter; other octets are unchanged.
+@inline(__always)
+package func asciiLowercase(_ byte: UInt8) -> UInt8 {
+    byte &- 0x41 < 26 ? byte | 0x20 : byte
+}
+
+/// The upper-case form of an ASCII letter; other octets are unchanged.
+@inline(__always)
+func asciiUppercase(_ byte: UInt8) -> UInt8 {
+    byte &- 0x61 < 26 ? byte & 0xDF : byte
+}

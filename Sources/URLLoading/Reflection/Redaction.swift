@@ -1,0 +1,88 @@
+public import Foundation
+internal import LoadingSemantics
+
+/// Without the password, because mirrors are written to logs.
+extension URLCredential: CustomReflectable {
+    public var customMirror: Mirror {
+        Mirror(
+            self, children: ["user": user as Any, "persistence": persistence, "hasPassword": hasPassword],
+            displayStyle: .class)
+    }
+}
+
+/// Without the stored contents.
+extension URLCredentialStorage: CustomReflectable {
+    public var customMirror: Mirror { Mirror(self, children: [:], displayStyle: .class) }
+}
+
+/// Without the password of the URL and the values of secret fields.
+extension URLResponse: CustomReflectable {
+    public var customMirror: Mirror {
+        var children: [(label: String?, value: Any)] = [
+            ("url", url.map { URLReference.withoutPassword($0.absoluteString) } as Any),
+            ("mimeType", mimeType as Any),
+            ("expectedContentLength", expectedContentLength),
+            ("textEncodingName", textEncodingName as Any),
+        ]
+        if let http = self as? HTTPURLResponse {
+            let fields = http.headerFields
+            let shown = (0..<fields.count).map { index in
+                let name = fields.name(at: index)
+                return "\(name): \(SecretFields.isSecret(name) ? "(hidden)" : fields.value(at: index))"
+            }
+            children += [("statusCode", http.statusCode), ("headerFields", shown)]
+        }
+        return Mirror(self, children: children, displayStyle: .class)
+    }
+}
+
+/// Without the body.
+extension CachedURLResponse: CustomReflectable {
+    public var customMirror: Mirror {
+        Mirror(
+            self, children: ["response": response, "data": "\(data.count) bytes", "storagePolicy": storagePolicy],
+            displayStyle: .class)
+    }
+}
+
+/// Without the value, which may be secret.
+extension HTTPCookie: CustomReflectable {
+    public var customMirror: Mirror {
+        Mirror(self, children: ["name": name, "domain": domain, "path": path], displayStyle: .class)
+    }
+}
+
+/// Without the stored contents.
+extension HTTPCookieStorage: CustomReflectable {
+    public var customMirror: Mirror { Mirror(self, children: [:], displayStyle: .class) }
+}
+
+/// Types that `dump` and `Mirror` must not traverse, because they lead to passwords, header fields and cookies.
+protocol HiddenFromReflection: CustomReflectable {}
+
+extension HiddenFromReflection {
+    package var customMirror: Mirror { Mirror(self, children: EmptyCollection<Mirror.Child>()) }
+}
+
+extension SessionCore: HiddenFromReflection {}
+extension TaskCore: HiddenFromReflection {}
+extension ProtocolSource: HiddenFromReflection {}
+extension SessionValues: HiddenFromReflection {}
+extension RequestStorage: HiddenFromReflection {}
+
+/// Header fields with credentials, whose values must not be logged.
+enum SecretFields {
+    /// Substrings of the names of such fields, standard and custom ones.
+    private static let marks = ["auth", "cookie", "credential", "key", "passw", "secret", "signature", "token"]
+
+    static func isSecret(_ name: String) -> Bool {
+        let name = name.lowercased()
+        return marks.contains { name.contains($0) }
+    }
+
+    /// The fields, with the values of secret ones replaced.
+    static func hidden(in fields: [String: String]?) -> [String: String]? {
+        guard let fields else { return nil }
+        return Dictionary(uniqueKeysWithValues: fields.map { ($0, isSecret($0) ? "(hidden)" : $1) })
+    }
+}

@@ -1,0 +1,166 @@
+import Glibc
+import LoadingSemantics
+import LoadingTestSupport
+import LoadingTransport
+import TestSupport
+import Testing
+
+@testable import LoadingConnections
+
+/// Peers of HTTP/2 connections that may be gone without anybody's having said so.
+@Suite(.timeLimit(.minutes(1))) struct HTTP2PingTests {
+    private let stepped: SteppedLoop
+
+    init() throws { stepped = try SteppedLoop() }
+
+    private var limits: TimeLimits { stepped.limits }
+
+    private func connectionPool(_ server: ScriptedServer) -> PoolOnLoop {
+        var configuration = TLSConfiguration()
+        configuration.applicationProtocols = ["h2", "http/1.1"]
+        return PoolOnLoop(
+            to: server.port, host: "localhost", isSecure: true, configuration: configuration, on: stepped.loop)
+    }
+
+    /// Waits until the connection has heard something at the time that it is now.
+    private func waitUntilHeard(_ connectionPool: PoolOnLoop) async throws {
+        try await eventually { [stepped] in
+            await connectionPool.onLoop { pool in
+                pool.allConnections.contains { ($0 as? HTTP2Connection)?.lastHeard == stepped.now }
+            }
+        }
+    }
+
+    private func server(_ script: @escaping @Sendable (HTTP2ServerConnection) throws -> Void) throws -> ScriptedServer {
+        let tls = try TrustedAuthority.server().with { $0.applicationProtocols = ["h2"] }
+        return try ScriptedServer(tls: tls) { connection in
+            let http2 = try HTTP2ServerConnection(connection)
+            let first = try http2.readRequest()
+            try http2.respond(on: first, body: "x")
+            do { try script(http2) } catch  where connection.record.end != nil { return }
+        }
+    }
+
+    // S-7, CONN-10: a request on a connection that nobody answers any more does not wait for its own time
+    @Test("who gives no sign of life loses the connection") func silent() async throws {
+        let types = Watched<[UInt8]>([])
+        let server = try server { http2 in
+            // Everything is read, and nothing is said.
+            while true {
+                let type = try http2.readFrame().type
+                types.withValue { $0.append(type) }
+            }
+        }
+        defer { server.stop() }
+        let connectionPool = connectionPool(server)
+        _ = await connectionPool.customer("a", sends: "GET")
+        try await connectionPool.recorded.wait(for: "a is done")
+        try await stepped.step(by: limits.http2PingSilence + 1)
+        _ = await connectionPool.customer("b", sends: "GET")
+        try await types.wait(for: "the request and the question") {
+            $0.contains(HTTP2ServerConnection.FrameType.ping) && $0.contains(1) ? () : nil
+        }
+        try await stepped.step(by: limits.http2PingTimeout - 1)
+        #expect(!connectionPool.recorded.events.contains("b lost -1005"))
+        // The peer's system has taken both in the meantime, which is a sign of life for one more time.
+        try await stepped.step(by: limits.http2PingTimeout + 1)
+        #expect(connectionPool.recorded.events.last == "b lost -1005")
+        let asked = types.current.filter { [HTTP2ServerConnection.FrameType.ping, 1].contains($0) }
+        #expect(Set(asked) == [HTTP2ServerConnection.FrameType.ping, HTTP2ServerConnection.FrameType.headers])
+        #expect(await connectionPool.onLoop { $0.connectionCount } == 0)
+        await connectionPool.close()
+    }
+
+    // S-42: what is done away with is not there for as long as the connection
+    @Test("who takes nothing loses the connection when an upload is cancelled", arguments: [true, false])
+    func stalled(isSilent: Bool) async throws {
+        let mayEnd = Signal("the end of the test")
+        let server = try server { http2 in
+            // Room for all of it, but nobody reads.
+            try http2.send(HTTP2ServerConnection.FrameType.settings, stream: 0, [0, 4, 0x7F, 0xFF, 0xFF, 0xFF])
+            try http2.send(HTTP2ServerConnection.FrameType.windowUpdate, stream: 0, [0x40, 0, 0, 0])
+            guard isSilent else {
+                // Somebody who speaks is not gone.
+                while !mayEnd.isFired {
+                    try http2.send(HTTP2ServerConnection.FrameType.ping, stream: 0, [UInt8](repeating: 0, count: 8))
+                    usleep(20_000)
+                }
+                return
+            }
+            try http2.connection.wait(for: mayEnd)
+        }
+        defer { server.stop() }
+        let connectionPool = connectionPool(server)
+        _ = await connectionPool.customer("a", sends: "GET")
+        try await connectionPool.recorded.wait(for: "a is done")
+        let upload = await connectionPool.customer("b", sends: "PUT", body: 64 << 20)
+        try await eventually { await connectionPool.onLoop { _ in upload.looksStalled() } }
+        await connectionPool.onLoop { _ in upload.cancel() }
+        try await stepped.step(by: limits.http2PingTimeout - 1)
+        #expect(await connectionPool.onLoop { $0.connectionCount } == 1)
+        if !isSilent { try await waitUntilHeard(connectionPool) }
+        try await stepped.step(by: 1)
+        #expect(await connectionPool.onLoop { $0.connectionCount } == (isSilent ? 0 : 1))
+        mayEnd.fire()
+        await connectionPool.close()
+    }
+
+    // S-42: who was cancelled before anything of him went out is none that the server is to hear of
+    @Test("a request that is cancelled behind an upload is not held against the server") func cancelledBehind()
+        async throws
+    {
+        let mayEnd = Signal("the end of the test")
+        let server = try server { http2 in
+            try http2.send(HTTP2ServerConnection.FrameType.settings, stream: 0, [0, 4, 0x7F, 0xFF, 0xFF, 0xFF])
+            try http2.send(HTTP2ServerConnection.FrameType.windowUpdate, stream: 0, [0x40, 0, 0, 0])
+            try http2.connection.wait(for: mayEnd)
+        }
+        defer { server.stop() }
+        let connectionPool = connectionPool(server)
+        _ = await connectionPool.customer("a", sends: "GET")
+        try await connectionPool.recorded.wait(for: "a is done")
+        let upload = await connectionPool.customer("b", sends: "PUT", body: 64 << 20)
+        try await eventually { await connectionPool.onLoop { _ in upload.looksStalled() } }
+        let other = await connectionPool.customer("c", sends: "GET")
+        await connectionPool.onLoop { _ in other.cancel() }
+        // Several times as long as a peer has that is to hear of something.
+        try await stepped.step(by: 5 * limits.http2PingTimeout)
+        #expect(await connectionPool.onLoop { $0.connectionCount } == 1)
+        mayEnd.fire()
+        await connectionPool.close()
+    }
+
+    // S-7: a server that takes its time is not one that is gone
+    @Test("who answers that he is there is waited for") func slow() async throws {
+        let mayAnswer = Signal("the answer")
+        let server = try server { http2 in
+            var stream: Int32?
+            var pings = 0
+            // The answer comes some time after the patience for a ping would have ended.
+            while pings == 0 || stream == nil {
+                let frame = try http2.readFrame()
+                if frame.type == HTTP2ServerConnection.FrameType.headers { stream = frame.stream }
+                if frame.type == HTTP2ServerConnection.FrameType.ping, frame.flags & 1 == 0 {
+                    pings += 1
+                    try http2.send(frame.type, flags: 1, stream: 0, frame.payload)
+                }
+            }
+            try http2.connection.wait(for: mayAnswer)
+            try http2.respond(on: stream ?? 0, body: "y")
+            _ = try http2.connection.waitForClose()
+        }
+        defer { server.stop() }
+        let connectionPool = connectionPool(server)
+        _ = await connectionPool.customer("a", sends: "GET")
+        try await connectionPool.recorded.wait(for: "a is done")
+        try await stepped.step(by: limits.http2PingSilence + 1)
+        _ = await connectionPool.customer("b", sends: "GET")
+        try await waitUntilHeard(connectionPool)
+        try await stepped.step(by: 3 * limits.http2PingTimeout)
+        #expect(await connectionPool.onLoop { $0.connectionCount } == 1)
+        mayAnswer.fire()
+        try await connectionPool.recorded.wait(for: "b is done")
+        #expect(await connectionPool.onLoop { $0.connectionCount } == 1)
+        await connectionPool.close()
+    }
+}

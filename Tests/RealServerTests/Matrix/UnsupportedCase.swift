@@ -1,0 +1,63 @@
+/// What a server cannot show, and why.
+struct UnsupportedCase: Sendable {
+    let make: Peer.Make
+    let versions: [Peer.Version]
+    let behaviours: [Behaviour]
+    let reason: String
+
+    init(
+        _ make: Peer.Make, _ versions: [Peer.Version] = Peer.Version.allCases,
+        _ behaviours: [Behaviour] = Behaviour.allCases, because reason: String
+    ) {
+        self.make = make
+        self.versions = versions
+        self.behaviours = behaviours
+        self.reason = reason
+    }
+
+    func covers(_ peer: Peer, _ behaviour: Behaviour) -> Bool {
+        make == peer.make && versions.contains(peer.version) && behaviours.contains(behaviour)
+    }
+
+    static let all: [UnsupportedCase] =
+        [
+            UnsupportedCase(.nginx, [.http3], because: "speaks HTTP/3 from 1.25 on; Debian 12 has 1.22"),
+            UnsupportedCase(.apache, [.http3], because: "does not speak HTTP/3"),
+            UnsupportedCase(
+                .apache, [.http1], [.trailers], because: "passes trailers on over HTTP/2 alone, and has no others"),
+            UnsupportedCase(
+                .nghttpx, [.http3], because: "speaks HTTP/3 where it was built with ngtcp2, which Debian's was not"),
+            UnsupportedCase(.caddy, [.http3], [.trailers], because: "2.6 sends none over HTTP/3"),
+            UnsupportedCase(.aioquic, [.http1, .http2], because: "speaks HTTP/3 alone"),
+            UnsupportedCase(.gtlsserver, [.http1, .http2], because: "speaks HTTP/3 alone"),
+            UnsupportedCase(
+                .caddy, [.http3], [.stream],
+                because: "2.6 passes no body on over HTTP/3 whose length was not announced"),
+            UnsupportedCase(
+                .caddy, [.http3], [.challenge],
+                because: "2.6 ends the connection on a field that is never to be indexed (RFC 9204, 4.5.4)"),
+            UnsupportedCase(
+                .gtlsserver, [.http3], [.redirect, .statuses, .challenge],
+                because: "has files, and nothing else to say"),
+            UnsupportedCase(.gtlsserver, [.http3], [.empty], because: "takes a file without content for none"),
+            UnsupportedCase(
+                .gtlsserver, [.http3], [.reset, .breakingOff], because: "resets no stream of its own accord"),
+            UnsupportedCase(
+                .caddy, [.http3], [.restart, .restartInLoad],
+                because: "2.6 says no goodbye over HTTP/3: it ends as in a crash"),
+            UnsupportedCase(
+                .gtlsserver, [.http3], [.restart], because: "says no goodbye: a signal ends it as a crash does"),
+            UnsupportedCase(
+                .gtlsserver, [.http3], [.restartInLoad, .crashInLoad],
+                because: "has no response that is under way until somebody looks"),
+        ] + withoutHTTP3
+
+    /// What the package is built without nobody can show.
+    private static var withoutHTTP3: [UnsupportedCase] {
+        #if HTTP3
+            []
+        #else
+            Peer.Make.allCases.map { UnsupportedCase($0, [.http3], because: "the package is built without HTTP/3") }
+        #endif
+    }
+}

@@ -1,0 +1,108 @@
+import Foundation
+import TestSupport
+import Testing
+import URLLoading
+
+/// Connections that a conversation of NTLM has proved, at a server that takes no second one there.
+@Suite(.leavesNothing, .timeLimit(.minutes(1))) struct NTLMConnectionTests {
+    /// Requests as they come: the connection, the method, which message of a conversation, and the length of the body.
+    private struct Server {
+        let scripted: ScriptedServer
+        let recorded: EventRecorder<String>
+
+        /// - Parameter forgets: Whether a connection is proved for one request alone.
+        init(forgets: Bool = false, closes: Bool = false) throws {
+            let recorded = EventRecorder<String>()
+            self.recorded = recorded
+            scripted = try ScriptedServer { connection in
+                var isProved = false
+                while let request = try connection.nextRequest() {
+                    let message = NTLMAuthResponder.message(request["Authorization"])
+                    let said = message.map { "\($0)" } ?? "-"
+                    recorded.record("\(connection.index) \(request.method) \(said) \(request.body.count)")
+                    if isProved, !forgets {
+                        try connection.send(message == nil ? .text("in") : .text("again?", status: 403), to: request)
+                        continue
+                    }
+                    var answer = NTLMAuthResponder().answer(request)
+                    let wasProved = isProved
+                    isProved = answer.status == 200
+                    if closes, wasProved {
+                        answer = answer.with(field: "Connection", "close")
+                        try connection.send(answer, to: request)
+                        return connection.close()
+                    }
+                    try connection.send(answer, to: request)
+                }
+            }
+        }
+    }
+
+    /// Two tasks: the second is asked who the user is before the first has proved a connection, and answered for after that.
+    private func loadTwo(_ server: Server, second: URLRequest) async throws -> [Int?] {
+        let held = Watched<(@Sendable () -> Void)?>(nil)
+        let bothAsked = Signal("both are asked")
+        let count = Watched(0)
+        let delegate = RecordingDelegate()
+        delegate.challenge = { _, reply in
+            let answer: @Sendable () -> Void = { reply(.useCredential, NTLMAuthResponder.credential) }
+            let isFirst = count.withValue {
+                $0 += 1
+                return $0 == 1
+            }
+            if isFirst { return held.withValue { $0 = answer } }
+            // The second to be asked is the first to go on.
+            answer()
+            bothAsked.fire()
+        }
+        let session = URLSession(delegate) { $0.urlCache = nil }
+        let tasks = [session.dataTask(with: second), session.dataTask(with: server.scripted.url("/"))]
+        tasks[0].resume()
+        try await eventually { count.current == 1 }
+        tasks[1].resume()
+        try await bothAsked.wait()
+        try await eventually { tasks[1].state == .completed }
+        held.withValue { $0?() }
+        try await eventually { tasks[0].state == .completed }
+        session.finishTasksAndInvalidate()
+        _ = try await delegate.callsUntilInvalid()
+        return tasks.map { ($0.response as? HTTPURLResponse)?.statusCode }
+    }
+
+    private func upload(to server: Server) -> URLRequest {
+        var request = URLRequest(url: server.scripted.url("/"))
+        request.httpMethod = "POST"
+        request.httpBody = Data(count: 1000)
+        return request
+    }
+
+    // AUTH-19: nobody begins another conversation where one has been
+    @Test("a proved connection is used as it is") func proved() async throws {
+        let server = try Server()
+        defer { server.scripted.stop() }
+        #expect(try await loadTwo(server, second: upload(to: server)) == [200, 200])
+        let recorded = server.recorded.events
+        #expect(recorded.last?.hasSuffix("POST - 1000") == true, "\(recorded)")
+        // The conversation of the first, and its last request, are all that was said on that connection before.
+        #expect(recorded.filter { $0.contains(" 1 ") || $0.contains(" 3 ") }.count == 2, "\(recorded)")
+    }
+
+    // AUTH-19: one that is not proved any more is asked on it
+    @Test("a connection that is proved no more") func forgotten() async throws {
+        let server = try Server(forgets: true)
+        defer { server.scripted.stop() }
+        #expect(try await loadTwo(server, second: upload(to: server)) == [200, 200])
+        let last = server.recorded.events.suffix(3).map { $0.split(separator: " ").dropFirst().joined(separator: " ") }
+        #expect(last == ["POST - 1000", "POST 1 1000", "POST 3 1000"])
+        #expect(Set(server.recorded.events.suffix(3).map(\.first)).count == 1)
+    }
+
+    // AUTH-19: and where that is closed, on another
+    @Test("a connection that is proved no more and closed") func closed() async throws {
+        let server = try Server(forgets: true, closes: true)
+        defer { server.scripted.stop() }
+        #expect(try await loadTwo(server, second: upload(to: server)) == [200, 200])
+        let last = server.recorded.events.suffix(3).map { $0.split(separator: " ").dropFirst().joined(separator: " ") }
+        #expect(last == ["POST - 1000", "POST 1 1000", "POST 3 1000"])
+    }
+}
