@@ -68,7 +68,8 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
     private var sentWireBytes: Int64 = 0
 
     init(
-        _ request: consuming ExchangeRequest, to url: HTTPURL, by route: ProxyRouteList, identity: UInt64, priority: Float,
+        _ request: consuming ExchangeRequest, to url: HTTPURL, by route: ProxyRouteList, identity: UInt64,
+        priority: Float,
         for load: HTTPLoad
     ) {
         self.url = url
