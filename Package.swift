@@ -26,7 +26,7 @@ let package = Package(
         // The house. A target may depend only on targets below it; scripts/check-layers holds it to that.
         .executableTarget(name: "urlsession", dependencies: ["URLSessionCommandCore"], swiftSettings: strict),
         .executableTarget(
-            name: "soak", dependencies: ["URLSessionCommandCore", "URLLoading", "COpenSSL"],
+            name: "soak", dependencies: ["URLSessionCommandCore", "URLLoading", "CLoadingOpenSSL"],
             swiftSettings: strict),
         .target(
             name: "URLSessionCommandCore", dependencies: ["URLLoading", "LoadingSemantics", "LoadingEvents"],
@@ -55,8 +55,7 @@ let package = Package(
         .target(
             name: "LoadingProtocols",
             dependencies: [
-                "LoadingSemantics", "CLoadingHTTP2",
-                .target(name: "CLoadingHTTP3", condition: .when(traits: ["HTTP3"])), "CZlib", "CBrotli", "CZstd",
+                "LoadingSemantics", "CLoadingHTTP2", "CLoadingHTTP3", "CLoadingZlib", "CLoadingBrotli", "CLoadingZstd",
             ],
             swiftSettings: strict),
         .target(
@@ -81,8 +80,9 @@ let package = Package(
         // Names of classes of URLLoading that Foundation asks the runtime for.
         .target(name: "CLoadingFoundation"),
         .target(name: "CLoadingGSSAPI"),
-        .target(name: "CLoadingHTTP2", dependencies: ["CNGHTTP2"]),
-        // Has ngtcp2, nghttp3 and GnuTLS loaded when a session is made, so they are not linked. Empty without the trait.
+        .target(name: "CLoadingHTTP2", dependencies: ["CLoadingNGHTTP2"]),
+        // Loads ngtcp2, nghttp3 and GnuTLS when a session is made, so they are not linked. Without the trait, only absent.c
+        // is compiled, which needs none of their headers.
         .target(
             name: "CLoadingHTTP3", cSettings: [.define("LOADING_HTTP3", .when(traits: ["HTTP3"]))]),
         // Has Duktape and libproxy loaded where they are needed and there.
@@ -93,17 +93,17 @@ let package = Package(
         .target(name: "CLoadingSQLite"),
         // Has OpenSSL loaded when it is needed first, so it is not linked.
         .target(name: "CLoadingTLS"),
-        .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
-        .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
-        .systemLibrary(name: "CBrotli", pkgConfig: "libbrotlidec", providers: [.apt(["libbrotli-dev"])]),
-        .systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])]),
-        .systemLibrary(name: "CNGHTTP2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
+        .systemLibrary(name: "CLoadingOpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
+        .systemLibrary(name: "CLoadingZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+        .systemLibrary(name: "CLoadingBrotli", pkgConfig: "libbrotlidec", providers: [.apt(["libbrotli-dev"])]),
+        .systemLibrary(name: "CLoadingZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])]),
+        .systemLibrary(name: "CLoadingNGHTTP2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
 
         // Tests: one target a module, then the whole against scripted and real servers.
-        .target(name: "CTestTLS", dependencies: ["COpenSSL"], path: "Tests/CTestTLS"),
+        .target(name: "CTestTLS", dependencies: ["CLoadingOpenSSL"], path: "Tests/CTestTLS"),
         .target(name: "CTestHome", path: "Tests/CTestHome"),
         .target(
-            name: "TestSupport", dependencies: ["CTestTLS", "CTestHome"], path: "Tests/TestSupport",
+            name: "TestSupport", dependencies: ["CLoadingHTTP3", "CTestTLS", "CTestHome"], path: "Tests/TestSupport",
             swiftSettings: strict),
         // Steps the time of what runs on an event loop.
         .target(
@@ -118,7 +118,8 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "LoadingProtocolsTests",
-            dependencies: ["LoadingProtocols", "LoadingSemantics", "TestSupport", "CNGHTTP2"], swiftSettings: strict),
+            dependencies: ["LoadingProtocols", "LoadingSemantics", "TestSupport", "CLoadingNGHTTP2"],
+            swiftSettings: strict),
         .testTarget(
             name: "LoadingTransportTests",
             dependencies: ["LoadingTransport", "LoadingSemantics", "LoadingTestSupport", "TestSupport"],

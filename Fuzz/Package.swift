@@ -30,10 +30,10 @@ let package = Package(
         .target(name: "LoadingSemantics", swiftSettings: strict),
         .target(
             name: "LoadingProtocols", dependencies: ["LoadingSemantics", "CLoadingHTTP2", "CLoadingHTTP3"],
-            swiftSettings: strict + [.define("HTTP3")]),
-        .target(name: "CLoadingHTTP2", dependencies: ["CNGHTTP2"]),
+            swiftSettings: strict),
+        .target(name: "CLoadingHTTP2", dependencies: ["CLoadingNGHTTP2"]),
         .target(name: "CLoadingHTTP3", cSettings: [.define("LOADING_HTTP3")]),
-        .systemLibrary(name: "CNGHTTP2", pkgConfig: "libnghttp2"),
+        .systemLibrary(name: "CLoadingNGHTTP2", pkgConfig: "libnghttp2"),
         // The way into the fuzzer, the same for each.
         .target(name: "FuzzDriver", swiftSettings: strict),
         .executableTarget(

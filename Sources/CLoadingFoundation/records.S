@@ -26,7 +26,7 @@ clf_record_\module\()_\name:
     .long \module - .
     .long .Ltext_\module\name - .
     .long clf_\class - .
-    .long 0, 0                  // no description of fields, no superclass: nobody reflects on it by this record
+    .long 0, 0                  // no description of fields, no superclass: it is never used for reflection
     .long 0, 0, 0, 0, 0         // nor lays it out
 .Ltext_\module\name:
     .asciz "\name"

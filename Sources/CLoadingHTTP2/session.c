@@ -17,9 +17,6 @@ _Static_assert(offsetof(clh_field, value_length) == offsetof(nghttp2_nv, valuele
 _Static_assert(offsetof(clh_field, flags) == offsetof(nghttp2_nv, flags), "a field is laid out as nghttp2's");
 _Static_assert(CLH_NEVER_INDEXED == (int)NGHTTP2_NV_FLAG_NO_INDEX, "a flag has nghttp2's value");
 
-// A section that is so many times too long ends the connection.
-static const size_t hopeless = 4;
-
 struct clh_session {
     nghttp2_session *session;
     clh_callbacks callbacks;
@@ -113,8 +110,8 @@ static int add_field(
     self->total_bytes += name_length + value_length;
     self->total_count++;
     if (self->total_bytes > self->limits.section_bytes || self->total_count > self->limits.section_fields) {
-        if (self->total_bytes / hopeless > self->limits.section_bytes
-            || self->total_count / hopeless > self->limits.section_fields) {
+        if (self->total_bytes / self->limits.section_excess > self->limits.section_bytes
+            || self->total_count / self->limits.section_excess > self->limits.section_fields) {
             self->failure = CLH_SECTION_TOO_LONG;
             return NGHTTP2_ERR_CALLBACK_FAILURE;
         }
@@ -147,8 +144,8 @@ static int on_header(
     return add_field(user, name, name_length, value, value_length);
 }
 
-// nghttp2 would step over such a field. A name that is none, or an octet that ends a line elsewhere, is no field that
-// anybody may have meant; other control characters are in values that servers do send.
+// nghttp2 would skip such a field. An invalid name, or an octet that ends a line in HTTP/1.1, makes the response malformed.
+// Other control characters are allowed, because servers send them in values.
 static int on_invalid_header(
     nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name, size_t name_length, const uint8_t *value,
     size_t value_length, uint8_t flags, void *user) {
@@ -249,7 +246,7 @@ static int on_invalid_frame(nghttp2_session *session, const nghttp2_frame *frame
     if (error != NGHTTP2_ERR_HTTP_HEADER && error != NGHTTP2_ERR_HTTP_MESSAGING) return 0;
     size_t slot = frame->hd.stream_id > 0 ? clh_slot(self, frame->hd.stream_id) : SIZE_MAX;
     if (slot == SIZE_MAX) return 0;
-    // Of a section that ends its stream, and whose fields are in order, nothing else can be wrong than that the body is short.
+    // In a valid section that ends its stream, only the body can be wrong: it is too short.
     bool is_end = frame->hd.type == NGHTTP2_HEADERS && (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
     bool is_head = self->status >= 200 && self->body_length > 0;
     bool is_in_order = !is_too_long(self) && !self->is_malformed;

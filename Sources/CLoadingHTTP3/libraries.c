@@ -55,6 +55,8 @@ static bool load(void) {
     return true;
 }
 
+bool cl3_is_available(void) { return true; }
+
 bool cl3_load(void) {
     pthread_mutex_lock(&mutex);
     if (!is_loaded) is_loaded = load();

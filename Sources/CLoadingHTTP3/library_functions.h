@@ -1,4 +1,4 @@
-// The functions of ngtcp2, nghttp3 and GnuTLS that this module calls: FUNCTION is defined by who includes this. A call to
+// The functions of ngtcp2, nghttp3 and GnuTLS that this module calls: the including file defines FUNCTION. A call to
 // one that is missing here does not link ("undefined symbol"); scripts/http3-functions prints those of the installed
 // versions.
 FUNCTION(gnutls_alpn_get_selected_protocol)

@@ -31,7 +31,7 @@ struct section {
     size_t total_count;
 };
 
-// In fields.c.
+// Counts the field lines of one stream.
 struct field_counter {
     uint64_t sections, lines;  // that have begun
     bool may_have_length;      // since it was looked at last
@@ -46,7 +46,7 @@ struct field_counter {
 
 struct cl3_stream {
     int64_t id;
-    size_t slot;  // SIZE_MAX: nobody's
+    size_t slot;  // SIZE_MAX: none
     cl3_stream *next, *previous;
 
     // What comes in.
@@ -119,11 +119,7 @@ struct cl3_session {
     bool is_in_library;
     bool has_stream_work;
     uint64_t credit;
-    uint64_t overhead, excused;
-    // What may be said for the table beside it.
-    uint64_t table_excused;
-    // Datagrams of which nothing could be decrypted.
-    uint64_t foreign;
+    cl3_work work;  // since it was taken last
     bool is_leaving;
 
     bool is_over;
@@ -131,30 +127,87 @@ struct cl3_session {
     uint8_t reason[256];
 };
 
+// ---- session.c
+
 // Sets the problem if there is none.
 void cl3_set_problem(cl3_session *self, cl3_result result, uint64_t code, bool is_application, const char *text);
+
+// Sets the problem for an error of nghttp3. -1.
+int cl3_http_failed(cl3_session *self, int error);
+// 0 or an error. Needs three streams of its own.
+int cl3_start_http(cl3_session *self);
+void cl3_end_http(cl3_session *self);
+
+// ---- fields.c
 
 // Reads on in a request's stream, up to the end of a section or of the bytes: so many were read.
 size_t cl3_count_fields(struct field_counter *counter, const uint8_t *bytes, size_t count);
 // Whether there were more field lines than these, but for so many `content-length`, in so many sections that were told.
 bool cl3_is_missing_fields(struct field_counter *counter, uint64_t sections, uint64_t lines, uint64_t excused);
 
-// 0 or an error. Needs three streams of its own.
-int cl3_start_http(cl3_session *self);
-void cl3_end_http(cl3_session *self);
-// 0, or -1 with the problem set.
+// ---- sections.c
+
+void cl3_end_section(struct section *section);
+
+// ---- response_body.c
+
+// Tells what was gathered.
+void cl3_tell_gathered(cl3_session *self);
+// Opens the windows of a stream and of the connection when the libraries have returned.
+static inline void cl3_give_credit(cl3_session *self, cl3_stream *stream, uint64_t count) {
+    if (stream && count) {
+        stream->credit += count;
+        self->has_stream_work = true;
+    }
+    self->credit += count;
+}
+// What nghttp3 has held of a stream and lets go of: how much of it the connection has not got back.
+size_t cl3_release_held(cl3_stream *stream, size_t count);
+
+// ---- request_body.c
+
+nghttp3_ssize cl3_read_body(
+    nghttp3_conn *http, int64_t id, nghttp3_vec *list, size_t capacity, uint32_t *flags, void *user,
+    void *stream_user);
+// So much of what `nghttp3_conn_writev_stream` gave went out, with the end if `is_last`.
+int cl3_wrote(cl3_session *self, int64_t id, cl3_stream *stream, const nghttp3_vec *list, size_t count, bool is_last);
+
+// ---- streams.c
+
+cl3_stream *cl3_find(cl3_session *self, int64_t id);
+void cl3_free_stream(cl3_session *self, cl3_stream *stream);
+// Tells that a stream breaks a rule, and resets it. Without a text the response is truncated.
+void cl3_fail_stream(cl3_session *self, cl3_stream *stream, uint64_t code, const char *text);
+// Does what was put off. Called when no library is at work.
+void cl3_settle(cl3_session *self);
+
+// ---- input.c: 0, or -1 with the problem set
+
 int cl3_read(cl3_session *self, int64_t id, cl3_stream *stream, const uint8_t *bytes, size_t count, bool is_last);
 int cl3_peer_reset(cl3_session *self, int64_t id, cl3_stream *stream, uint64_t code);
 int cl3_peer_stopped(cl3_session *self, int64_t id, cl3_stream *stream);
 int cl3_acknowledged(cl3_session *self, int64_t id, uint64_t count);
 // The transport has let go of a stream.
 int cl3_stream_closed(cl3_session *self, int64_t id, cl3_stream *stream, uint64_t code);
-// So much of what `nghttp3_conn_writev_stream` gave went out, with the end if `is_last`.
-int cl3_wrote(cl3_session *self, int64_t id, cl3_stream *stream, const nghttp3_vec *list, size_t count, bool is_last);
-// Tells what was gathered.
-void cl3_tell_gathered(cl3_session *self);
-cl3_stream *cl3_find(cl3_session *self, int64_t id);
-// Does what was put off. Called when no library is at work.
-void cl3_settle(cl3_session *self);
+
+// ---- what nghttp3 calls, each in the file of its subject
+
+int cl3_on_begin_headers(nghttp3_conn *http, int64_t id, void *user, void *stream_user);
+int cl3_on_header(
+    nghttp3_conn *http, int64_t id, int32_t token, nghttp3_rcbuf *name_buffer, nghttp3_rcbuf *value_buffer,
+    uint8_t flags, void *user, void *stream_user);
+int cl3_on_end_headers(nghttp3_conn *http, int64_t id, int is_last, void *user, void *stream_user);
+int cl3_on_trailer(
+    nghttp3_conn *http, int64_t id, int32_t token, nghttp3_rcbuf *name, nghttp3_rcbuf *value, uint8_t flags,
+    void *user, void *stream_user);
+int cl3_on_end_trailers(nghttp3_conn *http, int64_t id, int is_last, void *user, void *stream_user);
+int cl3_on_data(
+    nghttp3_conn *http, int64_t id, const uint8_t *bytes, size_t count, void *user, void *stream_user);
+int cl3_on_deferred_consume(nghttp3_conn *http, int64_t id, size_t count, void *user, void *stream_user);
+int cl3_on_end_stream(nghttp3_conn *http, int64_t id, void *user, void *stream_user);
+int cl3_on_acknowledged(nghttp3_conn *http, int64_t id, uint64_t count, void *user, void *stream_user);
+int cl3_on_stop_sending(nghttp3_conn *http, int64_t id, uint64_t code, void *user, void *stream_user);
+int cl3_on_reset_stream(nghttp3_conn *http, int64_t id, uint64_t code, void *user, void *stream_user);
+int cl3_on_stream_close(nghttp3_conn *http, int64_t id, uint64_t code, void *user, void *stream_user);
 
 #endif

@@ -25,7 +25,7 @@
 #include <unistd.h>
 
 // A script comes from a network, and may run for ever, want all memory, or know a way out of its engine. So it runs in a
-// process that is a copy of this one, made without a word to anybody (no handlers of `fork`, no SIGCHLD), that has closed
+// process that is a copy of this one, made silently (no handlers of `fork`, no SIGCHLD), that has closed
 // all files, shares no memory, has a bounded one of its own, and may then call nothing of the kernel's but read, write, the
 // clock and the end. From the copy on nothing may be called that takes a lock or allocates: a thread that is not there may
 // have the lock.
@@ -45,7 +45,7 @@ enum {
 #define ARCHITECTURE AUDIT_ARCH_AARCH64
 #endif
 
-// ---- within the process of the script; the calls are those of the kernel, since nobody's wrapper may stand before them
+// ---- within the process of the script; it makes system calls directly, because wrappers of libc may be replaced
 
 extern char **environ;
 
@@ -184,12 +184,12 @@ static bool unmap_shared(void) {
 #endif
 }
 
-// `zone` is what TZ is here, so that nobody looks for it in the files again.
+// `zone` is the value of TZ, so that the files are not read again.
 static _Noreturn void live(
     const clx_engine *engine, int descriptor, char *zone, clx_text functions, clx_text source, clx_text url,
     clx_text host) {
     library = engine;
-    // Whoever handles signals here would be called there.
+    // The handlers of this process would run there.
     struct sigaction standard = {.sa_handler = SIG_DFL};
     for (int number = 1; number < NSIG; number++) sigaction(number, &standard, NULL);
     sigset_t none;

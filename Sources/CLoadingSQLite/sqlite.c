@@ -8,7 +8,7 @@ const char *const clq_library_name = "libsqlite3.so.0";
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static bool is_loaded;
-// Written once, before anybody has its address.
+// Written once, before its address is known to other threads.
 static struct clq_functions functions;
 // No function of a table: it takes any number of arguments, which Swift cannot call.
 static __typeof__(sqlite3_db_config) *db_config;

@@ -53,12 +53,12 @@ enum {
 };
 
 enum {
-    // In milliseconds. Those of a person, who has to see a question and to type a password.
+    // Milliseconds. The first is for a user who sees a prompt and types a password.
     PATIENCE_WITH_PEOPLE = 60 * 1000,
     PATIENCE_WITH_CANCELLED = 1000,
 };
 
-// Errors of the bus that say that there is nobody: unknown, without an owner, and all that kept one from being started.
+// Errors of the bus that mean that the service is absent: unknown, without an owner, or not startable.
 static bool means_absent(int code) { return code == 2 || code == 3 || (code >= 23 && code <= 34); }
 
 static struct {
@@ -257,7 +257,7 @@ struct cls_items {
 
 // MARK: Waiting
 
-// One thing that was asked for. It is on the heap because its answer may come when nobody waits any more.
+// One request. It is on the heap because its answer may come after the caller has stopped waiting.
 typedef struct {
     void *cancellable;
     void *result;
@@ -618,7 +618,7 @@ cls_outcome cls_store(
     cls_outcome result = outcome(failure);
     if (!is_in_time) return may_ask ? CLS_LOCKED : CLS_SILENT;
     if (result == CLS_DONE && !is_stored) result = CLS_FAILED;
-    // A user who does not want a place for items is not told apart from one who cannot be asked.
+    // A user who declines to create a keyring cannot be told apart from one who cannot be prompted.
     return result == CLS_FAILED && may_ask ? CLS_LOCKED : result;
 }
 

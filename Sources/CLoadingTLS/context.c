@@ -25,8 +25,8 @@ static bool is_known(uint16_t suite) {
     }
 }
 
-// Of what OpenSSL, or the machine's configuration of it, would offer what has a name: Diffie-Hellman without curves has none,
-// and nobody else offers it any more.
+// Offers those cipher suites of OpenSSL's configuration that have a name here. Finite-field Diffie-Hellman has none, because
+// other clients do not offer it any more.
 static bool offer_known(SSL_CTX *context) {
     const STACK_OF(SSL_CIPHER) *suites = SSL_CTX_get_ciphers(context);
     char list[4096];
@@ -56,7 +56,7 @@ clt_context *clt_context_new(
 
     bool valid = SSL_CTX_set_min_proto_version(context, minimum) == 1
         && SSL_CTX_set_max_proto_version(context, maximum) == 1;
-    // TLS 1.0 and 1.1 sign with SHA-1, which the default level forbids: who asks for them must also get them.
+    // TLS 1.0 and 1.1 sign with SHA-1, which the default level forbids. A configuration that allows them must get them.
     if (minimum < TLS1_2_VERSION) SSL_CTX_set_security_level(context, 0);
     valid = valid && offer_known(context);
     if (count > 0) valid = valid && count <= UINT16_MAX

@@ -30,8 +30,7 @@ static bool refuse(void) {
 }
 
 static bool load(void) {
-    // Never closed: threads may be in it until the process is gone. Whoever else has linked the same libraries shares
-    // them with us.
+    // Never closed: threads may be in it until the process ends. Other code that links the same libraries shares them.
     void *ssl = dlopen("libssl.so.3", RTLD_NOW | RTLD_LOCAL);
     if (ssl == NULL) {
         refuse();

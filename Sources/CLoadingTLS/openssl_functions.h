@@ -1,4 +1,4 @@
-// The functions of OpenSSL that this module calls, in alphabetical order: FUNCTION is defined by who includes this.
+// The functions of OpenSSL that this module calls, in alphabetical order: the including file defines FUNCTION.
 // A call to one that is missing here does not link ("undefined symbol"); scripts/openssl-functions writes the list.
 FUNCTION(ASN1_STRING_get0_data)
 FUNCTION(ASN1_STRING_length)

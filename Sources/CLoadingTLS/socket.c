@@ -94,7 +94,7 @@ static int read_below(BIO *bio, clt_socket *socket, char *bytes, int count) {
     if (socket->drained && socket->stops_drained) { BIO_set_retry_read(bio); return -1; }
     size_t got = 0;
     clt_step step = clt_read(socket->below, bytes, (size_t)count, &got);
-    // Nobody can be asked in the middle of a connection.
+    // No challenge is possible in the middle of a connection.
     if (got == 0 && step == CLT_WANT_IDENTITY && clt_provide_identity(socket->below, NULL))
         step = clt_read(socket->below, bytes, (size_t)count, &got);
     socket->drained = step == CLT_WANT_READ && clt_stream_is_drained(socket->below);

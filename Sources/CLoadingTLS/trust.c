@@ -159,8 +159,7 @@ static int verdict_on_revocation(clt_roots *roots, X509_STORE_CTX *verification,
     return demand->needs_good_response && status != V_OCSP_CERTSTATUS_GOOD ? X509_V_ERR_UNABLE_TO_GET_CRL : X509_V_OK;
 }
 
-// Whether the leaf of a chain that nobody trusts is revoked by who has issued it. He is believed in that, known or not,
-// in time or not.
+// Whether the leaf of an untrusted chain was revoked by its issuer. The issuer's word counts even if it is unknown or expired.
 static bool is_revoked_by_issuer(X509_STORE_CTX *verification, const clt_demand *demand) {
     STACK_OF(X509) *chain = X509_STORE_CTX_get0_chain(verification);
     if (demand->response_count == 0 || sk_X509_num(chain) < 2) return false;

@@ -74,20 +74,18 @@ extension LoadError {
     }
 }
 
-#if HTTP3
-    extension LoadError {
-        /// Why a connection over QUIC is no more.
-        init(_ error: HTTP3Error) {
-            self =
-                switch error {
-                case .violation, .flood: .cannotParseResponse("HTTP/3: \(error)")
-                case .idleTimeout: .networkConnectionLost(ETIMEDOUT)
-                case .unavailable(let text): .withoutLibrary(text)
-                default: LoadError(code: LoadError.networkConnectionLost.code, cause: .http("HTTP/3: \(error)"))
-                }
-        }
+extension LoadError {
+    /// Why a connection over QUIC is no more.
+    init(_ error: HTTP3Error) {
+        self =
+            switch error {
+            case .violation, .flood: .cannotParseResponse("HTTP/3: \(error)")
+            case .idleTimeout: .networkConnectionLost(ETIMEDOUT)
+            case .unavailable(let text): .withoutLibrary(text)
+            default: LoadError(code: LoadError.networkConnectionLost.code, cause: .http("HTTP/3: \(error)"))
+            }
     }
-#endif
+}
 
 extension LoadError.Cause {
     fileprivate static func ftp(_ reply: FTPReply) -> Self { .ftp(code: reply.code, text: reply.message) }

@@ -1,5 +1,5 @@
 /// The connection that carried a request.
-package struct ConnectionFacts: Sendable, Equatable {
+package struct ConnectionFacts: Sendable, Equatable, Codable {
     /// The ALPN protocol identifier: "http/1.1".
     package var protocolName: String
     package var isReused: Bool

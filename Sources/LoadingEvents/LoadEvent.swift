@@ -1,5 +1,5 @@
 /// One event of a load. Times are nanoseconds of the monotonic clock.
-package struct LoadEvent: Sendable, Equatable {
+package struct LoadEvent: Sendable, Equatable, Codable {
     package var time: Int64
     package var kind: Kind
 
@@ -8,7 +8,7 @@ package struct LoadEvent: Sendable, Equatable {
         self.kind = kind
     }
 
-    package enum Kind: Sendable, Equatable {
+    package enum Kind: Sendable, Equatable, Codable {
         /// A fetch begins: the first, after a redirect, or a repetition after a lost connection.
         case fetchStarted(FetchReason)
         case waitingForConnectivity
@@ -53,7 +53,7 @@ package struct LoadEvent: Sendable, Equatable {
         case taskFailed(code: Int, reason: String)
     }
 
-    package enum FetchReason: Sendable, Equatable {
+    package enum FetchReason: Sendable, Equatable, Codable {
         case first
         case redirect
         /// After a response with an authentication challenge.

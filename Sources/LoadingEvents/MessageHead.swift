@@ -1,11 +1,11 @@
 /// The head of a request or response as on the wire, for display.
-package struct MessageHead: Sendable, Equatable {
-    package enum Start: Sendable, Equatable {
+package struct MessageHead: Sendable, Equatable, Codable {
+    package enum Start: Sendable, Equatable, Codable {
         case request(method: String, target: String)
         case response(status: Int)
     }
 
-    package struct Field: Sendable, Equatable {
+    package struct Field: Sendable, Equatable, Codable {
         package var name: String
         package var value: String
 

@@ -4,11 +4,11 @@ internal import LoadingTransport
 
 extension HTTPURL {
     /// - Parameters:
-    ///   - identity: Whose connections to use; 0 for nobody's.
+    ///   - identity: The identity of the connections to use; 0 for shared ones.
     ///   - switchesProtocol: Whether the connection may come to speak something else: then nothing but HTTP/1.1 may be
     ///     spoken, and to nobody but the server.
     ///   - service: What the connection wants of the network.
-    ///   - proxyIdentity: Whose connections to a proxy to use that loads requests itself.
+    ///   - proxyIdentity: The identity of the connections to a forwarding proxy.
     func origin(
         of identity: UInt64, switchesProtocol: Bool, by way: ProxyRoute, service: NetworkService,
         proxyIdentity: (ProxyServer) -> UInt64

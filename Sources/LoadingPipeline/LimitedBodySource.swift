@@ -2,7 +2,7 @@ internal import FoundationEssentials
 internal import LoadingConnections
 internal import LoadingSemantics
 
-/// The next so many bytes of a stream whose length nobody knows, for a server that takes no more in one request (RES-21).
+/// A limited number of bytes of a stream of unknown length, for a server that accepts no more in one request (RES-21).
 final class LimitedBodySource: RequestBodySource {
     private let source: any RequestBodySource
     private var left: Int64

@@ -10,8 +10,10 @@ package protocol Load: AnyObject {
     func resume()
     /// Ends the load with `error`, unless it has ended.
     func cancel(_ error: LoadError)
-    /// Another load goes on in place of this one, of which nothing more is told.
+    /// Another load replaces this one, which ends without a call to the client. Does nothing if the load has ended.
     func abandon()
+    /// Whether the end is reached, or nothing but the file of a failed load is left to close.
+    var hasEnded: Bool { get }
     /// From now on another client is told.
     func handOver(to client: any LoadClient)
     /// The client takes more after it said that it had enough.
@@ -22,7 +24,7 @@ package protocol Load: AnyObject {
     func answerRedirect(_ next: LoadRequest?)
     /// Where the client lets an upload go on that is to go to another origin; nil: nowhere.
     func answerUploadMove(_ url: String?)
-    /// What the client makes of the question who the user is.
+    /// The client's answer to a challenge.
     func answerChallenge(_ answer: AuthenticationAnswer)
     func setPriority(_ priority: Float)
     /// Where another download might go on if this one stopped without another word. What has come is what the file has

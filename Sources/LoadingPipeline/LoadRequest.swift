@@ -24,9 +24,9 @@ package struct LoadRequest {
     package var allowsEarlyData = false
     /// What its connection wants of the network (C-9, C-20, C-29).
     package var service = NetworkService.ordinary
-    /// 0 to 1; who waits for a connection goes by it.
+    /// 0 to 1. Requests that wait for a connection are ordered by it.
     package var priority: Float
-    /// Whom the address of the redirect named that led here.
+    /// The user in the URL of the redirect that led here.
     var redirectedUser: (user: String, password: String?)?
 
     package init(

@@ -46,7 +46,9 @@ static cl3_session *start(cl3_result *result) {
     // Nothing comes, so hardly anything is told.
     static const cl3_callbacks callbacks = {.more_streams = ignore_more_streams};
     static const cl3_limits limits = {
-        .section_bytes = 65536, .section_fields = 100, .stream_window = 65536, .connection_window = 65536,
+        .section_bytes = 65536, .section_fields = 100, .section_excess = 4, .table_capacity = 4096, .blocked_streams = 16,
+        .unidirectional_streams = 16, .connection_ids = 4, .handshake_message = 131072, .stream_window = 65536,
+        .connection_window = 65536,
         .unacknowledged = 65536, .idle_timeout = 30000000000, .handshake_timeout = 10000000000,
     };
     const cl3_opening opening = {

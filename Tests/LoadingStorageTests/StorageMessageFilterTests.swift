@@ -13,7 +13,7 @@ import Testing
     }
 
     // C-36: a disk may be full for one load, and not for the next
-    @Test func whatComesAndGoesIsSaidOnce() {
+    @Test func recurringMessagesAreWrittenOnce() {
         let announcements = StorageMessageFilter()
         let again = StorageMessage.writableAgain(path: "/home/a/data")
         #expect(!announcements.take(again))

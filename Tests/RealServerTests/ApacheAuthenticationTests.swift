@@ -42,7 +42,7 @@ import URLLoading
         #expect(try await status(session, server.url("/\(kind)/page", user: "Mufasa:wrong")) == 401)
     }
 
-    // AUTH-18: a nonce grows old; the server says so, and nobody is asked
+    // AUTH-18: a stale nonce causes no challenge
     @Test("a nonce that has grown old") func aNonceThatHasGrownOld() async throws {
         let server = try ApacheServer()
         defer { server.stop() }

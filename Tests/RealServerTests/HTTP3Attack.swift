@@ -1,99 +1,97 @@
-#if HTTP3
-    import Testing
+import Testing
 
-    /// What a `HostileServer` does to a request, and what has to come of it.
-    struct HTTP3Attack: Sendable, CustomTestStringConvertible {
-        /// The path that has the server do it.
-        let path: String
-        /// The text of the response, or the code of the error.
-        let end: String
-        /// With what the client ends the connection; nil where that goes on.
-        let told: String?
+/// An attack of `HostileServer`, and the expected result.
+struct HTTP3Attack: Sendable, CustomTestStringConvertible {
+    /// The request path that selects the attack.
+    let path: String
+    /// The text of the response, or the code of the error.
+    let end: String
+    /// The error with which the client closes the connection; nil if it stays open.
+    let told: String?
 
-        var testDescription: String { path }
+    var testDescription: String { path }
 
-        // MARK: What breaks the connection
+    // MARK: Connection errors
 
-        /// With a code of HTTP/3's (RFC 9114 §8.1, RFC 9204 §6).
-        private static func broken(_ code: Int, _ paths: String...) -> [Self] {
-            paths.map { Self(path: $0, end: "-1017", told: "http 0x\(String(code, radix: 16))") }
-        }
-
-        /// With a code of QUIC's (RFC 9000 §20.1).
-        private static func violated(_ code: Int, _ paths: String...) -> [Self] {
-            paths.map { Self(path: $0, end: "-1017", told: "quic 0x\(String(code, radix: 16))") }
-        }
-
-        static let http: [Self] = [
-            broken(0x103, "/second-control", "/second-encoder", "/push"),
-            broken(0x104, "/closed-control", "/reset-control", "/stopped-control", "/stopped-decoder"),
-            broken(
-                0x105, "/data-before-head", "/settings-on-request", "/goaway-on-request", "/promise", "/cancelled-push",
-                "/frame-of-http2", "/settings-twice", "/data-on-control", "/head-on-control",
-                "/http2-on-control", "/push-limit"),
-            broken(0x106, "/cut-frame"),
-            broken(0x108, "/goaway-for-no-request", "/goaway-rising"),
-            broken(0x200, "/bad-section", "/missing-entry"),
-            broken(0x201, "/huge-table", "/entry-without-room", "/copy-of-nothing"),
-            broken(0x202, "/acknowledged-nothing", "/counted-nothing"),
-        ].flatMap(\.self)
-
-        static let quic: [Self] =
-            [
-                violated(0x3, "/beyond-window", "/beyond-all-windows"),
-                violated(0x4, "/servers-request", "/one-stream-more"),
-                violated(
-                    0x5, "/own-stream", "/unopened-stream", "/stop-servers-stream",
-                    "/stop-unopened-stream", "/window-of-servers-stream"),
-                violated(0x6, "/beyond-end", "/two-ends", "/reset-before-data"),
-                violated(
-                    0x7, "/unknown-frame", "/cut-stream-frame", "/too-many-streams", "/id-retired-by-itself",
-                    "/id-without-length", "/id-of-21-octets", "/empty-token"),
-                violated(0x9, "/ids-beyond-limit"),
-                violated(
-                    0xA, "/id-again", "/unknown-id-retired", "/message", "/acknowledged-unsent", "/reserved-bits",
-                    "/reset-own-stream"),
-                violated(0xD, "/far-handshake"),
-            ].flatMap(\.self)
-            // That is no mistake of HTTP's, and the request is sent again over TCP, where nobody is.
-            + ["/garbled-handshake", "/key-update", "/key-update-asked"].map {
-                Self(path: $0, end: "-1004", told: "quic 0x10a")
-            }
-
-        // MARK: What comes without end
-
-        static let floods =
-            broken(
-                0x107, "/long-value", "/pings", "/many-pings", "/much-padding", "/windows", "/streams",
-                "/windows-of-request",
-                "/blocks", "/challenges", "/answers", "/tokens", "/stops", "/resets-of-streams", "/same-data",
-                "/tickets", "/long-message", "/acknowledgements", "/empty-data", "/unknown-on-request", "/long-unknown",
-                "/progress",
-                "/settings-unknown", "/goodbyes", "/insertions", "/copies", "/capacities", "/bomb", "/huge-section",
-                "/endless-section")
-            // Of these ngtcp2 keeps no more than it has room for.
-            + violated(0x9, "/ids") + violated(0x1, "/gaps", "/handshake-gaps")
-
-        /// The same, after the load has ended: the connection has to end too.
-        static let after = [Self(path: "/reset-stream", end: "-1005", told: "http 0x107")]
-
-        // MARK: What breaks the response
-
-        static let responses: [Self] =
-            [
-                "/no-status", "/two-statuses", "/late-status", "/capitals", "/field-of-connection", "/field-of-request",
-                "/length-that-is-none", "/too-long", "/long-section", "/many-fields", "/interim", "/nothing",
-                "/no-final-response", "/data-behind-trailers",
-            ].map { Self(path: $0, end: "-1017", told: nil) }
-            // CONN-27
-            + ["/too-short", "/reset"].map { Self(path: $0, end: "-1005", told: nil) }
-
-        // MARK: What does no harm
-
-        static let harmless: [Self] = [
-            "/blocked", "/answer-to-no-challenge", "/token", "/done-again", "/padding", "/stop-request",
-            "/windows-that-shrink", "/unknown-stream", "/unknown-stream-reset", "/late-first", "/unknown-frames",
-            "/goaway", "/table", "/new-streams", "/junk", "/replays",
-        ].map { Self(path: $0, end: "well", told: nil) }
+    /// With a code of HTTP/3's (RFC 9114 §8.1, RFC 9204 §6).
+    private static func broken(_ code: Int, _ paths: String...) -> [Self] {
+        paths.map { Self(path: $0, end: "-1017", told: "http 0x\(String(code, radix: 16))") }
     }
-#endif
+
+    /// With a code of QUIC's (RFC 9000 §20.1).
+    private static func violated(_ code: Int, _ paths: String...) -> [Self] {
+        paths.map { Self(path: $0, end: "-1017", told: "quic 0x\(String(code, radix: 16))") }
+    }
+
+    static let http: [Self] = [
+        broken(0x103, "/second-control", "/second-encoder", "/push"),
+        broken(0x104, "/closed-control", "/reset-control", "/stopped-control", "/stopped-decoder"),
+        broken(
+            0x105, "/data-before-head", "/settings-on-request", "/goaway-on-request", "/promise", "/cancelled-push",
+            "/frame-of-http2", "/settings-twice", "/data-on-control", "/head-on-control",
+            "/http2-on-control", "/push-limit"),
+        broken(0x106, "/cut-frame"),
+        broken(0x108, "/goaway-for-no-request", "/goaway-rising"),
+        broken(0x200, "/bad-section", "/missing-entry"),
+        broken(0x201, "/huge-table", "/entry-without-room", "/copy-of-nothing"),
+        broken(0x202, "/acknowledged-nothing", "/counted-nothing"),
+    ].flatMap(\.self)
+
+    static let quic: [Self] =
+        [
+            violated(0x3, "/beyond-window", "/beyond-all-windows"),
+            violated(0x4, "/servers-request", "/one-stream-more"),
+            violated(
+                0x5, "/own-stream", "/unopened-stream", "/stop-servers-stream",
+                "/stop-unopened-stream", "/window-of-servers-stream"),
+            violated(0x6, "/beyond-end", "/two-ends", "/reset-before-data"),
+            violated(
+                0x7, "/unknown-frame", "/cut-stream-frame", "/too-many-streams", "/id-retired-by-itself",
+                "/id-without-length", "/id-of-21-octets", "/empty-token"),
+            violated(0x9, "/ids-beyond-limit"),
+            violated(
+                0xA, "/id-again", "/unknown-id-retired", "/message", "/acknowledged-unsent", "/reserved-bits",
+                "/reset-own-stream"),
+            violated(0xD, "/far-handshake"),
+        ].flatMap(\.self)
+        // Not an HTTP error: the request is repeated over TCP, where there is no server.
+        + ["/garbled-handshake", "/key-update", "/key-update-asked"].map {
+            Self(path: $0, end: "-1004", told: "quic 0x10a")
+        }
+
+    // MARK: Floods
+
+    static let floods =
+        broken(
+            0x107, "/long-value", "/pings", "/many-pings", "/much-padding", "/windows", "/streams",
+            "/windows-of-request",
+            "/blocks", "/challenges", "/answers", "/tokens", "/stops", "/resets-of-streams", "/same-data",
+            "/tickets", "/long-message", "/acknowledgements", "/empty-data", "/unknown-on-request", "/long-unknown",
+            "/progress",
+            "/settings-unknown", "/goodbyes", "/insertions", "/copies", "/capacities", "/bomb", "/huge-section",
+            "/endless-section")
+        // ngtcp2 bounds these itself.
+        + violated(0x9, "/ids") + violated(0x1, "/gaps", "/handshake-gaps")
+
+    /// A flood after the load has ended: the connection must be closed too.
+    static let after = [Self(path: "/reset-stream", end: "-1005", told: "http 0x107")]
+
+    // MARK: Response errors
+
+    static let responses: [Self] =
+        [
+            "/no-status", "/two-statuses", "/late-status", "/capitals", "/field-of-connection", "/field-of-request",
+            "/length-that-is-none", "/too-long", "/long-section", "/many-fields", "/interim", "/nothing",
+            "/no-final-response", "/data-behind-trailers",
+        ].map { Self(path: $0, end: "-1017", told: nil) }
+        // CONN-27
+        + ["/too-short", "/reset"].map { Self(path: $0, end: "-1005", told: nil) }
+
+    // MARK: Harmless
+
+    static let harmless: [Self] = [
+        "/blocked", "/answer-to-no-challenge", "/token", "/done-again", "/padding", "/stop-request",
+        "/windows-that-shrink", "/unknown-stream", "/unknown-stream-reset", "/late-first", "/unknown-frames",
+        "/goaway", "/table", "/new-streams", "/junk", "/replays",
+    ].map { Self(path: $0, end: "well", told: nil) }
+}

@@ -1,97 +1,95 @@
-#if HTTP3
-    import Foundation
-    import TestSupport
-    import Testing
-    import URLLoading
+import Foundation
+import TestSupport
+import Testing
+import URLLoading
 
-    /// Servers of HTTP/3 that fall silent in the middle of their responses, for good or not.
-    @Suite(.needs(.caddy), .timeLimit(.minutes(2))) struct HTTP3CrashTests {
-        private static let count = 16
+/// HTTP/3 servers that become silent during responses, permanently or temporarily.
+@Suite(.needsHTTP3, .needs(.caddy), .timeLimit(.minutes(2))) struct HTTP3CrashTests {
+    private static let count = 16
 
-        /// Its responses begin, and do not go on until the test lets them.
-        private func origin(_ goesOn: Signal) throws -> ScriptedServer {
-            var options = ScriptedServer.Options()
-            // The silence is longer than a script usually waits.
-            options.deadline = .seconds(60)
-            return try ScriptedServer(options) { connection in
-                do {
-                    _ = try connection.readRequest()
-                    try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nbeg")
-                    try connection.wait(for: goesOn)
-                    try connection.send("un!")
-                    try connection.waitForClose()
-                } catch  where connection.record.end != nil {
-                    return
-                }
+    /// A server whose responses stall until the test releases them.
+    private func origin(_ goesOn: Signal) throws -> ScriptedServer {
+        var options = ScriptedServer.Options()
+        // The silence is longer than a script usually waits.
+        options.deadline = .seconds(60)
+        return try ScriptedServer(options) { connection in
+            do {
+                _ = try connection.readRequest()
+                try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nbeg")
+                try connection.wait(for: goesOn)
+                try connection.send("un!")
+                try connection.waitForClose()
+            } catch  where connection.record.end != nil {
+                return
             }
-        }
-
-        private func caddy(before origin: ScriptedServer) throws -> CaddyServer {
-            try CaddyServer(
-                files: [:], authority: try TrustedAuthority.authority, protocols: ["h3"],
-                routes: """
-                    { "handle": [{
-                        "handler": "reverse_proxy", "flush_interval": -1,
-                        "upstreams": [{ "dial": "127.0.0.1:\(origin.port)" }]
-                    }] },
-                    """)
-        }
-
-        /// Whoever loads, until each has the beginning of a response; then what they end with, and how long that took.
-        private func load(
-            from server: CaddyServer, then happen: () async throws -> Void
-        ) async throws -> (ends: [String], seconds: Double) {
-            let configuration = URLSessionConfiguration.ephemeral
-            configuration.timeoutIntervalForRequest = 60
-            let session = URLSession(configuration: configuration)
-            defer { session.invalidateAndCancel() }
-            var request = URLRequest(url: server.secureURL("/"))
-            request.assumesHTTP3Capable = true
-            let begun = EventRecorder<Int>()
-            return try await withThrowingTaskGroup(of: String.self) { [request] group in
-                for number in 0..<Self.count {
-                    group.addTask {
-                        do {
-                            let (bytes, _) = try await session.bytes(for: request)
-                            var text: [UInt8] = []
-                            for try await byte in bytes {
-                                if text.isEmpty { begun.record(number) }
-                                text.append(byte)
-                            }
-                            return String(decoding: text, as: UTF8.self)
-                        } catch let error as URLError {
-                            return "\(error.errorCode)"
-                        }
-                    }
-                }
-                _ = try await begun.waitFor(count: Self.count)
-                let start = ContinuousClock.now
-                try await happen()
-                let ends = try await group.reduce(into: []) { $0.append($1) }
-                return (ends, (ContinuousClock.now - start) / .seconds(1))
-            }
-        }
-
-        // CONN-10, CONN-15: a crash is found out three and ten seconds later, and a server that is slow is waited for
-        @Test("a server that crashed in mid-body, and one that is slow") func crashAndSilence() async throws {
-            let mayGoOn = Signal("the end of the silence")
-            let never = Signal("what never comes")
-            let (slowOrigin, lostOrigin) = (try origin(mayGoOn), try origin(never))
-            let (slow, lost) = (try caddy(before: slowOrigin), try caddy(before: lostOrigin))
-            defer {
-                never.fire()
-                for server in [slow, lost] { server.stop() }
-                for origin in [slowOrigin, lostOrigin] { origin.stop() }
-            }
-            async let patient = load(from: slow) {
-                // Longer than a crash takes to be found out.
-                try await Task.sleep(for: .seconds(17))
-                mayGoOn.fire()
-            }
-            let crash = try await load(from: lost) { try lost.restart(.abrupt) }
-            #expect(crash.ends == [String](repeating: "-1005", count: Self.count))
-            #expect((10..<20).contains(crash.seconds))
-            #expect(try await patient.ends == [String](repeating: "begun!", count: Self.count))
         }
     }
-#endif
+
+    private func caddy(before origin: ScriptedServer) throws -> CaddyServer {
+        try CaddyServer(
+            files: [:], authority: try TrustedAuthority.authority, protocols: ["h3"],
+            routes: """
+                { "handle": [{
+                    "handler": "reverse_proxy", "flush_interval": -1,
+                    "upstreams": [{ "dial": "127.0.0.1:\(origin.port)" }]
+                }] },
+                """)
+    }
+
+    /// Whoever loads, until each has the beginning of a response; then what they end with, and how long that took.
+    private func load(
+        from server: CaddyServer, then happen: () async throws -> Void
+    ) async throws -> (ends: [String], seconds: Double) {
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.timeoutIntervalForRequest = 60
+        let session = URLSession(configuration: configuration)
+        defer { session.invalidateAndCancel() }
+        var request = URLRequest(url: server.secureURL("/"))
+        request.assumesHTTP3Capable = true
+        let begun = EventRecorder<Int>()
+        return try await withThrowingTaskGroup(of: String.self) { [request] group in
+            for number in 0..<Self.count {
+                group.addTask {
+                    do {
+                        let (bytes, _) = try await session.bytes(for: request)
+                        var text: [UInt8] = []
+                        for try await byte in bytes {
+                            if text.isEmpty { begun.record(number) }
+                            text.append(byte)
+                        }
+                        return String(decoding: text, as: UTF8.self)
+                    } catch let error as URLError {
+                        return "\(error.errorCode)"
+                    }
+                }
+            }
+            _ = try await begun.waitFor(count: Self.count)
+            let start = ContinuousClock.now
+            try await happen()
+            let ends = try await group.reduce(into: []) { $0.append($1) }
+            return (ends, (ContinuousClock.now - start) / .seconds(1))
+        }
+    }
+
+    // CONN-10, CONN-15: a crash is found out three and ten seconds later, and a server that is slow is waited for
+    @Test("a server that crashed in mid-body, and one that is slow") func crashAndSilence() async throws {
+        let mayGoOn = Signal("the end of the silence")
+        let never = Signal("what never comes")
+        let (slowOrigin, lostOrigin) = (try origin(mayGoOn), try origin(never))
+        let (slow, lost) = (try caddy(before: slowOrigin), try caddy(before: lostOrigin))
+        defer {
+            never.fire()
+            for server in [slow, lost] { server.stop() }
+            for origin in [slowOrigin, lostOrigin] { origin.stop() }
+        }
+        async let patient = load(from: slow) {
+            // Longer than a crash takes to be found out.
+            try await Task.sleep(for: .seconds(17))
+            mayGoOn.fire()
+        }
+        let crash = try await load(from: lost) { try lost.restart(.abrupt) }
+        #expect(crash.ends == [String](repeating: "-1005", count: Self.count))
+        #expect((10..<20).contains(crash.seconds))
+        #expect(try await patient.ends == [String](repeating: "begun!", count: Self.count))
+    }
+}

@@ -7,7 +7,7 @@ import URLLoading
 
 /// Negotiate with Kerberos, and NTLM, against Apache's mod_auth_gssapi, a real key distribution centre and gss-ntlmssp.
 @Suite(.serialized, .needs(.apache2), .needs(.krb5kdc)) struct KerberosTests {
-    /// Answers each challenge, and writes down on which level it came.
+    /// Answers challenges, and records the delegate method that was called.
     private final class Delegate: NSObject, URLSessionTaskDelegate, @unchecked Sendable {
         // Sendable: the recorder guards itself, the rest is set before the delegate is used.
         let asked = EventRecorder<String>()
@@ -102,7 +102,7 @@ import URLLoading
         #expect(server.log == ["1 GET /negotiate/page HTTP/1.1 401 -"])
     }
 
-    // S-57, AUTH-20: nobody's password is told unasked, though NTLM would have one
+    // S-57, AUTH-20: no password is sent without a challenge
     @Test("the system's user is Kerberos's alone") func theSystemsUserIsKerberossAlone() async throws {
         let realm = try KerberosRealm.shared()
         let server = try ApacheServer(realm: realm)
@@ -125,7 +125,7 @@ import URLLoading
             ])
     }
 
-    /// Knows the user of NTLM, and nobody else.
+    /// Has only the credential for NTLM.
     private func delegateOfNTLM() -> Delegate {
         let delegate = Delegate()
         let right = credential("DOMAIN\\\(ApacheServer.user)", ApacheServer.password)
@@ -144,7 +144,7 @@ import URLLoading
         let session = session(delegate)
         #expect(try await status(session, server.url("/ntlm/page"), body: "abc") == 200)
         #expect(try await status(session, server.url("/ntlm/page")) == 200)
-        // Nobody's connection serves for what is nobody's.
+        // Authenticated connections are not used for other requests.
         #expect(try await status(session, server.url("/ntlm/page"), body: "def") == 200)
         session.invalidateAndCancel()
         server.stop()
@@ -208,7 +208,8 @@ import URLLoading
         session.invalidateAndCancel()
         server.stop()
         #expect(cookies.asked.events == ["http", "http", "https"])
-        // Numbers are given in the order of the log, where the handshake that nobody understands may come before the second.
+        // Numbers are in the order of the log, where the rejected handshake may come before the
+        // second.
         let requests = server.log.filter { $0.contains("/ntlm/") }.map { $0.split(separator: " ", maxSplits: 1) }
         #expect(requests.map(\.last) == ["GET /ntlm/page HTTP/1.1 401 -", "GET /ntlm/page HTTP/1.1 401 -"])
         #expect(Set(requests.map(\.first)).count == 2)
@@ -246,7 +247,7 @@ import URLLoading
         }
         session.invalidateAndCancel()
         server.stop()
-        // A connection that is proved is asked for nothing more: nobody begins another conversation there.
+        // An authenticated connection is used without another handshake.
         var proved: Set<Substring> = []
         for line in server.log where line.contains("/ntlm/page") {
             let words = line.split(separator: " ")

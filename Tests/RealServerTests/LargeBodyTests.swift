@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Against a server in a process of its own, whose memory is not counted.
+/// Memory use with a server in another process.
 @Suite(.needs(.nginx)) struct LargeBodyTests {
     // T-30: what a body took goes back to the system with the body
     @Test("many large bodies leave no memory behind") func manyLargeBodies() async throws {

@@ -3,9 +3,9 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// nginx that knows its clients by their certificates.
+/// nginx with client certificates.
 @Suite(.needs(.nginx)) struct NginxClientCertificateTests {
-    /// Shows that certificate, if any.
+    /// Presents a client certificate, if given.
     private final class Client: NSObject, URLSessionDelegate, Sendable {
         let credential: URLCredential?
         let asked = EventRecorder<String>()
@@ -31,7 +31,8 @@ import URLLoading
         return URLCredential(identity: known, certificates: nil, persistence: .none)
     }
 
-    // AUTH-31, S-54, TLS-5: with the right certificate, a stranger's, and none. nginx itself answers 400 to the last two.
+    // AUTH-31, S-54, TLS-5: with the right certificate, a stranger's, and none. nginx itself answers 400 to the last
+    // two.
     @Test("a client certificate", arguments: ["TLSv1.2", "TLSv1.3"]) func aClientCertificate(version: String)
         async throws
     {

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// nginx that staples what its authority says of its certificate.
+/// nginx with OCSP stapling.
 @Suite(.needs(.nginx)) struct NginxStaplingTests {
     // TLS-10
     @Test(
@@ -61,7 +61,7 @@ import URLLoading
         }
     }
 
-    /// Trusts a server only with a response about its certificate.
+    /// Accepts a server only with an OCSP response.
     private final class DemandingClient: NSObject, URLSessionDelegate, Sendable {
         let trusted = EventRecorder<Bool>()
 

@@ -42,7 +42,7 @@ import URLLoading
         #expect(log.map(\.requestOnConnection) == [1, 2, 3])
     }
 
-    // MISC-26, T-19: RFC 9218; over HTTP/1.1 nobody would understand it
+    // MISC-26, T-19: RFC 9218; not over HTTP/1.1
     @Test("how urgent a request is", arguments: [true, false]) func priority(isHTTP2: Bool) async throws {
         let authority = try TrustedAuthority.authority
         var options = NginxServer.Options()
@@ -172,7 +172,7 @@ import URLLoading
         }
     }
 
-    // CONN-1, CONN-10: the server ends a connection after some requests, and nobody notices
+    // CONN-1, CONN-10: the server closes connections after some requests, without an error
     @Test("a server that limits the requests of a connection") func aServerThatLimitsTheRequestsOfAConnection()
         async throws
     {
@@ -236,7 +236,7 @@ import URLLoading
         #expect(Set(server.log.filter { $0.line == "GET /x HTTP/1.1" }.map(\.connection)).count == 6)
     }
 
-    // ERR-5, CONN-10: while the server is away nobody answers; when it is back all is well
+    // ERR-5, CONN-10: loads fail while the server is stopped, and succeed after its restart
     @Test("a server that stops") func aServerThatStops() async throws {
         let server = try NginxServer(files: ["x": Array("x".utf8)])
         try await using { session async throws in
@@ -247,7 +247,7 @@ import URLLoading
         }
     }
 
-    // CONN-10: a restart closes idle connections, and nobody notices
+    // CONN-10: a restart closes idle connections, without an error
     @Test("a server that restarts between two loads") func aServerThatRestartsBetweenTwoLoads() async throws {
         let server = try NginxServer(files: ["x": Array("x".utf8)])
         defer { server.stop() }

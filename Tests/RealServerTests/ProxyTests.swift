@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Loads through real proxies, whose own logs say that they were asked.
+/// Loads through real proxies, verified with their logs.
 @Suite(.needs(.nginx)) struct ProxyTests {
     private let server: NginxServer
 
@@ -74,7 +74,7 @@ import URLLoading
         #expect((error?.userInfo[NSUnderlyingErrorKey] as? NSError)?.code == 310)
     }
 
-    /// Says who the user is when a proxy asks, and counts the questions.
+    /// Answers proxy challenges, and counts them.
     private final class Delegate: NSObject, URLSessionTaskDelegate, Sendable {
         let asked = EventRecorder<String>()
 
@@ -126,7 +126,7 @@ import URLLoading
         #expect(squid.log.contains { $0.contains("/200 ") }, "\(squid.log)")
     }
 
-    // AUTH-19, AUTH-20, AUTH-28: who has a ticket is let through
+    // AUTH-19, AUTH-20, AUTH-28: authenticated with a ticket
     @Test("squid wants a ticket", .needs(.squid), .needs(.krb5kdc), arguments: [false, true])
     func squidWantsTicket(isSecure: Bool) async throws {
         defer { server.stop() }

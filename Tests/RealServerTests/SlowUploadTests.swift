@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Uploads over a slow cable: the kernel takes much of a body at once, and the server gets it long after.
+/// Uploads over a slow link: the kernel accepts much of a body at once, and the server receives it much later.
 @Suite(.inNetworkNamespace, .needsNetworkNamespace, .needs(.gtlsserver), .timeLimit(.minutes(1)))
 struct SlowUploadTests {
     private static let size = 800_000
@@ -86,7 +86,7 @@ struct SlowUploadTests {
         #expect(seconds > 2)
     }
 
-    // CONN-15: who takes nothing any more is not waited for longer than before
+    // CONN-15: a stalled receiver does not extend the timeout
     @Test("a stuck upload ends at its time", arguments: [Version.http1, .http2]) func stuck(version: Version)
         async throws
     {
@@ -99,7 +99,7 @@ struct SlowUploadTests {
     }
 }
 
-/// A server of these tests.
+/// A test server.
 private protocol Stoppable: Sendable {
     var port: Int { get }
     func stop()

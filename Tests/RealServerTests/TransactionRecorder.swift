@@ -2,10 +2,10 @@ import Foundation
 import TestSupport
 import URLLoading
 
-/// The transactions of all tasks, in the order of their ends.
+/// The transactions of all tasks, in the order of their completion.
 final class TransactionRecorder: NSObject, URLSessionTaskDelegate, Sendable {
     let transactions = EventRecorder<URLSessionTaskTransactionMetrics>()
-    /// The numbers of tasks that have said that they wait for a network.
+    /// The identifiers of tasks that wait for connectivity.
     let waiting = EventRecorder<Int>()
 
     func urlSession(_ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics) {
@@ -16,7 +16,7 @@ final class TransactionRecorder: NSObject, URLSessionTaskDelegate, Sendable {
         waiting.record(task.taskIdentifier)
     }
 
-    /// Has a session without a cache load, and writes down what it does.
+    /// A recorder with a session without cache.
     ///
     /// - Parameter isDirect: Whether there are no proxies, whatever the system says.
     static func record<Result>(

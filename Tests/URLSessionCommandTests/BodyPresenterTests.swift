@@ -1,7 +1,7 @@
 import Testing
 import URLSessionCommandCore
 
-/// Which bodies are shown to a person, and how.
+/// Which bodies are displayed on a terminal, and how.
 @Suite struct BodyPresenterTests {
     private func present(_ bytes: [UInt8], _ type: String?, forPerson: Bool = true) -> (text: String, refused: Bool) {
         var presenter = BodyPresenter(

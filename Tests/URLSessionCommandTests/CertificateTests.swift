@@ -4,7 +4,7 @@ import Testing
 import URLLoading
 import URLSessionCommandCore
 
-/// Whom the client trusts, and as whom it is known.
+/// Server trust and client certificates.
 @Suite struct CertificateTests {
     private let folder: TemporaryDirectory
     private let authority: TestCertificateAuthority

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import URLSessionCommandCore
 
-/// What people read about the program.
+/// The documentation of the program.
 @Suite struct DocumentationTests {
     private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent()

@@ -7,7 +7,7 @@ import Testing
     private static let whole = [UInt8].pattern(count: 2_000_000)
     private static let half = 1_000_000
 
-    /// A server of one file. The first answer stops in the middle and waits; the others go by `answer`.
+    /// A server with one file. The first response stalls in the middle; later ones are those of `answer`.
     private func makeServer(
         firstStops: Bool = true, _ answer: @escaping @Sendable (ReceivedRequest) -> CannedResponse
     ) throws -> ScriptedServer {
@@ -73,7 +73,7 @@ import Testing
         #expect(ranges == [nil, "bytes=1000000-"])
     }
 
-    // RES-3, RES-4: nothing could be said any more
+    // RES-3, RES-4: a killed process has no output
     @Test("a second run resumes after a kill") func aSecondRunResumesAfterAKill() async throws {
         let harness = try CommandHarness(makeServer(Self.rest))
         defer { harness.server.stop() }
@@ -131,7 +131,7 @@ import Testing
         #expect(try harness.names() == ["a"])
     }
 
-    // RES-5: the page of an error takes the place of nothing
+    // RES-5: an error page does not replace the file
     @Test("a server that is busy takes nothing away") func aServerThatIsBusyTakesNothingAway() async throws {
         let isBusy = Watched(true)
         let server = try makeServer { request in
@@ -200,7 +200,7 @@ import Testing
         #expect(harness.server.connections.flatMap(\.requests).map { $0["Range"] } == [nil, nil])
     }
 
-    // RES-10: and what proves who the user is is said again
+    // RES-10: credentials are sent again
     @Test("no secret is kept") func noSecretIsKept() async throws {
         let harness = try CommandHarness(makeServer(Self.rest))
         defer { harness.server.stop() }

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What the program makes of the variables of its environment.
+/// Environment variables.
 @Suite struct EnvironmentTests {
     // PROXY-8
     @Test("http_proxy") func proxy() throws {

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import URLSessionCommandCore
 
-/// The archive, and that it keeps secrets.
+/// The archive, with redaction of secrets.
 @Suite struct HARDocumentTests {
     private func record() -> HARRecord {
         var timeline = TransactionTimeline(

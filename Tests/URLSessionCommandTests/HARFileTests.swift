@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLSessionCommandCore
 
-/// Whole archives, as the program writes them.
+/// Complete archives of the program.
 @Suite struct HARFileTests {
     private func archive(_ harness: CommandHarness, _ arguments: String...) throws -> (data: Data, exit: ExitCode) {
         try archive(harness, arguments)

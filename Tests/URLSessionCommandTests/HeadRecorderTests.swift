@@ -4,7 +4,7 @@ import Testing
 
 @testable import URLSessionCommandCore
 
-/// What is kept of heads.
+/// Which heads are recorded.
 @Suite struct HeadRecorderTests {
     private func request(_ target: String, round: UInt64) -> MessageHead {
         var head = MessageHead(.request(method: "CONNECT", target: target), version: "HTTP/1.1", fields: [])
@@ -18,7 +18,7 @@ import Testing
         return head
     }
 
-    // AUTH-28: two tunnels that are made at once, of which the first has to say who the user is
+    // AUTH-28: two concurrent tunnels, the first of which is challenged
     @Test("a proxy's response is paired with its CONNECT request") func rounds() {
         let heads = HeadRecorder(
             VerboseOutput(CommandLineRequest(url: "http://h/"), terminal: Terminal()), retaining: .none,

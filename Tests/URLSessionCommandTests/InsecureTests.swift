@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLSessionCommandCore
 
-/// `-k`, against a server that nobody vouches for.
+/// `-k`, against a server with an untrusted certificate.
 @Suite struct InsecureTests {
     @Test func anyCertificateWillDo() throws {
         let server = try ScriptedServer.answering(

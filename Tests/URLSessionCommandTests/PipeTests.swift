@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLSessionCommandCore
 
-/// Files that are no regular files, or whose size says nothing.
+/// Files that are not regular, or whose reported size is wrong.
 @Suite struct PipeTests {
     private static let text = String(repeating: "0123456789abcdef", count: 10_000)
 

@@ -78,7 +78,7 @@ import URLSessionCommandCore
         #expect(folder == UsageError("cannot send '/': it is a directory", exitCode: .readError))
     }
 
-    // Their size says nothing, so they are read while they are sent; nobody waits for the end of a pipe.
+    // Their reported size is wrong, so they are read while they are sent. A pipe may be endless.
     @Test func filesWithoutASize() throws {
         func builder(_ path: String) throws -> RequestBuilder {
             var command = CommandLineRequest(url: "http://h/")

@@ -1,7 +1,7 @@
 import Testing
 import URLSessionCommandCore
 
-/// What is hidden in texts, and what is not.
+/// Which parts of text are redacted.
 @Suite struct SecretTextTests {
     @Test(arguments: [
         ("https://h/a?b=c&d", "https://h/a?b=c&d"),

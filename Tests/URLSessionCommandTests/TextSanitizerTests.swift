@@ -1,7 +1,7 @@
 import Testing
 import URLSessionCommandCore
 
-/// Text from a server must not command the terminal.
+/// Text from a server must not control the terminal.
 @Suite struct TextSanitizerTests {
     private func body(_ bytes: [UInt8], isUTF8: Bool = true) -> String {
         var presenter = BodyPresenter(

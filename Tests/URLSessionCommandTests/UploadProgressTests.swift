@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The bar while a body is sent, on a terminal of the test's own.
+/// The progress bar of an upload, on a pseudo-terminal.
 @Suite(.enabled(if: access("/usr/bin/script", X_OK) == 0)) struct UploadProgressTests {
     // T-15
     @Test("also if the response is printed on the terminal", arguments: [["upload"], ["post"]])

@@ -4,7 +4,7 @@ import Testing
 import URLLoading
 import URLSessionCommandCore
 
-/// `--user` and the schemes, against servers that ask.
+/// `--user` and the schemes, against servers that require authentication.
 @Suite struct UserTests {
     private func server(_ challenges: [String]) throws -> ScriptedServer {
         try ScriptedServer.answering { request in
@@ -91,7 +91,7 @@ import URLSessionCommandCore
         #expect((answers.answer(to: challenge).1?.user == "ali") == isKnown)
     }
 
-    /// Challenges have one; nobody asks it anything.
+    /// A sender for challenges, which is never called.
     private final class Sender: NSObject, URLAuthenticationChallengeSender {
         func use(_ credential: URLCredential, for challenge: URLAuthenticationChallenge) {}
         func continueWithoutCredential(for challenge: URLAuthenticationChallenge) {}

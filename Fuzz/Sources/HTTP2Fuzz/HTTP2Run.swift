@@ -34,13 +34,13 @@ final class HTTP2Run: HTTP2SessionObserver {
         self.isRestless = isRestless
         let limits =
             choice & 4 == 0
-            ? HTTP2Limits()
-            : HTTP2Limits(
+            ? HTTPStreamLimits()
+            : HTTPStreamLimits(
                 maximumHeadLength: 100, maximumFieldCount: 3, maximumInformationalResponses: 2, maximumUnsentAnswers: 8)
         let windows =
             choice & 8 == 0
-            ? HTTP2Windows()
-            : HTTP2Windows(initialStream: 16, maximumStream: 64, connection: 70_000, maximumUnread: 8)
+            ? StreamWindowSizes()
+            : StreamWindowSizes(initialStream: 16, maximumStream: 64, connection: 70_000, maximumUnread: 8)
         let session = HTTP2Session(
             configuration: HTTP2Configuration(limits: limits, windows: windows), observer: self)
         self.session = session

@@ -45,11 +45,11 @@ final class HTTP3Run: HTTP3SessionObserver {
         self.isRestless = isRestless
         let limits =
             choice & 4 == 0
-            ? HTTP2Limits()
-            : HTTP2Limits(maximumHeadLength: 100, maximumFieldCount: 3, maximumInformationalResponses: 2)
+            ? HTTPStreamLimits()
+            : HTTPStreamLimits(maximumHeadLength: 100, maximumFieldCount: 3, maximumInformationalResponses: 2)
         let windows =
             choice & 8 == 0
-            ? HTTP2Windows() : HTTP2Windows(initialStream: 16, maximumStream: 64, maximumUnread: 8)
+            ? StreamWindowSizes() : StreamWindowSizes(initialStream: 16, maximumStream: 64, maximumUnread: 8)
         let session = HTTP3Session.loose(
             configuration: HTTP3Configuration(limits: limits, windows: windows), streams: 20, observer: self)
         self.session = session

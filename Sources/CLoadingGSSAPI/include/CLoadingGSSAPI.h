@@ -25,12 +25,11 @@ typedef enum {
 // Whether there is a library that knows the mechanism. Reads files.
 bool clg_is_supported(clg_mechanism mechanism);
 
-// A conversation with the HTTP server of that name. NULL without a library or memory. Before its first step one of the two
-// that follow says whose it is; when that fails, it must not begin.
+// A conversation with the HTTP server of that name. NULL without a library or memory. Before its first step one of the next two
+// functions sets its user; if that fails, the conversation must not begin.
 clg_conversation *clg_begin(clg_mechanism mechanism, const char *host);
 
-// The user's whom the system knows by a ticket of Kerberos. False also for NTLM, which has no tickets. May wait for a
-// network.
+// The user of the system's Kerberos ticket. False also for NTLM, which has no tickets. May wait for a network.
 bool clg_use_ticket(clg_conversation *conversation);
 
 // The user's with that password. May wait for a network.

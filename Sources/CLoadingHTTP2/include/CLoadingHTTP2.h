@@ -45,6 +45,8 @@ typedef struct {
     // (CLH_SECTION_TOO_LONG): a byte on the wire may stand for thousands.
     size_t section_bytes;
     size_t section_fields;
+    // A section that is so many times too long ends the connection, and not only its stream.
+    size_t section_excess;
     // What a request may come to at the very most.
     size_t request_bytes;
     uint32_t stream_window;

@@ -2,12 +2,11 @@
 // imports no header of theirs. Nothing here owns a socket or reads a clock; times are nanoseconds of one clock that does
 // not go back.
 //
-// A session is HTTP/3 (session.c) on a transport: QUIC (quic.c), or streams that are fed and drained by hand (loose.c),
-// which is how what a peer may say inside of them is tested.
+// A session is HTTP/3 (session.c) on a transport: QUIC (connection.c), or streams that a test feeds and drains (loose.c).
 //
-// Whatever is called from inside one of the callbacks below is allowed, but for `cl3_free`, `cl3_receive`,
-// `cl3_handle_expiry`, `cl3_write`, `cl3_close`, `cl3_migrate` and the functions of loose streams. What may not be done
-// meanwhile is put off until the libraries have returned.
+// The callbacks below may call all functions except `cl3_free`, `cl3_receive`, `cl3_handle_expiry`, `cl3_write`, `cl3_close`,
+// `cl3_migrate` and the functions of loose streams. What the libraries do not allow inside a callback is done after they have
+// returned.
 #ifndef C_LOADING_HTTP3_H
 #define C_LOADING_HTTP3_H
 
@@ -54,14 +53,28 @@ typedef struct {
 } cl3_bytes;
 
 typedef struct {
-    // A section that is longer ends its stream, one that is several times as long ends the connection: a byte on the
-    // wire may stand for thousands.
+    // A section that is longer ends its stream; one that is `section_excess` times as long ends the connection.
     size_t section_bytes;
     size_t section_fields;
+    size_t section_excess;
+    // Bytes of the tables of field compression that the peer may fill, and how many streams may wait for them.
+    size_t table_capacity;
+    size_t blocked_streams;
+    // Requests that nghttp3 allows at a time, with those whose cancellation the peer has not heard of yet.
+    size_t unheard_cancellations;
     uint64_t stream_window;
     uint64_t connection_window;
     // Bytes of one request's body that may wait for the peer to acknowledge them.
     size_t unacknowledged;
+    // Open unidirectional streams of the peer.
+    uint64_t unidirectional_streams;
+    uint64_t connection_ids;
+    // Tickets that are kept.
+    unsigned tickets;
+    // Bytes of one message of the handshake.
+    size_t handshake_message;
+    // Bytes of the names that a server asks for certificates by.
+    size_t issuers;
     uint64_t idle_timeout;
     uint64_t handshake_timeout;
 } cl3_limits;
@@ -103,7 +116,7 @@ typedef struct {
     void (*early_data_rejected)(void *owner);
     // The server keeps the ticket for `lifetime` seconds.
     void (*ticket)(void *owner, cl3_bytes ticket, cl3_bytes parameters, bool has_early_data, uint32_t lifetime);
-    // NULL if nobody asked for it.
+    // NULL if no qlog is written.
     void (*qlog)(void *owner, const uint8_t *bytes, size_t count, bool is_last);
 } cl3_callbacks;
 
@@ -147,15 +160,17 @@ typedef struct {
     cl3_bytes ticket;         // empty: none
     cl3_bytes parameters;
     bool allows_early_data;
-    // What the client is known by, in DER: its certificate, those between it and a root, and its key. None: nothing.
+    // The client certificate, in DER: itself, the intermediate certificates, and its key. None: no certificate.
     const cl3_bytes *identity;
     size_t identity_count;
     cl3_bytes identity_key;
-    // The certificate of whom it is shown to, in DER; a server with another fails the handshake. Empty: anybody.
+    // The only server certificate that it may be shown to, in DER; the handshake with another fails. Empty: any.
     cl3_bytes identity_reader;
     uint64_t now;
 } cl3_opening;
 
+// Whether this build has HTTP/3. If not, no session can be made, and no header of the libraries is needed.
+bool cl3_is_available(void);
 // Loads the libraries if they are not. False if one of them is missing; asked again, it looks again.
 bool cl3_load(void);
 // NULL if they are there; else what the loader says, which names the file that is missing or unusable. The text is the
@@ -191,13 +206,25 @@ void cl3_go_away(cl3_session *session);
 void cl3_extend_stream(cl3_session *session, cl3_stream *stream, uint64_t count);
 void cl3_extend_connection(cl3_session *session, uint64_t count);
 
-// What the peer had this side do, since the last call: bytes of frames that are no content, tickets, and streams. What a
-// response may add to the table of fields is not counted.
-uint64_t cl3_take_overhead(cl3_session *session);
-// Datagrams since the last call of which nothing could be decrypted, or nothing that was new: whose they were nobody knows.
-uint64_t cl3_take_foreign(cl3_session *session);
+// What the peer has caused since the last call.
+typedef struct {
+    // Of frames that are no content.
+    uint64_t bytes;
+    // Header sections that have begun, trailers too, and the bytes of their frames.
+    uint64_t sections;
+    uint64_t section_bytes;
+    // Final responses.
+    uint64_t responses;
+    // The peer's own streams that were closed.
+    uint64_t streams;
+    uint64_t tickets;
+    // Datagrams in which nothing could be decrypted, or nothing that was new. They may be forged.
+    uint64_t foreign;
+} cl3_work;
 
-// 0, or an error, after which `cl3_problem_of` has the details and `cl3_last_words` what is to be sent yet.
+cl3_work cl3_take_work(cl3_session *session);
+
+// 0, or an error, after which `cl3_problem_of` has the details and `cl3_close_datagram` the CONNECTION_CLOSE to send.
 int cl3_receive(cl3_session *session, const uint8_t *datagram, size_t count, uint8_t ecn, uint64_t now);
 // To be called when all datagrams were received that are there: tells the content of the last of them.
 int cl3_received_all(cl3_session *session);
@@ -237,14 +264,13 @@ bool cl3_is_certificate_wanted(cl3_session *session);
 cl3_bytes cl3_issuers(cl3_session *session);
 // The response of OCSP that came with the server's certificate; empty without one.
 cl3_bytes cl3_stapled_response(cl3_session *session);
-// -1: none was offered, or nobody knows yet; else 0 or 1.
-int cl3_accepted_early_data(cl3_session *session);
+// Whether early data may be sent: it is offered, and the server has not answered yet.
 bool cl3_offers_early_data(cl3_session *session);
 
 typedef enum { CL3_CODE_TRANSPORT, CL3_CODE_APPLICATION, CL3_CODE_ALERT } cl3_code_kind;
-// Ends the connection with a code: nothing but the last words is sent any more.
+// Ends the connection with a code: only the CONNECTION_CLOSE is sent after that.
 void cl3_close(cl3_session *session, cl3_code_kind kind, uint64_t code, uint64_t now);
-cl3_bytes cl3_last_words(cl3_session *session);
+cl3_bytes cl3_close_datagram(cl3_session *session);
 cl3_problem cl3_problem_of(cl3_session *session);
 
 // ---- without QUIC

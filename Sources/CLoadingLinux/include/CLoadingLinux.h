@@ -290,12 +290,12 @@ static inline void cll_futex_wake(const void *word, int count) {
 // At most 15 characters.
 void cll_name_thread(const char *name);
 
-// Writes a message as far as it goes; if nobody reads it any more, no signal comes of that.
+// Writes as much of a message as possible. A descriptor without a reader raises no signal.
 void cll_write_message(int descriptor, const void *bytes, size_t count);
-// One line of a log, by one call and never by a signal: false if there is no room for it within that time. A line that nobody
-// can ever read counts as written. Up to PIPE_BUF bytes.
+// Writes one line of a log with one call, and raises no signal. False if there is no room for it within that time. A line
+// without a possible reader counts as written. Up to PIPE_BUF bytes.
 bool cll_write_line(int descriptor, const void *bytes, size_t count, int milliseconds);
-// NULL where the process has other rights than who started it.
+// NULL if the process has other rights than the one that started it.
 const char *cll_environment(const char *name);
 static inline int64_t cll_thread_id(void) { return (int64_t)syscall(SYS_gettid); }
 

@@ -64,8 +64,7 @@ extern const char *const clq_library_name;
 int clq_bind_text(sqlite3_stmt *statement, int index, const void *_Nullable bytes, int count);
 int clq_bind_blob(sqlite3_stmt *statement, int index, const void *_Nullable bytes, int count);
 
-// A file may have been made by somebody who means harm: nothing in its schema runs, and no statement changes the file's
-// inner structure.
+// A file may be malicious: nothing in its schema runs, and no statement changes the file's internal structure.
 void clq_defend(sqlite3 *database);
 
 // Has the database map no file, neither its own nor the shared memory of a log: when another program cuts a mapped file

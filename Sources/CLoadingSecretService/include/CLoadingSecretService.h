@@ -53,9 +53,8 @@ cls_outcome cls_unlock(cls_keyring *keyring, const cls_items *items);
 // Whether the place where new items go can be written without asking the user. CLS_LOCKED also if there is none yet.
 cls_outcome cls_is_open(cls_keyring *keyring);
 
-// Has an item with exactly these attributes in the place of new items, in place of the one that had them. That place,
-// if it is not open, is unlocked or made by asking the user; who knows it to be open says that there is nothing to
-// ask.
+// Stores an item with exactly these attributes in the default collection, in place of one that had them. A collection
+// that is locked or absent is unlocked or created by prompting the user, if `may_ask`.
 cls_outcome cls_store(
     cls_keyring *keyring, const char *const *attributes, const char *label, const uint8_t *secret, size_t count,
     bool may_ask);

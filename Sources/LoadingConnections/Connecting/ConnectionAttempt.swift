@@ -14,9 +14,7 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
     private(set) var request: ConnectionRequest?
     /// What has happened on the way that has come furthest.
     var events: [LoadEvent] {
-        #if HTTP3
-            if let http3, dial == nil, secure == nil { return http3.events }
-        #endif
+        if let http3, dial == nil, secure == nil { return http3.events }
         return ownEvents
     }
     /// What has happened but for HTTP/3.
@@ -25,11 +23,9 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
     private var dial: Dial?
     private var secure: SecureHandshake?
     private var secureBeginning: Int64 = 0
-    #if HTTP3
-        private var http3: HTTP3Attempt?
-        /// What that has become since TCP is there.
-        private weak var upgrade: HTTP3Upgrade?
-    #endif
+    private var http3: HTTP3Attempt?
+    /// What that has become since TCP is there.
+    private weak var upgrade: HTTP3Upgrade?
     private var coalescing: CoalescingDecision?
     /// Whether a connection of another origin's was thought of already.
     private var hasTriedCoalescing = false
@@ -59,19 +55,17 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
     }
 
     func start() {
-        #if HTTP3
-            if pool.requiredVersion == .http3 {
-                // Also where it has failed lately: there is nothing else to try.
-                let known = pool.http3Service(of: home.origin, isAssumed: true)
-                return startHTTP3(known ?? AlternativeService(port: home.origin.port))
-            }
-            // What is tried already is not tried twice.
-            if home.upgrade != nil { return startTCP() }
-            if let service = pool.http3Service(of: home.origin, isAssumed: request?.assumesHTTP3 ?? false) {
-                return startHTTP3(service)
-            }
-            askForServices()
-        #endif
+        if pool.requiredVersion == .http3 {
+            // Also where it has failed lately: there is nothing else to try.
+            let known = pool.http3Service(of: home.origin, isAssumed: true)
+            return startHTTP3(known ?? AlternativeService(port: home.origin.port))
+        }
+        // What is tried already is not tried twice.
+        if home.upgrade != nil { return startTCP() }
+        if let service = pool.http3Service(of: home.origin, isAssumed: request?.assumesHTTP3 ?? false) {
+            return startHTTP3(service)
+        }
+        askForServices()
         startTCP(awaitsServices: servicesTicket != nil)
     }
 
@@ -116,9 +110,7 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
         dial?.askerChanged()
         coalescing?.askerChanged()
         secure?.askerChanged()
-        #if HTTP3
-            http3?.askerChanged()
-        #endif
+        http3?.askerChanged()
     }
 
     var tunnelSpeaker: (any TunnelSpeaker)? { request?.taker?.tunnelSpeaker }
@@ -154,113 +146,105 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
 
     // MARK: HTTP/3
 
-    #if HTTP3
-        /// Begins before the addresses are asked for, so that what is known of both comes in that order.
-        private func askForServices() {
-            guard pool.mayFindHTTP3(of: home.origin) else { return }
-            let told = LoopBox({ [weak self] (answer: ServiceAnswer) -> Void in self?.learned(answer) })
-            let question = ServiceQuestion(home.origin.host, port: home.origin.port)
-            servicesTicket = pool.resolver.findServices(question, on: pool.loop) { answer, _ in told.value(answer) }
-        }
+    /// Begins before the addresses are asked for, so that what is known of both comes in that order.
+    private func askForServices() {
+        guard pool.mayFindHTTP3(of: home.origin) else { return }
+        let told = LoopBox({ [weak self] (answer: ServiceAnswer) -> Void in self?.learned(answer) })
+        let question = ServiceQuestion(home.origin.host, port: home.origin.port)
+        servicesTicket = pool.resolver.findServices(question, on: pool.loop) { answer, _ in told.value(answer) }
+    }
 
-        private func learned(_ answer: ServiceAnswer) {
-            guard !hasEnded, servicesTicket != nil else { return }
-            servicesTicket = nil
-            // What comes after TCP has set out, or while somebody else's connection is looked at, is for the next one.
-            guard let dial, dial.isResolving else { return }
-            guard home.upgrade == nil, case .success(let found) = answer,
-                let service = pool.http3Service(of: home.origin, among: found)
-            else { return dial.servicesKnown() }
-            let lookupStart = ownEvents.first { if case .resolutionStarted = $0.kind { true } else { false } }?.time
+    private func learned(_ answer: ServiceAnswer) {
+        guard !hasEnded, servicesTicket != nil else { return }
+        servicesTicket = nil
+        // What comes after TCP has set out, or while somebody else's connection is looked at, is for the next one.
+        guard let dial, dial.isResolving else { return }
+        guard home.upgrade == nil, case .success(let found) = answer,
+            let service = pool.http3Service(of: home.origin, among: found)
+        else { return dial.servicesKnown() }
+        let lookupStart = ownEvents.first { if case .resolutionStarted = $0.kind { true } else { false } }?.time
+        endTCP()
+        startHTTP3(service, lookupStart: lookupStart)
+    }
+
+    private func startHTTP3(_ service: AlternativeService, lookupStart: Int64? = nil) {
+        let attempt = HTTP3Attempt(to: service, for: home, pool: pool, asker: self)
+        attempt.lookupStart = lookupStart
+        attempt.early = { [weak self] in self?.request }
+        http3 = attempt
+        if pool.requiredVersion != .http3 {
+            pool.loop.arm(headStart, at: pool.loop.now + pool.loop.limits.http3HeadStart, for: self)
+        }
+        attempt.start { [weak self] in
+            self?.endTCP()
+        } outcome: { [weak self] in
+            self?.http3Ended($0)
+        }
+    }
+
+    private func http3Ended(_ outcome: Result<HTTP3Connection, HTTP3AttemptFailure>) {
+        guard !hasEnded, let attempt = http3 else { return }
+        http3 = nil
+        pool.loop.disarm(headStart)
+        switch outcome {
+        case .success(let connection):
+            end()
             endTCP()
-            startHTTP3(service, lookupStart: lookupStart)
+            pool.succeeded(self, with: connection, events: attempt.events)
+        case .failure(let failure):
+            if self.failure == nil { attempt.blamePlace(for: failure) }
+            if pool.requiredVersion == .http3 {
+                ownEvents = attempt.events
+                return fail(ConnectionFailure(failure.error))
+            }
+            // Whoever was asked does not trust the server itself, whatever it speaks. One that stands in for it is left alone.
+            if failure.isRefusal, hasAsked, home.shared == nil, attempt.service.isOwn(of: home.origin.place) {
+                ownEvents = attempt.events
+                return fail(ConnectionFailure(failure.error))
+            }
+            goOnWithoutHTTP3()
         }
+    }
 
-        private func startHTTP3(_ service: AlternativeService, lookupStart: Int64? = nil) {
-            let attempt = HTTP3Attempt(to: service, for: home, pool: pool, asker: self)
-            attempt.lookupStart = lookupStart
-            attempt.early = { [weak self] in self?.request }
-            http3 = attempt
-            if pool.requiredVersion != .http3 {
-                pool.loop.arm(headStart, at: pool.loop.now + pool.loop.limits.http3HeadStart, for: self)
-            }
-            attempt.start { [weak self] in
-                self?.endTCP()
-            } outcome: { [weak self] in
-                self?.http3Ended($0)
-            }
+    /// HTTP/3 has not come in time, or not at all.
+    private func goOnWithoutHTTP3() {
+        if home.shared != nil {
+            // Another attempt's connection, for all.
+            end()
+            endHTTP3()
+            endTCP()
+            return pool.isNotNeeded(self)
         }
-
-        private func http3Ended(_ outcome: Result<HTTP3Connection, HTTP3AttemptFailure>) {
-            guard !hasEnded, let attempt = http3 else { return }
-            http3 = nil
-            pool.loop.disarm(headStart)
-            switch outcome {
-            case .success(let connection):
-                end()
-                endTCP()
-                pool.succeeded(self, with: connection, events: attempt.events)
-            case .failure(let failure):
-                if self.failure == nil { attempt.blamePlace(for: failure) }
-                if pool.requiredVersion == .http3 {
-                    ownEvents = attempt.events
-                    return fail(ConnectionFailure(failure.error))
-                }
-                // Whoever was asked does not trust the server itself, whatever it speaks. One that stands in for it is left alone.
-                if failure.isRefusal, hasAsked, home.shared == nil, attempt.service.isOwn(of: home.origin.place) {
-                    ownEvents = attempt.events
-                    return fail(ConnectionFailure(failure.error))
-                }
-                goOnWithoutHTTP3()
-            }
+        if let failure {
+            // Nobody is there at all.
+            endHTTP3()
+            return fail(failure)
         }
-
-        /// HTTP/3 has not come in time, or not at all.
-        private func goOnWithoutHTTP3() {
-            if home.shared != nil {
-                // Another attempt's connection, for all.
-                end()
-                endHTTP3()
-                endTCP()
-                return pool.isNotNeeded(self)
-            }
-            if let failure {
-                // Nobody is there at all.
-                endHTTP3()
-                return fail(failure)
-            }
-            if dial == nil, secure == nil { startTCP() }
-        }
-    #endif
+        if dial == nil, secure == nil { startTCP() }
+    }
 
     /// TCP is there first, or all but there. To be slower is not to be broken, so what was begun goes on to its own end, if it
     /// is of use to anybody.
     private func leaveHTTP3() {
-        #if HTTP3
-            if let http3, home.upgrade == nil, home.shared?.version != .http3, generation == pool.generation {
-                let upgrade = HTTP3Upgrade(with: http3, of: generation, at: home, pool: pool)
-                self.http3 = nil
-                self.upgrade = upgrade
-                home.upgrade = upgrade
-                upgrade.goOn()
-            }
-        #endif
+        if let http3, home.upgrade == nil, home.shared?.version != .http3, generation == pool.generation {
+            let upgrade = HTTP3Upgrade(with: http3, of: generation, at: home, pool: pool)
+            self.http3 = nil
+            self.upgrade = upgrade
+            home.upgrade = upgrade
+            upgrade.goOn()
+        }
         endHTTP3()
     }
 
     /// Whoever was asked about the server would be asked about it twice by the next load: over QUIC, and over TCP.
     private func dropUpgrade() {
-        #if HTTP3
-            if hasAsked, let upgrade, upgrade === home.upgrade, upgrade.request == nil { pool.dropUpgrade(of: home) }
-        #endif
+        if hasAsked, let upgrade, upgrade === home.upgrade, upgrade.request == nil { pool.dropUpgrade(of: home) }
     }
 
     private func endHTTP3() {
         pool.loop.disarm(headStart)
-        #if HTTP3
-            http3?.cancel()
-            http3 = nil
-        #endif
+        http3?.cancel()
+        http3 = nil
     }
 
     private func endTCP() {
@@ -273,16 +257,14 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
     }
 
     func timerFired(_ timer: LoopTimer) {
-        #if HTTP3
-            goOnWithoutHTTP3()
-        #endif
+        goOnWithoutHTTP3()
     }
 
     // MARK: Connections of other origins
 
     /// The host's name leads to these addresses, and there may be a connection to one of them (CONN-3).
     private func found(_ addresses: [SocketAddress]) {
-        guard !hasTriedCoalescing, isHTTP3Over,
+        guard !hasTriedCoalescing, http3 == nil,
             let connection = pool.candidate(for: home.origin, at: addresses)
         else { return }
         hasTriedCoalescing = true
@@ -300,14 +282,6 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
         guard mayShare else { return startTCP() }
         end()
         pool.succeeded(self, sharing: connection)
-    }
-
-    private var isHTTP3Over: Bool {
-        #if HTTP3
-            http3 == nil
-        #else
-            true
-        #endif
     }
 
     // MARK: TCP
@@ -363,13 +337,11 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
     }
 
     private func fail(_ failure: ConnectionFailure) {
-        #if HTTP3
-            if http3 != nil {
-                // It may still come through.
-                self.failure = failure
-                return pool.loop.arm(headStart, at: pool.loop.now + pool.loop.limits.http3LastChance, for: self)
-            }
-        #endif
+        if http3 != nil {
+            // It may still come through.
+            self.failure = failure
+            return pool.loop.arm(headStart, at: pool.loop.now + pool.loop.limits.http3LastChance, for: self)
+        }
         end()
         dropUpgrade()
         pool.failed(self, with: failure)

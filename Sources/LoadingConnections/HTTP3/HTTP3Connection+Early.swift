@@ -1,102 +1,100 @@
-#if HTTP3
-    internal import LoadingEvents
-    internal import LoadingProtocols
-    internal import LoadingSemantics
+internal import LoadingEvents
+internal import LoadingProtocols
+internal import LoadingSemantics
 
-    /// Early data (RFC 8446 §2.3): a request goes out with the first packets of a resumed session. What comes of it is kept here
-    /// until the handshake is through, the server is trusted, and the connection is given to somebody who asks for just that;
-    /// whoever asks for something else, or whose early request came to nothing, has his request sent as ever.
-    extension HTTP3Connection {
-        func sendEarly(_ request: HTTPStreamRequest) {
-            guard session.mayOpenEarlyStream else { return }
-            guard let number = try? session.submit(request, isEarly: true) else { return }
-            early = EarlyExchange(request: request, number: number, start: EventLog.now)
-        }
-
-        /// False if it is not of the early request.
-        @discardableResult
-        func keepEarly(_ news: EarlyExchange.News, on number: Int64) -> Bool {
-            guard early?.number == number else { return false }
-            early?.news.append(news)
-            return true
-        }
-
-        /// The early request's stream is over, and nobody has taken it up yet.
-        func earlyEnded(_ number: Int64, with failure: HTTPStreamFailure?) {
-            guard early?.number == number else { return }
-            // The server did not take early data, or not this.
-            if failure != nil { early = nil }
-            early?.isClosed = true
-        }
-
-        func forgetEarly(_ number: Int64) { if early?.number == number { early = nil } }
-
-        /// The number of the early request if it is this one.
-        func takeUpEarly(_ request: HTTPStreamRequest, for stream: HTTPStream) -> Int64? {
-            guard let early, !early.isTakenUp, early.request == request else { return nil }
-            if early.isTooEarly {
-                dropEarly()
-                return nil
-            }
-            self.early?.isTakenUp = true
-            streams[early.number] = stream
-            planTurn()
-            return early.number
-        }
-
-        /// Tells what has come before the early request was taken up.
-        func replayEarly() {
-            guard let early, early.isTakenUp, !early.news.isEmpty, let stream = streams[early.number] else { return }
-            self.early?.news = []
-            for news in early.news {
-                switch news {
-                case .sentHead(let count): stream.sentHead(count)
-                case .sentRequest(let time): stream.sentRequestEarly(from: early.start, until: time)
-                case .informational(let head): stream.received(informational: head)
-                case .head(let head, let isWhole): stream.received(head, isWhole: isWhole)
-                case .body(let bytes): bytes.withUnsafeBytes { stream.received($0) }
-                case .end(let bytes):
-                    self.early?.news = [.end(bytes: bytes)]
-                    stream.receivedEnd()
-                    self.early?.news = []
-                }
-            }
-            if early.isClosed, streams.removeValue(forKey: early.number) != nil { becameFree() }
-            if early.isAnswered { self.early = nil }
-        }
-
-        /// What an early response took on the wire whose stream is over.
-        func earlyWireBytes(of number: Int64) -> Int64? {
-            guard let early, early.number == number, case .end(let bytes)? = early.news.last else { return nil }
-            return bytes
-        }
-
-        /// Whether the server wants the early request once more, now that the handshake is over; and so it gets it.
-        func isTooEarly(_ head: HTTPStreamResponseHead, on number: Int64) -> Bool {
-            guard head.status == EarlyExchange.tooEarly, let early, early.number == number,
-                let stream = streams.removeValue(forKey: number)
-            else {
-                forgetEarly(number)
-                return false
-            }
-            self.early = nil
-            session.reset(number)
-            if let next = try? session.submit(early.request) {
-                streams[next] = stream
-                stream.move(to: next)
-            } else {
-                stream.fail(.refused, loss: loss)
-            }
-            planTurn()
-            return true
-        }
-
-        /// Nobody has asked for what went out early.
-        func dropEarly() {
-            guard let early, !early.isTakenUp else { return }
-            self.early = nil
-            session.reset(early.number)
-            if !isClosed { planTurn() }
-        }
+/// Early data (RFC 8446 §2.3): a request goes out with the first packets of a resumed session. What comes of it is kept here
+/// until the handshake is through, the server is trusted, and the connection is given to somebody who asks for just that;
+/// whoever asks for something else, or whose early request came to nothing, has his request sent as ever.
+extension HTTP3Connection {
+    func sendEarly(_ request: HTTPStreamRequest) {
+        guard session.mayOpenEarlyStream else { return }
+        guard let number = try? session.submit(request, isEarly: true) else { return }
+        early = EarlyExchange(request: request, number: number, start: EventLog.now)
     }
-#endif
+
+    /// False if it is not of the early request.
+    @discardableResult
+    func keepEarly(_ news: EarlyExchange.News, on number: Int64) -> Bool {
+        guard early?.number == number else { return false }
+        early?.news.append(news)
+        return true
+    }
+
+    /// The early request's stream is over, and nobody has taken it up yet.
+    func earlyEnded(_ number: Int64, with failure: HTTPStreamFailure?) {
+        guard early?.number == number else { return }
+        // The server did not take early data, or not this.
+        if failure != nil { early = nil }
+        early?.isClosed = true
+    }
+
+    func forgetEarly(_ number: Int64) { if early?.number == number { early = nil } }
+
+    /// The number of the early request if it is this one.
+    func takeUpEarly(_ request: HTTPStreamRequest, for stream: HTTPStream) -> Int64? {
+        guard let early, !early.isTakenUp, early.request == request else { return nil }
+        if early.isTooEarly {
+            dropEarly()
+            return nil
+        }
+        self.early?.isTakenUp = true
+        streams[early.number] = stream
+        planTurn()
+        return early.number
+    }
+
+    /// Tells what has come before the early request was taken up.
+    func replayEarly() {
+        guard let early, early.isTakenUp, !early.news.isEmpty, let stream = streams[early.number] else { return }
+        self.early?.news = []
+        for news in early.news {
+            switch news {
+            case .sentHead(let count): stream.sentHead(count)
+            case .sentRequest(let time): stream.sentRequestEarly(from: early.start, until: time)
+            case .informational(let head): stream.received(informational: head)
+            case .head(let head, let isWhole): stream.received(head, isWhole: isWhole)
+            case .body(let bytes): bytes.withUnsafeBytes { stream.received($0) }
+            case .end(let bytes):
+                self.early?.news = [.end(bytes: bytes)]
+                stream.receivedEnd()
+                self.early?.news = []
+            }
+        }
+        if early.isClosed, streams.removeValue(forKey: early.number) != nil { becameFree() }
+        if early.isAnswered { self.early = nil }
+    }
+
+    /// What an early response took on the wire whose stream is over.
+    func earlyWireBytes(of number: Int64) -> Int64? {
+        guard let early, early.number == number, case .end(let bytes)? = early.news.last else { return nil }
+        return bytes
+    }
+
+    /// Whether the server wants the early request once more, now that the handshake is over; and so it gets it.
+    func isTooEarly(_ head: HTTPStreamResponseHead, on number: Int64) -> Bool {
+        guard head.status == EarlyExchange.tooEarly, let early, early.number == number,
+            let stream = streams.removeValue(forKey: number)
+        else {
+            forgetEarly(number)
+            return false
+        }
+        self.early = nil
+        session.reset(number)
+        if let next = try? session.submit(early.request) {
+            streams[next] = stream
+            stream.move(to: next)
+        } else {
+            stream.fail(.refused, loss: loss)
+        }
+        planTurn()
+        return true
+    }
+
+    /// Nobody has asked for what went out early.
+    func dropEarly() {
+        guard let early, !early.isTakenUp else { return }
+        self.early = nil
+        session.reset(early.number)
+        if !isClosed { planTurn() }
+    }
+}

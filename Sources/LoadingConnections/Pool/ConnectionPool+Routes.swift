@@ -1,4 +1,5 @@
 internal import Glibc
+internal import LoadingProtocols
 internal import LoadingSemantics
 internal import LoadingTransport
 
@@ -18,9 +19,7 @@ extension ConnectionPool {
         routes = nil
         let mark = RouteWatch.watch(for: loop).mark(on: loop)
         if let addresses = LocalAddresses() {
-            #if HTTP3
-                http3Services.networkChanged(to: addresses)
-            #endif
+            if HTTP3Session.isAvailable { http3Services.networkChanged(to: addresses) }
             for connection in allConnections where isCutOff(connection, addresses) { connection.wasCutOff() }
         }
         // Those that carry their last may need another way too.

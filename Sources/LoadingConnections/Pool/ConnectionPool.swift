@@ -1,4 +1,5 @@
 internal import LoadingEvents
+internal import LoadingProtocols
 package import LoadingSemantics
 package import LoadingTransport
 
@@ -30,9 +31,7 @@ package final class ConnectionPool {
     /// Whether all origins are gone to without a proxy.
     private let isAlwaysDirect: Bool
     @exclusivity(unchecked) private(set) var origins: [Origin: OriginConnections] = [:]
-    #if HTTP3
-        let http3Services: HTTP3Services
-    #endif
+    let http3Services: HTTP3Services
     /// Servers that speak HTTP/1.1 though HTTP/2 was offered.
     private var serversOfHTTP1: Set<Origin> = []
     /// Connections from before a flush carry an older number and are not kept.
@@ -55,9 +54,7 @@ package final class ConnectionPool {
         loop: EventLoop, security: ConnectionSecurity, maximumPerHost: Int, isAlwaysDirect: Bool = true,
         alternatives: any AlternativeServicesStore = TransientAlternatives(), resolver: NameResolver = NameResolver()
     ) {
-        #if HTTP3
-            http3Services = HTTP3Services(alternatives)
-        #endif
+        http3Services = HTTP3Services(alternatives)
         self.isAlwaysDirect = isAlwaysDirect
         self.loop = loop
         self.security = security
@@ -82,11 +79,8 @@ package final class ConnectionPool {
         let name = requiredVersion == .http2 ? "HTTP/2" : "HTTP/3"
         if !origin.isSecure { return .cannotSpeak("\(name) is spoken with https only") }
         guard requiredVersion == .http3 else { return nil }
-        #if HTTP3
-            return maySpeakHTTP3(origin) ? nil : .cannotSpeak("HTTP/3 needs TLS 1.3 and a way without a proxy")
-        #else
-            return .cannotSpeak("HTTP/3 is not part of this build")
-        #endif
+        if !HTTP3Session.isAvailable { return .cannotSpeak("HTTP/3 is not part of this build") }
+        return maySpeakHTTP3(origin) ? nil : .cannotSpeak("HTTP/3 needs TLS 1.3 and a way without a proxy")
     }
 
     /// A server wants its requests over HTTP/1.1.
@@ -102,9 +96,7 @@ package final class ConnectionPool {
     ) -> (any ExchangeCarrier)? {
         loop.checkConfinement(of: "A connection pool")
         guard let known = origins[origin], !known.hasLine else { return nil }
-        #if HTTP3
-            if mayUpgrade(known, isAssumed: assumesHTTP3) { return nil }
-        #endif
+        if mayUpgrade(known, isAssumed: assumesHTTP3) { return nil }
         if let shared = known.shared {
             if let stream = shared.openStream(isRepeatable: isRepeatable, for: known) { return stream }
             // It may have turned out to be closed, and its origin with it.
@@ -123,9 +115,7 @@ package final class ConnectionPool {
             for connection in known.idleConnections { discard(connection) }
         }
         var origin = connections(to: request.origin)
-        #if HTTP3
-            if mayUpgrade(origin, isAssumed: request.assumesHTTP3), upgrade(origin, for: request) { return }
-        #endif
+        if mayUpgrade(origin, isAssumed: request.assumesHTTP3), upgrade(origin, for: request) { return }
         if !origin.hasLine {
             if let shared = origin.shared {
                 if let stream = shared.openStream(isRepeatable: request.isRepeatable, for: origin) {
@@ -156,9 +146,7 @@ package final class ConnectionPool {
         guard let origin = origins[request.origin] else { return }
         origin.waiting.remove(request)
         passOnAttempt(of: request, at: origin)
-        #if HTTP3
-            if let upgrade = request.upgrade { leave(upgrade) }
-        #endif
+        if let upgrade = request.upgrade { leave(upgrade) }
         discardIfUnused(origin)
     }
 
@@ -176,9 +164,7 @@ package final class ConnectionPool {
         security.forgetResumptions()
         for connection in origins.values.flatMap(\.idleConnections) { discard(connection) }
         for connection in origins.values.compactMap(\.shared) { connection.retire() }
-        #if HTTP3
-            dropUpgrades { $0.request == nil }
-        #endif
+        dropUpgrades { $0.request == nil }
     }
 
     var allConnections: [any RoutedConnection] { origins.values.flatMap(\.all) }
@@ -283,11 +269,9 @@ package final class ConnectionPool {
     /// The server at the other end says that it is not that origin.
     func avoid(_ connection: any MultiplexedConnection, for origin: OriginConnections) {
         if origin === connection.home {
-            #if HTTP3
-                if let connection = connection as? HTTP3Connection {
-                    http3Services.isMisdirected(connection.service, of: origin.origin.place, at: loop.now)
-                }
-            #endif
+            if let connection = connection as? HTTP3Connection {
+                http3Services.isMisdirected(connection.service, of: origin.origin.place, at: loop.now)
+            }
             return connection.retire()
         }
         connection.guests.removeAll { $0 === origin }
@@ -400,54 +384,50 @@ package final class ConnectionPool {
         serve(origin, from: connection)
     }
 
-    #if HTTP3
-        func succeeded(_ attempt: ConnectionAttempt, with connection: HTTP3Connection, events: [LoadEvent]) {
-            let origin = attempt.home
-            let first = attempt.request
-            origin.finish(attempt)
-            dropUpgrade(of: origin)
-            adopt(connection, of: attempt.generation, first: first, events: events)
-        }
+    func succeeded(_ attempt: ConnectionAttempt, with connection: HTTP3Connection, events: [LoadEvent]) {
+        let origin = attempt.home
+        let first = attempt.request
+        origin.finish(attempt)
+        dropUpgrade(of: origin)
+        adopt(connection, of: attempt.generation, first: first, events: events)
+    }
 
-        /// There is a connection for who waits.
-        func isNotNeeded(_ attempt: ConnectionAttempt) {
-            let origin = attempt.home
-            origin.finish(attempt)
-            serveFromShared(origin)
-            startAttempts(at: origin)
-        }
+    /// There is a connection for who waits.
+    func isNotNeeded(_ attempt: ConnectionAttempt) {
+        let origin = attempt.home
+        origin.finish(attempt)
+        serveFromShared(origin)
+        startAttempts(at: origin)
+    }
 
-        /// Where to try HTTP/3 for such an origin; nil if nowhere.
-        func http3Service(of origin: Origin, isAssumed: Bool) -> AlternativeService? {
-            guard maySpeakHTTP3(origin) else { return nil }
-            return http3Services.service(
-                of: origin.place, isAssumed: isAssumed, mayBeElsewhere: isAlwaysDirect, isWatched: routes != nil,
-                at: loop.now)
-        }
+    /// Where to try HTTP/3 for such an origin; nil if nowhere.
+    func http3Service(of origin: Origin, isAssumed: Bool) -> AlternativeService? {
+        guard maySpeakHTTP3(origin) else { return nil }
+        return http3Services.service(
+            of: origin.place, isAssumed: isAssumed, mayBeElsewhere: isAlwaysDirect, isWatched: routes != nil,
+            at: loop.now)
+    }
 
-        /// The same by what name servers say.
-        func http3Service(of origin: Origin, among found: FoundServices) -> AlternativeService? {
-            guard maySpeakHTTP3(origin) else { return nil }
-            return http3Services.service(
-                of: origin.place, among: found.records, mayBeElsewhere: isAlwaysDirect, at: loop.now)
-        }
+    /// The same by what name servers say.
+    func http3Service(of origin: Origin, among found: FoundServices) -> AlternativeService? {
+        guard maySpeakHTTP3(origin) else { return nil }
+        return http3Services.service(
+            of: origin.place, among: found.records, mayBeElsewhere: isAlwaysDirect, at: loop.now)
+    }
 
-        /// Whether name servers are worth asking where such an origin speaks HTTP/3. Where QUIC does not get through to the
-        /// origin itself, it hardly does to another place of the same.
-        func mayFindHTTP3(of origin: Origin) -> Bool {
-            maySpeakHTTP3(origin) && !http3Services.isBroken(origin.place, at: loop.now)
-        }
+    /// Whether name servers are worth asking where such an origin speaks HTTP/3. Where QUIC does not get through to the
+    /// origin itself, it hardly does to another place of the same.
+    func mayFindHTTP3(of origin: Origin) -> Bool {
+        maySpeakHTTP3(origin) && !http3Services.isBroken(origin.place, at: loop.now)
+    }
 
-        private func maySpeakHTTP3(_ origin: Origin) -> Bool {
-            origin.mayShare && origin.passage == nil && security.allowsTLS13 && requiredVersion != .http2
-        }
-    #endif
+    private func maySpeakHTTP3(_ origin: Origin) -> Bool {
+        origin.mayShare && origin.passage == nil && security.allowsHTTP3 && requiredVersion != .http2
+    }
 
     /// What a response says about where else its origin is (CONN-6).
     package func noteAlternatives(in fields: HTTPFields, from url: HTTPURL) {
-        #if HTTP3
-            if fields.contains("Alt-Svc") { http3Services.note(fields, from: url) }
-        #endif
+        if fields.contains("Alt-Svc"), HTTP3Session.isAvailable { http3Services.note(fields, from: url) }
     }
 
     func failed(_ attempt: ConnectionAttempt, with failure: ConnectionFailure) {
@@ -478,9 +458,7 @@ package final class ConnectionPool {
     /// Frees a descriptor for an attempt that got none: closes the idle connection that is unused longest. False when
     /// nothing is idle.
     func closeOneIdle() -> Bool {
-        #if HTTP3
-            if dropUpgrades(where: { $0.request == nil }) { return true }
-        #endif
+        if dropUpgrades(where: { $0.request == nil }) { return true }
         let oldestOfEach = origins.values.lazy.compactMap(\.oldestIdle)
         if let oldest = oldestOfEach.min(by: { $0.idleSince < $1.idleSince }) {
             discard(oldest)

@@ -20,10 +20,8 @@ package final class ConnectionRequest {
     var attempt: ConnectionAttempt?
     /// The attempt of somebody else whose connection may carry this request too.
     var sharedAttempt: ConnectionAttempt?
-    #if HTTP3
-        /// The attempt at another version that it waits for, out of the line.
-        var upgrade: HTTP3Upgrade?
-    #endif
+    /// The attempt at another version that it waits for, out of the line.
+    var upgrade: HTTP3Upgrade?
     var isWaiting = false
     /// Where it waits.
     weak var line: OriginConnections?
@@ -45,15 +43,7 @@ package final class ConnectionRequest {
 
     /// Whether a connection is being made for this request, and nobody else is asked about it; or its server is to let it go.
     package var isBeingServed: Bool {
-        attempt != nil || waitsForUpgrade || sharedAttempt?.isAsking == false || isWaiting && line?.standsStill == true
-    }
-
-    private var waitsForUpgrade: Bool {
-        #if HTTP3
-            upgrade != nil
-        #else
-            false
-        #endif
+        attempt != nil || upgrade != nil || sharedAttempt?.isAsking == false || isWaiting && line?.standsStill == true
     }
 
     /// What is awaited of whoever the way leads to first; nil if that is not what the request waits for.
@@ -61,9 +51,7 @@ package final class ConnectionRequest {
 
     /// What an attempt in progress has done so far, for the metrics of a load that ends while it waits.
     package var eventsSoFar: [LoadEvent] {
-        #if HTTP3
-            if let upgrade { return upgrade.events }
-        #endif
+        if let upgrade { return upgrade.events }
         return (attempt ?? sharedAttempt)?.events ?? []
     }
 }

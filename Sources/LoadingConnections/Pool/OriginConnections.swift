@@ -13,10 +13,8 @@ final class OriginConnections {
     @exclusivity(unchecked) private(set) var shared: (any MultiplexedConnection)?
     /// Whether the server lets nobody make a request: then who waits does not wait for others (CONN-24).
     private(set) var standsStill = false
-    #if HTTP3
-        /// The attempt at a connection of a later version than that one's, or than those of HTTP/1.1.
-        @exclusivity(unchecked) var upgrade: HTTP3Upgrade?
-    #endif
+    /// The attempt at a connection of a later version than that one's, or than those of HTTP/1.1.
+    @exclusivity(unchecked) var upgrade: HTTP3Upgrade?
     /// That one, and those that carry their last requests.
     private var multiplexed: [ObjectIdentifier: any MultiplexedConnection] = [:]
     var multiplexedCount: Int { multiplexed.count }
@@ -32,15 +30,7 @@ final class OriginConnections {
     var isAsking: Bool { attempts.values.contains(where: \.isAsking) }
     /// Whether somebody waits who is to be served before others are.
     var hasLine: Bool { !waiting.isEmpty }
-    var isUnused: Bool { liveCount == 0 && multiplexed.isEmpty && waiting.isEmpty && !isBeingUpgraded }
-
-    private var isBeingUpgraded: Bool {
-        #if HTTP3
-            upgrade != nil
-        #else
-            false
-        #endif
-    }
+    var isUnused: Bool { liveCount == 0 && multiplexed.isEmpty && waiting.isEmpty && upgrade == nil }
 
     // MARK: Attempts
 
@@ -83,9 +73,7 @@ final class OriginConnections {
     var all: [any RoutedConnection] {
         let all: [any RoutedConnection] =
             connections.values.filter { !$0.isClosed } + multiplexed.values.filter { !$0.isClosed }
-        #if HTTP3
-            if let held = upgrade?.held, !held.isClosed { return all + [held] }
-        #endif
+        if let held = upgrade?.held, !held.isClosed { return all + [held] }
         return all
     }
 
@@ -154,10 +142,8 @@ final class OriginConnections {
         for connection in connections.values { connection.close() }
         for connection in multiplexed.values { connection.close() }
         attempts = [:]
-        #if HTTP3
-            upgrade?.cancel()
-            upgrade = nil
-        #endif
+        upgrade?.cancel()
+        upgrade = nil
         connections = [:]
         multiplexed = [:]
         shared = nil

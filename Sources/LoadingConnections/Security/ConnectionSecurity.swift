@@ -14,9 +14,7 @@ package final class ConnectionSecurity {
     private var sessions = ResumableSessions<Peer, Session>()
     /// How often all sessions were forgotten. What a connection of before that is told is not kept.
     private(set) var generation = 0
-    #if HTTP3
-        private var quicSessions = ResumableSessions<QUICPeer, QUICSession>()
-    #endif
+    private var quicSessions = ResumableSessions<QUICPeer, QUICSession>()
 
     /// With whom a TLS session was made. Of connections that carry HTTP more may be asked than of others, and a session that
     /// is less cannot be resumed there.
@@ -35,26 +33,26 @@ package final class ConnectionSecurity {
         var expiry: Int64 { resumption.expiry }
     }
 
-    #if HTTP3
-        /// For whom a session was made over QUIC, and where.
-        struct QUICPeer: Hashable {
-            let origin: Origin
-            let place: HostPort
-        }
+    /// For whom a session was made over QUIC, and where.
+    struct QUICPeer: Hashable {
+        let origin: Origin
+        let place: HostPort
+    }
 
-        /// A session over QUIC that can be resumed.
-        struct QUICSession: ResumableSession {
-            let resumption: HTTP3Resumption
-            /// As in `Session`.
-            let wasEvaluated: Bool
-            let expiry: Int64
+    /// A session over QUIC that can be resumed.
+    struct QUICSession: ResumableSession {
+        let resumption: HTTP3Resumption
+        /// As in `Session`.
+        let wasEvaluated: Bool
+        let expiry: Int64
 
-            var isSingleUse: Bool { true }
-        }
-    #endif
+        var isSingleUse: Bool { true }
+    }
 
     package init(_ configuration: TLSConfiguration, transportSecurity: AppTransportSecurity? = nil) {
         self.configuration = configuration
+        allowsHTTP3 =
+            HTTP3Session.isAvailable && configuration.maximumVersion.rawValue >= TLSVersion.tls13.rawValue
         self.transportSecurity = transportSecurity
     }
 
@@ -63,8 +61,8 @@ package final class ConnectionSecurity {
         transportSecurity?.requirements(on: origin.host)
     }
 
-    /// Whether a connection may speak TLS 1.3, without which there is no QUIC.
-    var allowsTLS13: Bool { configuration.maximumVersion.rawValue >= TLSVersion.tls13.rawValue }
+    /// Whether this build has HTTP/3, and a connection may speak TLS 1.3, which QUIC needs.
+    let allowsHTTP3: Bool
 
     func context() throws(TLSError) -> TLSContext {
         if let madeContext { return madeContext }
@@ -94,16 +92,14 @@ package final class ConnectionSecurity {
         sessions.keep(session, for: Peer(origin: origin, carriesHTTP: carriesHTTP))
     }
 
-    #if HTTP3
-        func takeSession(for peer: QUICPeer) -> QUICSession? { quicSessions.take(for: peer, at: Self.today) }
+    func takeSession(for peer: QUICPeer) -> QUICSession? { quicSessions.take(for: peer, at: Self.today) }
 
-        func keep(_ resumption: HTTP3Resumption, of generation: Int, wasEvaluated: Bool, for peer: QUICPeer) {
-            guard generation == self.generation else { return }
-            let expiry = Self.today + min(resumption.lifetime, TimeLimits.standard.longestTicketLifetime)
-            quicSessions.keep(
-                QUICSession(resumption: resumption, wasEvaluated: wasEvaluated, expiry: expiry), for: peer)
-        }
-    #endif
+    func keep(_ resumption: HTTP3Resumption, of generation: Int, wasEvaluated: Bool, for peer: QUICPeer) {
+        guard generation == self.generation else { return }
+        let expiry = Self.today + min(resumption.lifetime, TimeLimits.standard.longestTicketLifetime)
+        quicSessions.keep(
+            QUICSession(resumption: resumption, wasEvaluated: wasEvaluated, expiry: expiry), for: peer)
+    }
 
     /// Seconds since 1970.
     private static var today: Int64 { cll_wall_now() / 1_000_000_000 }
@@ -112,8 +108,6 @@ package final class ConnectionSecurity {
     func forgetResumptions() {
         generation += 1
         sessions = ResumableSessions()
-        #if HTTP3
-            quicSessions = ResumableSessions()
-        #endif
+        quicSessions = ResumableSessions()
     }
 }

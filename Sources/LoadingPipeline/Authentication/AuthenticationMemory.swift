@@ -5,7 +5,7 @@ internal import LoadingSemantics
 package final class AuthenticationMemory {
     /// What was accepted in a space.
     struct Entry {
-        /// Nil for the user whom the system knows.
+        /// Nil for the user that the system knows.
         var credential: LoadCredential?
         var proof: AuthenticationProof
     }
@@ -17,14 +17,14 @@ package final class AuthenticationMemory {
     /// What servers of FTP have accepted.
     private var logins: [ProtectionSpace: LoadCredential] = [:]
 
-    /// By whom a connection is used: one user in one space.
+    /// The user of a connection, in one protection space.
     private struct Identity: Hashable {
         let space: ProtectionSpace
         let user: String?
         let password: String?
     }
 
-    /// A proxy, and who the settings say the user is to it.
+    /// A proxy, and the user that the settings name for it.
     private struct Proxy: Hashable {
         let peer: AuthenticationPeer
         let user: String?

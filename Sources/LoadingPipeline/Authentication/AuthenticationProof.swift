@@ -80,7 +80,7 @@ extension DigestSession {
             clientNonce: Self.newClientNonce())
     }
 
-    /// 128 bits that nobody can foresee (AUTH-18).
+    /// 128 unpredictable bits (AUTH-18).
     private static func newClientNonce() -> String {
         var generator = SystemRandomNumberGenerator()
         return (0..<2).map { _ in
@@ -104,4 +104,14 @@ extension LoadBody {
         data.withUnsafeBytes { digest.update($0) }
         return digest.finish()
     }
+}
+
+/// One user's connections to a server (AUTH-19).
+struct ConnectionProof {
+    /// Tells the user's connections from those of others.
+    let identity: UInt64
+    /// What is being said on one of them; nil where all has been said.
+    var conversation: GSSSecurityContext?
+    /// What goes out with the next request.
+    var token: [UInt8] = []
 }

@@ -42,3 +42,14 @@ package struct AuthenticationQuestion: Sendable {
         return refused.map { ProposedCredential(user: $0.user, password: $0.password, object: $0.object) }
     }
 }
+
+/// What the client says to an `AuthenticationQuestion`.
+package enum AuthenticationAnswer: Sendable {
+    case credential(LoadCredential)
+    /// Go on without: the response that asked is the result (AUTH-29).
+    case nothing
+    /// What is known of the other spaces may still serve; if nothing is, as `nothing` (AUTH-7).
+    case defaultHandling
+    /// Ask for the next space (AUTH-5).
+    case nextSpace
+}

@@ -1,6 +1,6 @@
 internal import LoadingSemantics
 
-/// A request as it is seen by who asks for credentials.
+/// A request as the server or proxy that sends a challenge sees it.
 enum AuthenticationSubject {
     /// To a server.
     case request(LoadRequest)
@@ -41,12 +41,12 @@ enum AuthenticationSubject {
         }
     }
 
-    /// Whom the address names; that is nothing to a proxy.
+    /// The user in the URL. It is not sent to a proxy.
     var userOfAddress: (user: String, password: String?)? {
         if case .request(let request) = self { request.url.credential ?? request.redirectedUser } else { nil }
     }
 
-    /// Who the settings say the user is, which is tried first and without asking (PROXY-2).
+    /// The user in the proxy settings, which is tried first, without asking the client (PROXY-2).
     var userOfSettings: LoadCredential? {
         let credential: ProxyCredential? =
             switch self {
@@ -56,7 +56,7 @@ enum AuthenticationSubject {
         return credential.map { LoadCredential(user: $0.user, password: $0.password, isKept: true) }
     }
 
-    /// Whether the caller has said himself who the user is (AUTH-27).
+    /// Whether the caller has set the credential field (AUTH-27).
     var saysUser: Bool {
         switch self {
         case .request(let request): request.fields.contains(ChallengeSource.server.credentialField)

@@ -31,7 +31,7 @@ final class Authenticator {
 
     var fieldName: String { stage.fieldName }
 
-    /// Whose connection the request needs; 0 for nobody's.
+    /// The identity of the connection that the request needs; 0 for a shared one.
     func identity(for subject: AuthenticationSubject) -> UInt64 {
         stage.prepare(subject, isAllowed: isAllowed)
         return stage.identity
@@ -60,7 +60,7 @@ final class Authenticator {
     /// Takes a response. True if it asks who the user is and there may be something to say to that, which the owner hears
     /// later.
     ///
-    /// - Parameter mayBeShared: Whether others may be known as the user to whom a connection is proved to be his.
+    /// - Parameter mayBeShared: Whether an authenticated connection may carry the requests of other users.
     func isAsked(
         by head: ResponseHead, to subject: AuthenticationSubject, mayBeShared: Bool = false
     ) throws(LoadError) -> Bool {
@@ -92,7 +92,7 @@ final class Authenticator {
         if let subject { perform(stage.step(after: answer, to: subject)) }
     }
 
-    /// Nobody needs to know any more.
+    /// The answer is no longer needed.
     func giveUp() { subject = nil }
 
     private func perform(_ step: AuthenticationStage.Step) {
@@ -117,4 +117,19 @@ final class Authenticator {
         subject = nil
         owner?.authenticator(self, hasFound: verdict)
     }
+}
+
+/// The owner of an `Authenticator`: a load, or the authentication of its tunnels. Called on the load's loop.
+protocol AuthenticatorOwner: AnyObject {
+    /// Whether a credential that was accepted may be sent there again.
+    func authenticator(_ authenticator: Authenticator, mayUse credential: LoadCredential, for space: ProtectionSpace)
+        -> Bool
+    /// The client is to be asked. `Authenticator.take` takes the answer.
+    func authenticator(_ authenticator: Authenticator, asks question: AuthenticationQuestion)
+    /// A step of a conversation is made. `isBound`: what comes of it is understood on the same connection alone. `identity`:
+    /// whose connection it proves.
+    func authenticator(_ authenticator: Authenticator, goesOn isBound: Bool, as identity: UInt64)
+    func authenticator(_ authenticator: Authenticator, hasUsed credential: LoadCredential, for space: ProtectionSpace)
+    /// What becomes of the response that has asked. That may be told before `isAsked` returns.
+    func authenticator(_ authenticator: Authenticator, hasFound verdict: Authenticator.Verdict)
 }

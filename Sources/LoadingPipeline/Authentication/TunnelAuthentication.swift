@@ -5,7 +5,7 @@ internal import LoadingSemantics
 internal import LoadingTransport
 internal import Synchronization
 
-/// Says to proxies who the user of one load is, when they are asked for a tunnel (AUTH-28). Confined to the load's loop.
+/// Authenticates the user of one load to proxies that are asked for a tunnel (AUTH-28). Confined to the load's loop.
 ///
 /// There is no response of the load's yet: the question is one of the connection that is being made, which stands still
 /// until there is an answer.
@@ -132,7 +132,7 @@ final class TunnelAuthentication: TunnelSpeaker, AuthenticatorOwner {
             return environment.loop.post { tell.value() }
         }
         self.question = nil
-        // Who has just been asked says so at once.
+        // `takes` returns the result.
         if isTaking { return }
         guard question.isOpen else { return }
         question.onWithdrawal = nil
@@ -143,4 +143,13 @@ final class TunnelAuthentication: TunnelSpeaker, AuthenticatorOwner {
             question.answer(value.map { .authorization($0, isBound: isBound) } ?? .defaultHandling)
         }
     }
+}
+
+/// A load whose connections may lead through a proxy's tunnel.
+protocol TunnelClient: Load {
+    /// The client that answers challenges.
+    var loadClient: (any LoadClient)? { get }
+    var log: EventLog? { get }
+    /// How the client sees what a proxy has answered; nil where it sees no responses.
+    func response(_ head: ResponseHead) -> LoadResponse?
 }

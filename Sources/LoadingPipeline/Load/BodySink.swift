@@ -54,7 +54,6 @@ final class BodySink {
     @exclusivity(unchecked) private var collector: BodyCollector?
     /// Set when there is a body to write.
     @exclusivity(unchecked) private(set) var writer: FileWriter?
-    @exclusivity(unchecked) private(set) var isClosingFile = false
     @exclusivity(unchecked) private var buffer: UnsafeMutableRawPointer?
     @exclusivity(unchecked) private(set) var deliveredBytes: Int64 = 0
 
@@ -101,7 +100,7 @@ final class BodySink {
     /// The body is delivered again, from its beginning.
     func beginAnew(_ destination: BodyDestination) {
         self.destination = destination
-        (isClosingFile, isFull, deliveredBytes) = (false, false, 0)
+        (isFull, deliveredBytes) = (false, 0)
     }
 
     /// False if the client had not stopped the flow.
@@ -378,15 +377,16 @@ extension BodySink: FileWriterObserver {
     /// True if the body is complete; false if its file must be closed first, which begins now.
     func closeFile() -> Bool {
         guard let writer else { return true }
-        isClosingFile = true
         writer.close()
         return false
     }
 
     /// The load has failed. Its file is closed, so that another download can resume from it.
-    func giveUpFile() {
+    ///
+    /// - Parameter isClosing: Whether `closeFile` was called.
+    func giveUpFile(isClosing: Bool = false) {
         writer?.giveUp()
-        if !isClosingFile { writer?.close() }
+        if !isClosing { writer?.close() }
     }
 
     func discardFile() {

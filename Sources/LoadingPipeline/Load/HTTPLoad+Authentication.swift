@@ -50,7 +50,7 @@ extension HTTPLoad: AuthenticatorOwner {
         let subject = subject()
         machine.receive(.asks(.challenge))
         if try authenticator.isAsked(by: response.head, to: subject, mayBeShared: mayBeShared) { return true }
-        machine.receive(.withdraws(.challenge))
+        machine.receive(.dropsChallenge)
         return false
     }
 
@@ -177,7 +177,7 @@ extension HTTPLoad: AuthenticatorOwner {
     /// stands in for it.
     func authorization(for proxy: ProxyServer, of route: ProxyRouteList) -> String? {
         let authenticator = authenticatorOfProxies
-        // TLS is a part of whom he meant: what was for within it is not said in the clear.
+        // TLS is part of that proxy: a value that was meant for TLS is not sent in the clear.
         let confidant = confidant ?? route.firstProxy.map { AuthenticationPeer($0, as: .http) }
         self.confidant = confidant
         if let value = authenticator.fieldValue(for: .forwarded(request, by: proxy)) { return value }
@@ -185,7 +185,7 @@ extension HTTPLoad: AuthenticatorOwner {
             ? request.fields.firstValue(authenticator.fieldName) : nil
     }
 
-    /// Whose connections to such a proxy the request needs; 0 for nobody's.
+    /// The identity of the connections to such a proxy that the request needs; 0 for shared ones.
     func identity(for proxy: ProxyServer) -> UInt64 {
         authenticatorOfProxies.identity(for: .forwarded(request, by: proxy))
     }
@@ -198,7 +198,7 @@ extension HTTPLoad: TunnelClient {
         LoadResponse(url: request.url, head: head, expectedLength: -1)
     }
 
-    /// Who says to a proxy who the user is, before it makes a tunnel.
+    /// Authenticates the user to a proxy before it makes a tunnel.
     var tunnelSpeaker: any TunnelSpeaker {
         let speaker = tunnelAuthentication ?? TunnelAuthentication(for: self, in: environment)
         tunnelAuthentication = speaker
@@ -211,4 +211,13 @@ extension HTTPLoad: TunnelClient {
         }
         return tunnelAuthentication?.takes(question, about: challenge) ?? false
     }
+}
+
+/// A connection that is kept for the next step of a conversation. What is said on it is for whom it leads to, whatever way would be
+/// picked by now (PROXY-11).
+struct HeldConnection {
+    let carrier: any ExchangeCarrier
+    let way: ProxyRoute
+    /// Whether nothing of the conversation has been said: another connection does as well.
+    let isBeginning: Bool
 }

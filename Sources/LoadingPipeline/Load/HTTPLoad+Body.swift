@@ -122,13 +122,13 @@ extension HTTPLoad: BodySinkOwner {
         guard let response, let client else { return true }
         machine.receive(.asks(.response))
         guard case .now = client.load(self, didReceive: response) else { return true }
-        machine.receive(.answered(.response))
+        machine.receive(.acceptsResponse)
         sink.open(expectedLength: response.expectedLength)
         return false
     }
 
     private func complete() {
-        guard machine.receive(.completes), sink.closeFile() else { return }
+        guard machine.receive(.completes(withFile: sink.writer != nil)), sink.closeFile() else { return }
         record(.responseEnded(bytes: wireBytes, decoded: sink.deliveredBytes))
         whole = sink.takeCollected()
         if !storesResponse(whole) { end(nil) }
@@ -136,7 +136,7 @@ extension HTTPLoad: BodySinkOwner {
 
     /// The response has been stored, or not.
     package func finishStoring() {
-        if machine.stage == .completion, !sink.isClosingFile { end(nil) }
+        if machine.stage == .storing { end(nil) }
     }
 
     func bodySinkClosedFile(_ outcome: Result<String, FileWriter.Failure>) {

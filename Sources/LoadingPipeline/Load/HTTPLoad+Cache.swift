@@ -14,6 +14,8 @@ extension HTTPLoad {
         if uploading?.isFollowUp != true {
             guard case .now(let contents) = environment.responses?.contents(for: self) ?? .now(nil) else { return }
             cache.contents = contents
+            // The pieces of a body that goes to a file are not collected (CACHE-2).
+            if sink.destination.folder != nil { cache.contents?.limit = 0 }
         }
         machine.receive(.passed(.cacheLookup))
     }
@@ -31,7 +33,7 @@ extension HTTPLoad {
     func decideCache() {
         var sent = ExchangeRequest(request, body: .none, defaults: environment)
         if let cookies {
-            // What the caller has put into the field himself gives way to them (COOK-22).
+            // They replace the caller's own field (COOK-22).
             sent.fields = sent.fields.without(names: ["Cookie"])
             sent.fields.append("Cookie", cookies)
         }

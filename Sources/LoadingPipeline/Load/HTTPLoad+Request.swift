@@ -91,8 +91,10 @@ extension HTTPLoad {
     }
 
     /// The client's stream, or nil if it has none: then the load fails (T-51).
-    package func provideBody(_ source: (any RequestBodySource)?) {
-        if let supply { supply.provide(source) } else { source?.cancel() }
+    ///
+    /// - Parameter offset: That of the question.
+    package func provideBody(_ source: (any RequestBodySource)?, from offset: Int64) {
+        if let supply { supply.provide(source, from: offset) } else { source?.cancel() }
     }
 
     /// The body of the request that the client is asked about.

@@ -176,7 +176,7 @@ extension HTTPLoad {
 
     /// The client lets the response through, and may have its body go elsewhere than it said at first.
     package func answerResponse(_ destination: BodyDestination?) {
-        guard machine.receive(.answered(.response)) else { return }
+        guard machine.receive(.acceptsResponse) else { return }
         if let destination {
             sink.destination = destination
             // What goes to a file is not kept (CACHE-2).

@@ -34,7 +34,7 @@ package final class HTTPLoad: Load, LoopTimerTarget {
     @exclusivity(unchecked) var serverAuthenticator: Authenticator?
     var forwardingAuthenticator: Authenticator?
     var tunnelAuthentication: TunnelAuthentication?
-    /// The proxy that what the caller has said himself is for.
+    /// The proxy that the caller's own authorization is for.
     var confidant: AuthenticationPeer?
     var credentialLookup: PendingLookup<ProposedCredential?>?
     /// The value of the `Cookie` field; nil without cookies.
@@ -262,6 +262,8 @@ package final class HTTPLoad: Load, LoopTimerTarget {
 
     // MARK: The end
 
+    package var hasEnded: Bool { machine.hasEnded }
+
     func record(_ kind: LoadEvent.Kind) {
         if let log { log.record(kind, at: EventLog.now) }
     }
@@ -271,8 +273,9 @@ package final class HTTPLoad: Load, LoopTimerTarget {
         stop()
         if let error, sink.writer != nil {
             // What has come may be gone on with later.
+            let isClosing = machine.stage == .closingFile
             machine.receive(.fails(error))
-            return sink.giveUpFile()
+            return sink.giveUpFile(isClosing: isClosing)
         }
         let body = whole ?? sink.takeCollected()
         whole = nil

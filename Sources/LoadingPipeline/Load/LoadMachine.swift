@@ -39,8 +39,10 @@ struct LoadMachine: Equatable {
         case response
         /// The body goes to the client.
         case body
-        /// All of the body is delivered: its file is closed, or the client decides whether the response is kept.
-        case completion
+        /// All of the body is delivered, and its file is being closed.
+        case closingFile
+        /// All of the body is delivered, and the client decides whether the response is stored.
+        case storing
         /// The load has failed, and the file with what came before is being closed.
         case failing
         case ended
@@ -74,10 +76,10 @@ struct LoadMachine: Equatable {
         case resume
         /// A question is asked, and the load waits for the answer.
         case asks(Stage)
-        /// That was answered: the body may flow.
-        case answered(Stage)
-        /// There was nothing to ask: the response is looked at further.
-        case withdraws(Stage)
+        /// The client accepts the response: the body may flow.
+        case acceptsResponse
+        /// The response is no challenge, and is examined further.
+        case dropsChallenge
         /// The body flows, and the client hears of the response by its parts.
         case tellsParts
         /// No more of the response comes.
@@ -85,7 +87,7 @@ struct LoadMachine: Equatable {
         /// Another request is made: all that has come of the one before is forgotten.
         case fetchesAgain
         /// All of the body is delivered.
-        case completes
+        case completes(withFile: Bool)
         /// There is a file to close before the end.
         case fails(LoadError)
         case ends
@@ -140,11 +142,11 @@ struct LoadMachine: Equatable {
         case .asks(let question):
             guard question.awaitsAnswer, (Stage.cacheDecision...Stage.body).contains(stage) else { return false }
             enter(question)
-        case .answered(let question):
-            guard stage == question, question.awaitsAnswer else { return false }
+        case .acceptsResponse:
+            guard stage == .response else { return false }
             enter(.body)
-        case .withdraws(let question):
-            guard stage == question, question.awaitsAnswer else { return false }
+        case .dropsChallenge:
+            guard stage == .challenge else { return false }
             enter(.exchange)
             isRunning = true
         case .tellsParts:
@@ -157,9 +159,9 @@ struct LoadMachine: Equatable {
             guard isLoading else { return false }
             forgetResponse()
             enter(.transportSecurity)
-        case .completes:
+        case .completes(let withFile):
             guard stage == .body, responseEnd == .complete else { return false }
-            enter(.completion)
+            enter(withFile ? .closingFile : .storing)
         case .fails(let error):
             failure = error
             enter(.failing)

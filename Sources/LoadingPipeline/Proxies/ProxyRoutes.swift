@@ -32,7 +32,7 @@ package final class ProxyRoutes {
         let port: UInt16
     }
 
-    /// A time in which the network stays the same and nobody wants a new beginning.
+    /// A time in which neither the network changes nor the session is reset.
     struct Stretch: Equatable {
         fileprivate let network: RouteWatch.Mark
         fileprivate let flushCount: Int
@@ -102,7 +102,7 @@ package final class ProxyRoutes {
 
     /// - Parameters:
     ///   - destination: Nil if the proxy itself could not be reached.
-    ///   - silence: What he has said nothing in, in nanoseconds.
+    ///   - silence: How long the proxy has not answered, in nanoseconds.
     func failed(_ proxy: ProxyServer, for destination: ProxyDestination?, after silence: Int64) {
         forgetIfOver()
         failed.failed(proxy, for: destination, after: silence, at: loop.now)

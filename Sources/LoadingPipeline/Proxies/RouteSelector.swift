@@ -78,7 +78,7 @@ final class RouteSelector: LoopTimerTarget {
         return true
     }
 
-    /// Nobody has said anything in the time for the way; false if there is no other.
+    /// The time for the route has passed without an answer. False if there is no other route.
     func wasSilent(at awaited: AwaitedStep) -> Bool {
         rest()
         guard left.count > 1 else { return false }
@@ -107,7 +107,7 @@ final class RouteSelector: LoopTimerTarget {
 
     /// What was found in another network, or before a flush, says nothing any more.
     ///
-    /// - Parameter silence: What he has said nothing in.
+    /// - Parameter silence: How long the proxy has not answered.
     private func blame(_ step: ProxyStep, after silence: Int64) {
         guard case .through(let proxy) = current, stretch == routes.stretch else { return }
         switch step {

@@ -34,7 +34,7 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
     /// Credentials of the delegate or the storage that may be refused in one load.
     private static let mostLogins = 64
 
-    // Who the user is.
+    // The user.
     private var attempt = Attempt.anonymous
     private var refusal: LoadError?
     private var refused: LoadCredential?
@@ -223,7 +223,7 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
         guard let load else { return }
         switch attempt {
         case .anonymous: break
-        // Who has not said a password was not refused.
+        // A user without a password was not refused.
         case .ofURL(let user, let password):
             refused = password.map { LoadCredential(user: user, password: $0, isKept: true) }
         case .known(let credential):

@@ -22,7 +22,7 @@ package final class FileSource: LoadSource, Callout, @unchecked Sendable {
     private var isReading = false
     private var isOver = false
 
-    // MARK: Of who reads
+    // MARK: Of the reading thread
 
     private var file: OpenedFile?
 
@@ -116,7 +116,7 @@ package final class FileSource: LoadSource, Callout, @unchecked Sendable {
             guard !path.utf8.contains(0) else { throw .cannotReadFile(ENOENT) }
             self.path = path
             self.sendsBody = sendsBody
-            // Not to wait for who writes to a pipe.
+            // Opening a pipe must not wait for its writer.
             descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
             guard descriptor >= 0 else { throw .cannotReadFile(errno) }
             var status = stat()
@@ -143,7 +143,7 @@ package final class FileSource: LoadSource, Callout, @unchecked Sendable {
             let data = try read(most)
             missing -= Int64(data.count)
             let isAtEnd = data.count < most || missing == 0
-            // Who was promised more must not take this for the whole.
+            // The response has announced more than this.
             if isAtEnd, length != nil, missing > 0 { throw .cannotReadFile(EIO) }
             guard isFirst else { return .read(nil, data, isLast: isAtEnd) }
             isFirst = false

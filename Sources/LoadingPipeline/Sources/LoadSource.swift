@@ -25,9 +25,30 @@ package protocol LoadSource: AnyObject {
 extension LoadSource {
     package func isDelivered() -> Bool { true }
     package var silence: LoadError { .timedOut }
-    /// Who never asks gets no answer.
+    /// Most sources send no challenge.
     package func answerChallenge(_ answer: AuthenticationAnswer) {}
-    /// Who never goes on with another begins at the beginning.
+    /// Most sources cannot resume.
     package func beginAnew() {}
     package func resumePoint(ofFile name: String, delivered: Int64) -> DownloadResumePoint? { nil }
+}
+
+/// What a source says of the bytes that follow.
+package struct SourceResponse {
+    package var mimeType: String?
+    package var textEncodingName: String?
+    /// -1 when unknown.
+    package var expectedLength: Int64
+    /// How much an earlier download has left, when the rest follows.
+    package var resumedOffset: Int64?
+    /// What the client is to be given in place of these values: a response that it made itself.
+    package var object: AnyObject?
+
+    package init(
+        mimeType: String?, textEncodingName: String? = nil, expectedLength: Int64, object: AnyObject? = nil
+    ) {
+        self.mimeType = mimeType
+        self.textEncodingName = textEncodingName
+        self.expectedLength = expectedLength
+        self.object = object
+    }
 }

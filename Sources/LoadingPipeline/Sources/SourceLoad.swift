@@ -51,6 +51,8 @@ package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
     private enum State {
         case waitingToStart
         case loading
+        /// All of the body is delivered, and its file is being closed.
+        case closingFile
         /// The error is known, and the file with what came before it is being closed.
         case failing(LoadError)
         case ended
@@ -166,7 +168,7 @@ package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
         source.answerChallenge(answer)
     }
 
-    /// Nobody stands in a line here.
+    /// A source has no queue.
     package func setPriority(_ priority: Float) {}
 
     // MARK: From the source
@@ -213,7 +215,7 @@ package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
         }
     }
 
-    /// The source fetches the same once more, after it has asked who the user is.
+    /// The source repeats the transfer after a challenge.
     func fetchesAgain() {
         client?.load(self, transactionEnded: nil)
         record(.fetchStarted(.authentication))
@@ -241,10 +243,10 @@ package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
 
     private var hasStarted: Bool { if case .waitingToStart = state { false } else { true } }
 
-    private var hasEnded: Bool {
+    package var hasEnded: Bool {
         switch state {
         case .failing, .ended: true
-        case .waitingToStart, .loading: false
+        case .waitingToStart, .loading, .closingFile: false
         }
     }
 
@@ -328,7 +330,9 @@ package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
         switch (outcome, state) {
         case (.success(let path), .failing(let error)): tellEnd(error, .stopped(path: path, resumePoint(of: path)))
         case (.failure, .failing(let error)): tellEnd(error, .nothing)
-        case (.failure(.opening), .loading) where resumedOffset != nil: beginAnew()
+        case (.failure(.opening), .loading) where resumedOffset != nil,
+            (.failure(.opening), .closingFile) where resumedOffset != nil:
+            beginAnew()
         case (.success(let path), _): endWell(.file(path: path))
         case (.failure(let failure), _):
             stop()
@@ -339,6 +343,7 @@ package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
     /// The file that the body should go on in is gone, or has less than was said: all of it is fetched again.
     private func beginAnew() {
         guard let folder = sink.destination.folder else { return end(.cannotOpenFile(ENOENT)) }
+        state = .loading
         sink.beginAnew(.file(.newFile(inFolder: folder)))
         isOpen = false
         (resumedOffset, sourceEnd, hasToldSource) = (nil, nil, false)
@@ -355,7 +360,7 @@ package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
     }
 
     package var resumePointUnderWay: DownloadResumePoint? {
-        guard case .loading = state else { return nil }
+        guard hasStarted, !hasEnded else { return nil }
         return sink.writer?.path.flatMap { resumePoint(of: $0) }
     }
 
@@ -382,7 +387,7 @@ package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
     // MARK: The end
 
     private func complete(_ end: SourceEnd) {
-        guard !sink.isClosingFile else { return }
+        if case .closingFile = state { return }
         switch end {
         case .failed(let error): self.end(error)
         case .complete:
@@ -393,6 +398,7 @@ package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
             if isWaitingForSource { return }
             // A body without a byte has its file too.
             open()
+            if sink.writer != nil { state = .closingFile }
             if sink.closeFile() { endWell(sink.takeCollected().map { .whole($0) } ?? .nothing) }
         }
     }
@@ -407,8 +413,9 @@ package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
         guard !hasEnded else { return }
         stop()
         guard sink.writer != nil else { return tellEnd(error, untouched) }
+        let isClosing = if case .closingFile = state { true } else { false }
         state = .failing(error)
-        sink.giveUpFile()
+        sink.giveUpFile(isClosing: isClosing)
     }
 
     /// What another download left, as long as nothing was added to it.

@@ -8,23 +8,23 @@ internal import LoadingTransport
 ///
 /// It asks for the strongest scheme that can be met, goes on to the next when the client rejects one, and counts what
 /// was refused. What was accepted is sent unasked by later requests (`AuthenticationMemory`). Negotiate and NTLM are
-/// conversations of several steps, each of which is made by who runs the stage.
+/// conversations of several steps, which the `Authenticator` makes.
 struct AuthenticationStage {
     private let source: ChallengeSource
     private let memory: AuthenticationMemory
     private let loop: EventLoop
     /// What the request carries that is under way or next.
     private var attempt: Attempt?
-    /// Who was asked last, and may have asked back.
+    /// The peer of the last request, which may have sent a challenge.
     private var peer: AuthenticationPeer?
     /// What the client is being asked for, or a conversation begins about.
     private var pending: Pending?
-    /// Whose conversation takes its next step now.
+    /// The conversation that takes its next step now.
     private var speaking: Speaking?
     private var failures: [ProtectionSpace: Int] = [:]
     private var refused: [ProtectionSpace: LoadCredential] = [:]
     private var rejected: Set<ProtectionSpace> = []
-    /// Where the user whom the system knows has been tried.
+    /// The spaces where the system's user has been tried.
     private var triedWithoutCredential: Set<ProtectionSpace> = []
     /// The schemes by which the user of the settings has been tried.
     private var triedSettings: Set<AuthenticationScheme> = []
@@ -39,7 +39,7 @@ struct AuthenticationStage {
 
     /// A conversation longer than any is given up.
     private static let mostSteps = 10
-    /// Who asks more often will never be content.
+    /// A peer that sends more challenges will not accept any answer.
     private static let mostChallenges = 64
 
     private struct SaidUser: Equatable {
@@ -57,7 +57,7 @@ struct AuthenticationStage {
 
     private struct Attempt {
         let space: ProtectionSpace
-        /// Nil for the user whom the system knows.
+        /// Nil for the system's user.
         var credential: LoadCredential?
         var proof: AuthenticationProof
         let source: Source
@@ -67,9 +67,9 @@ struct AuthenticationStage {
 
     private enum Source {
         case client
-        /// It was accepted before, so nobody was asked.
+        /// It was accepted before, so the client was not asked.
         case memory
-        /// Nobody is asked about what the settings say.
+        /// From the settings, without asking the client.
         case settings
         /// The same, and the proxy has not even asked: it may want something else.
         case settingsUnasked
@@ -96,9 +96,9 @@ struct AuthenticationStage {
     enum Step {
         /// The response is a response like any other.
         case deliver
-        /// The same, and the server has let in who asked with this credential.
+        /// The same, and the server has accepted this credential.
         case accepted(LoadCredential, ProtectionSpace)
-        /// Nobody knows yet what to say.
+        /// The answer is not known yet.
         case ask(AuthenticationQuestion)
         /// The request goes out once more, with what `fieldValue` says then.
         case sendAgain
@@ -118,7 +118,7 @@ struct AuthenticationStage {
     /// The field that the loader writes itself, in place of one that the caller may have set (AUTH-27).
     var fieldName: String { source.credentialField }
 
-    /// Whose connection the request needs; 0 for nobody's.
+    /// The identity of the connection that the request needs; 0 for a shared one.
     var identity: UInt64 {
         if case .connection(let proof)? = attempt?.proof { proof.identity } else { 0 }
     }
@@ -131,7 +131,7 @@ struct AuthenticationStage {
     /// Whether there is nothing to find out about a response with this status.
     func ignores(_ status: Int) -> Bool { attempt == nil && ChallengeSource(status: status) != source }
 
-    /// Looks what is known that a request should say unasked. Whose connection it needs shows after that.
+    /// Looks up what the request sends without a challenge. After that its `identity` is known.
     ///
     /// - Parameter isAllowed: Whether a credential that was accepted before may still be used.
     mutating func prepare(_ subject: AuthenticationSubject, isAllowed: (LoadCredential, ProtectionSpace) -> Bool) {
@@ -147,7 +147,7 @@ struct AuthenticationStage {
             }
         }
         guard let settings, triedSettings.isEmpty else { return }
-        // Nobody knows the realm yet.
+        // The realm is not known yet.
         let option = AuthenticationOption(scheme: .basic, challenge: AuthenticationChallenge(scheme: "basic"))
         guard let proof = AuthenticationProof(option, settings) else { return }
         attempt = Attempt(
@@ -199,7 +199,7 @@ struct AuthenticationStage {
 
     /// What a response leads to.
     ///
-    /// - Parameter mayBeShared: Whether others may be known as the user to whom a connection is proved to be his (AUTH-19).
+    /// - Parameter mayBeShared: Whether an authenticated connection may carry the requests of other users (AUTH-19).
     mutating func step(
         after head: ResponseHead, to subject: AuthenticationSubject, mayBeShared: Bool
     ) throws(LoadError) -> Step {
@@ -256,7 +256,7 @@ struct AuthenticationStage {
             let pending = Pending(
                 option: options[index], space: space, index: index, options: options, isQuiet: isQuiet)
             self.pending = pending
-            // Who has a ticket is not asked (AUTH-20). NTLM has none: it would say a password's hash to anybody.
+            // With a ticket the client is not asked (AUTH-20). NTLM has none: it would send a password's hash to any server.
             if space.scheme == .negotiate, triedWithoutCredential.insert(space).inserted {
                 return begin(nil, identity: memory.identity(of: nil, in: space), from: .client, subject)
             }
@@ -265,7 +265,7 @@ struct AuthenticationStage {
         return .deliver
     }
 
-    /// Says who the settings say the user is, by each scheme once. Nil if there is nothing left to say.
+    /// Sends the user of the settings, once by each scheme. Nil if no scheme is left.
     private mutating func trySettings(
         _ options: ArraySlice<AuthenticationOption>, _ subject: AuthenticationSubject, isQuiet: Bool
     ) -> Step? {
@@ -292,7 +292,7 @@ struct AuthenticationStage {
             refused: refused[pending.space], failures: failures[pending.space] ?? 0, isQuiet: pending.isQuiet)
     }
 
-    /// Whom the address names, unless the server was told.
+    /// The user in the URL, unless it was sent to the server already.
     private func unsaidUser(
         of subject: AuthenticationSubject, by scheme: AuthenticationScheme
     ) -> (user: String, password: String?)? {
@@ -354,7 +354,7 @@ struct AuthenticationStage {
         if head.status / 100 == 2 { askedCount = 0 }
         triedSettings = []
         guard var attempt else { return .deliver }
-        // Elsewhere on the server he may be asked for once more.
+        // Elsewhere on the server the user may be requested once more.
         if let credential = attempt.credential {
             saidUsers.removeAll {
                 $0.peer == subject.peer && $0.user == credential.user && $0.password == credential.password
@@ -477,6 +477,6 @@ extension AuthenticationOption {
 }
 
 extension LoadError {
-    /// Whoever answered does not know what the server should (AUTH-18).
+    /// The peer does not know the secret that the server should know (AUTH-18).
     fileprivate static let impostor = LoadError.badServerResponse("the server's own proof is wrong")
 }

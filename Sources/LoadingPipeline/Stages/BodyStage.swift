@@ -27,7 +27,7 @@ final class BodyStage {
     private(set) var file: FileFacts?
 
     /// Gives the body to `ready`, at once or later; `ask` asks the client for a stream from that place on, who answers
-    /// by `provide`. Whoever asked before hears nothing more.
+    /// by `provide`. The `ready` of an earlier call is not called any more.
     func prepare(_ body: LoadBody, _ part: Part = Part(), asking ask: (Int64) -> Void, _ ready: @escaping Ready) {
         question += 1
         let before = waiting
@@ -56,14 +56,15 @@ final class BodyStage {
             }
             given = nil
             waiting = (ready, part, length)
-            // Who has been asked already will answer.
+            // The client has been asked already.
             if before?.part != part { ask(part.offset) }
         }
     }
 
-    /// The client's answer: nil if it has none.
-    func provide(_ source: (any RequestBodySource)?) {
-        guard let waiting else {
+    /// The client's answer to the question for a stream from that place on: nil if it has none. A late answer to an earlier
+    /// question, for another place, is dropped.
+    func provide(_ source: (any RequestBodySource)?, from offset: Int64) {
+        guard let waiting, waiting.part.offset == offset else {
             source?.cancel()
             return
         }
@@ -73,7 +74,7 @@ final class BodyStage {
         waiting.ready(.success(waiting.part.of(source, waiting.length)))
     }
 
-    /// Nobody wants a body any more.
+    /// No body is needed any more.
     func cancel() {
         question += 1
         waiting = nil
@@ -102,7 +103,7 @@ extension BodyStage.Part {
         return .source(LimitedBodySource(source, wanted), length: nil)
     }
 
-    /// How much of a stream of that length is sent; nil if nobody knows.
+    /// How much of a stream of that length is sent; nil if unknown.
     func announcedLength(of total: Int64?) -> Int64? {
         guard let left = total.map({ max(0, $0 - offset) }) else { return nil }
         return length.map { min($0, left) } ?? left

@@ -48,7 +48,7 @@ struct ConnectivityStage {
         wait = RouteWatch.watch(for: loop).wait(since: mark, on: loop, body)
     }
 
-    /// Nobody waits any more.
+    /// The load does not wait any more.
     mutating func end() {
         wait?.end()
         wait = nil

@@ -1,5 +1,5 @@
 internal import LoadingProtocols
-internal import LoadingSemantics
+package import LoadingSemantics
 
 /// Has a download go on where another stopped (RES-3 to RES-7): asks for the rest, and sees from the answer whether the
 /// rest is what comes.
@@ -35,5 +35,17 @@ struct ResumptionStage {
         // Not the fields from the beginning: a redirect may have taken some off since.
         request.fields = request.fields.without(names: Self.askingFields)
         if let acceptEncoding { request.fields.append("Accept-Encoding", acceptEncoding) }
+    }
+}
+
+/// What is left of a download that stopped.
+package struct StoppedDownload: Sendable {
+    package var point: DownloadResumePoint
+    /// Of the file with what has come.
+    package var path: String
+
+    package init(point: DownloadResumePoint, path: String) {
+        self.point = point
+        self.path = path
     }
 }

@@ -33,7 +33,7 @@ package struct TransportSecurityStage {
 
     /// Does what a response says of its host.
     ///
-    /// - Parameter isTrusted: Whether the connection was made without an error that somebody has overlooked.
+    /// - Parameter isTrusted: Whether the connection was made without a certificate error that the program has accepted.
     func note(_ fields: HTTPFields, from url: HTTPURL, isTrusted: @autoclosure () -> Bool) {
         guard url.scheme.isSecure, fields.contains("Strict-Transport-Security") else { return }
         hosts.note(fields, from: url, isTrusted: isTrusted())

@@ -1,7 +1,7 @@
 internal import LoadingConnections
 internal import LoadingProtocols
-internal import LoadingSemantics
-internal import LoadingTransport
+package import LoadingSemantics
+package import LoadingTransport
 
 /// Has an upload go on after its connection was lost, if the server offers that (RES-13 to RES-21): does what the value
 /// `ResumableUpload` says, one request after the other, of which the client hears nothing. Confined to the load's loop.
@@ -173,5 +173,17 @@ final class UploadResumptionStage: LoopTimerTarget {
     func end(on loop: EventLoop) {
         afterPause = nil
         loop.disarm(timer)
+    }
+}
+
+/// What is left of an upload that stopped.
+package struct StoppedUpload: Sendable {
+    package var point: UploadResumePoint
+    /// What the file was like that was sent; nil if it was none.
+    package var file: FileFacts?
+
+    package init(point: UploadResumePoint, file: FileFacts?) {
+        self.point = point
+        self.file = file
     }
 }

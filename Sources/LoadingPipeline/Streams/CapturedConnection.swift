@@ -5,7 +5,7 @@ internal import LoadingEvents
 package import LoadingTransport
 
 /// A connection that has left its loop: read and written with calls that block, by whoever holds it, one thread a
-/// direction. Closed when nobody holds it any more.
+/// direction. Closed when it is deallocated.
 ///
 /// A plain connection is its socket. One with TLS goes through a pair of local sockets, at whose other end a
 /// `StreamRelay` encrypts on the loop.

@@ -8,7 +8,7 @@ package import LoadingTransport
 /// The life of a stream task in the engine: a connection of its own, driven as `StreamMachine` says. Confined to its
 /// loop; tells its client the end exactly once, unless the connection was given away.
 ///
-/// Nothing is read that nobody has asked for, beyond `StreamMachine.readAhead`; then the peer has to wait.
+/// Beyond `StreamMachine.readAhead`, only what a read asked for is read; then the peer has to wait.
 package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
     private let environment: LoadingEnvironment
     let log: EventLog?
@@ -183,7 +183,7 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
 
     // MARK: The connection
 
-    private var hasEnded: Bool { if case .ended = state { true } else { false } }
+    package var hasEnded: Bool { if case .ended = state { true } else { false } }
 
     private func connect() {
         state = .connected
@@ -330,7 +330,7 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
                 perform(machine.received(count, at: now))
             case .wouldBlock: return
             case .end: perform(machine.receivedEnd(at: now))
-            // Somebody may have cut it: TLS says so when it is over.
+            // It may have been truncated: TLS announces its end.
             case .truncated: perform(machine.broke(.networkConnectionLost, at: now))
             case .failed(let failure): perform(machine.broke(LoadError(failure), at: now))
             }
@@ -472,4 +472,18 @@ extension StreamLoad: TunnelClient {
 
     /// A stream has none.
     func response(_ head: ResponseHead) -> LoadResponse? { nil }
+}
+
+/// The client of a stream: a task, as the engine sees it. Called on the load's loop; must not block.
+package protocol StreamClient: LoadClient {
+    /// Whether the client may want to hear of better routes.
+    var wantsBetterRoutes: Bool { get }
+    /// So many bytes have been taken by reads, or by the kernel.
+    func load(_ load: StreamLoad, didRead count: Int)
+    func load(_ load: StreamLoad, didWrite count: Int)
+    func loadHasClosedReading(_ load: StreamLoad)
+    func loadHasClosedWriting(_ load: StreamLoad)
+    func loadHasBetterRoute(_ load: StreamLoad)
+    /// The connection is the client's, and nothing more is told.
+    func load(_ load: StreamLoad, hasGivenAway captured: CapturedConnection)
 }

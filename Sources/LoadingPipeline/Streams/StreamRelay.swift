@@ -98,7 +98,7 @@ final class StreamRelay: ByteStreamOwner, LoopTimerTarget {
             switch source.read(into: scratch) {
             case .bytes(let count):
                 budget -= count
-                // Nobody takes them, and the peer need not wait for that.
+                // They are not needed, and the peer need not wait for that.
                 if !direction.isClosed { direction.pending = [UInt8](scratch.prefix(count)) }
             case .wouldBlock: return
             case .end: direction.hasEnded = true

@@ -15,7 +15,7 @@ package final class HSTSStore: @unchecked Sendable {
     private let suffixes: PublicSuffixes
     private let preload: HSTSPreload
     private let clock: @Sendable () -> Int64
-    /// Whether there is anything to look for, so that who has learnt nothing takes no lock.
+    /// Whether the store has hosts. Without hosts a lookup takes no lock.
     private let isEmpty = Atomic(true)
     private let lock = Lock()
     private var hosts: HSTSHosts
@@ -24,7 +24,7 @@ package final class HSTSStore: @unchecked Sendable {
     private var untold: [HSTSChange] = []
     /// Whether a thread is telling it.
     private var isTelling = false
-    /// Whether what was known before is still to come, so that who has all takes no lock.
+    /// Whether the records of earlier processes are still to come. Once they are here, a lookup takes no lock.
     private let isAwaiting = Atomic(false)
     /// What was forgotten until then; nil when nothing is to come.
     private var forgotten: Forgotten?
@@ -70,7 +70,7 @@ package final class HSTSStore: @unchecked Sendable {
     /// - Parameters:
     ///   - fields: Of any response, whatever its status.
     ///   - isTrusted: Whether nothing was wrong with the connection: the default evaluation trusts the server, and it was
-    ///     not somebody's own decision to talk to it in spite of an error.
+    ///     not a decision of the program to continue in spite of an error.
     @discardableResult
     package func note(_ fields: HTTPFields, from url: HTTPURL, isTrusted: Bool) -> HSTSOutcome {
         let now = clock()

@@ -1,4 +1,4 @@
-internal import CBrotli
+internal import CLoadingBrotli
 
 /// Undoes `br` (RFC 7932). Bytes after the end of the stream are ignored.
 final class BrotliStage: DecodingStage {

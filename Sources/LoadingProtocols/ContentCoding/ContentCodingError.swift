@@ -9,7 +9,7 @@ package enum ContentCodingError: Error, Sendable, Equatable {
     case corrupt
     /// `Content-Encoding` names more codings than any honest server stacks.
     case tooManyCodings
-    /// The library found no memory for its state.
+    /// There was no memory for the decoder's state.
     case outOfMemory
 }
 

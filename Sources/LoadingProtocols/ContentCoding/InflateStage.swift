@@ -1,4 +1,4 @@
-internal import CZlib
+internal import CLoadingZlib
 
 /// Undoes `gzip` and `deflate`.
 ///
@@ -132,7 +132,7 @@ final class InflateStage: DecodingStage {
         stream.pointee.avail_in = offered
         stream.pointee.next_out = output.baseAddress?.assumingMemoryBound(to: UInt8.self)
         stream.pointee.avail_out = room
-        let result = CZlib.inflate(stream, Z_NO_FLUSH)
+        let result = CLoadingZlib.inflate(stream, Z_NO_FLUSH)
         input = input.skipping(Int(offered - stream.pointee.avail_in))
         return (result, Int(room - stream.pointee.avail_out))
     }

@@ -1,4 +1,4 @@
-internal import CZstd
+internal import CLoadingZstd
 
 /// Undoes `zstd` (RFC 8878). Frames may follow one another; other bytes after a whole frame are ignored.
 final class ZstdStage: DecodingStage {

@@ -140,7 +140,7 @@ package struct FTPConversation: Sendable {
         reply.isSuccess ? setType() : refuseLogin(reply)
     }
 
-    /// Also when an account is asked for, which nobody has.
+    /// Also when the server wants an account (332), which a URL cannot hold.
     private mutating func refuseLogin(_ reply: FTPReply) -> [Action] {
         guard [331, 332, 430, 530, 532].contains(reply.code) else {
             return fail(reply.isPreliminary || reply.isIntermediate ? .unexpectedReply(reply.code) : .refused(reply))
@@ -150,7 +150,7 @@ package struct FTPConversation: Sendable {
     }
 
     private mutating func refuse(_ reply: FTPReply) -> [Action] {
-        // A user who is in and may not go there may be another one.
+        // The logged-in user has no access; another user may have it.
         if reply.code == 530 { return refuseLogin(reply) }
         return fail(reply.isIntermediate ? .unexpectedReply(reply.code) : .refused(reply))
     }
@@ -217,8 +217,8 @@ package struct FTPConversation: Sendable {
         return endIfDone()
     }
 
-    /// A transfer is whole when the server says so and its connection has ended; of one whose length is known the latter
-    /// tells enough when the former cannot come any more.
+    /// A transfer is complete when the server has confirmed it and the data connection has ended. If the length is known and
+    /// the control connection is lost, the end of the data connection is enough.
     private mutating func endIfDone() -> [Action] {
         guard let received, isConfirmed || isConnectionLost || interruption != nil else { return [] }
         if let interruption { return fail(.interrupted(interruption)) }
@@ -244,4 +244,31 @@ package struct FTPConversation: Sendable {
         state = .over
         return [.fail(failure)]
     }
+}
+
+/// The data that follows.
+package struct FTPTransfer: Sendable, Equatable {
+    /// Of the whole; nil if unknown.
+    package var size: Int64?
+    package var modificationTime: String?
+    /// Where in the whole the transfer begins.
+    package var offset: Int64
+
+    package init(size: Int64?, modificationTime: String?, offset: Int64) {
+        self.size = size
+        self.modificationTime = modificationTime
+        self.offset = offset
+    }
+}
+
+/// Limits on a server's replies on the control connection. Beyond them the load fails.
+package struct FTPLimits: Sendable {
+    /// Bytes of one line.
+    package var maximumLineLength = 4096
+    /// Lines of one reply: a welcome may be long.
+    package var maximumLineCount = 1000
+    /// Preliminary replies (1xx) in one load.
+    package var maximumPreliminaryCount = 32
+
+    package init() {}
 }

@@ -1,11 +1,11 @@
 /// Why an FTP load cannot go on.
 package enum FTPFailure: Error, Sendable, Equatable {
-    // What the server said was no reply.
+    /// The server's answer is not a reply.
     case malformedReply
     case lineTooLong
     case tooManyLines
     case tooManyReplies
-    /// A reply that nobody asked for, or not of that kind.
+    /// A reply without a command, or of a kind that the command does not have.
     case unexpectedReply(Int)
     /// The answer with the port of a data connection has none.
     case noPort

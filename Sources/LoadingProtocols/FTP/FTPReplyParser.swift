@@ -1,9 +1,9 @@
 /// Reads the replies on a control connection (RFC 959 §4.2). Owns no socket and no clock.
 ///
-/// Of a reply of several lines only the last is kept, so that a long welcome takes no memory.
+/// Only the last line of a multi-line reply is kept, so a long welcome takes no memory.
 ///
-/// A line ends with CRLF or LF. A CR inside a line makes the reply invalid, since another reader may see two lines there;
-/// several at its end are one, as servers send them whose welcome lies in a file with CRLF.
+/// A line ends with CRLF or LF. A CR inside a line makes the reply invalid, because another reader may see two lines. Several
+/// CRs at the end of a line count as one: some servers send a welcome file that already has CRLF.
 package struct FTPReplyParser: Sendable {
     private let limits: FTPLimits
     private var line: [UInt8] = []

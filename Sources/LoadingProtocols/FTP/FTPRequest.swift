@@ -1,4 +1,4 @@
-/// What is wanted of a server.
+/// What to retrieve from a server.
 package struct FTPRequest: Sendable, Equatable {
     package enum Form: Sendable, Equatable {
         /// A file, byte for byte.
@@ -37,4 +37,19 @@ package struct FTPRequest: Sendable, Equatable {
         self.name = name
         self.form = form
     }
+}
+
+/// User name and password.
+package struct FTPLogin: Sendable, Equatable {
+    package var user: String
+    /// Nil if none is known. A server that wants one then refuses the user.
+    package var password: String?
+
+    package init(user: String, password: String?) {
+        self.user = user
+        self.password = password
+    }
+
+    /// RFC 1635. Nearly every server takes any password; those that compare it know this one.
+    package static let anonymous = FTPLogin(user: "anonymous", password: "anonymous")
 }

@@ -1,4 +1,4 @@
-/// Why a stream or a connection ends, as the peers tell each other (RFC 9113 §7). Unknown codes are kept.
+/// An error code of HTTP/2 (RFC 9113 §7). Unknown codes are kept.
 package struct HTTP2ErrorCode: RawRepresentable, Hashable, Sendable {
     package var rawValue: UInt32
 

@@ -1,6 +1,6 @@
-/// Finds where frames begin and end, however the input is cut.
+/// Finds the bounds of frames in input of any segmentation.
 struct HTTP2FrameScanner {
-    /// The octets of a head that has not come whole.
+    /// The octets of an incomplete frame head.
     private var partial = (0 as UInt64, 0 as UInt64)
     private var partialCount = 0
     private var payloadLeft = 0

@@ -1,4 +1,4 @@
-/// The bytes that go to the peer next, gathered from many frames, so that a hundred small requests are one write.
+/// Collects the bytes of many frames, so that a hundred small requests are one write.
 final class HTTP2Output {
     /// A DATA frame that fills a TLS record: a larger one would have its last bytes in a record of their own, each of which
     /// is a call of the kernel's.
@@ -12,13 +12,13 @@ final class HTTP2Output {
 
     var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: room[..<count]) }
 
-    /// Empties it, and makes sure of its room.
+    /// Empties the buffer, and allocates it if needed.
     func begin() {
         count = 0
         if room.isEmpty { room = .allocate(byteCount: Self.capacity, alignment: 16) }
     }
 
-    /// Gives the room back.
+    /// Frees the buffer.
     func release() {
         room.deallocate()
         room = UnsafeMutableRawBufferPointer(start: nil, count: 0)
@@ -38,7 +38,7 @@ final class HTTP2Output {
         count &+= octets.count
     }
 
-    /// Where the content of a DATA frame goes, before its head is known.
+    /// The place for the content of a DATA frame, before its head is known.
     func bodyRoom(atMost capacity: Int) -> UnsafeMutableRawBufferPointer {
         let start = min(count &+ HTTP2FrameHead.length, room.count)
         let most = min(max(capacity, 0), Self.bodyFrame - HTTP2FrameHead.length)

@@ -63,11 +63,12 @@ extension clh_limits {
         let limits = configuration.limits
         self.init(
             section_bytes: limits.maximumHeadLength, section_fields: limits.maximumFieldCount,
+            section_excess: HTTPStreamLimits.sectionExcess,
             request_bytes: HTTPStreamRequestEncoder.maximumLength,
             stream_window: UInt32(clamping: configuration.windows.initialStream),
             connection_window: UInt32(clamping: configuration.windows.connection),
             unsent_answers: limits.maximumUnsentAnswers,
-            // nghttp2 counts each piece in which the head of such a frame comes; frames are counted by the allowance.
+            // nghttp2 counts each piece in which the head of such a frame comes; `HTTP2FrameBudget` counts frames.
             continuations: limits.maximumBlockFrameCount &* HTTP2FrameHead.length)
     }
 }

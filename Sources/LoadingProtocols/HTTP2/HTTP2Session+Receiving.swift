@@ -2,10 +2,10 @@ internal import CLoadingHTTP2
 internal import LoadingSemantics
 
 extension HTTP2Session {
-    /// Takes what came from the peer.
+    /// Receives bytes from the peer.
     ///
-    /// After an error `nextOutput()` gives the last words, if there are any, and the connection is to be closed; `fail()`
-    /// tells the streams. Called by the observer it throws and does nothing.
+    /// After an error `nextOutput()` gives the GOAWAY, if there is one, and the connection must be closed; `fail()`
+    /// reports the streams' ends. Called by the observer it throws and does nothing.
     package func receive(_ bytes: UnsafeRawBufferPointer) throws(HTTP2Error) {
         if isBusy { throw .reentered }
         guard let session = usable else { throw thrown(error ?? .closed) }
@@ -17,7 +17,7 @@ extension HTTP2Session {
         var rest = bytes
         while !rest.isEmpty, !failsAfterwards {
             let (count, head) = scanner.step(rest)
-            if let head, let flood = allowance.received(head) {
+            if let head, let flood = budget.received(head) {
                 giveUp(.enhanceYourCalm, .flood(flood))
                 throw thrown(.flood(flood))
             }
@@ -28,7 +28,7 @@ extension HTTP2Session {
             if result != 0 { throw thrown(fatal(Int(result))) }
             if hasGivenUp {
                 // The words for the peer name the reason, which comes back by `gaveUp`.
-                gatherLastWords()
+                collectGoAway()
                 throw thrown(error ?? .violation(.protocolError, ""))
             }
         }
@@ -53,7 +53,7 @@ extension HTTP2Session {
         return (settings + octets).withUnsafeBytes { clh_receive(session, $0) }
     }
 
-    /// nghttp2 has found the peer to break a rule of the connection. It reads nothing any more then.
+    /// nghttp2 has found a connection error, and reads nothing any more.
     private var hasGivenUp: Bool {
         guard let session, !isGoingAway, hasNumbersLeft else { return error != nil }
         return error != nil || !clh_allows_requests(session)
@@ -77,20 +77,20 @@ extension HTTP2Session {
     private func giveUp(_ code: HTTP2ErrorCode, _ error: HTTP2Error) {
         self.error = error
         if let session { clh_give_up(session, code.rawValue) }
-        gatherLastWords()
+        collectGoAway()
     }
 
-    /// Keeps what there is to be sent up to the GOAWAY. Bodies are not asked for any more.
-    private func gatherLastWords() {
+    /// Keeps the output up to the GOAWAY. Bodies are not read any more.
+    private func collectGoAway() {
         guard let session else { return }
         if error == nil { error = .violation(.protocolError, "") }
         var bytes: UnsafePointer<UInt8>?
-        while lastWords.count < 1 << 16, case let count = clh_send(session, &bytes), count > 0, let bytes {
-            lastWords.append(contentsOf: UnsafeBufferPointer(start: bytes, count: count))
+        while goAwayBytes.count < 1 << 16, case let count = clh_send(session, &bytes), count > 0, let bytes {
+            goAwayBytes.append(contentsOf: UnsafeBufferPointer(start: bytes, count: count))
         }
     }
 
-    // MARK: What nghttp2 tells
+    // MARK: Events from nghttp2
 
     func received(_ section: clh_section, on slot: Int) {
         if error != nil || streams[slot].isMuted { return }
@@ -104,7 +104,7 @@ extension HTTP2Session {
             return reject(slot, .protocolError, "The status is none.")
         }
         let head = HTTPStreamResponseHead(
-            status: Int(section.status), fields: HTTPFields(section), byteCount: allowance.blockLength)
+            status: Int(section.status), fields: HTTPFields(section), byteCount: budget.blockLength)
         streams[slot].isAnswered = true
         if head.status < 200 {
             guard countInformational(head, on: slot) else {
@@ -116,7 +116,7 @@ extension HTTP2Session {
         streams[slot].hasHead = true
         let mayHaveBody = !streams[slot].isHead && head.status != 204 && head.status != 304
         streams[slot].missing = mayHaveBody ? max(section.body_length, 0) : 0
-        allowance.add(HTTP2Allowance.request)
+        budget.addRequest()
         observer?.session(self, received: head, endsStream: section.ends_stream, on: number)
         if section.ends_stream { responseEnded(on: slot) }
     }
@@ -126,7 +126,7 @@ extension HTTP2Session {
         mute(slot, .malformed(text))
     }
 
-    /// 104 is told as often as the server likes (RES-14), but not for ever.
+    /// 104 is reported without a limit on the count (RES-14), but with one on the bytes.
     private func countInformational(_ head: HTTPStreamResponseHead, on slot: Int) -> Bool {
         let limits = configuration.limits
         if head.status == 104 {
@@ -164,7 +164,7 @@ extension HTTP2Session {
         let isFirst = frameContent == 0
         countBody(bytes.count, on: slot)
         if error == nil, !streams[slot].isMuted {
-            if isFirst { allowance.addReadFrame() }
+            if isFirst { budget.addReceivedContent() }
             streams[slot].window.received(bytes.count)
             unread &+= bytes.count
             observer?.session(self, receivedBody: bytes, on: streams[slot].number)
@@ -199,10 +199,10 @@ extension HTTP2Session {
     }
 
     func streamClosed(_ number: Int32, _ code: HTTP2ErrorCode, on slot: Int) {
-        // What ends with the connection is told by `fail()`.
+        // `fail()` reports the streams that end with the connection.
         if error != nil { return }
         let stream = streams[slot]
-        // Its end was told when it was dropped, and the slot may be somebody else's by now.
+        // Its end was reported when it was dropped, and the slot may belong to another stream now.
         guard stream.number == number else {
             droppedCount = max(0, droppedCount &- 1)
             return
@@ -234,7 +234,7 @@ private func clh_receive(_ session: OpaquePointer, _ bytes: UnsafeRawBufferPoint
 }
 
 extension HTTPFields {
-    /// Two copies, each as long as it has to be.
+    /// Copies the bytes and the positions.
     fileprivate init(_ section: clh_section) {
         let positions = UnsafeRawPointer(section.positions)?.assumingMemoryBound(to: Position.self)
         self.init(

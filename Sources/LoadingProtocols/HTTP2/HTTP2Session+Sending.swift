@@ -2,18 +2,18 @@ internal import CLoadingHTTP2
 internal import LoadingSemantics
 
 extension HTTP2Session {
-    /// What is to be sent next, in pieces of up to 64 KiB; nil when there is nothing.
+    /// The next output, in pieces of up to 64 KiB; nil if there is none.
     ///
-    /// The bytes stay where they are until the next call of this method, whatever else is called. After an error it gives
-    /// the last words and then nil. It throws once when nghttp2 finds out while it sends. Called by the observer it gives
+    /// The bytes are valid until the next call of this method, whatever else is called. After an error it returns
+    /// the GOAWAY and then nil. It throws once when nghttp2 fails while it sends. Called by the observer it gives
     /// nil.
     package func nextOutput() throws(HTTP2Error) -> UnsafeRawBufferPointer? {
         if isBusy { return nil }
         guard let session = usable else {
-            if !lastWords.isEmpty {
+            if !goAwayBytes.isEmpty {
                 output.begin()
-                lastWords.withUnsafeBytes { output.append($0) }
-                lastWords = []
+                goAwayBytes.withUnsafeBytes { output.append($0) }
+                goAwayBytes = []
                 return output.bytes
             }
             output.release()
@@ -21,7 +21,7 @@ extension HTTP2Session {
             return nil
         }
         guard clh_wants_write(session) else {
-            // Room is held while there is something to be sent, or soon will be.
+            // The buffer is kept while streams are open.
             if openStreamCount == 0 { output.release() }
             return nil
         }
@@ -48,7 +48,7 @@ extension HTTP2Session {
         return nil
     }
 
-    /// What nghttp2 gives: the preface, or one frame.
+    /// Adds the next output of nghttp2: the preface, or one frame.
     private func append(_ frame: UnsafeRawBufferPointer) {
         let head = frame.count >= HTTP2FrameHead.length ? HTTP2FrameHead(frame) : nil
         switch head?.type {
@@ -74,7 +74,7 @@ extension HTTP2Session {
         settings.withUnsafeBytes { output.append($0) }
     }
 
-    /// Tells of the heads of requests; one is in several frames if it is long.
+    /// Reports the heads of requests; a long one takes several frames.
     private func noteHead(_ head: HTTP2FrameHead, _ frame: UnsafeRawBufferPointer) {
         headLength &+= frame.count
         guard head.has(HTTP2FrameHead.endsHeaders) else { return }
@@ -93,7 +93,7 @@ extension HTTP2Session {
         observer?.session(self, sentRequestOn: streams[slot].number)
     }
 
-    // MARK: What nghttp2 asks
+    // MARK: Request bodies for nghttp2
 
     func readBody(of slot: Int, atMost capacity: Int, count: UnsafeMutablePointer<Int>) -> clh_body {
         guard error == nil, !failsAfterwards, !streams[slot].isMuted, let observer else { return CLH_BODY_LATER }
@@ -103,7 +103,7 @@ extension HTTP2Session {
         case .bytes(let written, let isLast):
             count.pointee = min(max(written, 0), room.count)
             if isLast { return CLH_BODY_LAST }
-            // An empty frame would say nothing.
+            // Empty frames are not sent.
             return written > 0 ? CLH_BODY_DATA : CLH_BODY_LATER
         case .later:
             return CLH_BODY_LATER
@@ -115,7 +115,7 @@ extension HTTP2Session {
 
     func sentBody(head: UnsafeRawBufferPointer, contentCount: Int, isLast: Bool, of slot: Int?) {
         output.appendBodyFrame(head: head, contentCount: contentCount)
-        allowance.addSent(contentCount)
+        budget.addSentContent(contentCount)
         guard let slot, !streams[slot].isMuted else { return }
         let number = streams[slot].number
         observer?.session(

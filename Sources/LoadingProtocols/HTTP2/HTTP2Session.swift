@@ -3,61 +3,61 @@ internal import LoadingSemantics
 
 /// The client's side of one HTTP/2 connection (RFC 9113), over nghttp2.
 ///
-/// It owns no socket, reads no clock and has no thread: bytes go in by `receive(_:)` and come out of `nextOutput()`, and
-/// what happens on the streams is told to the observer meanwhile. Whoever has made it confines it.
+/// It owns no socket, reads no clock and has no thread. Bytes go in by `receive(_:)` and come out of `nextOutput()`; the
+/// observer receives the events of the streams. The session is confined to its owner's thread.
 ///
-/// nghttp2 knows frames, header compression, flow control and the rules of a message. What is watched here is how much a
-/// peer has this side do (`HTTP2Allowance`, `HTTP2Limits`) and how far it may go ahead of its readers (`HTTP2Windows`).
+/// nghttp2 implements frames, header compression, flow control and the rules of messages. This class limits the work that a
+/// peer may cause (`HTTP2FrameBudget`, `HTTPStreamLimits`) and the bytes ahead of the readers (`StreamWindowSizes`).
 ///
-/// No access to what is stored here lasts while the observer is called, so exclusive access need not be checked: that
-/// would be a tenth of what a small request costs.
+/// No access to a stored property lasts while the observer is called, so exclusive access need not be checked: that check
+/// would be a tenth of the cost of a small request.
 package final class HTTP2Session {
     let configuration: HTTP2Configuration
     private weak var weakObserver: (any HTTP2SessionObserver)?
-    /// The observer, while something is going on.
+    /// The observer, during a call.
     @exclusivity(unchecked) private(set) var observer: (any HTTP2SessionObserver)?
 
-    /// nil if there was no memory for it. Freed when this object goes, which cannot be while something is going on.
+    /// nil if there was no memory for it. Freed with this object, which never happens during a call.
     private(set) var session: OpaquePointer?
     @exclusivity(unchecked) private(set) var isBusy = false
-    /// `fail()` was called while something was going on.
+    /// `fail()` was called by the observer.
     @exclusivity(unchecked) var failsAfterwards = false
-    /// Nothing is sent, received or told any more once this is set, but `lastWords` and what `fail()` tells.
+    /// Once set, nothing is sent, received or reported, except `goAwayBytes` and the events of `fail()`.
     @exclusivity(unchecked) var error: HTTP2Error?
     var isErrorThrown = false
 
-    // What comes in.
+    // Input.
     @exclusivity(unchecked) var scanner = HTTP2FrameScanner()
-    /// What has come of the first frame, until its head is whole.
+    /// The received part of the first frame's head, until that is complete.
     @exclusivity(unchecked) var opening: [UInt8]? = []
-    @exclusivity(unchecked) var allowance: HTTP2Allowance
-    /// Bytes of all streams that were told and not consumed.
+    @exclusivity(unchecked) var budget: HTTP2FrameBudget
+    /// Bytes of all streams that were reported and not consumed.
     @exclusivity(unchecked) var unread = 0
-    /// Bytes that the connection's window has not got back.
+    /// Received bytes for which the connection's window was not opened again.
     @exclusivity(unchecked) var unreturned = 0
-    private var growth: HTTP2WindowGrowth
-    /// What is unread of streams that are closed.
+    private var growth: StreamWindowGrowth
+    /// Unread bytes of closed streams.
     private var lingering: [Int32: Int] = [:]
-    /// How much of the content of the DATA frame in work was told.
+    /// How much content of the current DATA frame was reported.
     @exclusivity(unchecked) var frameContent = 0
-    /// The stream that is being told as closed, and how many bytes of its body's frames have come.
+    /// The stream that is being reported as closed, and the received bytes of its DATA frames.
     @exclusivity(unchecked) private var closing = (number: 0 as Int32, bytes: 0)
 
-    // What goes out.
+    // Output.
     let output = HTTP2Output()
     var hasSentSettings = false
-    /// What the peer is told before the connection is closed.
-    var lastWords: [UInt8] = []
-    /// Bytes of the head that is going out.
+    /// The output up to the GOAWAY, before the connection is closed.
+    var goAwayBytes: [UInt8] = []
+    /// Bytes of the head that is being sent.
     @exclusivity(unchecked) var headLength = 0
 
-    // The streams. nghttp2 keeps the slot of each; those whose head has not gone out it does not know yet.
+    // The streams. nghttp2 keeps the slot of each stream whose head was sent.
     @exclusivity(unchecked) var streams: [HTTP2Stream] = []
     @exclusivity(unchecked) private var freeSlots: [Int] = []
     /// The oldest is first.
     @exclusivity(unchecked) private var unsent: [(number: Int32, slot: Int)] = []
     @exclusivity(unchecked) private var encoder = HTTPStreamRequestEncoder()
-    /// What nghttp2 has not yet looked at of what was dropped.
+    /// Dropped requests that are still in nghttp2's queue.
     @exclusivity(unchecked) var droppedCount = 0
     @exclusivity(unchecked) private var lastNumber: Int32 = 0
 
@@ -69,8 +69,8 @@ package final class HTTP2Session {
     package init(configuration: HTTP2Configuration = HTTP2Configuration(), observer: any HTTP2SessionObserver) {
         self.configuration = configuration
         weakObserver = observer
-        allowance = HTTP2Allowance(limits: configuration.limits)
-        growth = HTTP2WindowGrowth(configuration.windows)
+        budget = HTTP2FrameBudget(limits: configuration.limits)
+        growth = StreamWindowGrowth(configuration.windows)
         var callbacks = HTTP2Session.callbacks
         var limits = clh_limits(configuration)
         session = clh_session_new(&callbacks, Unmanaged.passUnretained(self).toOpaque(), &limits)
@@ -81,10 +81,10 @@ package final class HTTP2Session {
         if let session { clh_session_free(session) }
     }
 
-    /// The session as long as it is of use.
+    /// The C session, if it has not failed.
     var usable: OpaquePointer? { error == nil ? session : nil }
 
-    /// Between this and `end()` the observer is called, and may call back.
+    /// Between this call and `end()` the observer is called, and may call back.
     func begin() {
         isBusy = true
         observer = weakObserver
@@ -99,28 +99,28 @@ package final class HTTP2Session {
         }
     }
 
-    // MARK: What may be asked
+    // MARK: State
 
-    /// How many streams the peer wants to have open at a time.
+    /// The peer's limit of open streams.
     package var maximumConcurrentStreams: Int { session.map { Int(clh_peer_maximum_streams($0)) } ?? 0 }
-    /// Submitted and not yet closed.
+    /// Streams that were submitted and are not closed.
     package var openStreamCount: Int { streams.count - freeSlots.count }
-    /// Whether the peer takes CONNECT with a protocol (RFC 8441).
+    /// Whether the peer supports extended CONNECT (RFC 8441).
     package var allowsExtendedConnect: Bool { session.map { clh_peer_allows_extended_connect($0) } ?? false }
-    /// The peer or this side has said that no more streams are taken.
+    /// The peer or this side has sent GOAWAY.
     package var isGoingAway: Bool { isPeerLeaving || isLeaving }
-    /// So much is unread that the connection's window closes, until somebody reads.
+    /// So much is unread that the connection's window is closed until a reader consumes some.
     package var isFull: Bool { unread > configuration.windows.maximumUnread }
-    /// Whether a request that is submitted now goes out at once.
+    /// Whether a request that is submitted now is sent at once.
     package var mayOpenStream: Bool { allowsRequests && openStreamCount < maximumConcurrentStreams }
-    /// Whether `nextOutput()` has something to say.
+    /// Whether `nextOutput()` has output, or an error.
     package var wantsOutput: Bool {
-        guard let session = usable else { return !lastWords.isEmpty || (error != nil && !isErrorThrown) }
+        guard let session = usable else { return !goAwayBytes.isEmpty || (error != nil && !isErrorThrown) }
         return clh_wants_write(session)
     }
-    /// Nothing is left to be sent or read: the connection can be closed.
+    /// Nothing is left to send or receive: the connection can be closed.
     package var isFinished: Bool {
-        guard let session = usable else { return lastWords.isEmpty }
+        guard let session = usable else { return goAwayBytes.isEmpty }
         return !clh_wants_read(session) && !clh_wants_write(session)
     }
     /// Bytes of the DATA frames of a stream, with their heads and padding; until `closed` returns.
@@ -138,15 +138,15 @@ package final class HTTP2Session {
     /// has given up.
     package var hasNumbersLeft: Bool { lastNumber < Int32.max - 2 }
 
-    /// Whether the head of a request has not gone out.
+    /// Whether the head of a request was not sent yet.
     package var hasUnsentRequests: Bool { !unsent.isEmpty }
 
-    /// Requests in nghttp2's queue: those that are to go out, and those that were dropped since.
+    /// Requests in nghttp2's queue, including dropped ones.
     var queuedRequestCount: Int { unsent.count &+ droppedCount }
 
     // MARK: Requests
 
-    /// Has a stream begin with the next output. Its number is the stream's name in all other calls.
+    /// Opens a stream with the next output. Its number identifies the stream in all other calls.
     package func submit(_ request: HTTPStreamRequest) throws(HTTPStreamRequestError) -> Int32 {
         guard let session, allowsRequests else { throw .notAllowed }
         let slot = takeSlot()
@@ -170,18 +170,18 @@ package final class HTTP2Session {
             isHead: request.method == "HEAD")
         unsent.append((number, slot))
         lastNumber = number
-        allowance.add(HTTP2Allowance.request)
+        budget.addRequest()
         return number
     }
 
-    /// There is more of a body that `HTTPStreamBodyRead.later` was said of.
+    /// A body for which `HTTPStreamBodyRead.later` was returned has more bytes.
     package func resumeBody(of stream: Int32) {
         if let session = usable { clh_resume(session, stream) }
     }
 
-    /// The reader has done with so many bytes of a body: of a stream that may be closed by now, too.
+    /// The reader has consumed so many bytes of a body. The stream may be closed already.
     ///
-    /// Opens the windows of stream and connection, and has them grow, as `HTTP2Windows` says.
+    /// Opens the windows of the stream and of the connection, which may grow as `StreamWindowSizes` says.
     package func consumed(_ count: Int, on stream: Int32) {
         guard let slot = slot(of: stream) else {
             guard let left = lingering[stream] else { return }
@@ -202,9 +202,9 @@ package final class HTTP2Session {
         returnToConnection()
     }
 
-    /// Ends a stream. No more is told of it but `closed`, and its bytes need not be consumed any more.
+    /// Resets a stream. Only `closed` is reported after that, and its bytes need not be consumed.
     ///
-    /// Of a stream that is closed already, it lets go of what is not consumed.
+    /// If the stream is closed already, its unread bytes are dropped.
     package func reset(_ stream: Int32, code: HTTP2ErrorCode = .cancel) {
         if let slot = slot(of: stream) {
             if let session = usable { clh_reset(session, stream, code.rawValue) }
@@ -224,7 +224,7 @@ package final class HTTP2Session {
         clh_set_priority(session, stream, value, value.utf8.count)
     }
 
-    /// Has the peer answer, with the same payload.
+    /// Sends a PING. The peer answers with the same payload.
     package func ping(_ payload: UInt64) {
         guard let session = usable else { return }
         withUnsafeBytes(of: payload.bigEndian) { octets in
@@ -232,20 +232,20 @@ package final class HTTP2Session {
         }
     }
 
-    /// Takes no more requests. Those that are there run to their end, then `isFinished`.
+    /// Accepts no more requests. When the open ones have ended, `isFinished` is true.
     package func goAway() {
         isLeaving = true
         sayGoodbye()
     }
 
-    /// Not before all requests are out: a server may not look at what comes behind a GOAWAY.
+    /// The GOAWAY follows all requests: a server may ignore requests after it.
     private func sayGoodbye() {
         guard let session = usable, isLeaving, !hasSaidGoodbye, unsent.isEmpty else { return }
         hasSaidGoodbye = true
         clh_go_away(session)
     }
 
-    /// The connection is lost or given up: every stream is told as closed, and nothing is sent or taken any more.
+    /// The connection is lost or abandoned: reports every stream as closed. Nothing is sent or received any more.
     package func fail() {
         if isBusy {
             failsAfterwards = true
@@ -253,7 +253,7 @@ package final class HTTP2Session {
         }
         error = error ?? .closed
         isErrorThrown = true
-        lastWords = []
+        goAwayBytes = []
         begin()
         for slot in streams.indices where streams[slot].number != 0 {
             let stream = streams[slot]
@@ -262,7 +262,7 @@ package final class HTTP2Session {
             release(slot)
             observer?.session(self, closed: stream.number, with: failure)
         }
-        // Whatever was asked meanwhile was asked of an ended session.
+        // The session has ended, so calls of the observer have no effect.
         failsAfterwards = false
         end()
     }
@@ -282,7 +282,7 @@ package final class HTTP2Session {
         return streams.count &- 1
     }
 
-    /// A stream is nobody's any more. What was not consumed of it still is to be.
+    /// Frees the slot of a stream. Its unread bytes must still be consumed.
     func release(_ slot: Int) {
         let number = streams[slot].number
         closing = (number, streams[slot].receivedBodyFrameBytes)
@@ -293,16 +293,16 @@ package final class HTTP2Session {
         freeSlots.append(slot)
     }
 
-    /// Has nothing more told of a stream but its end, which is for that reason unless there is an earlier one.
+    /// Reports only the end of a stream from now on, for this reason unless there is an earlier one.
     func mute(_ slot: Int, _ failure: HTTPStreamFailure) {
-        if !streams[slot].isMuted { allowance.addPromised(streams[slot].window.size) }
+        if !streams[slot].isMuted { budget.addCancelledWindow(streams[slot].window.size) }
         streams[slot].isMuted = true
         if streams[slot].failure == nil, !streams[slot].hasEnded { streams[slot].failure = failure }
         unread &-= streams[slot].window.consumed(streams[slot].window.unread)
         returnToConnection()
     }
 
-    /// From now on nghttp2 knows the stream's slot.
+    /// nghttp2 knows the stream's slot from now on.
     func headWasSent(_ stream: Int32) {
         if let index = unsent.firstIndex(where: { $0.number == stream }) { unsent.remove(at: index) }
         sayGoodbye()
@@ -315,7 +315,7 @@ package final class HTTP2Session {
         return !streams[slot].isHeadSent && clh_slot(session, streams[slot].number) != slot
     }
 
-    /// Ends a stream that the peer has not heard of.
+    /// Ends a stream that is unknown to the peer.
     private func drop(_ slot: Int, _ failure: HTTPStreamFailure) {
         let number = streams[slot].number
         release(slot)
@@ -336,12 +336,23 @@ package final class HTTP2Session {
         }
     }
 
-    /// Gives the connection's window back what may go back: all, as long as not too much of it is unread.
+    /// Opens the connection's window again, unless too many bytes are unread.
     func returnToConnection() {
         guard let session = usable else { return }
         let held = max(0, unread &- configuration.windows.maximumUnread)
         if unreturned <= held { return }
         clh_consume_connection(session, unreturned &- held)
         unreturned = held
+    }
+}
+
+/// The settings and limits of a session.
+package struct HTTP2Configuration: Sendable, Equatable {
+    package var limits: HTTPStreamLimits
+    package var windows: StreamWindowSizes
+
+    package init(limits: HTTPStreamLimits = HTTPStreamLimits(), windows: StreamWindowSizes = StreamWindowSizes()) {
+        self.limits = limits
+        self.windows = windows
     }
 }

@@ -1,26 +1,26 @@
 internal import LoadingSemantics
 
-/// What a session knows of one stream between its submission and its end.
+/// The state of one stream between its submission and its end.
 struct HTTP2Stream {
-    /// 0: nobody's.
+    /// 0: the slot is free.
     var number: Int32
-    var window: HTTP2StreamWindow
+    var window: StreamWindow
     let hasBody: Bool
     /// Whether it asks for a head alone.
     let isHead: Bool
     var isHeadSent = false
-    /// Any response has begun, an interim one too.
+    /// Any response has begun, including an interim one.
     var isAnswered = false
     /// The final response has begun.
     var hasHead = false
-    /// The response is whole.
+    /// The response is complete.
     var hasEnded = false
-    /// No more is told of it but its end.
+    /// Only its end will be reported.
     var isMuted = false
-    /// Why it ends, if that is known before it does.
+    /// Why it ends, if that is known before.
     var failure: HTTPStreamFailure?
     var informationalCount = 0
-    /// Bytes of interim responses that tell of an upload's progress.
+    /// Bytes of interim responses that report an upload's progress.
     var progressLength = 0
     var receivedBodyFrameBytes = 0
     /// How much of the body is still to come, when its length is announced.
@@ -28,7 +28,7 @@ struct HTTP2Stream {
 
     init(number: Int32, window: Int, hasBody: Bool, isHead: Bool) {
         self.number = number
-        self.window = HTTP2StreamWindow(size: window)
+        self.window = StreamWindow(size: window)
         self.hasBody = hasBody
         self.isHead = isHead
     }

@@ -1,93 +1,100 @@
-#if HTTP3
-    internal import CLoadingHTTP3
-    internal import LoadingSemantics
+internal import CLoadingHTTP3
+internal import LoadingSemantics
 
-    extension HTTP3Session {
-        /// What is to be sent next; nil when there is nothing now.
-        ///
-        /// The bytes stay where they are until the next call of this method, whatever else is called. After an error it gives
-        /// the last words and then nil. It throws once when the libraries find out while they send. Called by the observer it
-        /// gives nil.
-        package func nextOutput(at now: Int64) throws(HTTP3Error) -> HTTP3Output? {
-            if isBusy { return nil }
-            guard let session = usable else {
-                if !lastWords.isEmpty { return giveLastWords() }
-                if let error, !isErrorThrown { throw thrown(error) }
-                return nil
-            }
-            self.now = max(now, self.now)
-            repeat {
-                mayHaveOutput = false
-                var output = cl3_output()
-                begin()
-                let result = cl3_write(session, UInt64(max(now, 0)), &output)
-                if result != 0 { _ = failed(session) }
-                end()
-                if output.count > 0 {
-                    if isPingWanted {
-                        isPingWanted = false
-                        isPingOut = true
-                    }
-                    mayHaveOutput = true
-                    return HTTP3Output(
-                        bytes: UnsafeRawBufferPointer(start: output.bytes, count: output.count),
-                        segmentSize: output.segment, ecn: output.ecn)
-                }
-            } while mayHaveOutput && error == nil
-            if error != nil {
-                if !lastWords.isEmpty { return giveLastWords() }
-                if let error, !isErrorThrown { throw thrown(error) }
-                return nil
-            }
-            // Room is held while there is something to be sent, or soon will be.
-            if openStreamCount == 0 { cl3_release_room(session) }
+/// The next datagrams, one behind the other. They are valid until the next call of `nextOutput(at:)`.
+package struct HTTP3Output {
+    package var bytes: UnsafeRawBufferPointer
+    /// The length of each datagram; the last may be shorter.
+    package var segmentSize: Int
+    /// The two ECN bits.
+    package var ecn: UInt8
+}
+
+extension HTTP3Session {
+    /// The next output; nil if there is none now.
+    ///
+    /// The bytes are valid until the next call of this method, whatever else is called. After an error it returns
+    /// the CONNECTION_CLOSE and then nil. It throws once when the libraries fail while they send. Called by the observer it
+    /// gives nil.
+    package func nextOutput(at now: Int64) throws(HTTP3Error) -> HTTP3Output? {
+        if isBusy { return nil }
+        guard let session = usable else {
+            if !closeDatagram.isEmpty { return takeCloseDatagram() }
+            if let error, !isErrorThrown { throw thrown(error) }
             return nil
         }
-
-        private func giveLastWords() -> HTTP3Output {
-            defer { forgetLastWords() }
-            return HTTP3Output(bytes: lastWords, segmentSize: lastWords.count, ecn: 0)
-        }
-
-        // MARK: What C asks and tells
-
-        func readBody(
-            of slot: Int, into room: UnsafeMutableRawBufferPointer, count: UnsafeMutablePointer<Int>
-        ) -> cl3_body {
-            guard error == nil, !failsAfterwards, !streams[slot].isMuted, let observer else { return CL3_BODY_LATER }
-            switch observer.session(self, wantsBodyOf: streams[slot].number, into: room) {
-            case .bytes(let written, let isLast):
-                // The stream may be nobody's any more.
-                if streams[slot].isMuted { return CL3_BODY_LATER }
-                count.pointee = min(max(written, 0), room.count)
-                if isLast { return CL3_BODY_LAST }
-                // An empty frame would say nothing.
-                return written > 0 ? CL3_BODY_DATA : CL3_BODY_LATER
-            case .later:
-                return CL3_BODY_LATER
-            case .failed:
-                end(slot, .cancelled, code: .requestCancelled)
-                return CL3_BODY_LATER
+        self.now = max(now, self.now)
+        repeat {
+            mayHaveOutput = false
+            var output = cl3_output()
+            begin()
+            let result = cl3_write(session, UInt64(max(now, 0)), &output)
+            if result != 0 { _ = failed(session) }
+            end()
+            if output.count > 0 {
+                if isPingWanted {
+                    isPingWanted = false
+                    isPingOut = true
+                }
+                mayHaveOutput = true
+                return HTTP3Output(
+                    bytes: UnsafeRawBufferPointer(start: output.bytes, count: output.count),
+                    segmentSize: output.segment, ecn: output.ecn)
             }
+        } while mayHaveOutput && error == nil
+        if error != nil {
+            if !closeDatagram.isEmpty { return takeCloseDatagram() }
+            if let error, !isErrorThrown { throw thrown(error) }
+            return nil
         }
+        // The buffer is kept while streams are open.
+        if openStreamCount == 0 { cl3_release_room(session) }
+        return nil
+    }
 
-        func sentHead(ofLength length: Int, on slot: Int) {
-            streams[slot].isHeadSent = true
-            if error == nil, !streams[slot].isMuted {
-                observer?.session(self, sentHeadOn: streams[slot].number, byteCount: length)
-            }
-        }
+    private func takeCloseDatagram() -> HTTP3Output {
+        defer { dropCloseDatagram() }
+        return HTTP3Output(bytes: closeDatagram, segmentSize: closeDatagram.count, ecn: 0)
+    }
 
-        func sentBody(ofLength length: Int, frameLength: Int, on slot: Int) {
-            allowance.addSent(length)
-            if error == nil, !streams[slot].isMuted {
-                observer?.session(
-                    self, sentBodyOn: streams[slot].number, byteCount: length, frameByteCount: frameLength)
-            }
-        }
+    // MARK: Request bodies and events from C
 
-        func sentRequest(on slot: Int) {
-            if error == nil, !streams[slot].isMuted { observer?.session(self, sentRequestOn: streams[slot].number) }
+    func readBody(
+        of slot: Int, into room: UnsafeMutableRawBufferPointer, count: UnsafeMutablePointer<Int>
+    ) -> cl3_body {
+        guard error == nil, !failsAfterwards, !streams[slot].isMuted, let observer else { return CL3_BODY_LATER }
+        switch observer.session(self, wantsBodyOf: streams[slot].number, into: room) {
+        case .bytes(let written, let isLast):
+            // The observer may have reset the stream.
+            if streams[slot].isMuted { return CL3_BODY_LATER }
+            count.pointee = min(max(written, 0), room.count)
+            if isLast { return CL3_BODY_LAST }
+            // Empty frames are not sent.
+            return written > 0 ? CL3_BODY_DATA : CL3_BODY_LATER
+        case .later:
+            return CL3_BODY_LATER
+        case .failed:
+            end(slot, .cancelled, code: .requestCancelled)
+            return CL3_BODY_LATER
         }
     }
-#endif
+
+    func sentHead(ofLength length: Int, on slot: Int) {
+        streams[slot].isHeadSent = true
+        if error == nil, !streams[slot].isMuted {
+            observer?.session(self, sentHeadOn: streams[slot].number, byteCount: length)
+        }
+    }
+
+    func sentBody(ofLength length: Int, frameLength: Int, on slot: Int) {
+        budget.addSentContent(length)
+        if error == nil, !streams[slot].isMuted {
+            observer?.session(
+                self, sentBodyOn: streams[slot].number, byteCount: length, frameByteCount: frameLength)
+        }
+    }
+
+    func sentRequest(on slot: Int) {
+        if error == nil, !streams[slot].isMuted { observer?.session(self, sentRequestOn: streams[slot].number) }
+    }
+}

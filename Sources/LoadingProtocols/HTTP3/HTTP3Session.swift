@@ -1,590 +1,583 @@
-#if HTTP3
-    internal import CLoadingHTTP3
-    internal import LoadingSemantics
+internal import CLoadingHTTP3
+internal import LoadingSemantics
 
-    /// The client's side of one HTTP/3 connection (RFC 9114) on QUIC (RFC 9000), over nghttp3 and ngtcp2.
-    ///
-    /// It owns no socket, reads no clock and has no thread: datagrams go in by `receive(_:ecn:at:)` and come out of
-    /// `nextOutput(at:)`, times are nanoseconds of one clock and come with the calls, and what happens on the streams is told
-    /// to the observer meanwhile. Whoever has made it confines it.
-    ///
-    /// The loop of its caller: after anything was called, `nextOutput` until it gives nil; then wait for a datagram or for
-    /// `deadline`, whichever is first.
-    ///
-    /// GnuTLS judges no certificate. When the handshake is complete the chain is told, and no request goes out before
-    /// `trust()`, but those that were early data of a resumed session.
-    ///
-    /// No access to what is stored here lasts while the observer is called, so exclusive access need not be checked.
-    package final class HTTP3Session {
-        let configuration: HTTP3Configuration
-        private weak var weakObserver: (any HTTP3SessionObserver)?
-        /// The observer, while something is going on.
-        @exclusivity(unchecked) private(set) var observer: (any HTTP3SessionObserver)?
+/// The client's side of one HTTP/3 connection (RFC 9114) on QUIC (RFC 9000), over nghttp3 and ngtcp2.
+///
+/// It owns no socket, reads no clock and has no thread. Datagrams go in by `receive(_:ecn:at:)` and come out of
+/// `nextOutput(at:)`; times are nanoseconds of one clock and come with the calls; the observer receives the events of the
+/// streams. The session is confined to its owner's thread.
+///
+/// The owner's loop: after any call, `nextOutput` until it returns nil; then wait for a datagram or for `deadline`.
+///
+/// GnuTLS verifies no certificate. When the handshake is complete the chain is reported. No request is sent before `trust()`,
+/// except early data of a resumed session.
+///
+/// No access to a stored property lasts while the observer is called, so exclusive access need not be checked.
+package final class HTTP3Session {
+    /// Whether this build has HTTP/3: the package trait `HTTP3`. Its libraries may be missing on the machine nevertheless.
+    package static let isAvailable = cl3_is_available()
 
-        /// nil if it could not be made. Freed when this object goes, which cannot be while something is going on.
-        private(set) var session: OpaquePointer?
-        @exclusivity(unchecked) private(set) var isBusy = false
-        /// `fail()` was called while something was going on.
-        @exclusivity(unchecked) var failsAfterwards = false
-        /// `reject(alert:)` was called while something was going on.
-        @exclusivity(unchecked) private var rejectsAfterwards: UInt8?
-        /// Nothing is sent, received or told any more once this is set, but `lastWords` and what `fail()` tells.
-        @exclusivity(unchecked) var error: HTTP3Error?
-        @exclusivity(unchecked) var isErrorThrown = false
-        /// The last time that was told.
-        @exclusivity(unchecked) var now: Int64
+    let configuration: HTTP3Configuration
+    private weak var weakObserver: (any HTTP3SessionObserver)?
+    /// The observer, during a call.
+    @exclusivity(unchecked) private(set) var observer: (any HTTP3SessionObserver)?
 
-        // What comes in.
-        @exclusivity(unchecked) var allowance = HTTP3Allowance()
-        /// Bytes of all streams that were told and not consumed.
-        @exclusivity(unchecked) var unread = 0
-        /// Bytes that the connection's window has not got back.
-        @exclusivity(unchecked) var unreturned = 0
-        @exclusivity(unchecked) private var growth: HTTP2WindowGrowth
-        /// What is unread of streams that are closed.
-        @exclusivity(unchecked) private var lingering: [Int64: Int] = [:]
-        /// The stream that is being told as closed, and how much has come on it.
-        @exclusivity(unchecked) private var closing = (number: Int64(-1), length: 0)
+    /// nil if it could not be made. Freed with this object, which never happens during a call.
+    private(set) var session: OpaquePointer?
+    @exclusivity(unchecked) private(set) var isBusy = false
+    /// `fail()` was called by the observer.
+    @exclusivity(unchecked) var failsAfterwards = false
+    /// `reject(alert:)` was called by the observer.
+    @exclusivity(unchecked) private var rejectsAfterwards: UInt8?
+    /// Once set, nothing is sent, received or reported, except `closeDatagram` and the events of `fail()`.
+    @exclusivity(unchecked) var error: HTTP3Error?
+    @exclusivity(unchecked) var isErrorThrown = false
+    /// The time of the last call.
+    @exclusivity(unchecked) var now: Int64
 
-        // What goes out.
-        /// Something was called that may have led to output.
-        @exclusivity(unchecked) var mayHaveOutput = true
-        /// What the peer is told before the connection is closed. It lies in C for as long as the session.
-        @exclusivity(unchecked) var lastWords = UnsafeRawBufferPointer(start: nil, count: 0)
-        @exclusivity(unchecked) private var keepAlive: Int64 = 0
-        @exclusivity(unchecked) var isPingWanted = false
-        @exclusivity(unchecked) var isPingOut = false
+    // Input.
+    @exclusivity(unchecked) var budget = HTTP3DatagramBudget()
+    /// Bytes of all streams that were reported and not consumed.
+    @exclusivity(unchecked) var unread = 0
+    /// Received bytes for which the connection's window was not opened again.
+    @exclusivity(unchecked) var unreturned = 0
+    @exclusivity(unchecked) private var growth: StreamWindowGrowth
+    /// Unread bytes of closed streams.
+    @exclusivity(unchecked) private var lingering: [Int64: Int] = [:]
+    /// The stream that is being reported as closed, and its received bytes.
+    @exclusivity(unchecked) private var closing = (number: Int64(-1), length: 0)
 
-        // The streams.
-        @exclusivity(unchecked) var streams: [HTTP3Stream] = []
-        @exclusivity(unchecked) private var freeSlots: [Int] = []
-        @exclusivity(unchecked) private var slots: [Int64: Int] = [:]
-        /// Streams whose end is known and not told.
-        @exclusivity(unchecked) private var ending: [Int64] = []
-        @exclusivity(unchecked) private var encoder = HTTPStreamRequestEncoder()
+    // Output.
+    /// Something was called that may have led to output.
+    @exclusivity(unchecked) var mayHaveOutput = true
+    /// The datagram with the CONNECTION_CLOSE. The memory belongs to the C session.
+    @exclusivity(unchecked) var closeDatagram = UnsafeRawBufferPointer(start: nil, count: 0)
+    @exclusivity(unchecked) private var keepAlive: Int64 = 0
+    @exclusivity(unchecked) var isPingWanted = false
+    @exclusivity(unchecked) var isPingOut = false
 
-        // The connection.
-        package private(set) var isHandshakeComplete = false
-        private var isTrusted = false
-        private var isPeerLeaving = false
-        private var isLeaving = false
+    // The streams.
+    @exclusivity(unchecked) var streams: [HTTP3Stream] = []
+    @exclusivity(unchecked) private var freeSlots: [Int] = []
+    @exclusivity(unchecked) private var slots: [Int64: Int] = [:]
+    /// Streams whose end was not reported yet.
+    @exclusivity(unchecked) private var ending: [Int64] = []
+    @exclusivity(unchecked) private var encoder = HTTPStreamRequestEncoder()
 
-        /// - Parameters:
-        ///   - serverName: nil for an address, which is not told to the server.
-        ///   - allowsEarlyData: Whether anything may go out before the handshake is through, if the session that goes on
-        ///     allows it.
-        package init(
-            configuration: HTTP3Configuration = HTTP3Configuration(), serverName: String?, endpoints: HTTP3Endpoints,
-            resumption: HTTP3Resumption? = nil, allowsEarlyData: Bool = false, identity: HTTP3Identity? = nil,
-            at now: Int64, observer: any HTTP3SessionObserver
-        ) {
-            self.configuration = configuration
-            self.now = now
-            growth = HTTP2WindowGrowth(configuration.windows)
-            weakObserver = observer
-            var callbacks = HTTP3Session.callbacks(withQlog: configuration.qlog != nil)
-            var limits = cl3_limits(configuration)
-            var result = CL3_OUT_OF_MEMORY
-            let owner = Unmanaged.passUnretained(self).toOpaque()
-            begin()
-            endpoints.withForm { endpoints in
-                cl3_bytes.with(resumption?.ticket ?? []) { ticket in
-                    cl3_bytes.with(resumption?.transportParameters ?? []) { parameters in
-                        withOptionalCString(serverName) { name in
-                            cl3_bytes.with(identity) { chain, key, reader in
-                                var opening = cl3_opening(
-                                    endpoints: endpoints, server_name: name, ticket: ticket, parameters: parameters,
-                                    allows_early_data: allowsEarlyData && resumption?.hasEarlyData == true,
-                                    identity: chain.baseAddress, identity_count: chain.count, identity_key: key,
-                                    identity_reader: reader,
-                                    now: UInt64(max(now, 0)))
-                                session = cl3_new(&callbacks, owner, &limits, &opening, &result)
-                            }
+    // The connection.
+    package private(set) var isHandshakeComplete = false
+    private var isTrusted = false
+    private var isPeerLeaving = false
+    private var isLeaving = false
+
+    /// - Parameters:
+    ///   - serverName: nil for an address, which is not sent to the server (SNI).
+    ///   - allowsEarlyData: Whether anything may go out before the handshake is through, if the session that goes on
+    ///     allows it.
+    package init(
+        configuration: HTTP3Configuration = HTTP3Configuration(), serverName: String?, endpoints: HTTP3Endpoints,
+        resumption: HTTP3Resumption? = nil, allowsEarlyData: Bool = false, identity: HTTP3Identity? = nil,
+        at now: Int64, observer: any HTTP3SessionObserver
+    ) {
+        self.configuration = configuration
+        self.now = now
+        growth = StreamWindowGrowth(configuration.windows)
+        weakObserver = observer
+        var callbacks = HTTP3Session.callbacks(withQlog: configuration.qlog != nil)
+        var limits = cl3_limits(configuration)
+        var result = CL3_OUT_OF_MEMORY
+        let owner = Unmanaged.passUnretained(self).toOpaque()
+        begin()
+        endpoints.withForm { endpoints in
+            cl3_bytes.with(resumption?.ticket ?? []) { ticket in
+                cl3_bytes.with(resumption?.transportParameters ?? []) { parameters in
+                    withOptionalCString(serverName) { name in
+                        cl3_bytes.with(identity) { chain, key, reader in
+                            var opening = cl3_opening(
+                                endpoints: endpoints, server_name: name, ticket: ticket, parameters: parameters,
+                                allows_early_data: allowsEarlyData && resumption?.hasEarlyData == true,
+                                identity: chain.baseAddress, identity_count: chain.count, identity_key: key,
+                                identity_reader: reader,
+                                now: UInt64(max(now, 0)))
+                            session = cl3_new(&callbacks, owner, &limits, &opening, &result)
                         }
                     }
                 }
             }
-            end()
-            guard session == nil else { return }
-            switch result {
-            case CL3_UNAVAILABLE: error = .unavailable(Self.libraryFailure)
-            case CL3_IDENTITY: error = .unusableIdentity
-            default: error = .outOfMemory
-            }
         }
-
-        /// HTTP/3 without QUIC below it: what comes on the streams is fed by hand.
-        init(
-            looseWith configuration: HTTP3Configuration, streams: Int, observer: any HTTP3SessionObserver
-        ) {
-            self.configuration = configuration
-            growth = HTTP2WindowGrowth(configuration.windows)
-            now = 0
-            weakObserver = observer
-            isHandshakeComplete = true
-            isTrusted = true
-            var callbacks = HTTP3Session.callbacks(withQlog: false)
-            var limits = cl3_limits(configuration)
-            var result = CL3_OUT_OF_MEMORY
-            let owner = Unmanaged.passUnretained(self).toOpaque()
-            session = cl3_new_loose(&callbacks, owner, &limits, UInt64(max(streams, 0)), &result)
-            if session == nil { error = result == CL3_UNAVAILABLE ? .unavailable(Self.libraryFailure) : .outOfMemory }
+        end()
+        guard session == nil else { return }
+        switch result {
+        case CL3_UNAVAILABLE: error = .unavailable(Self.libraryFailure)
+        case CL3_IDENTITY: error = .unusableIdentity
+        default: error = .outOfMemory
         }
+    }
 
-        deinit {
-            // A connection that nobody has closed is simply forgotten: the peer's own idle timeout ends it.
-            if let session { cl3_free(session) }
-        }
+    /// HTTP/3 without QUIC: the caller feeds the streams.
+    init(
+        looseWith configuration: HTTP3Configuration, streams: Int, observer: any HTTP3SessionObserver
+    ) {
+        self.configuration = configuration
+        growth = StreamWindowGrowth(configuration.windows)
+        now = 0
+        weakObserver = observer
+        isHandshakeComplete = true
+        isTrusted = true
+        var callbacks = HTTP3Session.callbacks(withQlog: false)
+        var limits = cl3_limits(configuration)
+        var result = CL3_OUT_OF_MEMORY
+        let owner = Unmanaged.passUnretained(self).toOpaque()
+        session = cl3_new_loose(&callbacks, owner, &limits, UInt64(max(streams, 0)), &result)
+        if session == nil { error = result == CL3_UNAVAILABLE ? .unavailable(Self.libraryFailure) : .outOfMemory }
+    }
 
-        /// What the loader says of the library that is missing. Empty if it has come meanwhile.
-        private static var libraryFailure: String { cl3_library_failure().map { String(cString: $0) } ?? "" }
+    deinit {
+        // A connection that was not closed is dropped without a message: the peer's idle timeout ends it.
+        if let session { cl3_free(session) }
+    }
 
-        /// The session as long as it is of use.
-        var usable: OpaquePointer? { error == nil ? session : nil }
+    /// The loader's message about the missing library. Empty if the library was installed meanwhile.
+    private static var libraryFailure: String { cl3_library_failure().map { String(cString: $0) } ?? "" }
 
-        /// Between this and `end()` the observer is called, and may call back.
-        func begin() {
-            isBusy = true
-            observer = weakObserver
-        }
+    /// The C session, if it has not failed.
+    var usable: OpaquePointer? { error == nil ? session : nil }
 
-        func end() {
-            tellEnds()
-            observer = nil
-            isBusy = false
-            if let alert = rejectsAfterwards {
-                rejectsAfterwards = nil
-                reject(alert: alert)
-            }
-            if failsAfterwards {
-                failsAfterwards = false
-                fail()
-            }
-            adaptKeepAlive()
-        }
+    /// Between this call and `end()` the observer is called, and may call back.
+    func begin() {
+        isBusy = true
+        observer = weakObserver
+    }
 
-        // MARK: What may be asked
-
-        /// How many streams may be open at a time, as far as the peer has said.
-        package var maximumConcurrentStreams: Int { openStreamCount + streamsLeft }
-        /// Submitted and not yet closed.
-        package var openStreamCount: Int { slots.count }
-        /// The peer or this side has said that no more streams are taken.
-        package var isGoingAway: Bool { isPeerLeaving || isLeaving }
-        /// So much is unread that the connection's window closes, until somebody reads.
-        package var isFull: Bool { unread > configuration.windows.maximumUnread }
-        /// Whether a request that is submitted now goes out at once.
-        package var mayOpenStream: Bool { allowsRequests(isEarly: false) && streamsLeft > 0 }
-        /// The same for a request that may be early data.
-        package var mayOpenEarlyStream: Bool { allowsRequests(isEarly: true) && streamsLeft > 0 }
-        /// The observer wants the connection to end.
-        var isEnding: Bool { failsAfterwards || rejectsAfterwards != nil }
-        /// Whether `nextOutput(at:)` may have something to say.
-        package var wantsOutput: Bool {
-            guard usable != nil else { return !lastWords.isEmpty || (error != nil && !isErrorThrown) }
-            return mayHaveOutput || !ending.isEmpty
-        }
-        /// Nothing is left to be sent or read: the connection can be closed.
-        package var isFinished: Bool {
-            if usable == nil { return lastWords.isEmpty }
-            return isGoingAway && openStreamCount == 0 && !wantsOutput
-        }
-        /// The handshake is complete and nobody has said that the server is trusted.
-        package var needsTrust: Bool { isHandshakeComplete && !isTrusted }
-        /// nil: none was offered, or the server has not said yet.
-        package var acceptedEarlyData: Bool? {
-            guard let session else { return nil }
-            let answer = cl3_accepted_early_data(session)
-            return answer < 0 ? nil : answer > 0
-        }
-        /// Whether the server has said that it is through with the handshake as well.
-        package var isHandshakeConfirmed: Bool { session.map { cl3_is_handshake_confirmed($0) } ?? false }
-        /// Whether the handshake, which is complete, has resumed a session, so that the server has shown no certificate anew.
-        package var isResumed: Bool { isHandshakeComplete && session.map { cl3_is_resumed($0) } ?? false }
-        /// Whether the server has asked for a certificate.
-        package var isIdentityRequested: Bool { session.map { cl3_is_certificate_wanted($0) } ?? false }
-        /// The DER forms of the issuers whose certificates the server takes. None: it does not say.
-        package var issuers: [[UInt8]] {
-            guard let session else { return [] }
-            var rest = [UInt8](cl3_issuers(session))[...]
-            var names: [[UInt8]] = []
-            while rest.count >= 2 {
-                let length = Int(rest[rest.startIndex]) << 8 | Int(rest[rest.startIndex + 1])
-                names.append([UInt8](rest.dropFirst(2).prefix(length)))
-                rest = rest.dropFirst(2 + length)
-            }
-            return names
-        }
-        /// The response of OCSP that has come with the server's certificate.
-        package var stapledResponse: [UInt8]? {
-            guard let session else { return nil }
-            let response = [UInt8](cl3_stapled_response(session))
-            return response.isEmpty ? nil : response
-        }
-        /// When `handleDeadline(at:)` is to be called.
-        package var deadline: Int64? {
-            guard let session = usable else { return nil }
-            let expiry = cl3_expiry(session)
-            return expiry == UInt64.max ? nil : Int64(clamping: expiry)
-        }
-        /// Bytes of a stream's response that have come, but for the heads; until `closed` returns.
-        package func receivedBodyFrameBytes(on stream: Int64) -> Int {
-            guard let slot = slots[stream] else { return closing.number == stream ? closing.length : 0 }
-            return max(cl3_received(streams[slot].handle) - streams[slot].headLength, 0)
-        }
-
-        /// Bytes of a stream's request body that were sent and are not acknowledged.
-        package func unacknowledgedBodyBytes(on stream: Int64) -> Int {
-            guard let slot = slots[stream] else { return 0 }
-            return cl3_unacknowledged(streams[slot].handle)
-        }
-
-        private var streamsLeft: Int { usable.map { Int(clamping: cl3_streams_left($0)) } ?? 0 }
-
-        private func allowsRequests(isEarly: Bool) -> Bool {
-            guard let session = usable, !isGoingAway, !failsAfterwards else { return false }
-            if isHandshakeComplete { return isTrusted }
-            return isEarly && cl3_offers_early_data(session)
-        }
-
-        // MARK: The connection
-
-        /// Whoever the server presented itself as is trusted: requests may go out.
-        package func trust() {
-            guard isHandshakeComplete else { return }
-            isTrusted = true
-            if !isBusy { adaptKeepAlive() }
-        }
-
-        /// The connection ends with an alert of TLS. It is of no use any more; `nextOutput(at:)` gives what the peer is told.
-        package func reject(alert: UInt8) {
-            if isBusy {
-                rejectsAfterwards = alert
-            } else {
-                close(CL3_CODE_ALERT, UInt64(alert))
-            }
-        }
-
-        /// Ends the connection, and gives the last datagram for the peer; empty if it need not be told.
-        package func close(at now: Int64) -> [UInt8] {
-            if isBusy { return [] }
-            self.now = now
-            close(CL3_CODE_APPLICATION, HTTP3ErrorCode.noError.rawValue)
-            defer { forgetLastWords() }
-            return [UInt8](lastWords)
-        }
-
-        private func close(_ kind: cl3_code_kind, _ code: UInt64) {
-            guard let session = usable else { return }
-            cl3_close(session, kind, code, UInt64(max(now, 0)))
-            keepLastWords(session)
-            error = .closed
-            isErrorThrown = true
-        }
-
-        func keepLastWords(_ session: OpaquePointer) {
-            let words = cl3_last_words(session)
-            lastWords = UnsafeRawBufferPointer(start: words.start, count: words.count)
-        }
-
-        func forgetLastWords() { lastWords = UnsafeRawBufferPointer(start: nil, count: 0) }
-
-        /// Has the peer answer, which is told as `sessionReceivedPingAnswer`.
-        package func ping() {
-            guard let session = usable else { return }
-            isPingWanted = true
-            mayHaveOutput = true
-            cl3_ping(session)
-        }
-
-        /// Packets go another way from now on. False if the connection cannot change it, so it has to end.
-        package func endpointsChanged(to endpoints: HTTP3Endpoints, at now: Int64) -> Bool {
-            guard let session = usable, !isBusy else { return false }
-            self.now = now
-            mayHaveOutput = true
-            return endpoints.withForm { endpoints in
-                var endpoints = endpoints
-                return cl3_migrate(session, &endpoints, UInt64(max(now, 0)))
-            }
-        }
-
-        /// Has the keys of the connection changed. False if it is too early for that.
-        package func updateKeys(at now: Int64) -> Bool {
-            guard let session = usable, !isBusy else { return false }
-            mayHaveOutput = true
-            return cl3_update_keys(session, UInt64(max(now, 0)))
-        }
-
-        /// Takes no more requests. Those that are there run to their end, then `isFinished`.
-        package func goAway() {
-            guard let session = usable, !isLeaving else { return }
-            isLeaving = true
-            mayHaveOutput = true
-            cl3_go_away(session)
-        }
-
-        /// The connection is lost or given up: every stream is told as closed, and nothing is sent or taken any more.
-        package func fail() {
-            if isBusy {
-                failsAfterwards = true
-                return
-            }
-            error = error ?? .closed
-            isErrorThrown = true
-            forgetLastWords()
-            isBusy = true
-            observer = weakObserver
-            for (number, slot) in slots.sorted(by: { $0.key < $1.key }) {
-                let stream = streams[slot]
-                let lost = HTTPStreamFailure.connectionLost(after: stream.progress)
-                let failure = stream.hasEnded ? stream.failure : stream.failure ?? lost
-                noteLength(on: slot)
-                release(slot)
-                observer?.session(self, closed: number, with: failure)
-            }
-            ending = []
-            observer = nil
-            isBusy = false
-            // Whatever was asked meanwhile was asked of an ended session.
-            failsAfterwards = false
+    func end() {
+        tellEnds()
+        observer = nil
+        isBusy = false
+        if let alert = rejectsAfterwards {
             rejectsAfterwards = nil
+            reject(alert: alert)
         }
-
-        /// Has the peer asked for a word while somebody waits for one.
-        private func adaptKeepAlive() {
-            guard let session = usable else { return }
-            let wanted = needsTrust || openStreamCount > 0 ? configuration.keepAliveInterval : 0
-            if wanted == keepAlive { return }
-            keepAlive = wanted
-            cl3_set_keep_alive(session, UInt64(wanted))
-            mayHaveOutput = true
+        if failsAfterwards {
+            failsAfterwards = false
+            fail()
         }
+        adaptKeepAlive()
+    }
 
-        func handshakeCompleted(with chain: [[UInt8]], cipherSuite: UInt16) {
-            isHandshakeComplete = true
-            observer?.session(self, presented: chain, cipherSuite: cipherSuite)
-            observer?.sessionCompletedHandshake(self)
+    // MARK: State
+
+    /// The peer's limit of open streams, as far as it is known.
+    package var maximumConcurrentStreams: Int { openStreamCount + streamsLeft }
+    /// Streams that were submitted and are not closed.
+    package var openStreamCount: Int { slots.count }
+    /// The peer or this side has sent GOAWAY.
+    package var isGoingAway: Bool { isPeerLeaving || isLeaving }
+    /// So much is unread that the connection's window is closed until a reader consumes some.
+    package var isFull: Bool { unread > configuration.windows.maximumUnread }
+    /// Whether a request that is submitted now is sent at once.
+    package var mayOpenStream: Bool { allowsRequests(isEarly: false) && streamsLeft > 0 }
+    /// The same for a request that may be early data.
+    package var mayOpenEarlyStream: Bool { allowsRequests(isEarly: true) && streamsLeft > 0 }
+    /// The observer has ended the connection.
+    var isEnding: Bool { failsAfterwards || rejectsAfterwards != nil }
+    /// Whether `nextOutput(at:)` may have output, or an error.
+    package var wantsOutput: Bool {
+        guard usable != nil else { return !closeDatagram.isEmpty || (error != nil && !isErrorThrown) }
+        return mayHaveOutput || !ending.isEmpty
+    }
+    /// Nothing is left to send or receive: the connection can be closed.
+    package var isFinished: Bool {
+        if usable == nil { return closeDatagram.isEmpty }
+        return isGoingAway && openStreamCount == 0 && !wantsOutput
+    }
+    /// The handshake is complete, and `trust()` was not called yet.
+    package var needsTrust: Bool { isHandshakeComplete && !isTrusted }
+    /// Whether the server has confirmed the handshake (RFC 9001 §4.1.2).
+    package var isHandshakeConfirmed: Bool { session.map { cl3_is_handshake_confirmed($0) } ?? false }
+    /// Whether the completed handshake has resumed a session, so that the server has presented no certificate.
+    package var isResumed: Bool { isHandshakeComplete && session.map { cl3_is_resumed($0) } ?? false }
+    /// Whether the server has requested a client certificate.
+    package var isIdentityRequested: Bool { session.map { cl3_is_certificate_wanted($0) } ?? false }
+    /// The names of the accepted issuers, in DER. Empty: the server does not restrict them.
+    package var issuers: [[UInt8]] {
+        guard let session else { return [] }
+        var rest = [UInt8](cl3_issuers(session))[...]
+        var names: [[UInt8]] = []
+        while rest.count >= 2 {
+            let length = Int(rest[rest.startIndex]) << 8 | Int(rest[rest.startIndex + 1])
+            names.append([UInt8](rest.dropFirst(2).prefix(length)))
+            rest = rest.dropFirst(2 + length)
         }
+        return names
+    }
+    /// The stapled OCSP response.
+    package var stapledResponse: [UInt8]? {
+        guard let session else { return nil }
+        let response = [UInt8](cl3_stapled_response(session))
+        return response.isEmpty ? nil : response
+    }
+    /// When `handleDeadline(at:)` is to be called.
+    package var deadline: Int64? {
+        guard let session = usable else { return nil }
+        let expiry = cl3_expiry(session)
+        return expiry == UInt64.max ? nil : Int64(clamping: expiry)
+    }
+    /// Received bytes of a stream's response, without the heads; until `closed` returns.
+    package func receivedBodyFrameBytes(on stream: Int64) -> Int {
+        guard let slot = slots[stream] else { return closing.number == stream ? closing.length : 0 }
+        return max(cl3_received(streams[slot].handle) - streams[slot].headLength, 0)
+    }
 
-        func received(_ resumption: HTTP3Resumption) {
-            if error == nil { observer?.session(self, received: resumption) }
+    /// Bytes of a stream's request body that were sent and are not acknowledged.
+    package func unacknowledgedBodyBytes(on stream: Int64) -> Int {
+        guard let slot = slots[stream] else { return 0 }
+        return cl3_unacknowledged(streams[slot].handle)
+    }
+
+    private var streamsLeft: Int { usable.map { Int(clamping: cl3_streams_left($0)) } ?? 0 }
+
+    private func allowsRequests(isEarly: Bool) -> Bool {
+        guard let session = usable, !isGoingAway, !failsAfterwards else { return false }
+        if isHandshakeComplete { return isTrusted }
+        return isEarly && cl3_offers_early_data(session)
+    }
+
+    // MARK: The connection
+
+    /// The server's certificate is trusted: requests may be sent.
+    package func trust() {
+        guard isHandshakeComplete else { return }
+        isTrusted = true
+        if !isBusy { adaptKeepAlive() }
+    }
+
+    /// Ends the connection with a TLS alert. `nextOutput(at:)` returns the CONNECTION_CLOSE.
+    package func reject(alert: UInt8) {
+        if isBusy {
+            rejectsAfterwards = alert
+        } else {
+            close(CL3_CODE_ALERT, UInt64(alert))
         }
+    }
 
-        func peerAllowsMoreStreams() {
-            if error == nil { observer?.sessionChangedPeerSettings(self) }
+    /// Closes the connection, and returns the datagram with the CONNECTION_CLOSE; empty if none is needed.
+    package func close(at now: Int64) -> [UInt8] {
+        if isBusy { return [] }
+        self.now = now
+        close(CL3_CODE_APPLICATION, HTTP3ErrorCode.noError.rawValue)
+        defer { dropCloseDatagram() }
+        return [UInt8](closeDatagram)
+    }
+
+    private func close(_ kind: cl3_code_kind, _ code: UInt64) {
+        guard let session = usable else { return }
+        cl3_close(session, kind, code, UInt64(max(now, 0)))
+        keepCloseDatagram(session)
+        error = .closed
+        isErrorThrown = true
+    }
+
+    func keepCloseDatagram(_ session: OpaquePointer) {
+        let datagram = cl3_close_datagram(session)
+        closeDatagram = UnsafeRawBufferPointer(start: datagram.start, count: datagram.count)
+    }
+
+    func dropCloseDatagram() { closeDatagram = UnsafeRawBufferPointer(start: nil, count: 0) }
+
+    /// Sends a PING. `sessionReceivedPingAnswer` reports the answer.
+    package func ping() {
+        guard let session = usable else { return }
+        isPingWanted = true
+        mayHaveOutput = true
+        cl3_ping(session)
+    }
+
+    /// Migrates the connection to another path. False if it cannot migrate, so it has to end.
+    package func endpointsChanged(to endpoints: HTTP3Endpoints, at now: Int64) -> Bool {
+        guard let session = usable, !isBusy else { return false }
+        self.now = now
+        mayHaveOutput = true
+        return endpoints.withForm { endpoints in
+            var endpoints = endpoints
+            return cl3_migrate(session, &endpoints, UInt64(max(now, 0)))
         }
+    }
 
-        func peerIsLeaving(before firstRefused: Int64) {
-            isPeerLeaving = true
-            if error != nil { return }
-            observer?.sessionIsGoingAway(self, lastStream: firstRefused - 4)
-            for (number, slot) in slots.sorted(by: { $0.key < $1.key }) where number >= firstRefused {
-                // As if each were rejected: one that the peer has begun to answer was looked at all the same.
-                end(slot, streams[slot].reset(.requestRejected), code: .requestCancelled)
-            }
+    /// Starts a key update. False if it is too early.
+    package func updateKeys(at now: Int64) -> Bool {
+        guard let session = usable, !isBusy else { return false }
+        mayHaveOutput = true
+        return cl3_update_keys(session, UInt64(max(now, 0)))
+    }
+
+    /// Accepts no more requests. When the open ones have ended, `isFinished` is true.
+    package func goAway() {
+        guard let session = usable, !isLeaving else { return }
+        isLeaving = true
+        mayHaveOutput = true
+        cl3_go_away(session)
+    }
+
+    /// The connection is lost or abandoned: reports every stream as closed. Nothing is sent or received any more.
+    package func fail() {
+        if isBusy {
+            failsAfterwards = true
+            return
         }
-
-        // MARK: Requests
-
-        /// Has a stream begin with the next output. Its number is the stream's name in all other calls.
-        ///
-        /// - Parameter isEarly: Whether it may go out before the server has answered, where somebody may send it again. When
-        ///   the server does not take it then, the stream is closed as refused, and its number may come again.
-        package func submit(_ request: HTTPStreamRequest, isEarly: Bool = false) throws(HTTPStreamRequestError) -> Int64
-        {
-            guard let session, allowsRequests(isEarly: isEarly) else { throw .notAllowed }
-            let slot = freeSlots.popLast() ?? streams.count
-            var handle: OpaquePointer?
-            var number: Int64 = -1
-            defer { if number < 0, slot < streams.count { freeSlots.append(slot) } }
-            number = try encoder.withFields(of: request) { fields in
-                // Both are laid out as nghttp2 and nghttp3 have it, which is the same.
-                let fields = UnsafeRawBufferPointer(fields).assumingMemoryBound(to: cl3_field.self)
-                return cl3_submit(session, fields.baseAddress, fields.count, slot, request.hasBody, &handle)
-            }
-            guard number >= 0, let handle else { throw .notAllowed }
-            let stream = HTTP3Stream(number: number, handle: handle, window: configuration.windows.initialStream)
-            if slot < streams.count { streams[slot] = stream } else { streams.append(stream) }
-            slots[number] = slot
-            allowance.add(HTTP3Allowance.request)
-            mayHaveOutput = true
-            if !isBusy { adaptKeepAlive() }
-            return number
-        }
-
-        /// There is more of a body that `HTTPStreamBodyRead.later` was said of.
-        package func resumeBody(of stream: Int64) {
-            guard let session = usable, let slot = slots[stream] else { return }
-            cl3_resume(session, streams[slot].handle)
-            mayHaveOutput = true
-        }
-
-        /// The reader has done with so many bytes of a body: of a stream that may be closed by now, too.
-        ///
-        /// Opens the windows of stream and connection, and has them grow, as `HTTP2Windows` says.
-        package func consumed(_ count: Int, on stream: Int64) {
-            guard let slot = slots[stream] else {
-                guard let left = lingering[stream] else { return }
-                let taken = min(max(count, 0), left)
-                lingering[stream] = taken < left ? left &- taken : nil
-                unread &-= taken
-                return returnToConnection()
-            }
-            let taken = streams[slot].window.consumed(count)
-            if taken == 0 { return }
-            unread &-= taken
-            if let session = usable, !streams[slot].hasEnded, !streams[slot].isMuted {
-                let before = streams[slot].window.size
-                let size = growth.grow(&streams[slot].window, upTo: configuration.windows.maximumStream) ?? before
-                cl3_extend_stream(session, streams[slot].handle, UInt64(taken &+ size &- before))
-                mayHaveOutput = true
-            }
-            returnToConnection()
-        }
-
-        /// Ends a stream. No more is told of it but `closed`, and its bytes need not be consumed any more.
-        ///
-        /// Of a stream that is closed already, it lets go of what is not consumed.
-        package func reset(_ stream: Int64, code: HTTP3ErrorCode = .requestCancelled) {
-            if let slot = slots[stream] {
-                end(slot, .cancelled, code: code)
-            } else if let left = lingering.removeValue(forKey: stream) {
-                unread &-= left
-                returnToConnection()
-            }
-        }
-
-        /// Tells the peer of another urgency (RFC 9218), 0 to 7. What the stream begins with is said by its `priority` field.
-        package func setPriority(urgency: Int, isIncremental: Bool, of stream: Int64) {
-            guard let session = usable, let slot = slots[stream] else { return }
-            cl3_set_priority(session, streams[slot].handle, UInt32(min(max(urgency, 0), 7)), isIncremental)
-            mayHaveOutput = true
-        }
-
-        // MARK: Streams
-
-        /// Has nothing more told of a stream but its end, which is for that reason unless there is an earlier one.
-        func end(_ slot: Int, _ failure: HTTPStreamFailure, code: HTTP3ErrorCode) {
-            if let session = usable { cl3_reset(session, streams[slot].handle, code.rawValue) }
-            mute(slot, failure)
-        }
-
-        func mute(_ slot: Int, _ failure: HTTPStreamFailure) {
-            if streams[slot].isMuted { return }
-            streams[slot].isMuted = true
-            allowance.addPromised(streams[slot].window.size)
-            if streams[slot].failure == nil, !streams[slot].hasEnded { streams[slot].failure = failure }
-            unread &-= streams[slot].window.consumed(streams[slot].window.unread)
-            ending.append(streams[slot].number)
-            mayHaveOutput = true
-            returnToConnection()
-        }
-
-        /// Tells the ends that are known. Not before the libraries have returned.
-        func tellEnds() {
-            while error == nil, !failsAfterwards, !ending.isEmpty {
-                let numbers = ending
-                ending = []
-                for number in numbers {
-                    guard let slot = slots[number], let session else { continue }
-                    let stream = streams[slot]
-                    noteLength(on: slot)
-                    cl3_detach(session, stream.handle)
-                    release(slot)
-                    observer?.session(self, closed: number, with: stream.end)
-                }
-            }
-        }
-
-        func streamClosed(on slot: Int) {
+        error = error ?? .closed
+        isErrorThrown = true
+        dropCloseDatagram()
+        isBusy = true
+        observer = weakObserver
+        for (number, slot) in slots.sorted(by: { $0.key < $1.key }) {
             let stream = streams[slot]
+            let lost = HTTPStreamFailure.connectionLost(after: stream.progress)
+            let failure = stream.hasEnded ? stream.failure : stream.failure ?? lost
             noteLength(on: slot)
             release(slot)
-            observer?.session(self, closed: stream.number, with: stream.end)
+            observer?.session(self, closed: number, with: failure)
         }
+        ending = []
+        observer = nil
+        isBusy = false
+        // The session has ended, so calls of the observer have no effect.
+        failsAfterwards = false
+        rejectsAfterwards = nil
+    }
 
-        func earlyDataWasRejected() {
-            for (number, slot) in slots.sorted(by: { $0.key < $1.key }) {
-                let failure = streams[slot].failure ?? .refused
-                release(slot)
-                observer?.session(self, closed: number, with: failure)
-            }
-            ending = []
+    /// Sends PINGs while requests or `trust()` are pending.
+    private func adaptKeepAlive() {
+        guard let session = usable else { return }
+        let wanted = needsTrust || openStreamCount > 0 ? configuration.keepAliveInterval : 0
+        if wanted == keepAlive { return }
+        keepAlive = wanted
+        cl3_set_keep_alive(session, UInt64(wanted))
+        mayHaveOutput = true
+    }
+
+    func handshakeCompleted(with chain: [[UInt8]], cipherSuite: UInt16) {
+        isHandshakeComplete = true
+        observer?.session(self, presented: chain, cipherSuite: cipherSuite)
+        observer?.sessionCompletedHandshake(self)
+    }
+
+    func received(_ resumption: HTTP3Resumption) {
+        if error == nil { observer?.session(self, received: resumption) }
+    }
+
+    func peerAllowsMoreStreams() {
+        if error == nil { observer?.sessionChangedPeerSettings(self) }
+    }
+
+    func peerIsLeaving(before firstRefused: Int64) {
+        isPeerLeaving = true
+        if error != nil { return }
+        observer?.sessionIsGoingAway(self, lastStream: firstRefused - 4)
+        for (number, slot) in slots.sorted(by: { $0.key < $1.key }) where number >= firstRefused {
+            // Like a rejection, but a request that has an answer was processed.
+            end(slot, streams[slot].reset(.requestRejected), code: .requestCancelled)
         }
+    }
 
-        /// What has come on a stream can be asked for until it was told as closed.
-        private func noteLength(on slot: Int) {
-            let number = streams[slot].number
-            closing = (number, receivedBodyFrameBytes(on: number))
+    // MARK: Requests
+
+    /// Opens a stream with the next output. Its number identifies the stream in all other calls.
+    ///
+    /// - Parameter isEarly: Whether it may be sent as early data, which an attacker may replay. If the server rejects early
+    ///   data, the stream is closed as refused, and its number may be used again.
+    package func submit(_ request: HTTPStreamRequest, isEarly: Bool = false) throws(HTTPStreamRequestError) -> Int64 {
+        guard let session, allowsRequests(isEarly: isEarly) else { throw .notAllowed }
+        let slot = freeSlots.popLast() ?? streams.count
+        var handle: OpaquePointer?
+        var number: Int64 = -1
+        defer { if number < 0, slot < streams.count { freeSlots.append(slot) } }
+        number = try encoder.withFields(of: request) { fields in
+            // Both are laid out as nghttp2 and nghttp3 have it, which is the same.
+            let fields = UnsafeRawBufferPointer(fields).assumingMemoryBound(to: cl3_field.self)
+            return cl3_submit(session, fields.baseAddress, fields.count, slot, request.hasBody, &handle)
         }
+        guard number >= 0, let handle else { throw .notAllowed }
+        let stream = HTTP3Stream(number: number, handle: handle, window: configuration.windows.initialStream)
+        if slot < streams.count { streams[slot] = stream } else { streams.append(stream) }
+        slots[number] = slot
+        budget.addRequest()
+        mayHaveOutput = true
+        if !isBusy { adaptKeepAlive() }
+        return number
+    }
 
-        /// A stream is nobody's any more. What was not consumed of it still is to be.
-        private func release(_ slot: Int) {
-            let number = streams[slot].number
-            if streams[slot].window.unread > 0 { lingering[number] = streams[slot].window.unread }
-            growth.takeBack(streams[slot].window)
-            slots[number] = nil
-            streams[slot].number = -1
-            freeSlots.append(slot)
+    /// A body for which `HTTPStreamBodyRead.later` was returned has more bytes.
+    package func resumeBody(of stream: Int64) {
+        guard let session = usable, let slot = slots[stream] else { return }
+        cl3_resume(session, streams[slot].handle)
+        mayHaveOutput = true
+    }
+
+    /// The reader has consumed so many bytes of a body. The stream may be closed already.
+    ///
+    /// Opens the windows of the stream and of the connection, which may grow as `StreamWindowSizes` says.
+    package func consumed(_ count: Int, on stream: Int64) {
+        guard let slot = slots[stream] else {
+            guard let left = lingering[stream] else { return }
+            let taken = min(max(count, 0), left)
+            lingering[stream] = taken < left ? left &- taken : nil
+            unread &-= taken
+            return returnToConnection()
         }
-
-        /// Gives the connection's window back what may go back: all, as long as not too much of it is unread.
-        func returnToConnection() {
-            guard let session = usable else { return }
-            let held = max(0, unread &- configuration.windows.maximumUnread)
-            if unreturned <= held { return }
-            cl3_extend_connection(session, UInt64(unreturned &- held))
-            unreturned = held
+        let taken = streams[slot].window.consumed(count)
+        if taken == 0 { return }
+        unread &-= taken
+        if let session = usable, !streams[slot].hasEnded, !streams[slot].isMuted {
+            let before = streams[slot].window.size
+            let size = growth.grow(&streams[slot].window, upTo: configuration.windows.maximumStream) ?? before
+            cl3_extend_stream(session, streams[slot].handle, UInt64(taken &+ size &- before))
             mayHaveOutput = true
         }
+        returnToConnection()
     }
 
-    extension HTTP3Endpoints {
-        fileprivate func withForm<Result>(_ body: (cl3_endpoints) -> Result) -> Result {
-            local.withUnsafeBytes { local in
-                remote.withUnsafeBytes { remote in
-                    body(
-                        cl3_endpoints(
-                            local: local.baseAddress, local_length: local.count, remote: remote.baseAddress,
-                            remote_length: remote.count))
+    /// Resets a stream. Only `closed` is reported after that, and its bytes need not be consumed.
+    ///
+    /// If the stream is closed already, its unread bytes are dropped.
+    package func reset(_ stream: Int64, code: HTTP3ErrorCode = .requestCancelled) {
+        if let slot = slots[stream] {
+            end(slot, .cancelled, code: code)
+        } else if let left = lingering.removeValue(forKey: stream) {
+            unread &-= left
+            returnToConnection()
+        }
+    }
+
+    /// Tells the peer of another urgency (RFC 9218), 0 to 7. What the stream begins with is said by its `priority` field.
+    package func setPriority(urgency: Int, isIncremental: Bool, of stream: Int64) {
+        guard let session = usable, let slot = slots[stream] else { return }
+        cl3_set_priority(session, streams[slot].handle, UInt32(min(max(urgency, 0), 7)), isIncremental)
+        mayHaveOutput = true
+    }
+
+    // MARK: Streams
+
+    /// Reports only the end of a stream from now on, for this reason unless there is an earlier one.
+    func end(_ slot: Int, _ failure: HTTPStreamFailure, code: HTTP3ErrorCode) {
+        if let session = usable { cl3_reset(session, streams[slot].handle, code.rawValue) }
+        mute(slot, failure)
+    }
+
+    func mute(_ slot: Int, _ failure: HTTPStreamFailure) {
+        if streams[slot].isMuted { return }
+        streams[slot].isMuted = true
+        budget.addCancelledWindow(streams[slot].window.size)
+        if streams[slot].failure == nil, !streams[slot].hasEnded { streams[slot].failure = failure }
+        unread &-= streams[slot].window.consumed(streams[slot].window.unread)
+        ending.append(streams[slot].number)
+        mayHaveOutput = true
+        returnToConnection()
+    }
+
+    /// Reports the pending ends. Called after the libraries have returned.
+    func tellEnds() {
+        while error == nil, !failsAfterwards, !ending.isEmpty {
+            let numbers = ending
+            ending = []
+            for number in numbers {
+                guard let slot = slots[number], let session else { continue }
+                let stream = streams[slot]
+                noteLength(on: slot)
+                cl3_detach(session, stream.handle)
+                release(slot)
+                observer?.session(self, closed: number, with: stream.end)
+            }
+        }
+    }
+
+    func streamClosed(on slot: Int) {
+        let stream = streams[slot]
+        noteLength(on: slot)
+        release(slot)
+        observer?.session(self, closed: stream.number, with: stream.end)
+    }
+
+    func earlyDataWasRejected() {
+        for (number, slot) in slots.sorted(by: { $0.key < $1.key }) {
+            let failure = streams[slot].failure ?? .refused
+            release(slot)
+            observer?.session(self, closed: number, with: failure)
+        }
+        ending = []
+    }
+
+    /// Keeps the received length of a stream while it is reported as closed.
+    private func noteLength(on slot: Int) {
+        let number = streams[slot].number
+        closing = (number, receivedBodyFrameBytes(on: number))
+    }
+
+    /// Frees the slot of a stream. Its unread bytes must still be consumed.
+    private func release(_ slot: Int) {
+        let number = streams[slot].number
+        if streams[slot].window.unread > 0 { lingering[number] = streams[slot].window.unread }
+        growth.takeBack(streams[slot].window)
+        slots[number] = nil
+        streams[slot].number = -1
+        freeSlots.append(slot)
+    }
+
+    /// Opens the connection's window again, unless too many bytes are unread.
+    func returnToConnection() {
+        guard let session = usable else { return }
+        let held = max(0, unread &- configuration.windows.maximumUnread)
+        if unreturned <= held { return }
+        cl3_extend_connection(session, UInt64(unreturned &- held))
+        unreturned = held
+        mayHaveOutput = true
+    }
+}
+
+extension HTTP3Endpoints {
+    fileprivate func withForm<Result>(_ body: (cl3_endpoints) -> Result) -> Result {
+        local.withUnsafeBytes { local in
+            remote.withUnsafeBytes { remote in
+                body(
+                    cl3_endpoints(
+                        local: local.baseAddress, local_length: local.count, remote: remote.baseAddress,
+                        remote_length: remote.count))
+            }
+        }
+    }
+}
+
+extension cl3_bytes {
+    /// C only reads the bytes.
+    fileprivate static func with<Result>(_ bytes: [UInt8], _ body: (cl3_bytes) -> Result) -> Result {
+        bytes.withUnsafeBufferPointer { bytes in
+            body(cl3_bytes(start: UnsafeMutablePointer(mutating: bytes.baseAddress), count: bytes.count))
+        }
+    }
+}
+
+extension cl3_bytes {
+    /// C only reads the bytes.
+    fileprivate static func with<Result>(
+        _ identity: HTTP3Identity?, _ body: (UnsafeBufferPointer<cl3_bytes>, cl3_bytes, cl3_bytes) -> Result
+    ) -> Result {
+        let chain = identity?.chain ?? []
+        // Concatenated, so that one pointer is valid for all.
+        return with(chain.flatMap(\.self)) { all in
+            with(identity?.key ?? []) { key in
+                var next = all.start
+                let parts = chain.map { certificate in
+                    defer { next = next?.advanced(by: certificate.count) }
+                    return cl3_bytes(start: next, count: certificate.count)
+                }
+                return parts.withUnsafeBufferPointer { parts in
+                    with(identity?.reader ?? []) { body(parts, key, $0) }
                 }
             }
         }
     }
+}
 
-    extension cl3_bytes {
-        /// C reads them only.
-        fileprivate static func with<Result>(_ bytes: [UInt8], _ body: (cl3_bytes) -> Result) -> Result {
-            bytes.withUnsafeBufferPointer { bytes in
-                body(cl3_bytes(start: UnsafeMutablePointer(mutating: bytes.baseAddress), count: bytes.count))
-            }
-        }
-    }
-
-    extension cl3_bytes {
-        /// C reads them only.
-        fileprivate static func with<Result>(
-            _ identity: HTTP3Identity?, _ body: (UnsafeBufferPointer<cl3_bytes>, cl3_bytes, cl3_bytes) -> Result
-        ) -> Result {
-            let chain = identity?.chain ?? []
-            // One behind the other, so that one pointer is good for all.
-            return with(chain.flatMap(\.self)) { all in
-                with(identity?.key ?? []) { key in
-                    var next = all.start
-                    let parts = chain.map { certificate in
-                        defer { next = next?.advanced(by: certificate.count) }
-                        return cl3_bytes(start: next, count: certificate.count)
-                    }
-                    return parts.withUnsafeBufferPointer { parts in
-                        with(identity?.reader ?? []) { body(parts, key, $0) }
-                    }
-                }
-            }
-        }
-    }
-
-    private func withOptionalCString<Result>(_ text: String?, _ body: (UnsafePointer<CChar>?) -> Result) -> Result {
-        guard let text else { return body(nil) }
-        return text.withCString(body)
-    }
-#endif
+private func withOptionalCString<Result>(_ text: String?, _ body: (UnsafePointer<CChar>?) -> Result) -> Result {
+    guard let text else { return body(nil) }
+    return text.withCString(body)
+}

@@ -160,7 +160,7 @@ struct HTTPStreamRequestEncoder {
     private enum Treatment {
         case plain
         case dropped
-        /// In no table of either side, so that nobody can find it out by guessing.
+        /// Never in a compression table, so that it cannot be guessed (RFC 7541 §7.1).
         case secret
         case cookie
     }

@@ -1,4 +1,4 @@
-internal import LoadingSemantics
+package import LoadingSemantics
 
 /// Reads a multipart body (RFC 2046 §5.1), such as the pictures of a camera that come as `multipart/x-mixed-replace`
 /// (MISC-23, S-69). Owns no socket and no clock.
@@ -150,4 +150,53 @@ private final class HeldBytes {
     func prefix(_ count: Int) -> UnsafeRawBufferPointer {
         UnsafeRawBufferPointer(rebasing: bytes[..<min(count, bytes.count)])
     }
+}
+
+/// One step of a multipart body.
+package enum MultipartEvent {
+    case partHead(HTTPFields)
+    /// Bytes of a part's body, never none. They lie in the input, or in the parser: valid until its next call.
+    case body(UnsafeRawBufferPointer)
+    case partEnd
+    /// Nothing follows. False if the input ended without the closing delimiter, as streams that are cut off do.
+    case end(isClosed: Bool)
+}
+
+/// The fields of the response that a part is shown as (MISC-23).
+package enum MultipartPartFields {
+    /// Fields of the multipart body as a whole.
+    private static let ofTheWhole = ["content-type", "content-length", "content-range"]
+
+    /// The fields of the response, those of the part in place of those of the same name.
+    package static func merged(part: HTTPFields, into response: HTTPFields) -> HTTPFields {
+        var result = HTTPFields()
+        for index in 0..<response.count {
+            let name = response.name(at: index)
+            if part.contains(name) || ofTheWhole.contains(where: { response.isNamed($0, at: index) }) { continue }
+            result.append(name, response.value(at: index))
+        }
+        for index in 0..<part.count { result.append(part.name(at: index), part.value(at: index)) }
+        return result
+    }
+}
+
+/// Limits on what a server can make the parser hold.
+package struct MultipartLimits: Sendable, Equatable {
+    /// Bytes of one part's head on the wire, empty line included.
+    package let maximumHeadLength: Int
+    /// Fields in one part's head.
+    package let maximumFieldCount: Int
+
+    package init(maximumHeadLength: Int = 64 << 10, maximumFieldCount: Int = 500) {
+        self.maximumHeadLength = min(max(maximumHeadLength, 2), 1 << 30)
+        self.maximumFieldCount = max(maximumFieldCount, 0)
+    }
+}
+
+/// Why a multipart body could not be read: -1017.
+package enum MultipartParseError: Error, Equatable, Sendable {
+    case headTooLong
+    case tooManyFields
+    /// A CR in a part's head that no LF follows (RFC 9112 §2.2).
+    case bareCarriageReturn
 }

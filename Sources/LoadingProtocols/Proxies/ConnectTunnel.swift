@@ -9,7 +9,7 @@ package import LoadingSemantics
 package struct ConnectTunnel {
     package enum Event: Sendable, Equatable {
         case open(ResponseHead)
-        /// The proxy wants to know who asks (AUTH-28). `.challengeEnded` follows.
+        /// The proxy demands authentication (AUTH-28). `.challengeEnded` follows.
         case challenged(ResponseHead)
         /// All of the challenge is read that will be; whether its connection takes another request.
         case challengeEnded(mayReuse: Bool)
@@ -128,5 +128,17 @@ package struct ConnectTunnel {
     private mutating func end(_ event: Event) -> Event {
         state = .idle
         return event
+    }
+}
+
+/// Limits on a proxy's answer to CONNECT.
+package struct ConnectTunnelLimits: Sendable, Equatable {
+    package var response: HTTP1Limits
+    /// Bytes after the head of a 407 that are read away to keep its connection.
+    package var maximumChallengeLength: Int
+
+    package init(response: HTTP1Limits = HTTP1Limits(), maximumChallengeLength: Int = 64 << 10) {
+        self.response = response
+        self.maximumChallengeLength = max(maximumChallengeLength, 0)
     }
 }

@@ -15,7 +15,7 @@ package struct SOCKSHandshake: Sendable {
 
     private enum State: Equatable {
         case idle
-        /// SOCKS5: the way to say who the user is.
+        /// SOCKS5: the authentication method.
         case method
         case password
         case reply5

@@ -1,15 +1,14 @@
 package import LoadingSemantics
 
-/// A connection of plain bytes as its user drives it: reads and writes, each one after the other in the order in which
-/// they were asked for, and what is to happen when those asked for before are done. Owns no socket, no clock and no
-/// bytes: it counts them.
+/// The state of a stream task: reads and writes, each in the order of their requests, and actions that follow earlier ones.
+/// It owns no socket, no clock and no bytes; it only counts bytes.
 ///
-/// Who drives it tells what was asked for and what happened, and does what it is told in return; between two calls
-/// `bytesWanted`, `nextWrite` and `deadline` say what to go on with. Times are nanoseconds of a clock that never runs
-/// backwards. What is here and not yet asked for is bounded by `readAhead`, unless a read wants more.
+/// The owner reports requests and events, and performs the returned actions. Between two calls `bytesWanted`, `nextWrite` and
+/// `deadline` say what to do next. Times are nanoseconds of a monotonic clock. At most `readAhead` bytes are buffered
+/// before they are requested, unless a read wants more.
 ///
-/// A read or write whose time is over fails its direction: all that wait in it and all that come later fail the same
-/// way, while the other direction goes on. A broken connection fails both. Bytes that came before are given first.
+/// A timeout of a read or write fails its direction: all waiting and later requests of it fail the same way, while the other
+/// direction goes on. A broken connection fails both. Bytes that arrived before are delivered first.
 package struct StreamMachine: Sendable, Equatable {
     package enum Action: Sendable, Equatable {
         /// Give that read the first so many of the bytes that are here.
@@ -39,7 +38,7 @@ package struct StreamMachine: Sendable, Equatable {
     }
 
     private enum Entry: Equatable {
-        /// A read of at least and at most so many bytes; or a write, whose rest they are.
+        /// A read of at least and at most so many bytes; or a write with so many bytes left.
         case transfer(Int, least: Int, most: Int, timeout: Int64?)
         case close
         /// These stand in both lines, and have their turn when they are first in both.
@@ -69,13 +68,13 @@ package struct StreamMachine: Sendable, Equatable {
         }
     }
 
-    /// Bytes that may be here without anybody's having asked for them.
+    /// The most bytes that are buffered without a request.
     package static let readAhead = 64 * 1024
 
     private var phase: Phase
     private var reading = Line()
     private var writing = Line()
-    /// Bytes that have come and nobody has taken.
+    /// Received bytes that no read has taken.
     private var buffered: Int
     /// The peer sends no more.
     package private(set) var hasEnded = false
@@ -97,14 +96,14 @@ package struct StreamMachine: Sendable, Equatable {
     package var bytesWanted: Int {
         guard phase == .open, suspensionTime == nil, reading.side == .open, !hasEnded, breakage == nil else { return 0 }
         switch reading.entries.first {
-        // What comes now would belong to whoever comes then.
+        // These bytes would belong to TLS, or to the new owner.
         case .secure, .capture: return 0
         case .transfer(_, let least, _, _): return max(max(least, Self.readAhead) - buffered, 0)
         case .close, nil: return max(Self.readAhead - buffered, 0)
         }
     }
 
-    /// Whether bytes should be read that nobody is given: the peer may wait for their being taken.
+    /// Whether bytes should be read and dropped: the peer may wait until they are read.
     package var dropsBytes: Bool {
         phase == .open && suspensionTime == nil && reading.side == .closed && !hasEnded && breakage == nil
     }
@@ -129,7 +128,7 @@ package struct StreamMachine: Sendable, Equatable {
     /// Whether a read would find the end of the stream and nothing before it.
     private var isReadToEnd: Bool { hasEnded && buffered == 0 && reading.side == .open }
 
-    /// What those fail with who come when all is over.
+    /// The error of requests after the end.
     private var errorAfterEnd: LoadError { firstError ?? .streamIsClosed }
 
     // MARK: What was asked for
@@ -351,7 +350,7 @@ package struct StreamMachine: Sendable, Equatable {
             return drain(.streamIsClosed) + [.handOver]
         }
         guard reading.side == .open, writing.side == .open, !hasEnded else { return fail(.streamIsClosed) }
-        // They came before anybody could know who sent them, and must not be read as if they had come after it.
+        // These bytes are not authenticated, and must not be read as if they had come after the handshake.
         guard buffered == 0 else { return fail(.secureConnectionFailed(0, "bytes before the handshake")) }
         phase = .securing
         return [.secure]

@@ -1,4 +1,4 @@
-internal import CZlib
+internal import CLoadingZlib
 
 /// The parameters of permessage-deflate (RFC 7692 §7.1) that both ends have agreed on.
 package struct WebSocketCompression: Equatable, Sendable {
@@ -76,7 +76,7 @@ final class WebSocketInflater {
             stream.pointee.avail_in = offered
             stream.pointee.next_out = buffer.baseAddress?.assumingMemoryBound(to: UInt8.self)
             stream.pointee.avail_out = UInt32(buffer.count)
-            let result = CZlib.inflate(stream, Z_SYNC_FLUSH)
+            let result = CLoadingZlib.inflate(stream, Z_SYNC_FLUSH)
             input.dropPrefix(Int(offered - stream.pointee.avail_in))
             let produced = buffer.count - Int(stream.pointee.avail_out)
             switch result {
@@ -167,7 +167,7 @@ final class WebSocketDeflater {
             let isMade = withUnsafeTemporaryAllocation(byteCount: 16 * 1024, alignment: 16) { room in
                 stream.pointee.next_out = room.baseAddress?.assumingMemoryBound(to: UInt8.self)
                 stream.pointee.avail_out = UInt32(room.count)
-                let result = CZlib.deflate(stream, isFinal ? Z_SYNC_FLUSH : Z_NO_FLUSH)
+                let result = CLoadingZlib.deflate(stream, isFinal ? Z_SYNC_FLUSH : Z_NO_FLUSH)
                 output.append(contentsOf: room[..<(room.count - Int(stream.pointee.avail_out))])
                 return result == Z_OK || result == Z_BUF_ERROR
             }

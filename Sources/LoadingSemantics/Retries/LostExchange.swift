@@ -32,7 +32,7 @@ package struct LostExchange: Sendable, Equatable {
 
     package init(
         method: String, progress: Progress, isReusedConnection: Bool, isBodyReplayable: Bool, attempts: Int,
-        lossesWhileServing: Int = 0, refusals: Int = 1, isServing: Bool = false
+        lossesWhileServing: Int, refusals: Int, isServing: Bool
     ) {
         self.method = method
         self.progress = progress

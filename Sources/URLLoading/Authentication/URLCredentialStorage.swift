@@ -32,22 +32,22 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
         let application = Program.identifier
         self.init {
             PersistentCredentialStore(in: directory, application: application).mayHold
-        } keeper: {
+        } recordStore: {
             PersistentCredentialStore(in: directory, application: application, notify: StorageMessage.show)
         }
     }
 
     /// - Parameters:
     ///   - mayHold: Whether there may be permanent credentials. Takes a few system calls.
-    ///   - keeper: Creates the record store, on the storage's thread.
+    ///   - recordStore: Creates the record store, on the storage's thread.
     convenience init(
         checkInterval: Int = TimeLimits.standard.storeCheck, unlessEmpty mayHold: @escaping @Sendable () -> Bool,
-        keeper: @escaping @Sendable () -> any RecordStore<PersistentCredential>
+        recordStore: @escaping @Sendable () -> any RecordStore<PersistentCredential>
     ) {
         self.init()
         records = PersistentRecords(
-            CredentialTable(), checkInterval: checkInterval, unlessEmpty: mayHold, keeper: keeper)
-        records.onNews { [weak self] in self?.announceChange() }
+            CredentialTable(), checkInterval: checkInterval, unlessEmpty: mayHold, recordStore: recordStore)
+        records.onExternalChange { [weak self] in self?.announceChange() }
     }
 
     /// The shared storage of the process, with persistent permanent credentials.

@@ -74,3 +74,15 @@ extension ProtectionSpace {
     /// The realm, and also nil if the challenge names none.
     fileprivate var realmSpellings: [String?] { effectiveRealm == realm ? [realm] : [effectiveRealm, realm] }
 }
+
+extension URLProtectionSpace {
+    /// Whether challenges of this space are connection-level. The session's delegate method gets these first (S-54).
+    var concernsConnection: Bool {
+        switch authenticationMethod {
+        case NSURLAuthenticationMethodNTLM, NSURLAuthenticationMethodNegotiate,
+            NSURLAuthenticationMethodClientCertificate, NSURLAuthenticationMethodServerTrust:
+            true
+        default: false
+        }
+    }
+}

@@ -190,3 +190,15 @@ extension Date {
     /// Nil for dates that are not finite. Foundation crashes when it formats these.
     var ifFinite: Date? { timeIntervalSinceReferenceDate.isFinite ? self : nil }
 }
+
+/// The SameSite policy of a cookie.
+public struct HTTPCookieStringPolicy: RawRepresentable, Hashable, Sendable {
+    public let rawValue: String
+
+    public init(rawValue: String) { self.rawValue = rawValue }
+
+    /// Cross-site requests have the cookie only in top-level navigation.
+    public static let sameSiteLax = HTTPCookieStringPolicy(rawValue: "lax")
+    /// Cross-site requests never have the cookie.
+    public static let sameSiteStrict = HTTPCookieStringPolicy(rawValue: "strict")
+}

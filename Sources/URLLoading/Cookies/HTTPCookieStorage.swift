@@ -45,22 +45,22 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
     ) {
         self.init()
         records = PersistentRecords(CookieJar(suffixes: .system), checkInterval: checkInterval, in: directory)
-        records.onNews { [weak self] in self?.announceChangeLater() }
+        records.onExternalChange { [weak self] in self?.announceChangeLater() }
     }
 
     /// - Parameters:
     ///   - mayHold: Whether there may be stored cookies. Takes a few system calls.
-    ///   - keeper: Creates the record store, on the storage's thread.
+    ///   - recordStore: Creates the record store, on the storage's thread.
     convenience init(
         suffixes: PublicSuffixes = .system, checkInterval: Int = TimeLimits.standard.storeCheck,
         unlessEmpty mayHold: @escaping @Sendable () -> Bool,
-        keeper: @escaping @Sendable () -> any RecordStore<Cookie>
+        recordStore: @escaping @Sendable () -> any RecordStore<Cookie>
     ) {
         self.init()
         self.suffixes = suffixes
         records = PersistentRecords(
-            CookieJar(suffixes: suffixes), checkInterval: checkInterval, unlessEmpty: mayHold, keeper: keeper)
-        records.onNews { [weak self] in self?.announceChangeLater() }
+            CookieJar(suffixes: suffixes), checkInterval: checkInterval, unlessEmpty: mayHold, recordStore: recordStore)
+        records.onExternalChange { [weak self] in self?.announceChangeLater() }
     }
 
     deinit {
@@ -432,3 +432,15 @@ extension NSNotification.Name {
 }
 
 extension HTTPCookieStorage: FlushedStore {}
+
+extension HTTPCookie {
+    /// Which cookies of responses a storage accepts.
+    public enum AcceptPolicy: UInt, Sendable {
+        /// All.
+        case always = 0
+        /// None.
+        case never = 1
+        /// Cookies of the main document's domain.
+        case onlyFromMainDocumentDomain = 2
+    }
+}

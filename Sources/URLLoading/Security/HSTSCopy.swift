@@ -28,9 +28,10 @@ package final class HSTSCopy: FlushedStore {
 
     init(
         checkInterval: Int = TimeLimits.standard.storeCheck,
-        keeper: @escaping @Sendable () -> any RecordStore<HSTSRecord>
+        recordStore: @escaping @Sendable () -> any RecordStore<HSTSRecord>
     ) {
-        records = PersistentRecords(Hosts(), checkInterval: checkInterval, unlessEmpty: { true }, keeper: keeper)
+        records = PersistentRecords(
+            Hosts(), checkInterval: checkInterval, unlessEmpty: { true }, recordStore: recordStore)
     }
 
     /// Inserts the hosts of the file into `store`, which must not be in use yet, and writes later changes of it to the
@@ -39,7 +40,7 @@ package final class HSTSCopy: FlushedStore {
         let known = all
         forgetRefused(zip(known, store.insert(known)))
         if !records.isAllKnown {
-            records.onNews { [weak self, weak store] in
+            records.onExternalChange { [weak self, weak store] in
                 if let self, let store { forgetRefused(store.complete(with: all)) }
             }
             // `isLoaded` starts another attempt to read the file.

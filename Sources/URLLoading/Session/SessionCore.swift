@@ -2,6 +2,7 @@ internal import Foundation
 internal import LoadingConnections
 internal import LoadingEvents
 internal import LoadingPipeline
+internal import LoadingProtocols
 internal import LoadingSemantics
 internal import LoadingTransport
 
@@ -78,9 +79,7 @@ final class SessionCore: ForkGuarded, @unchecked Sendable {
         delivery = DeliveryQueue(loop: loop, operationQueue: queue)
         let transportSecurity = AppTransportSecurity(configuration)
         let proxies = ProxyRoutes(configuration, on: loop)
-        #if HTTP3
-            configuration.persistentAlternatives?.prepare()
-        #endif
+        if HTTP3Session.isAvailable { configuration.persistentAlternatives?.prepare() }
         let pool = ConnectionPool(
             loop: loop,
             security: ConnectionSecurity(TLSConfiguration(configuration), transportSecurity: transportSecurity),

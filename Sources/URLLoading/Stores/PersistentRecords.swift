@@ -14,7 +14,7 @@ final class PersistentRecords<Memory: RecordMemory>: FlushedStore, @unchecked Se
     // Sendable: the mutable state is guarded by `lock`, or atomic.
     typealias Change = RecordChange<Memory.Record>
 
-    private typealias Keeper = any RecordStore<Memory.Record>
+    private typealias AnyRecordStore = any RecordStore<Memory.Record>
 
     /// Held while `firstReading`'s is taken, and that of a cookie storage.
     private let lock = Lock(.middle)
@@ -34,7 +34,7 @@ final class PersistentRecords<Memory: RecordMemory>: FlushedStore, @unchecked Se
     private var isBehind = false
     /// Whether the thread was ever used.
     private var isFileUsed = false
-    private var tellOfNews: (@Sendable () -> Void)?
+    private var externalChangeHandler: (@Sendable () -> Void)?
     /// Of the file.
     private let firstReading = FirstReading()
     private let checkInterval: Int
@@ -49,7 +49,7 @@ final class PersistentRecords<Memory: RecordMemory>: FlushedStore, @unchecked Se
     private struct File: Sendable {
         /// Whether the file may contain records. Takes a few system calls.
         let mayHold: @Sendable () -> Bool
-        let thread: StorageThread<Keeper>
+        let thread: StorageThread<AnyRecordStore>
     }
 
     /// A store in memory only.
@@ -62,15 +62,15 @@ final class PersistentRecords<Memory: RecordMemory>: FlushedStore, @unchecked Se
     /// - Parameters:
     ///   - checkInterval: The interval in seconds at which reads check for changes of other processes.
     ///   - mayHold: Whether there may be persistent records. Takes a few system calls.
-    ///   - keeper: Creates the record store, on the store's thread.
+    ///   - recordStore: Creates the record store, on the store's thread.
     init(
         _ memory: Memory, checkInterval: Int = TimeLimits.standard.storeCheck,
         unlessEmpty mayHold: @escaping @Sendable () -> Bool,
-        keeper: @escaping @Sendable () -> any RecordStore<Memory.Record>
+        recordStore: @escaping @Sendable () -> any RecordStore<Memory.Record>
     ) {
         self.memory = memory
         self.checkInterval = checkInterval
-        file = File(mayHold: mayHold, thread: StorageThread(named: "url-store", keeper))
+        file = File(mayHold: mayHold, thread: StorageThread(named: "url-store", recordStore))
     }
 
     /// A store with its file in a directory.
@@ -145,13 +145,15 @@ final class PersistentRecords<Memory: RecordMemory>: FlushedStore, @unchecked Se
     }
 
     /// Sets a function that is called on the store's thread after changes of other processes.
-    func onNews(_ tell: @escaping @Sendable () -> Void) { lock.withLock { tellOfNews = tell } }
+    func onExternalChange(_ handler: @escaping @Sendable () -> Void) {
+        lock.withLock { externalChangeHandler = handler }
+    }
 
     /// Calls `done` when all changes so far have been written or writing has failed; at once if there are none.
     func flush(_ told: @escaping @Sendable () -> Void) {
         guard let file, lock.withLock({ isFileUsed }) else { return told() }
-        file.thread.perform { [self] keeper in
-            write(to: keeper)
+        file.thread.perform { [self] recordStore in
+            write(to: recordStore)
             told()
         }
     }
@@ -162,7 +164,7 @@ final class PersistentRecords<Memory: RecordMemory>: FlushedStore, @unchecked Se
         if isLoaded { return }
         guard let file, isReadingNeeded(told: nil) else { return }
         // The thread that requested the read may not have enqueued it yet.
-        file.thread.wait { [self] keeper in read(keeper) }
+        file.thread.wait { [self] recordStore in read(recordStore) }
     }
 
     /// Starts reading the file if necessary. False if it was read, or if there is none.
@@ -186,18 +188,18 @@ final class PersistentRecords<Memory: RecordMemory>: FlushedStore, @unchecked Se
             }
             return told.map { firstReading.add($0) } ?? true
         }
-        if mustStart { file.thread.perform { [self] keeper in read(keeper) } }
+        if mustStart { file.thread.perform { [self] recordStore in read(recordStore) } }
         return isNeeded
     }
 
     /// Starts reading the file, if that has not begun.
-    private func read(_ keeper: Keeper) {
+    private func read(_ recordStore: AnyRecordStore) {
         let isFirst = lock.withLock {
             defer { reading = .begun }
             return reading != .begun
         }
         if !isFirst { return }
-        takeOver(from: keeper)
+        takeOver(from: recordStore)
         firstReading.end()
     }
 
@@ -205,12 +207,12 @@ final class PersistentRecords<Memory: RecordMemory>: FlushedStore, @unchecked Se
     ///
     /// - Returns: Whether the records have changed, or all persistent records are known now and were not before.
     @discardableResult
-    private func takeOver(from keeper: Keeper) -> Bool {
+    private func takeOver(from recordStore: AnyRecordStore) -> Bool {
         for _ in 0..<3 {
-            let count = writeChanges(to: keeper)
-            guard let records = keeper.loadIfPossible() else { break }
+            let count = writeChanges(to: recordStore)
+            guard let records = recordStore.loadIfPossible() else { break }
             // The file was found damaged or missing: the memory has records that the file has lost.
-            if keeper.hasLostFile() {
+            if recordStore.hasLostFile() {
                 isLost = true
                 continue
             }
@@ -219,7 +221,7 @@ final class PersistentRecords<Memory: RecordMemory>: FlushedStore, @unchecked Se
             let now = Date().timeIntervalSince1970
             let before = Set(other.persistent(at: now))
             let corrections = corrections(of: records, by: other.replaceLasting(with: records, at: now))
-            let known = keeper.isLoadedCompletely ? Set(records.map(\.identity)) : nil
+            let known = recordStore.isLoadedCompletely ? Set(records.map(\.identity)) : nil
             var isNews = Set(other.persistent(at: now)) != before
             let isTaken = lock.withLock {
                 // Changes made since are not in the file yet.
@@ -236,7 +238,7 @@ final class PersistentRecords<Memory: RecordMemory>: FlushedStore, @unchecked Se
                 ExitFlush.shared.add(self)
                 // Written as corrections, not as changes, because other processes may have stored the record again
                 // since. Failed corrections are repeated at the next read.
-                keeper.correct(corrections)
+                recordStore.correct(corrections)
             }
             return isNews
         }
@@ -277,9 +279,11 @@ final class PersistentRecords<Memory: RecordMemory>: FlushedStore, @unchecked Se
 
     private func orderLook(in file: File) {
         lock.withLock { isFileUsed = true }
-        file.thread.perform { [self] keeper in
+        file.thread.perform { [self] recordStore in
             let isBehind = lock.withLock { self.isBehind }
-            if keeper.hasExternalChanges() || isBehind, takeOver(from: keeper) { lock.withLock { tellOfNews }?() }
+            if recordStore.hasExternalChanges() || isBehind, takeOver(from: recordStore) {
+                lock.withLock { externalChangeHandler }?()
+            }
             isLooking.store(false, ordering: .relaxed)
         }
     }
@@ -287,8 +291,8 @@ final class PersistentRecords<Memory: RecordMemory>: FlushedStore, @unchecked Se
     // MARK: Writing
 
     private func orderWrite(of file: File) {
-        file.thread.perform { [self] keeper in
-            write(to: keeper)
+        file.thread.perform { [self] recordStore in
+            write(to: recordStore)
             let isLeft = lock.withLock {
                 isWriteOrdered = !unwritten.isEmpty
                 return isWriteOrdered
@@ -298,17 +302,17 @@ final class PersistentRecords<Memory: RecordMemory>: FlushedStore, @unchecked Se
         }
     }
 
-    private func write(to keeper: Keeper) {
-        _ = writeChanges(to: keeper)
-        keeper.flush()
+    private func write(to recordStore: AnyRecordStore) {
+        _ = writeChanges(to: recordStore)
+        recordStore.flush()
     }
 
     /// Writes all pending changes. A removed file is created again.
     ///
     /// - Returns: The change count that has been written.
-    private func writeChanges(to keeper: Keeper) -> UInt64 {
-        if keeper.hasLostFile() { isLost = true }
-        if isLost, let there = keeper.loadIfPossible() {
+    private func writeChanges(to recordStore: AnyRecordStore) -> UInt64 {
+        if recordStore.hasLostFile() { isLost = true }
+        if isLost, let there = recordStore.loadIfPossible() {
             isLost = false
             let memory = lock.withLock {
                 // The contents of the new file were not adopted, and the change will not be reported again.
@@ -318,10 +322,25 @@ final class PersistentRecords<Memory: RecordMemory>: FlushedStore, @unchecked Se
             // The process that created the new file may have changed records.
             let identities = Set(there.map(\.identity))
             let lost = memory.persistent(at: Date().timeIntervalSince1970).filter { !identities.contains($0.identity) }
-            keeper.apply(lost.map { .stored($0) })
+            recordStore.apply(lost.map { .stored($0) })
         }
         let (changes, count) = lock.withLock { (unwritten.take(), changeCount) }
-        if !changes.isEmpty { keeper.apply(changes.list) }
+        if !changes.isEmpty { recordStore.apply(changes.list) }
         return count
     }
+}
+
+/// The in-memory part of a store. It contains all records: the persistent ones are read once, and then kept up to date.
+protocol RecordMemory: Sendable {
+    associatedtype Record: ArchivedRecord
+
+    /// All persistent records.
+    ///
+    /// - Parameter now: Seconds since 1970. Records that have expired by then are not included.
+    func persistent(at now: Double) -> [Record]
+
+    /// Replaces all persistent records.
+    ///
+    /// - Returns: Changes for the file that they came from: removals of expired and excess records.
+    mutating func replaceLasting(with records: [Record], at now: Double) -> [RecordChange<Record>]
 }

@@ -156,7 +156,7 @@ extension TaskCore: StreamClient {
     func load(_ load: StreamLoad, hasGivenAway captured: CapturedConnection) {
         enqueue(.captured(captured))
         self.load = nil
-        locked { $0.isSilent = true }
+        lock.withLock { isSilent = true }
         detach()
     }
 }

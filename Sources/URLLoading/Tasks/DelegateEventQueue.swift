@@ -1,28 +1,28 @@
 internal import Foundation
 internal import LoadingSemantics
 
-/// What waits to be told to the caller of one task, in order, and whether somebody is on the way to tell it.
+/// The undelivered events of one task, in order, and whether a delivery is scheduled.
 ///
-/// Guarded by the task's lock: the loop puts in, one delivery at a time takes out.
+/// Guarded by the task's lock. The loop adds events; one delivery at a time takes them.
 struct DelegateEventQueue {
     private var events: [TaskEvent] = []
-    /// What came before those and may be told by the operation that is on the delegate queue.
+    /// Earlier events, for the operation that is on the delegate queue.
     private var sealed: [TaskEvent] = []
-    /// Told after all events.
+    /// Delivered after all events.
     private var ending: TaskEnding?
     private var isEndSealed = false
     private var waitingBytes = 0
     private var isScheduled = false
-    /// Handlers that were promised an answer before the end.
+    /// The number of completion handlers that must be called before the end.
     private var promises = 0
     private var isOver = false
-    /// Enough waits: the network is not read until most of it is taken.
+    /// Whether reading from the network has stopped, because too many bytes are waiting.
     private(set) var isReadingStopped = false
 
-    /// Bytes that may wait for the caller before reading stops; it goes on when half of them are taken.
+    /// The number of waiting bytes at which reading stops. It resumes below half of that.
     private static let highWater = 512 * 1024
 
-    /// True when a delivery has to be scheduled.
+    /// True if a delivery must be scheduled.
     mutating func add(_ event: TaskEvent, bytes: Int) -> Bool {
         if events.isEmpty || !events[events.count - 1].absorb(event) { events.append(event) }
         waitingBytes += bytes
@@ -30,8 +30,7 @@ struct DelegateEventQueue {
         return mustSchedule()
     }
 
-    /// Whether a delivery has to be scheduled, and what is not told any more: who cancels wants nothing of what still
-    /// waits for him.
+    /// Adds the end. Returns whether a delivery must be scheduled, and the events that a cancellation drops.
     mutating func end(_ ending: TaskEnding) -> (mustSchedule: Bool, untold: [TaskEvent]) {
         var untold: [TaskEvent] = []
         if ending.error == .cancelled {
@@ -43,19 +42,19 @@ struct DelegateEventQueue {
         return (promises == 0 && mustSchedule(), untold)
     }
 
-    /// Has the end wait for an answer, unless it has been told already.
+    /// Makes the end wait for a handler's call, unless the end was delivered already.
     mutating func promise() -> Bool {
         if !isOver { promises += 1 }
         return !isOver
     }
 
-    /// True when a delivery has to be scheduled.
+    /// True if a delivery must be scheduled.
     mutating func keepPromise(_ answer: @escaping @Sendable () -> Void) -> Bool {
         promises -= 1
         return add(.answer(answer), bytes: 0)
     }
 
-    /// After a fork: a scheduled delivery belonged to a thread that does not exist in this process.
+    /// After a fork: the thread of a scheduled delivery does not exist in this process.
     mutating func deliveryIsGone() { isScheduled = false }
 
     private mutating func mustSchedule() -> Bool {
@@ -63,7 +62,7 @@ struct DelegateEventQueue {
         return !isScheduled
     }
 
-    /// All that is there now may be told by the next operation.
+    /// Assigns all current events to the next operation.
     mutating func seal() {
         if sealed.isEmpty {
             swap(&sealed, &events)
@@ -74,7 +73,7 @@ struct DelegateEventQueue {
         isEndSealed = ending != nil
     }
 
-    /// What to tell now; the end comes alone.
+    /// The next batch. The end is delivered alone.
     mutating func take(_ extent: DeliveryExtent) -> (events: [TaskEvent], ending: TaskEnding?) {
         if extent == .all { seal() }
         let batch = sealed
@@ -84,11 +83,11 @@ struct DelegateEventQueue {
         return (batch, ending)
     }
 
-    /// Whether the end may be told in the same turn as the batch before it. An answer that was promised when the end
-    /// was sealed, and has come since, is told first.
+    /// Whether the end may be delivered in the same turn as the batch before it. Handlers' calls that were promised
+    /// when the end was sealed, and have arrived since, precede it.
     var isEndDue: Bool { isEndSealed && promises == 0 && events.isEmpty }
 
-    /// The batch has been told: whether the delivery goes on, and whether the network may be read again.
+    /// The batch was delivered. Returns whether more is to be delivered, and whether reading may resume.
     mutating func tookBatch() -> (goesOn: Bool, mayRead: Bool) {
         isScheduled = !events.isEmpty || ending != nil && promises == 0 && !isOver
         waitingBytes = 0

@@ -3,9 +3,9 @@ internal import LoadingEvents
 internal import LoadingSemantics
 internal import LoadingTransport
 
-/// Tasks of background sessions that begin later (T-18, BG-17).
+/// Delayed tasks of background sessions (T-18, BG-17).
 extension TaskCore {
-    /// Begins to load, once the time has come and the delegate has been asked.
+    /// Starts the load after the date is reached and the delegate has answered.
     func beginWhenDue() {
         guard core.configuration.identifier != nil, let date = earliestBeginDate else { return beginLoading() }
         delay = StartDelay(until: date, on: core.loop) { [weak self] in self?.isDue() }
@@ -22,12 +22,12 @@ extension TaskCore {
         enqueue(.delayedRequest(request))
     }
 
-    /// The delegate's verdict on a delayed request.
+    /// The delegate's answer for a delayed request.
     func answerDelay(_ disposition: URLSession.DelayedRequestDisposition, _ request: URLRequest?) {
         switch (disposition, request) {
         case (.cancel, _): cancel(nil)
         case (.useNewRequest, let request?): beginDelayed(request)
-        // A new request that is none leaves the old one.
+        // Without a new request the old one is used.
         case (.continueLoading, _), (.useNewRequest, nil): beginDelayed(nil)
         }
     }
@@ -42,14 +42,14 @@ extension TaskCore {
     }
 }
 
-/// The time until a task may begin. Confined to the loop.
+/// The timer until a task may begin. Confined to the loop.
 final class StartDelay: LoopTimerTarget {
     private let date: Date
     private let loop: EventLoop
     private let timer = LoopTimer()
     private var body: (() -> Void)?
 
-    /// Calls `body` in a later turn, when it is that late by the wall clock.
+    /// Calls `body` in a later turn, when the wall clock has reached the date.
     init(until date: Date, on loop: EventLoop, _ body: @escaping () -> Void) {
         self.date = date
         self.loop = loop
@@ -57,7 +57,7 @@ final class StartDelay: LoopTimerTarget {
         arm()
     }
 
-    /// Never negative, and none until a date that is no number.
+    /// The remaining time. Not negative, and 0 for a date that is NaN.
     private var timeLeft: Double {
         let seconds = date.timeIntervalSince1970 - Double(loop.clock.wallNow) / 1e9
         return seconds > 0 ? seconds : 0

@@ -2,9 +2,10 @@ internal import Foundation
 internal import LoadingPipeline
 internal import LoadingTransport
 
-/// The calls of a task: each goes to the task's own delegate if that has the method, else to the session's (T-24).
+/// The callbacks of a task. Each is made on the task's delegate if that implements the method, otherwise on the
+/// session's (T-24).
 extension TaskCore {
-    // MARK: Which events anybody wants
+    // MARK: Wanted events
 
     var wantsMetrics: Bool { !delegates.lack(.taskDidFinishCollectingMetrics) }
     var wantsResponse: Bool { !delegates.lack([.dataTaskDidReceiveResponse, .dataTaskDidReceiveResponseAsync]) }
@@ -13,14 +14,14 @@ extension TaskCore {
     var wantsWrittenData: Bool { !writingDelegates.lack(.downloadTaskDidWriteData) }
     var wantsSentBody: Bool { !delegates.lack(.taskDidSendBodyData) }
 
-    /// Who hears how a download goes on: of one that is awaited the task's own delegate alone (T-59).
+    /// The delegates for download progress: for an awaited download only the task's own (T-59).
     private var writingDelegates: TaskDelegates {
         isForDelegate ? delegates : TaskDelegates(own: locked { $0.delegateReference }, session: nil)
     }
 
-    // MARK: Calls
+    // MARK: Callbacks
 
-    /// The first message of a task, within the call that makes it and on its thread (T-26).
+    /// The first callback of a task, within the creating call and on its thread (T-26).
     func announce(_ task: URLSessionTask, of session: URLSession) {
         _ = delegates.offer { $0.urlSession(session, didCreateTask: task) }
     }
@@ -84,8 +85,7 @@ extension TaskCore {
             let isAsked =
                 if let task = task as? URLSessionDataTask {
                     delegates.offer {
-                        // The handler holds the task, which may be suspended meanwhile in a session that no longer
-                        // does.
+                        // The handler retains the task, which may meanwhile be suspended in an invalidated session.
                         $0.urlSession(session, dataTask: task, didReceive: response) { self.answer($0, for: task) }
                     }
                 } else {
@@ -124,7 +124,27 @@ extension TaskCore {
         }
     }
 
-    /// The delegate's verdict on where an upload goes on: at the address that it gives, or not.
+    /// The delegate's answer to the response.
+    func answer(_ disposition: URLSession.ResponseDisposition, for task: URLSessionTask) {
+        switch disposition {
+        case .allow: core.loop.post { self.load?.answerResponse() }
+        // The earlier parts would be missing in the file (MISC-23).
+        case .becomeDownload where locked { $0.partCount } > 1: cancel(nil)
+        case .becomeDownload: becomeAnother(.becomeDownload, task)
+        // The connection does not belong to the load any more.
+        case .becomeStream where locked { $0.partCount } > 0: cancel(nil)
+        case .becomeStream: becomeAnother(.becomeStream, task)
+        case .cancel: cancel(nil)
+        }
+    }
+
+    /// Retains the task until another one has replaced it, even if it is suspended in an invalidated session (T-44).
+    private func becomeAnother(_ event: TaskEvent, _ task: URLSessionTask) {
+        locked { if $0.task == nil, $0.state == .suspended { $0.task = task } }
+        enqueue(event)
+    }
+
+    /// The delegate's answer to the new location of an upload.
     private func answerUploadMove(_ request: URLRequest?) {
         let url = request?.url?.absoluteString
         core.loop.post { self.load?.answerUploadMove(url) }
@@ -144,8 +164,8 @@ extension TaskCore {
         stream.core?.takeConnection(of: self)
     }
 
-    /// Tells the end: a body that was kept for it, metrics, then the result (T-20, T-30, T-39). A file that is not the
-    /// caller's is gone afterwards (S-70, T-49).
+    /// Delivers the end: a collected body, metrics, then the result (T-20, T-30, T-39). The file of a download is
+    /// removed afterwards, unless the caller owns it (S-70, T-49).
     func tellEnd(
         _ error: (any Error)?, body: LoadedBody, metrics: URLSessionTaskMetrics?, _ session: URLSession,
         _ task: URLSessionTask
@@ -173,11 +193,11 @@ extension TaskCore {
                     isFileKept = true
                     return (DownloadFolder.handOver(file), response)
                 })
-        case .feed, .nobody: break
+        case .feed, .delivered: break
         }
     }
 
-    /// Tells a body that was gathered before its end, since something is to be asked about it after that (T-42).
+    /// Delivers a collected body before the end, because `willCacheResponse` must follow it (T-42).
     func tellBodyEarly(_ body: Data) {
         if body.isEmpty { return }
         locked { $0.hasToldBody = true }
@@ -192,7 +212,7 @@ extension TaskCore {
         case let task as URLSessionDownloadTask:
             guard let file else { return }
             _ = delegates.offer { $0.urlSession(session, downloadTask: task, didFinishDownloadingTo: file) }
-            // Whoever wants it has moved it by now.
+            // The program has moved the file if it needs it.
             UnfinishedFiles.shared.remove(file.path)
         default: break
         }
@@ -208,6 +228,6 @@ extension TaskCore {
 }
 
 extension LoadedBody {
-    /// A body that was wanted whole; one that never came is empty.
+    /// The collected body; empty if there was none.
     fileprivate var data: Data { if case .whole(let data) = self { data } else { Data() } }
 }

@@ -4,7 +4,7 @@ internal import LoadingProtocols
 internal import LoadingSemantics
 internal import Synchronization
 
-/// What the load has to say, on the loop.
+/// The client of the task's load. On the loop.
 extension TaskCore: LoadClient {
     func loadIsWaitingForConnectivity(_ load: any Load) { enqueue(.waitingForConnectivity) }
 
@@ -35,7 +35,7 @@ extension TaskCore: LoadClient {
         switch (kind.isData, result) {
         case (true, .delegate): .every
         case (true, .handler), (true, .continuation): .last
-        // A reader of bytes is told one response, and could not tell the parts apart.
+        // `bytes(for:)` returns one response, so parts could not be distinguished.
         default: .none
         }
     }
@@ -48,7 +48,7 @@ extension TaskCore: LoadClient {
         if let resumedOffset {
             noteResumption(at: resumedOffset, rest: shown.expectedContentLength)
         } else if !isPart {
-            // Another response may have come before, whose rest turned out to be of no use.
+            // There may have been an earlier response, whose resumption was not usable.
             bytesReceived.store(0, ordering: .relaxed)
         }
         updateProgress()
@@ -56,7 +56,7 @@ extension TaskCore: LoadClient {
         case .feed(let feed):
             feed.receive(shown)
             return .now
-        case .handler, .fileHandler, .continuation, .fileContinuation, .nobody:
+        case .handler, .fileHandler, .continuation, .fileContinuation, .delivered:
             return .now
         case .delegate:
             guard kind.isData, wantsResponse else { return .now }
@@ -103,8 +103,7 @@ extension TaskCore: LoadClient {
         bytesReceived.wrappingAdd(Int64(data.count), ordering: .relaxed)
         updateProgress()
         if case .feed(let feed) = result { return feed.append(data) }
-        let isPiece = (load as? SourceLoad)?.source is ProtocolSource
-        return enqueue(isPiece ? .piece(data) : .data(data), bytes: data.count)
+        return enqueue(isLoadedByProtocol ? .piece(data) : .data(data), bytes: data.count)
     }
 
     func load(_ load: any Load, hasCollected total: Int64) {
@@ -112,7 +111,7 @@ extension TaskCore: LoadClient {
         updateProgress()
     }
 
-    /// The totals are those of the whole (RES-11).
+    /// The totals include the resumed part (RES-11).
     private func noteResumption(at offset: Int64, rest: Int64) {
         let expected = rest >= 0 ? offset &+ rest : NSURLSessionTransferSizeUnknown
         bytesReceived.store(offset, ordering: .relaxed)

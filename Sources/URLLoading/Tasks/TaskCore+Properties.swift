@@ -3,13 +3,13 @@ internal import LoadingPipeline
 internal import LoadingSemantics
 internal import LoadingTransport
 
-/// What a task can be asked and told by its properties.
+/// The properties of a task.
 extension TaskCore {
     var taskDelegate: (any URLSessionTaskDelegate)? {
         get { locked { $0.delegate } }
         set {
             let reference = newValue.map { DelegateReference($0) }
-            // The one before is let go of outside the lock: its deinit is the caller's code.
+            // The old delegate is released outside the lock, because its deinit is the program's code.
             _ = locked { values -> (any URLSessionTaskDelegate, DelegateReference?)? in
                 guard !values.hasStarted, values.state == .suspended else { return nil }
                 let before = values.delegate.map { ($0, values.delegateReference) }
@@ -47,7 +47,7 @@ extension TaskCore {
                 $0.priority = newValue.isNaN ? URLSessionTask.defaultPriority : min(1, max(0, newValue))
                 return $0.hasStarted
             }
-            // Which of two threads posts first says nothing about what was set last.
+            // The current value is read on the loop, because concurrent calls may be posted in another order.
             if hasStarted { core.loop.post { self.load?.setPriority(self.priority) } }
         }
     }

@@ -5,9 +5,9 @@ internal import LoadingSemantics
 internal import LoadingTransport
 internal import Synchronization
 
-/// Becoming another task.
+/// Replaces a task by another one.
 extension TaskCore {
-    /// Makes this the task that goes on with `other`, from the response on (T-44, T-45).
+    /// Makes this task continue the load of `other`, after the response (T-44, T-45).
     func prepare(toReplace other: TaskCore, as task: URLSessionTask) {
         let (response, priority) = (other.response, other.priority)
         isAwaitingLoad = true
@@ -22,22 +22,22 @@ extension TaskCore {
         }
     }
 
-    /// Says no more from now on: whatever happens, another task tells it. False when this one was cancelled before, and
-    /// then it goes on to its own end.
+    /// Stops the callbacks of this task, because another one makes them. False if this task was cancelled before; then
+    /// it ends itself.
     func yield() -> Bool {
         locked { values in
             guard values.state != .canceling else { return false }
-            values.isSilent = true
+            isSilent = true
             return true
         }
     }
 
-    /// Takes the load over.
+    /// Takes over the load.
     func replace(_ other: TaskCore) {
         core.loop.post { [self] in
             isAwaitingLoad = false
             (log, fetches, droppedFields) = (other.log, other.fetches, other.droppedFields)
-            // The other may have ended meanwhile: it was cancelled, or its time was over.
+            // The other task may have been cancelled or timed out meanwhile.
             guard let load = other.load, !other.hasEnded else {
                 return end(other.endError ?? .cancelled, body: .nothing)
             }
@@ -50,7 +50,7 @@ extension TaskCore {
             switch state {
             case .canceling: return load.cancel(.cancelled)
             case .suspended: load.suspend()
-            // The other may have been suspended, and nobody can resume it any more.
+            // The other task may have been suspended, and cannot be resumed any more.
             case .running: load.resume()
             case .completed: break
             }
@@ -58,7 +58,7 @@ extension TaskCore {
         }
     }
 
-    /// Ends without a word.
+    /// Ends without callbacks.
     func detach() {
         hasEnded = true
         deliver(TaskEnding(error: nil, body: .nothing), usesQueue: true)

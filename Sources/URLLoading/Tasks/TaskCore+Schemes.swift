@@ -5,18 +5,19 @@ internal import LoadingProtocols
 internal import LoadingSemantics
 internal import LoadingTransport
 
-/// Which loader loads a request: a protocol of the caller's that claims it, else that of its scheme.
+/// Selects the loader of a request: a custom protocol that claims it, otherwise that of its scheme.
 extension TaskCore {
-    /// The load of a request.
+    /// Creates the load of a request.
     ///
     /// - Parameters:
-    ///   - body: In place of the request's own.
-    ///   - protocolClass: Who claims the request.
-    ///   - isRedirect: Whether a redirect led here: nothing but HTTP, and what is claimed, is loaded then.
+    ///   - body: Replaces the body of the request.
+    ///   - protocolClass: The custom protocol that claims the request.
+    ///   - isRedirect: Whether this is a redirect: then only HTTP and claimed requests are loaded.
     func makeLoad(
         of request: URLRequest, carrying body: LoadBody?, claimedBy protocolClass: URLProtocol.Type?,
         isRedirect: Bool = false
     ) throws(LoadError) -> any Load {
+        isLoadedByProtocol = protocolClass != nil
         if let protocolClass { return load(source(of: protocolClass, request, body), request) }
         do throws(LoadError) {
             let request = try LoadRequest(
@@ -40,17 +41,17 @@ extension TaskCore {
             request: (request.method, request.url?.absoluteString ?? ""), client: self)
     }
 
-    /// Of what does not come by HTTP; nil for a scheme that nobody knows.
+    /// The load of a scheme other than HTTP; nil for an unknown scheme.
     private func source(of request: URLRequest) throws(LoadError) -> (any LoadSource)? {
         guard let url = request.url else { return nil }
         switch url.scheme?.lowercased() {
         case "data": return DataURLSource(url.absoluteString, on: core.loop)
         case "file":
-            // Files are read, not written (MISC-15).
+            // File URLs support GET only (MISC-15).
             guard request.method == "GET" || request.method == "HEAD", case .none = request.body, !isUpload else {
                 throw .unsupportedURL
             }
-            // Another machine's files are not here.
+            // The host must be the local machine.
             guard url.host().map({ $0.isEmpty || $0 == "localhost" }) ?? true else { throw .unsupportedURL }
             return FileSource(
                 path: url.path(percentEncoded: false), sendsBody: request.method == "GET", on: core.loop)
@@ -59,7 +60,7 @@ extension TaskCore {
         }
     }
 
-    /// Files are fetched, not sent (MISC-17), and by sessions in classic mode alone (C-31).
+    /// FTP supports GET only (MISC-17), in classic loading mode only (C-31).
     private func mayLoadFTP(_ request: URLRequest) -> Bool {
         guard request.method == "GET", case .none = request.body, !isUpload else { return false }
         return core.configuration.usesClassicLoadingMode
@@ -75,10 +76,10 @@ extension TaskCore {
             service: core.configuration.networkService(of: request), in: core.environment)
     }
 
-    // MARK: Protocols of the caller's
+    // MARK: Custom protocols
 
-    /// Asks the classes of the session and of the process, in their order, which of them loads the task's current
-    /// request. `answer` is called on the loop: at once when there is nobody to ask.
+    /// Queries the protocol classes of the session and of the process, in order, for the task's current request.
+    /// `answer` is called on the loop, at once if there are none.
     func askProtocols(_ answer: @escaping (URLProtocol.Type?) -> Void) {
         let classes = core.allProtocolClasses
         guard !classes.isEmpty, let task = heldTask else { return answer(nil) }
@@ -99,7 +100,7 @@ extension TaskCore {
             for: self)
     }
 
-    /// With the fields of the configuration that a server would get (C-23).
+    /// The request with the header fields of the configuration (C-23).
     private func withAdditionalFields(_ request: URLRequest) -> URLRequest {
         var copy = request
         for (name, value) in core.additionalFields
@@ -109,9 +110,9 @@ extension TaskCore {
         return copy
     }
 
-    /// A request as protocols get to see it: what an upload sends is the body, as a stream (T-68).
+    /// The request for custom protocols: its body is the upload's content, as a stream (T-68).
     func requestForProtocols(_ request: URLRequest) -> URLRequest {
-        // A redirect may have made it a GET, which has no body.
+        // A redirect may have changed the method to GET, which has no body.
         guard case .upload(let content, _) = kind, request.method != "GET" else { return request.withBodyAsStream }
         var copy = request
         switch content {
@@ -119,13 +120,13 @@ extension TaskCore {
         case .file(let url): copy.body = url.isFileURL ? .streamOfFile(url) : .none
         // A pipe can be read once.
         case .pipe(let url): copy.httpBodyStream = url.isFileURL ? InputStream(url: url) : nil
-        // The delegate is asked for it when it is known who loads the request.
+        // The delegate provides the stream after the loader was selected.
         case .stream: copy.httpBodyStream = nil
         }
         return copy
     }
 
-    /// Has the cache store what a protocol has loaded, unless the delegate does not want that (MISC-19, T-42).
+    /// Stores the response of a custom protocol in the cache, unless the delegate prevents it (MISC-19, T-42).
     func propose(_ response: CachedURLResponse, _ done: @escaping @Sendable () -> Void) {
         guard let task = heldTask as? URLSessionDataTask, let cache = core.urlCache else { return done() }
         let store: @Sendable (CachedURLResponse?) -> Void = { [core] answered in
@@ -141,12 +142,12 @@ extension TaskCore {
         if wantsCaching {
             enqueue(.willCache(response, reply: store))
         } else {
-            // The cache may be the program's code (T-47).
+            // The cache may be a subclass, so the program's code (T-47).
             core.loop.callOut(CalledOut { store(response) })
         }
     }
 
-    /// A stored response that a protocol may say is still good.
+    /// The cached response for a custom protocol, which may declare it valid.
     func storedResponse(to request: URLRequest) -> CachedURLResponse? {
         guard kind.isData, let cache = core.urlCache else { return nil }
         switch request.explicitCachePolicy ?? core.configuration.requestCachePolicy {
@@ -155,13 +156,13 @@ extension TaskCore {
         }
     }
 
-    // MARK: Redirects from one loader to another
+    // MARK: Redirects between loaders
 
-    /// A protocol of the caller's leads elsewhere.
+    /// A redirect of a custom protocol.
     func isRedirected(_ load: SourceLoad, to request: URLRequest, by response: URLResponse) {
         note(response)
-        // The protocol says what the request has; what the configuration adds is as with a server's redirect, also
-        // where the protocol has copied it from the request that it was given.
+        // The protocol determines the request. Fields of the configuration are treated as in a server's redirect, even
+        // if the protocol has copied them.
         var request = request
         if let previous = currentRequest {
             let dropped = additionalFieldsDropped(from: previous, to: request)
@@ -173,12 +174,12 @@ extension TaskCore {
             }
             droppedFields += dropped
         }
-        // Who knows no HTTP has nothing to ask the delegate with.
+        // Without an HTTPURLResponse the delegate cannot be called.
         guard wantsRedirects, let shown = response as? HTTPURLResponse else { return redirect(load, to: request) }
         enqueue(.redirect(shown, proposed: request))
     }
 
-    /// A server leads out of HTTP: only a protocol of the caller's may follow there.
+    /// A redirect from HTTP to another scheme, which only custom protocols may load.
     func load(
         _ load: any Load, leavesHTTPBy redirected: RedirectedRequest, response: LoadResponse
     ) -> Bool {
@@ -201,14 +202,14 @@ extension TaskCore {
         return true
     }
 
-    /// Follows a redirect by whichever loader the request has now.
+    /// Follows a redirect with the loader of the new request.
     func redirect(_ load: any Load, to request: URLRequest) {
-        // Depends on the request before.
+        // Uses the previous request.
         let body = bodyAfterRedirect(to: request, load)
         follow(request)
         askProtocols { [self] claimed in
-            // It may have been cancelled meanwhile.
-            guard self.load === load else { return }
+            // The load may have failed meanwhile; its end is delivered when its file is closed.
+            guard self.load === load, !load.hasEnded else { return }
             do throws(LoadError) {
                 if claimed == nil, load is HTTPLoad {
                     let next = try LoadRequest(
@@ -230,7 +231,7 @@ extension TaskCore {
     }
 }
 
-/// Which of several protocols of the caller's loads a task. Asked with the loop lent, since it is the caller's code.
+/// Queries custom protocol classes with the loop lent, because they are the program's code.
 private final class ProtocolQuestion: Callout {
     private let classes: [URLProtocol.Type]
     private let task: URLSessionTask

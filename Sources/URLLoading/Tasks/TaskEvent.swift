@@ -1,43 +1,43 @@
 internal import Foundation
 internal import LoadingPipeline
 
-/// A call that a task makes to its caller. Its end is a `TaskEnding`.
+/// A callback of a task that was not delivered yet. The end is a `TaskEnding`.
 enum TaskEvent {
     case waitingForConnectivity
     case challenge(PendingChallenge)
-    /// A server has taken a credential that is to be kept.
+    /// A server has accepted a credential that must be stored.
     case credential(GivenCredential, URLProtectionSpace)
     case informationalResponse(HTTPURLResponse)
-    /// The time of a request that was to wait has come.
+    /// The date of a delayed request is reached.
     case delayedRequest(URLRequest)
     case redirect(HTTPURLResponse, proposed: URLRequest)
-    /// An upload is to go on at another origin.
+    /// An upload continues at another origin.
     case uploadMove(HTTPURLResponse, proposed: URLRequest)
     case response(URLResponse)
     case data(Data)
-    /// What a protocol of the caller's has loaded at a time, which is told as it was given.
+    /// A piece of data from a custom protocol, which is delivered unmerged.
     case piece(Data)
-    /// A protocol of the caller's has loaded what the cache may keep.
+    /// A custom protocol has loaded a cacheable response.
     case willCache(CachedURLResponse, reply: @Sendable (CachedURLResponse?) -> Void)
     /// The delegate wants the body in a file.
     case becomeDownload
     /// The delegate wants the connection itself.
     case becomeStream
-    /// A handler's answer, which is given whatever becomes of the task.
+    /// A call of a completion handler, which is made even if the task is cancelled.
     case answer(@Sendable () -> Void)
-    /// The directions of a stream.
+    /// Events of a stream task.
     case readClosed
     case writeClosed
     case betterRoute
-    /// The connection of a stream is the delegate's.
+    /// The connection of a stream is handed to the delegate.
     case captured(CapturedConnection)
-    /// A stream for the body, or for what of it follows so many bytes.
+    /// A body stream is needed, from this offset.
     case needsBody(offset: Int64)
     case sentBody(count: Int64, total: Int64, expected: Int64)
     case resumed(offset: Int64, expected: Int64)
     case wroteData(count: Int64, total: Int64, expected: Int64)
 
-    /// Its part of the body.
+    /// The body data of the event.
     var body: Data? {
         switch self {
         case .data(let data), .piece(let data): data
@@ -45,19 +45,19 @@ enum TaskEvent {
         }
     }
 
-    /// Whether somebody waits for it, even of a task that was cancelled.
+    /// Whether it must be delivered even if the task is cancelled.
     var isAnswer: Bool { if case .answer = self { true } else { false } }
 
-    /// Pieces of a body below this size are told together when they wait together.
+    /// Waiting pieces of a body below this size are merged. In bytes.
     private static let smallPiece = 16 * 1024
 
-    /// Takes the next event into this one, which nobody has heard of yet, where one call can tell both: progress, and
-    /// small pieces of a body, so that what waits is mostly bytes, however small a server cuts its chunks.
+    /// Merges the next event into this one if one callback can deliver both: progress, and small pieces of a body. This
+    /// bounds the overhead of small chunks.
     mutating func absorb(_ next: TaskEvent) -> Bool {
         if case .data(let piece) = next, piece.count < Self.smallPiece, case .data(var before) = self,
             before.count < Self.smallPiece
         {
-            // Nobody else may hold them, or appending would copy what is there.
+            // The buffer must be uniquely referenced, or appending would copy it.
             self = .data(Data())
             before.append(piece)
             self = .data(before)

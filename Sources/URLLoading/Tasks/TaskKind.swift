@@ -1,16 +1,16 @@
 internal import LoadingPipeline
 
-/// What a task does with the body of its response.
+/// The kind of a task.
 enum TaskKind {
     case data
-    /// The same, and the request carries this, perhaps less what another has sent.
+    /// An upload of this content, possibly resumed.
     case upload(UploadContent, StoppedUpload?)
-    /// To a file, perhaps one that has the beginning already.
+    /// A download to a file, possibly resumed.
     case download(StoppedDownload?)
-    /// A connection to there, or that of a data task that has become a stream.
+    /// A connection to an endpoint, or nil for the connection of a data task.
     case stream(StreamEndpoint?)
 
-    /// Whether the body goes where that of a data task goes.
+    /// Whether the body is delivered like that of a data task.
     var isData: Bool {
         switch self {
         case .data, .upload: true

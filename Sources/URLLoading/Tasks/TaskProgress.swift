@@ -1,16 +1,16 @@
 internal import Foundation
 internal import Synchronization
 
-/// The `Progress` of a task: body bytes of both directions (T-21). Made when somebody asks for it.
+/// The `Progress` of a task: body bytes of both directions (T-21). Created on first access.
 ///
-/// Foundation adds up fractions for a progress that has a parent, and ends the process when their denominators grow too
-/// large: when a total is changed more than once, becomes 0, or is beyond 2⁵³. A server could bring that about. So the
-/// total is set once, and what is announced or comes beyond it does not show.
+/// For a progress with a parent, Foundation adds fractions, and traps when their denominators become too large: if a
+/// total changes more than once, becomes 0, or exceeds 2⁵³. A server could cause that. So the total is set once, and
+/// later announcements and excess bytes are not shown.
 final class TaskProgress: Sendable {
     let progress: Progress
     private let hasTotal = Atomic(false)
 
-    /// What Foundation reckons with safely; 9 PB.
+    /// The largest total that Foundation handles safely: 9 PB.
     private static let most: Int64 = 1 << 53
 
     init(of task: URLSessionTask) {
@@ -35,7 +35,7 @@ final class TaskProgress: Sendable {
     func finish(_ core: TaskCore) {
         update(core)
         guard core.error == nil else { return }
-        // Where no byte went either way it is one unit: nothing of nothing does not count as finished.
+        // Without bytes the total is one unit, because 0 of 0 does not count as finished.
         setTotal(max(1, progress.completedUnitCount))
         progress.completedUnitCount = progress.totalUnitCount
     }

@@ -1,29 +1,37 @@
 internal import Foundation
+internal import LoadingPipeline
+internal import LoadingSemantics
 
-/// How the caller of a task gets what it loaded.
+/// How the result of a task is delivered.
 enum TaskResult {
-    /// Through the delegate, as it comes.
+    /// Through delegate callbacks.
     case delegate
-    /// All at once, on the delegate queue.
+    /// To a completion handler on the delegate queue.
     case handler(@Sendable (Data?, URLResponse?, (any Error)?) -> Void)
-    /// In a file that lives as long as the call, on the delegate queue.
+    /// To a completion handler on the delegate queue, as a file that is removed after the call.
     case fileHandler(@Sendable (URL?, URLResponse?, (any Error)?) -> Void)
-    /// All at once to an `async` caller, who waits on no queue.
+    /// To an `async` caller, without a queue.
     case continuation(@Sendable (Result<(Data, URLResponse), any Error>) -> Void)
-    /// In a file that is the `async` caller's from then on.
+    /// To an `async` caller, as a file that the caller owns.
     case fileContinuation(@Sendable (Result<(URL, URLResponse), any Error>) -> Void)
-    /// To an `async` reader at its own pace.
+    /// To an `async` reader, on demand.
     case feed(ByteFeed)
-    /// Told.
-    case nobody
+    /// The result was delivered.
+    case delivered
 
     var isDelegate: Bool { if case .delegate = self { true } else { false } }
 
-    /// Whether the result is told on the delegate queue.
+    /// Whether the result is delivered on the delegate queue.
     var usesQueue: Bool {
         switch self {
         case .delegate, .handler, .fileHandler: true
-        case .continuation, .fileContinuation, .feed, .nobody: false
+        case .continuation, .fileContinuation, .feed, .delivered: false
         }
     }
+}
+
+/// How a task ended, with its body.
+struct TaskEnding {
+    var error: LoadError?
+    var body: LoadedBody
 }

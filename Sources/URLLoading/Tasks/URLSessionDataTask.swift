@@ -1,4 +1,4 @@
-/// A load whose body goes to memory.
+/// A task that delivers the response body as data.
 open class URLSessionDataTask: URLSessionTask, @unchecked Sendable {
-    // Sendable for the same reason as its superclass; it adds nothing.
+    // Sendable: as the superclass.
 }

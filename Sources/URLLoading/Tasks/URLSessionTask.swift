@@ -1,22 +1,21 @@
 public import Foundation
 internal import Synchronization
 
-/// One load: a request, its redirects and its response, from `resume()` to exactly one end.
+/// A load: a request, its redirects and its response, from `resume()` to exactly one completion.
 ///
-/// Made by a ``URLSession``, suspended at first. All members may be used from any thread, and values change while you
-/// look: a property is a snapshot. What Apple offers through key-value observation is offered on Linux by ``progress``
-/// and the delegate.
+/// Created by a ``URLSession``, initially suspended. Thread-safe; properties are snapshots. On Linux there is no
+/// key-value observation: use ``progress`` and the delegate.
 open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Sendable {
-    // Sendable because everything mutable lies in the core, which guards it.
+    // Sendable: all mutable state is in the core, which guards it.
 
-    /// Nil for a task that a program made itself, to stand in for a real one in a test.
+    /// Nil for a task that a program created itself, for tests.
     let core: TaskCore?
 
     init(core: TaskCore) {
         self.core = core
     }
 
-    /// A task of no session, for subclasses in tests. It never runs.
+    /// A task without a session, for subclasses in tests. It never runs.
     @available(*, deprecated, message: "Please use -[NSURLSession dataTaskWithRequest:] or other NSURLSession methods")
     public override init() {
         core = nil
@@ -31,91 +30,91 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
 
     open func copy(with zone: NSZone?) -> Any { self }
 
-    /// Unique among the tasks of its session, from 1 on.
+    /// The identifier of the task, unique within its session, beginning with 1.
     open var taskIdentifier: Int { core?.identifier ?? 0 }
 
-    /// The request that the task was made with; nil for a stream to a host.
+    /// The request that the task was created with; nil for a stream to a host.
     open var originalRequest: URLRequest? { core.flatMap { $0.hasRequest ? $0.originalRequest : nil } }
 
-    /// The request that is being loaded: after a redirect, another than the original.
+    /// The request that is being loaded. Differs from the original request after a redirect.
     open var currentRequest: URLRequest? { core.flatMap { $0.hasRequest ? $0.currentRequest : nil } }
 
-    /// The response to the current request; nil until its head has come.
+    /// The response to the current request; nil until its head is received.
     open var response: URLResponse? { core?.response }
 
-    /// A delegate for this task alone, asked before the session's; what it lacks goes to the session's, method by
-    /// method. May be set until the task is first resumed. Held strongly until the task has ended, and nil then.
+    /// The delegate of this task only, called before the session's. Methods that it does not implement are called on
+    /// the session's delegate. Can be set until the task is first resumed. Retained until the task has ended, then nil.
     open var delegate: (any URLSessionTaskDelegate)? {
         get { core?.taskDelegate }
         set { core?.taskDelegate = newValue }
     }
 
-    /// How far the task is, in body bytes of both directions. Cancelling, pausing and resuming it do so to the task.
+    /// The progress of the task, in body bytes of both directions. Cancelling, pausing and resuming it affect the task.
     open var progress: Progress { core?.progress(of: self) ?? Progress(totalUnitCount: -1) }
 
-    /// When to begin at the earliest. Only background sessions heed it.
+    /// The earliest date at which the task begins. Effective in background sessions only.
     open var earliestBeginDate: Date? {
         get { core?.earliestBeginDate }
         set { core?.earliestBeginDate = newValue }
     }
 
-    /// How many bytes, head included, the caller expects to send; −1 if he does not know. A hint.
+    /// The number of bytes, including the head, that the program expects to send; −1 if unknown. A hint.
     open var countOfBytesClientExpectsToSend: Int64 {
         get { core?.expectsToSend ?? NSURLSessionTransferSizeUnknown }
         set { core?.expectsToSend = newValue }
     }
 
-    /// How many bytes, head included, the caller expects to receive; −1 if he does not know. A hint.
+    /// The number of bytes, including the head, that the program expects to receive; −1 if unknown. A hint.
     open var countOfBytesClientExpectsToReceive: Int64 {
         get { core?.expectsToReceive ?? NSURLSessionTransferSizeUnknown }
         set { core?.expectsToReceive = newValue }
     }
 
-    /// Bytes of the body sent so far.
+    /// The number of body bytes sent so far.
     open var countOfBytesSent: Int64 { core?.bytesSent.load(ordering: .relaxed) ?? 0 }
 
-    /// Bytes of the body received so far, decoded.
+    /// The number of body bytes received so far, after decoding.
     open var countOfBytesReceived: Int64 { core?.bytesReceived.load(ordering: .relaxed) ?? 0 }
 
-    /// The size of the body to be sent: 0 without one, −1 if it is a stream of unknown length.
+    /// The length of the request body in bytes: 0 without a body, −1 for a stream of unknown length.
     open var countOfBytesExpectedToSend: Int64 { core?.bytesExpectedToSend.load(ordering: .relaxed) ?? 0 }
 
-    /// The size of the body to be received, from `Content-Length`; −1 if unknown or coded.
+    /// The length of the response body in bytes, from `Content-Length`; −1 if unknown or content-coded.
     open var countOfBytesExpectedToReceive: Int64 {
         core?.bytesExpectedToReceive.load(ordering: .relaxed) ?? NSURLSessionTransferSizeUnknown
     }
 
-    /// A label for the program's own use.
+    /// A label for the program's use.
     open var taskDescription: String? {
         get { core?.taskDescription }
         set { core?.taskDescription = newValue }
     }
 
-    /// Ends the task. Returns at once; the task then completes with `URLError.cancelled`, unless it had ended. A task
-    /// that was never resumed completes too.
+    /// Cancels the task. Returns at once; the task then completes with `URLError.cancelled`, unless it has ended
+    /// already. A task that was never resumed completes too.
     open func cancel() { core?.cancel(self) }
 
-    /// What the task is doing.
+    /// The state of the task.
     open var state: URLSessionTask.State { core?.state ?? .suspended }
 
-    /// Why the task failed; nil as long as it runs and when it was carried out, whatever the status.
+    /// The error of the task. Nil while it runs, and if a response was received, whatever its status.
     open var error: (any Error)? { core?.error }
 
-    /// Stops sending, receiving and the request's timer. Calls nest: as many `resume()` undo them.
+    /// Suspends sending, receiving and the idle timeout. Calls nest: each needs a `resume()`.
     open func suspend() { core?.suspend() }
 
-    /// Starts the task, or undoes one `suspend()`.
+    /// Starts the task, or reverts one `suspend()`.
     open func resume() { core?.resume(self) }
 
-    /// From 0 to 1, how soon the task should be served beside others of its session; 0.5 unless set. A hint, which
-    /// may be changed at any time.
+    /// The priority among the tasks of the session, from 0 to 1. The default is 0.5. A hint that can be changed at any
+    /// time.
     open var priority: Float {
         get { core?.priority ?? URLSessionTask.defaultPriority }
         set { core?.priority = newValue }
     }
 
-    /// Whether the delegate gets the body as it comes (true, the standard) or in one piece at the end. Tasks with a
-    /// completion handler always get it in one piece. May be set until the task is first resumed.
+    /// Whether the delegate gets the body as it arrives (true, the default) or in one piece at the end. Completion
+    /// handlers always get one piece. Can be set until the task is first resumed.
     open var prefersIncrementalDelivery: Bool {
         get { core?.prefersIncrementalDelivery ?? true }
         set { core?.prefersIncrementalDelivery = newValue }
@@ -125,3 +124,29 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
         "<\(type(of: self)): \(taskIdentifier)\(taskDescription.map { ", \"\($0)\"" } ?? "")>"
     }
 }
+
+extension URLSessionTask {
+    /// The state of a task.
+    public enum State: Int, Sendable {
+        /// Running. Timeouts run in this state only.
+        case running = 0
+        /// Not started, or suspended: the initial state.
+        case suspended = 1
+        /// Cancelled; the completion is not delivered yet.
+        case canceling = 2
+        /// Ended: no more callbacks.
+        case completed = 3
+    }
+}
+
+extension URLSessionTask {
+    /// The default priority: 0.5.
+    public class var defaultPriority: Float { 0.5 }
+    /// A low priority, above the minimum.
+    public class var lowPriority: Float { 0.25 }
+    /// A high priority, below the maximum.
+    public class var highPriority: Float { 0.75 }
+}
+
+/// The byte count if the size is unknown: −1.
+public let NSURLSessionTransferSizeUnknown: Int64 = -1

@@ -50,23 +50,25 @@ extension TaskCore {
     /// task fails.
     func askForBody(from offset: Int64, _ session: URLSession, _ task: URLSessionTask) {
         if case .upload(let content, _) = kind, case .pipe = content {
-            return answerBody(offset == 0 ? content.newStream() : nil)
+            return answerBody(offset == 0 ? content.newStream() : nil, from: offset)
         }
         let isAsked = delegates.offer { delegate in
             if offset > 0 {
-                delegate.urlSession(session, needNewBodyStreamForTask: task, from: offset) { self.answerBody($0) }
+                delegate.urlSession(session, needNewBodyStreamForTask: task, from: offset) {
+                    self.answerBody($0, from: offset)
+                }
             } else {
-                delegate.urlSession(session, needNewBodyStreamForTask: task) { self.answerBody($0) }
+                delegate.urlSession(session, needNewBodyStreamForTask: task) { self.answerBody($0, from: 0) }
             }
         }
-        if !isAsked { answerBody(nil) }
+        if !isAsked { answerBody(nil, from: offset) }
     }
 
-    private func answerBody(_ stream: InputStream?) {
+    private func answerBody(_ stream: InputStream?, from offset: Int64) {
         let source = stream.map { InputStreamSource($0, on: core.loop) }
         let handed = SendableInputStream(stream: stream)
         core.loop.post {
-            (self.load as? HTTPLoad)?.provideBody(source)
+            (self.load as? HTTPLoad)?.provideBody(source, from: offset)
             ((self.load as? SourceLoad)?.source as? ProtocolSource)?.provideBody(handed)
         }
     }

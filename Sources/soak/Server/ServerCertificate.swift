@@ -1,4 +1,4 @@
-import COpenSSL
+import CLoadingOpenSSL
 import Foundation
 
 /// A self-signed certificate, and the TLS context that uses it.

@@ -1,4 +1,4 @@
-import COpenSSL
+import CLoadingOpenSSL
 import Foundation
 import Glibc
 

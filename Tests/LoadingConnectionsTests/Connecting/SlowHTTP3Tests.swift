@@ -1,192 +1,194 @@
-#if HTTP3
-    import LoadingEvents
-    import LoadingSemantics
-    import LoadingTransport
-    import TestSupport
-    import Testing
+import LoadingEvents
+import LoadingSemantics
+import LoadingTransport
+import TestSupport
+import Testing
 
-    @testable import LoadingConnections
+@testable import LoadingConnections
 
-    /// What becomes of HTTP/3 where TCP was faster, with a way for datagrams that is as slow as a test wants it to be.
-    @Suite(.needs(.gtlsserver), .timeLimit(.minutes(1))) struct SlowHTTP3Tests {
-        private let quic: GtlsServer
-        private let tcp: ScriptedServer
-        private let relay: DatagramRelay
-        private let connectionPool: PoolOnLoop
+/// What becomes of HTTP/3 where TCP was faster, with a way for datagrams that is as slow as a test wants it to be.
+@Suite(.needsHTTP3, .needs(.gtlsserver), .timeLimit(.minutes(1))) struct SlowHTTP3Tests {
+    private let quic: GtlsServer
+    private let tcp: ScriptedServer
+    private let relay: DatagramRelay
+    private let connectionPool: PoolOnLoop
 
-        init() throws {
-            quic = try GtlsServer(authority: TrustedAuthority.authority)
-            tcp = try ScriptedServer(tls: TrustedAuthority.server(), steps: [.waitForClose])
-            relay = try DatagramRelay(tcp.port, to: quic.port)
-            connectionPool = PoolOnLoop(to: tcp.port, isSecure: true)
-        }
-
-        private func end() async {
-            await connectionPool.close()
-            relay.stop()
-            tcp.stop()
-            quic.stop()
-        }
-
-        private var isTried: Bool { get async { await connectionPool.onLoop { $0.origins.values.first?.upgrade != nil } } }
-
-        private var isHeld: Bool {
-            get async { await connectionPool.onLoop { $0.origins.values.first?.upgrade?.held != nil } }
-        }
-
-        // CONN-8: one question about the server is enough at a time
-        @Test("who comes while somebody is asked over TCP is not asked over QUIC") func askedOnce() async throws {
-            let first = await Visitor.ask(connectionPool, isToBeAsked: true)
-            try await first.questions.waitFor(count: 1)
-            relay.release()
-            try await eventually { await isHeld }
-            let second = await Visitor.ask(connectionPool, isToBeAsked: true)
-            #expect(await connectionPool.onLoop { _ in second.request?.upgrade == nil && second.request?.isWaiting == true })
-            await first.answer(.defaultHandling)
-            #expect(try await first.outcome() == "http/1.1")
-            // The other wants one of his own, and is asked about that: the first is kept.
-            try await second.questions.waitFor(count: 1)
-            await second.answer(.defaultHandling)
-            #expect(try await second.outcome() == "http/1.1")
-            // Nobody is asked now.
-            let third = await Visitor.ask(connectionPool, isToBeAsked: true)
-            try await third.questions.waitFor(count: 1)
-            await third.answer(.defaultHandling)
-            #expect(try await third.outcome() == "h3")
-            #expect(relay.clientCount == 1)
-            await end()
-        }
-
-        // AUTH-3, CONN-8: or the next load would be asked twice
-        @Test("a no over TCP is one to what goes on over QUIC") func refused() async throws {
-            let visitor = await Visitor.ask(connectionPool, isToBeAsked: true)
-            try await visitor.questions.waitFor(count: 1)
-            #expect(await isTried)
-            await visitor.answer(.distrust)
-            #expect(try await visitor.outcome() == "failed -1202")
-            #expect(await connectionPool.onLoop { $0.origins.isEmpty })
-            #expect(Loopback.datagramSocketCount(to: relay.port) == 0)
-            await end()
-        }
-
-        // CONN-18: what was begun before a flush is for nobody who comes after it
-        @Test("a flush while both are begun") func flushed() async throws {
-            let visitor = await Visitor.ask(connectionPool) { $0.retireAll() }
-            #expect(try await visitor.outcome() == "http/1.1")
-            #expect(relay.clientCount == 1)
-            #expect(await !isTried)
-            #expect(Loopback.datagramSocketCount(to: relay.port) == 0)
-            await end()
-        }
-
-        // CONN-18: nor is one that somebody has waited for
-        @Test("a flush while somebody waits for HTTP/3 alone") func flushedUpgrade() async throws {
-            // HTTP/1.1 is known, and one connection of that is idle.
-            let first = await Visitor.ask(connectionPool, assumesHTTP3: false)
-            #expect(try await first.outcome() == "http/1.1")
-            await connectionPool.onLoop { _ in first.putBack() }
-            let second = await Visitor.ask(connectionPool)
-            #expect(await isTried)
-            await connectionPool.onLoop { $0.retireAll() }
-            // It leaves when it has waited for its time, and both are begun for it anew.
-            #expect(try await second.outcome() == "http/1.1")
-            #expect(await connectionPool.onLoop { $0.origins.values.first?.upgrade?.generation == $0.generation })
-            #expect(relay.clientCount == 2 && Loopback.datagramSocketCount(to: relay.port) == 1)
-            await end()
-        }
-
-        // CONN-14: a socket that nobody waits for is the first that makes room
-        @Test("who has no descriptor takes that of an attempt that nobody waits for") func descriptors() async throws {
-            let visitor = await Visitor.ask(connectionPool)
-            #expect(try await visitor.outcome() == "http/1.1")
-            #expect(Loopback.datagramSocketCount(to: relay.port) == 1)
-            #expect(await connectionPool.onLoop { $0.closeOneIdle() })
-            #expect(await !isTried)
-            #expect(Loopback.datagramSocketCount(to: relay.port) == 0)
-            #expect(await connectionPool.onLoop { $0.closeOneIdle() } == false)
-            await end()
-        }
-
-        // CONN-8, C-24: where several connections are made at once
-        @Test("of several attempts one goes on") func several() async throws {
-            let first = await Visitor.ask(connectionPool, assumesHTTP3: false)
-            #expect(try await first.outcome() == "http/1.1")
-            let others = await [Visitor.ask(connectionPool), Visitor.ask(connectionPool), Visitor.ask(connectionPool)]
-            for other in others { #expect(try await other.outcome() == "http/1.1") }
-            #expect(relay.clientCount == 3)
-            #expect(Loopback.datagramSocketCount(to: relay.port) == 1)
-            relay.release()
-            try await eventually { await isHeld }
-            #expect(try await Visitor.ask(connectionPool).outcome() == "h3")
-            await end()
-        }
+    init() throws {
+        quic = try GtlsServer(authority: TrustedAuthority.authority)
+        tcp = try ScriptedServer(tls: TrustedAuthority.server(), steps: [.waitForClose])
+        relay = try DatagramRelay(tcp.port, to: quic.port)
+        connectionPool = PoolOnLoop(to: tcp.port, isSecure: true)
     }
 
-    /// Somebody who wants one connection of a pool, keeps it, and notes which version it speaks. Confined to the pool's loop.
-    private final class Visitor: ConnectionTaker, @unchecked Sendable {
-        // Sendable because what is mutable is touched on the loop only.
-
-        let questions = EventRecorder<Bool>()
-        private let recorded = EventRecorder<String>()
-        private(set) var request: ConnectionRequest?
-        private var question: SecurityQuestion?
-        private var carrier: (any ExchangeCarrier)?
-        private let connectionPool: PoolOnLoop
-        private let isToBeAsked: Bool
-
-        private init(_ connectionPool: PoolOnLoop, isToBeAsked: Bool) {
-            self.connectionPool = connectionPool
-            self.isToBeAsked = isToBeAsked
-        }
-
-        /// - Parameter then: What happens before the loop's next turn.
-        static func ask(
-            _ connectionPool: PoolOnLoop, isToBeAsked: Bool = false, assumesHTTP3: Bool = true,
-            then: @escaping @Sendable (ConnectionPool) -> Void = { _ in }
-        ) async -> Visitor {
-            let visitor = Visitor(connectionPool, isToBeAsked: isToBeAsked)
-            await connectionPool.onLoop { pool in
-                let request = ConnectionRequest(
-                    origin: connectionPool.origin, priority: 0.5, acceptsReused: true, isRepeatable: true,
-                    assumesHTTP3: assumesHTTP3, taker: visitor)
-                visitor.request = request
-                pool.request(request)
-                then(pool)
-            }
-            return visitor
-        }
-
-        /// The version of the connection, once there is one, or why there is none.
-        func outcome() async throws -> String? { try await recorded.waitFor(count: 1).first }
-
-        func answer(_ answer: SecurityQuestion.Answer) async {
-            let answer = LoopBox(answer, on: connectionPool.loop)
-            await connectionPool.onLoop { _ in self.question?.answer(answer.value) }
-        }
-
-        func putBack() {
-            carrier?.putBack()
-            carrier = nil
-        }
-
-        func connectionIsBeingMade() {}
-
-        func connectionAsks(_ question: SecurityQuestion) -> Bool {
-            guard isToBeAsked else { return false }
-            self.question = question
-            questions.record(true)
-            return true
-        }
-
-        var tunnelSpeaker: (any TunnelSpeaker)? { nil }
-
-        func took(_ connection: any ExchangeCarrier, isReused: Bool, events: [LoadEvent]) {
-            carrier = connection
-            recorded.record(connection.facts(isReused: isReused).protocolName)
-        }
-
-        func connectionFailed(_ failure: ConnectionFailure, events: [LoadEvent]) {
-            recorded.record("failed \(failure.error.code)")
-        }
+    private func end() async {
+        await connectionPool.close()
+        relay.stop()
+        tcp.stop()
+        quic.stop()
     }
-#endif
+
+    private var isTried: Bool {
+        get async { await connectionPool.onLoop { $0.origins.values.first?.upgrade != nil } }
+    }
+
+    private var isHeld: Bool {
+        get async { await connectionPool.onLoop { $0.origins.values.first?.upgrade?.held != nil } }
+    }
+
+    // CONN-8: one question about the server is enough at a time
+    @Test("who comes while somebody is asked over TCP is not asked over QUIC") func askedOnce() async throws {
+        let first = await Visitor.ask(connectionPool, isToBeAsked: true)
+        try await first.questions.waitFor(count: 1)
+        relay.release()
+        try await eventually { await isHeld }
+        let second = await Visitor.ask(connectionPool, isToBeAsked: true)
+        #expect(
+            await connectionPool.onLoop { _ in second.request?.upgrade == nil && second.request?.isWaiting == true }
+        )
+        await first.answer(.defaultHandling)
+        #expect(try await first.outcome() == "http/1.1")
+        // The other wants one of his own, and is asked about that: the first is kept.
+        try await second.questions.waitFor(count: 1)
+        await second.answer(.defaultHandling)
+        #expect(try await second.outcome() == "http/1.1")
+        // Nobody is asked now.
+        let third = await Visitor.ask(connectionPool, isToBeAsked: true)
+        try await third.questions.waitFor(count: 1)
+        await third.answer(.defaultHandling)
+        #expect(try await third.outcome() == "h3")
+        #expect(relay.clientCount == 1)
+        await end()
+    }
+
+    // AUTH-3, CONN-8: or the next load would be asked twice
+    @Test("a no over TCP is one to what goes on over QUIC") func refused() async throws {
+        let visitor = await Visitor.ask(connectionPool, isToBeAsked: true)
+        try await visitor.questions.waitFor(count: 1)
+        #expect(await isTried)
+        await visitor.answer(.distrust)
+        #expect(try await visitor.outcome() == "failed -1202")
+        #expect(await connectionPool.onLoop { $0.origins.isEmpty })
+        #expect(Loopback.datagramSocketCount(to: relay.port) == 0)
+        await end()
+    }
+
+    // CONN-18: what was begun before a flush is for nobody who comes after it
+    @Test("a flush while both are begun") func flushed() async throws {
+        let visitor = await Visitor.ask(connectionPool) { $0.retireAll() }
+        #expect(try await visitor.outcome() == "http/1.1")
+        #expect(relay.clientCount == 1)
+        #expect(await !isTried)
+        #expect(Loopback.datagramSocketCount(to: relay.port) == 0)
+        await end()
+    }
+
+    // CONN-18: nor is one that somebody has waited for
+    @Test("a flush while somebody waits for HTTP/3 alone") func flushedUpgrade() async throws {
+        // HTTP/1.1 is known, and one connection of that is idle.
+        let first = await Visitor.ask(connectionPool, assumesHTTP3: false)
+        #expect(try await first.outcome() == "http/1.1")
+        await connectionPool.onLoop { _ in first.putBack() }
+        let second = await Visitor.ask(connectionPool)
+        #expect(await isTried)
+        await connectionPool.onLoop { $0.retireAll() }
+        // It leaves when it has waited for its time, and both are begun for it anew.
+        #expect(try await second.outcome() == "http/1.1")
+        #expect(await connectionPool.onLoop { $0.origins.values.first?.upgrade?.generation == $0.generation })
+        #expect(relay.clientCount == 2 && Loopback.datagramSocketCount(to: relay.port) == 1)
+        await end()
+    }
+
+    // CONN-14: a socket that nobody waits for is the first that makes room
+    @Test("who has no descriptor takes that of an attempt that nobody waits for") func descriptors() async throws {
+        let visitor = await Visitor.ask(connectionPool)
+        #expect(try await visitor.outcome() == "http/1.1")
+        #expect(Loopback.datagramSocketCount(to: relay.port) == 1)
+        #expect(await connectionPool.onLoop { $0.closeOneIdle() })
+        #expect(await !isTried)
+        #expect(Loopback.datagramSocketCount(to: relay.port) == 0)
+        #expect(await connectionPool.onLoop { $0.closeOneIdle() } == false)
+        await end()
+    }
+
+    // CONN-8, C-24: where several connections are made at once
+    @Test("of several attempts one goes on") func several() async throws {
+        let first = await Visitor.ask(connectionPool, assumesHTTP3: false)
+        #expect(try await first.outcome() == "http/1.1")
+        let others = await [Visitor.ask(connectionPool), Visitor.ask(connectionPool), Visitor.ask(connectionPool)]
+        for other in others { #expect(try await other.outcome() == "http/1.1") }
+        #expect(relay.clientCount == 3)
+        #expect(Loopback.datagramSocketCount(to: relay.port) == 1)
+        relay.release()
+        try await eventually { await isHeld }
+        #expect(try await Visitor.ask(connectionPool).outcome() == "h3")
+        await end()
+    }
+}
+
+/// Somebody who wants one connection of a pool, keeps it, and notes which version it speaks. Confined to the pool's loop.
+private final class Visitor: ConnectionTaker, @unchecked Sendable {
+    // Sendable because what is mutable is touched on the loop only.
+
+    let questions = EventRecorder<Bool>()
+    private let recorded = EventRecorder<String>()
+    private(set) var request: ConnectionRequest?
+    private var question: SecurityQuestion?
+    private var carrier: (any ExchangeCarrier)?
+    private let connectionPool: PoolOnLoop
+    private let isToBeAsked: Bool
+
+    private init(_ connectionPool: PoolOnLoop, isToBeAsked: Bool) {
+        self.connectionPool = connectionPool
+        self.isToBeAsked = isToBeAsked
+    }
+
+    /// - Parameter then: What happens before the loop's next turn.
+    static func ask(
+        _ connectionPool: PoolOnLoop, isToBeAsked: Bool = false, assumesHTTP3: Bool = true,
+        then: @escaping @Sendable (ConnectionPool) -> Void = { _ in }
+    ) async -> Visitor {
+        let visitor = Visitor(connectionPool, isToBeAsked: isToBeAsked)
+        await connectionPool.onLoop { pool in
+            let request = ConnectionRequest(
+                origin: connectionPool.origin, priority: 0.5, acceptsReused: true, isRepeatable: true,
+                assumesHTTP3: assumesHTTP3, taker: visitor)
+            visitor.request = request
+            pool.request(request)
+            then(pool)
+        }
+        return visitor
+    }
+
+    /// The version of the connection, once there is one, or why there is none.
+    func outcome() async throws -> String? { try await recorded.waitFor(count: 1).first }
+
+    func answer(_ answer: SecurityQuestion.Answer) async {
+        let answer = LoopBox(answer, on: connectionPool.loop)
+        await connectionPool.onLoop { _ in self.question?.answer(answer.value) }
+    }
+
+    func putBack() {
+        carrier?.putBack()
+        carrier = nil
+    }
+
+    func connectionIsBeingMade() {}
+
+    func connectionAsks(_ question: SecurityQuestion) -> Bool {
+        guard isToBeAsked else { return false }
+        self.question = question
+        questions.record(true)
+        return true
+    }
+
+    var tunnelSpeaker: (any TunnelSpeaker)? { nil }
+
+    func took(_ connection: any ExchangeCarrier, isReused: Bool, events: [LoadEvent]) {
+        carrier = connection
+        recorded.record(connection.facts(isReused: isReused).protocolName)
+    }
+
+    func connectionFailed(_ failure: ConnectionFailure, events: [LoadEvent]) {
+        recorded.record("failed \(failure.error.code)")
+    }
+}

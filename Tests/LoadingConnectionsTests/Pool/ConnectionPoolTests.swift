@@ -46,7 +46,9 @@ import Testing
             _ = await connectionPool.customer(name, priority: priority)
         }
         await connectionPool.onLoop { _ in first.putBack() }
-        #expect(Array(connectionPool.recorded.events.dropFirst(2)) == ["a", "b1", "b2", "b3", "c"].map { "\($0) took a used one" })
+        #expect(
+            Array(connectionPool.recorded.events.dropFirst(2))
+                == ["a", "b1", "b2", "b3", "c"].map { "\($0) took a used one" })
         await connectionPool.close()
     }
 
@@ -66,7 +68,8 @@ import Testing
             }
             first.putBack()
         }
-        #expect(Array(connectionPool.recorded.events.dropFirst(2)) == ["b", "d", "c", "a"].map { "\($0) took a used one" })
+        #expect(
+            Array(connectionPool.recorded.events.dropFirst(2)) == ["b", "d", "c", "a"].map { "\($0) took a used one" })
         await connectionPool.close()
     }
 

@@ -35,7 +35,8 @@ private typealias FrameType = HTTP2ServerConnection.FrameType
         defer { server.stop() }
         var configuration = TLSConfiguration()
         configuration.applicationProtocols = ["h2", "http/1.1"]
-        let connectionPool = PoolOnLoop(to: server.port, host: "localhost", isSecure: true, configuration: configuration)
+        let connectionPool = PoolOnLoop(
+            to: server.port, host: "localhost", isSecure: true, configuration: configuration)
         var readers: [Customer] = []
         for index in 0..<count {
             readers.append(await connectionPool.customer("\(index)", sends: "GET", pauses: true))

@@ -256,7 +256,9 @@ import Testing
         let taken = Watched<[Bool]>([])
         let (connectionPool, server) = try await whileClosed { connectionPool, first in
             first.connection?.idleSince -= connectionPool.loop.limits.unverifiedReuse + 1
-            taken.withValue { $0.append(connectionPool.pool.takeIdle(connectionPool.origin, isRepeatable: true) != nil) }
+            taken.withValue {
+                $0.append(connectionPool.pool.takeIdle(connectionPool.origin, isRepeatable: true) != nil)
+            }
         }
         defer { server.stop() }
         #expect(taken.current == [false])

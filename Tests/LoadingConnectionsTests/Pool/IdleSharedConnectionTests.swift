@@ -46,26 +46,26 @@ import Testing
         await connectionPool.close()
     }
 
-    #if HTTP3
-        // CONN-19
-        @Test("a connection of HTTP/3 is closed when its time is over", .needs(.gtlsserver)) func http3() async throws {
-            let server = try GtlsServer(authority: TrustedAuthority.authority)
-            defer { server.stop() }
-            // On the system's clock: QUIC counts the time until its packets are acknowledged by the same loop, and the server
-            // takes real time for that.
-            var limits = TimeLimits()
-            limits.multiplexedIdle = TimeLimits.seconds(3)
-            let loop = try #require(EventLoop(limits: limits))
-            try #require(loop.serve())
-            defer { loop.stop() }
-            let connectionPool = PoolOnLoop(to: server.port, isSecure: true, on: loop)
-            for name in ["a", "b", "c"] {
-                _ = await connectionPool.customer(name, assumesHTTP3: true, sends: "GET")
-                try await connectionPool.recorded.wait(for: "\(name) is done")
-                if name == "b" { try await eventually { await connectionPool.onLoop { $0.connectionCount } == 0 } }
-            }
-            #expect(connectionPool.recorded.events.filter { $0.contains("took") } == Self.expected)
-            await connectionPool.close()
+    // CONN-19
+    @Test("a connection of HTTP/3 is closed when its time is over", .needsHTTP3, .needs(.gtlsserver)) func http3()
+        async throws
+    {
+        let server = try GtlsServer(authority: TrustedAuthority.authority)
+        defer { server.stop() }
+        // On the system's clock: QUIC counts the time until its packets are acknowledged by the same loop, and the server
+        // takes real time for that.
+        var limits = TimeLimits()
+        limits.multiplexedIdle = TimeLimits.seconds(3)
+        let loop = try #require(EventLoop(limits: limits))
+        try #require(loop.serve())
+        defer { loop.stop() }
+        let connectionPool = PoolOnLoop(to: server.port, isSecure: true, on: loop)
+        for name in ["a", "b", "c"] {
+            _ = await connectionPool.customer(name, assumesHTTP3: true, sends: "GET")
+            try await connectionPool.recorded.wait(for: "\(name) is done")
+            if name == "b" { try await eventually { await connectionPool.onLoop { $0.connectionCount } == 0 } }
         }
-    #endif
+        #expect(connectionPool.recorded.events.filter { $0.contains("took") } == Self.expected)
+        await connectionPool.close()
+    }
 }

@@ -2,6 +2,7 @@ import Foundation
 import LoadingEvents
 import LoadingProtocols
 import LoadingSemantics
+import LoadingTestSupport
 import LoadingTransport
 import TestSupport
 import Testing
@@ -31,7 +32,7 @@ import Testing
         }
     }
 
-    // S-24
+    // T-65
     @Test("a client that has enough gets nothing until it wants more") func full() async {
         await onLoop { loop in
             let (sink, owner) = opened(.pieces, loop)
@@ -149,6 +150,226 @@ import Testing
         #expect(try String(contentsOfFile: path, encoding: .utf8) == "half")
         await onLoop { _ in #expect(sink.value.writer == nil) }
     }
+
+    // MARK: Files
+
+    @Test("a complete body without a file waits for nothing") func closesNoFile() async {
+        await onLoop { loop in
+            for destination in [BodyDestination.pieces, .whole] {
+                let (sink, owner) = opened(destination, loop)
+                sink.receive("all")
+                let isDone = sink.closeFile()
+                #expect(isDone && !sink.isClosingFile && owner.outcome == nil)
+            }
+        }
+    }
+
+    // S-70: the file is whole when its path is told, once
+    @Test("a complete body waits for its file, also if it fails then") func closesFile() async throws {
+        let file = try FileSink()
+        let isDone = try await file.run { sink in
+            sink.receive("all")
+            let isDone = sink.closeFile()
+            #expect(sink.isClosingFile)
+            sink.giveUpFile()
+            return isDone
+        }
+        #expect(!isDone)
+        try await file.stepped.settle()
+        #expect(try await file.told() == ["written 3", "room", "closed"])
+        #expect(try await file.content() == "all")
+        #expect(try await file.run { $0.writer == nil })
+    }
+
+    // RES-1: an empty body has a file too
+    @Test("the file of an empty body") func emptyFile() async throws {
+        let file = try FileSink()
+        _ = try await file.run { $0.closeFile() }
+        try await file.stepped.settle()
+        #expect(try await file.told() == ["closed"])
+        #expect(try await file.content() == "")
+    }
+
+    @Test("a file that is of no use goes, and nothing is told") func discards() async throws {
+        let file = try FileSink()
+        try await file.run { $0.receive("something") }
+        try await file.stepped.settle()
+        try await file.run { sink in
+            sink.receive("more")
+            sink.discardFile()
+            #expect(sink.writer == nil)
+        }
+        try await file.stepped.settle()
+        #expect(try await file.told() == ["written 9", "room"])
+        #expect(try FileManager.default.contentsOfDirectory(atPath: file.folder.path) == [])
+    }
+
+    // T-65: reading stops while the disk has enough to do
+    @Test("a file stops the flow at 256 KiB that are not written") func fileIsFull() async throws {
+        let file = try FileSink()
+        let first = 256 * 1024 - 1
+        try await file.run { sink in
+            sink.receive(String(repeating: "a", count: first))
+            #expect(sink.isFlowing)
+            sink.receive("b")
+            #expect(!sink.isFlowing && sink.room(most: 10) == nil)
+            sink.receive("late")
+            #expect(sink.backlogCount == 4 && !sink.isDelivered && sink.deliveredBytes == Int64(first + 1))
+        }
+        try await file.stepped.settle()
+        #expect(try await file.told() == ["flow", "written \(first + 1)", "room"])
+        try await file.run { sink in
+            // Room alone does not have the sink go on: whoever is told of it says so.
+            #expect(!sink.isFlowing)
+            let hadStopped = sink.resumeReading()
+            sink.deliverBacklog()
+            let isDone = sink.closeFile()
+            #expect(hadStopped && !isDone)
+        }
+        try await file.stepped.settle()
+        #expect(try await file.told().suffix(3) == ["written 4", "room", "closed"])
+        #expect(try await file.content() == String(repeating: "a", count: first) + "blate")
+    }
+
+    // MARK: Pipes
+
+    @Test("a body may go to its file through a pipe, one filling at a time") func pipe() async throws {
+        let file = try FileSink()
+        try await file.run { sink in
+            guard let entrance = sink.pipe else {
+                Issue.record("no pipe")
+                return
+            }
+            #expect(write(entrance, "piped", 5) == 5)
+            sink.filledPipe(5)
+            // As much is on its way as there is room for.
+            #expect(!sink.isFlowing && sink.pipe == nil && sink.deliveredBytes == 5)
+            sink.receive("late")
+            #expect(sink.backlogCount == 4)
+        }
+        try await file.stepped.settle()
+        #expect(try await file.told() == ["flow", "written 5", "room"])
+        try await file.run { sink in
+            _ = sink.resumeReading()
+            // What was put by comes first.
+            #expect(sink.pipe == nil)
+            sink.deliverBacklog()
+            guard let entrance = sink.pipe else {
+                Issue.record("no pipe")
+                return
+            }
+            #expect(write(entrance, "!", 1) == 1)
+            sink.filledPipe(1)
+            _ = sink.closeFile()
+        }
+        try await file.stepped.settle()
+        #expect(try await file.content() == "pipedlate!")
+        #expect(try await file.run { $0.deliveredBytes } == 10)
+    }
+
+    // ENC-1, MISC-23
+    @Test("what is decoded, split or held up goes through no pipe") func noPipe() async throws {
+        let file = try FileSink()
+        let owner = file.owner
+        try await file.run { sink in
+            #expect(sink.pipe != nil)
+            owner.letsBodyThrough = false
+            #expect(sink.pipe == nil)
+            owner.letsBodyThrough = true
+            let head = begin(sink, "Content-Type", "multipart/x-mixed-replace; boundary=cut")
+            sink.parts = MultipartStage(LoadResponse(url: url, head: head, expectedLength: -1))
+            #expect(sink.parts != nil && sink.pipe == nil && sink.room(most: 10) == nil)
+            sink.beginResponse()
+            #expect(sink.pipe != nil)
+            begin(sink, "Content-Encoding", "gzip")
+            #expect(sink.pipe == nil && sink.room(most: 10) == nil)
+            sink.discardFile()
+        }
+        await onLoop { loop in
+            let (sink, _) = opened(.pieces, loop)
+            #expect(sink.pipe == nil && sink.room(most: 10) != nil)
+        }
+    }
+
+    // MARK: Once more
+
+    /// A download that goes on in a file which is gone.
+    private static func gone(_ folder: TemporaryDirectory) -> BodyDestination {
+        .file(.existing(path: folder.file("gone").path, offset: 5))
+    }
+
+    // RES-5
+    @Test("a body that begins anew has nothing of the one before") func beginsAnew() async throws {
+        let file = try FileSink(Self.gone)
+        try await file.run { sink in
+            sink.receive(String(repeating: "a", count: 256 * 1024))
+            _ = sink.closeFile()
+            #expect(sink.isClosingFile && !sink.isFlowing)
+        }
+        try await file.stepped.settle()
+        #expect(try await file.told() == ["flow", "written 262144", "room", "not opened"])
+        let folder = file.folder.path
+        try await file.run { sink in
+            sink.beginAnew(.file(.newFile(inFolder: folder)))
+            #expect(!sink.isClosingFile && sink.isFlowing && sink.deliveredBytes == 0 && sink.writer == nil)
+            sink.open()
+            sink.receive("whole")
+            #expect(sink.deliveredBytes == 5)
+            _ = sink.closeFile()
+        }
+        try await file.stepped.settle()
+        #expect(try await file.told().dropFirst(4) == ["written 5", "room", "closed"])
+        #expect(try await file.content() == "whole")
+    }
+
+    // RES-5: what was still ordered of a file that is given up would be counted as part of the next
+    @Test("a file that has failed is not heard any more") func oldFile() async throws {
+        let file = try FileSink(Self.gone)
+        let owner = file.owner
+        try await file.run { sink in
+            // The next bytes come while the first are told of, as when the flow goes on.
+            owner.onRoom = { sink.receive("more") }
+            sink.receive("one")
+        }
+        try await file.stepped.settle()
+        #expect(try await file.told() == ["written 3", "room", "not opened"])
+    }
+}
+
+/// A sink that writes to a file, on a loop that says when it is at rest.
+private final class FileSink: Sendable {
+    let stepped: SteppedLoop
+    let folder: TemporaryDirectory
+    let owner = Owner()
+    private let sink: LoopBox<BodySink>
+
+    init(
+        _ destination: (TemporaryDirectory) -> BodyDestination = { .file(.newFile(inFolder: $0.path)) }
+    ) throws {
+        stepped = try SteppedLoop()
+        folder = try TemporaryDirectory()
+        // Nothing runs on the loop yet.
+        sink = LoopBox(BodySink(destination(folder), on: stepped.loop))
+        sink.value.owner = owner
+        sink.value.open()
+    }
+
+    func run<Value: Sendable>(_ body: @escaping @Sendable (BodySink) -> Value) async throws -> Value {
+        let sink = sink
+        return try await stepped.run { body(sink.value) }
+    }
+
+    func told() async throws -> [String] {
+        let owner = owner
+        return try await stepped.run { owner.told }
+    }
+
+    /// Of the closed file.
+    func content() async throws -> String? {
+        let owner = owner
+        let path = try #require(try await stepped.run { owner.outcome.flatMap { try? $0.get() } })
+        return try String(contentsOfFile: path, encoding: .utf8)
+    }
 }
 
 // MARK: - The owner
@@ -164,19 +385,28 @@ private final class Owner: BodySinkOwner, @unchecked Sendable {
     var answersLater = false
     var told: [String] = []
     var failure: LoadError?
+    /// What became of the file.
+    var outcome: Result<String, FileWriter.Failure>?
+    /// What is done when there is room again, once.
+    var onRoom: (() -> Void)?
     let closed = EventRecorder<String>()
 
     var wantedParts: WantedParts { .every }
 
     func bodySinkChangedFlow() { told.append("flow") }
-    func bodySinkHasRoom() {}
+    func bodySinkHasRoom() {
+        told.append("room")
+        let react = onRoom
+        onRoom = nil
+        react?()
+    }
     func bodySink(delivers data: Data) -> Bool {
         told.append(String(decoding: data, as: UTF8.self))
         takes -= 1
         return takes > 0
     }
     func bodySinkHasCollected(_ total: Int64) { told.append("collected \(total)") }
-    func bodySinkHasWritten(_ count: Int64) {}
+    func bodySinkHasWritten(_ count: Int64) { told.append("written \(count)") }
     func bodySink(begins part: LoadResponse) -> ClientAnswer<Void> {
         told.append("part \(part.head.fields.firstValue("A") ?? "")")
         guard answersLater else { return .now }
@@ -188,7 +418,14 @@ private final class Owner: BodySinkOwner, @unchecked Sendable {
         letsBodyThrough = false
     }
     func bodySinkClosedFile(_ outcome: Result<String, FileWriter.Failure>) {
-        if case .success(let path) = outcome { closed.record(path) }
+        self.outcome = outcome
+        switch outcome {
+        case .success(let path):
+            told.append("closed")
+            closed.record(path)
+        case .failure(.opening): told.append("not opened")
+        case .failure(let failure): told.append("\(failure)")
+        }
     }
 }
 

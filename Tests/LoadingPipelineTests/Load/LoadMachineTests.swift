@@ -5,9 +5,6 @@ import Testing
 
 /// A load's stages: each stage with each thing that can happen.
 @Suite struct LoadMachineTests {
-    private typealias Stage = LoadMachine.Stage
-    private typealias Input = LoadMachine.Input
-
     /// A machine at a stage, which was run if it is one that is run.
     private static func machine(at stage: LoadMachine.Stage) -> LoadMachine {
         var machine = LoadMachine()
@@ -24,12 +21,12 @@ import Testing
         case .challenge, .redirect, .uploadMove, .mediaType, .response:
             machine = Self.machine(at: .exchange)
             machine.receive(.asks(stage))
-        case .body, .completion:
+        case .body, .closingFile, .storing:
             machine = Self.machine(at: .response)
-            machine.receive(.answered(.response))
-            guard stage == .completion else { break }
+            machine.receive(.acceptsResponse)
+            guard stage != .body else { break }
             machine.receive(.responseEnds(.complete))
-            machine.receive(.completes)
+            machine.receive(.completes(withFile: stage == .closingFile))
         case .failing: machine.receive(.fails(.timedOut))
         case .ended: machine.receive(.ends)
         }
@@ -55,61 +52,24 @@ import Testing
             ])
     }
 
-    /// To which stage each input leads, from the stages at which it means something. At all others it changes nothing.
-    private static let table: [(input: LoadMachine.Input, leads: [LoadMachine.Stage: LoadMachine.Stage])] = [
-        (.start, [.notStarted: .transportSecurity]),
-        (.passed(.connectivity), [.connectivity: .transportSecurity]),
-        (.passed(.uploadPause), [.uploadPause: .transportSecurity]),
-        (.passed(.transportSecurity), [.transportSecurity: .cookies]),
-        (.passed(.cookies), [.cookies: .cacheLookup]),
-        (.passed(.cacheLookup), [.cacheLookup: .cacheDecision]),
-        (.passed(.cacheDecision), [.cacheDecision: .requestBody]),
-        (.passed(.requestBody), [.requestBody: .proxyResolution]),
-        (.passed(.proxyResolution), [.proxyResolution: .exchange]),
-        (.passed(.exchange), [:]), (.passed(.response), [:]), (.passed(.notStarted), [:]),
-        (.losesRoute, [.exchange: .connectivity]),
-        (.pauses, Dictionary(uniqueKeysWithValues: loading.map { ($0, .uploadPause) })),
-        (.fetchesAgain, Dictionary(uniqueKeysWithValues: loading.map { ($0, .transportSecurity) })),
-        (.givesUpExchange, [.proxyResolution: .cacheDecision, .exchange: .cacheDecision]),
-        (.asks(.challenge), asked(.challenge)), (.asks(.redirect), asked(.redirect)),
-        (.asks(.uploadMove), asked(.uploadMove)), (.asks(.mediaType), asked(.mediaType)),
-        (.asks(.response), asked(.response)), (.asks(.body), [:]),
-        (.answered(.response), [.response: .body]), (.answered(.redirect), [.redirect: .body]),
-        (.answered(.body), [:]),
-        (.withdraws(.challenge), [.challenge: .exchange]),
-        (
-            .tellsParts,
-            [
-                .exchange: .body, .challenge: .body, .redirect: .body, .uploadMove: .body, .mediaType: .body,
-                .response: .body,
-            ]
-        ),
-        (.completes, [:]),
-        (
-            .fails(.timedOut),
-            Dictionary(uniqueKeysWithValues: Stage.allCases.filter { $0 < .failing }.map { ($0, .failing) })
-        ),
-        (.ends, Dictionary(uniqueKeysWithValues: Stage.allCases.filter { $0 < .ended }.map { ($0, .ended) })),
-    ]
-
-    private static let loading = LoadMachine.Stage.allCases.filter { $0 > .connectivity && $0 < .failing }
-
-    private static func asked(_ question: LoadMachine.Stage) -> [LoadMachine.Stage: LoadMachine.Stage] {
-        let from = LoadMachine.Stage.allCases.filter { $0 >= .cacheDecision && $0 <= .body }
-        return Dictionary(uniqueKeysWithValues: from.map { ($0, question) })
-    }
-
-    // T-1, T-9: one end, and nothing after it
-    @Test("each stage with each input", arguments: LoadMachine.Stage.allCases)
-    func inputs(stage: LoadMachine.Stage) {
-        for (input, leads) in Self.table {
-            let before = Self.machine(at: stage)
+    // T-1, T-2, T-9: one end, and nothing after it
+    @Test("each stage with each input", arguments: LoadMachine.Stage.allCases, LoadMachineTable.Condition.allCases)
+    func inputs(stage: LoadMachine.Stage, condition: LoadMachineTable.Condition) {
+        var before = Self.machine(at: stage)
+        guard condition.put(&before) else { return }
+        let row = LoadMachineTable.row(of: stage, condition)
+        var taken = 0
+        for input in LoadMachineTable.allInputs {
+            let leads = row.first { $0.input == input }?.to
             var machine = before
             let isTaken = machine.receive(input)
-            #expect(isTaken == (leads[stage] != nil), "\(input)")
-            #expect(machine.stage == leads[stage] ?? stage, "\(input)")
-            if !isTaken { #expect(machine == before, "\(input)") }
+            #expect(isTaken == (leads != nil), "\(input)")
+            #expect(machine.stage == leads ?? stage, "\(input)")
+            #expect(isTaken || machine == before, "\(input)")
+            if isTaken { taken += 1 }
         }
+        // Each input of the row was among those that were tried.
+        #expect(taken == row.count)
     }
 
     @Test("a late answer is nobody's") func late() {
@@ -155,7 +115,7 @@ import Testing
     @Test("where a question is withdrawn the exchange is not begun once more") func withdrawn() {
         var machine = Self.machine(at: .exchange)
         machine.receive(.asks(.challenge))
-        machine.receive(.withdraws(.challenge))
+        machine.receive(.dropsChallenge)
         #expect(machine.next() == nil && machine.stage == .exchange)
     }
 
@@ -165,13 +125,13 @@ import Testing
         let isTaken = machine.receive(.responseEnds(.complete))
         let again = machine.receive(.responseEnds(.failed(.timedOut)))
         #expect(isTaken && !again && machine.responseEnd == .complete && !machine.awaitsNetwork)
-        let early = machine.receive(.completes)
-        machine.receive(.answered(.response))
-        let inTime = machine.receive(.completes)
-        #expect(!early && inTime && machine.stage == .completion)
+        let early = machine.receive(.completes(withFile: false))
+        machine.receive(.acceptsResponse)
+        let inTime = machine.receive(.completes(withFile: false))
+        #expect(!early && inTime && machine.stage == .storing)
         machine = Self.machine(at: .body)
         machine.receive(.responseEnds(.failed(.networkConnectionLost)))
-        let cut = machine.receive(.completes)
+        let cut = machine.receive(.completes(withFile: false))
         #expect(!cut)
     }
 
@@ -190,7 +150,7 @@ import Testing
             let over: Set<LoadMachine.Stage> = [.failing, .ended]
             #expect(machine.hasEnded == over.contains(stage))
             #expect(machine.letsBodyThrough == !(questions.contains(stage) || over.contains(stage)), "\(stage)")
-            let silent: Set<LoadMachine.Stage> = [.notStarted, .connectivity, .completion]
+            let silent: Set<LoadMachine.Stage> = [.notStarted, .connectivity, .closingFile, .storing]
             #expect(machine.awaitsNetwork == !(silent.contains(stage) || over.contains(stage)), "\(stage)")
         }
         #expect(Self.machine(at: .failing).failure == .timedOut)

@@ -46,4 +46,198 @@ import Testing
         #expect(try stage(limit: 10, expecting: length).isGathering == isGathered)
         #expect(try stage(limit: 0, expecting: -1).isGathering == false)
     }
+
+    // CACHE-31
+    @Test("a body that came whole is kept if it is within the limit", arguments: [10, 11]) func whole(count: Int) throws
+    {
+        var stage = try stage(limit: 10)
+        let entry = stage.takeGathered(whole: Data(count: count))
+        #expect(entry?.body.count == (count == 10 ? 10 : nil))
+        // What is too large is let go of by whoever has it.
+        #expect(stage.isGathering == (count == 11))
+    }
+
+    @Test("another request has nothing of the one before") func begins() throws {
+        var stage = try stage(limit: 10)
+        stage.served = Data("x".utf8)
+        stage.begin()
+        #expect(stage.isAbsent && stage.entry == nil && stage.served == nil && !stage.isGathering)
+        #expect(Self.read(&stage, Table(status: 200, fields: "max-age=60")) == "nothing")
+    }
+
+    // MARK: Decisions and effects
+
+    /// One request, what is stored for it, and its response.
+    struct Table: Sendable, CustomTestStringConvertible {
+        var method = "GET"
+        /// What the request says to caches.
+        var says: String?
+        var policy = CachePolicy.useProtocolCachePolicy
+        /// Nil: there is no cache. Of what is stored: its `Cache-Control`, or an empty text for nothing.
+        var stored: String? = ""
+        var isLookedUp = true
+        var limit: Int64 = 100
+        var status = 200
+        /// The `Cache-Control` of the response.
+        var fields = ""
+        var tag: String?
+        var location: String?
+        var length: Int64 = 10
+        var decision = ""
+        var effect = "nothing"
+        var gathers = false
+
+        var testDescription: String {
+            "\(method) \(says ?? "") of \(stored ?? "no cache"): \(status) \(fields) \(tag ?? "")"
+        }
+    }
+
+    private static func contents(_ table: Table) throws -> CacheContents? {
+        guard let text = table.stored else { return nil }
+        var contents = CacheContents(entry: nil, limit: table.limit, isLookedUp: table.isLookedUp)
+        guard !text.isEmpty else { return contents }
+        let url = try HTTPURL("https://example.com/")
+        let fields = HTTPFields([("Cache-Control", text), ("ETag", #""a""#)])
+        if case .store(let response) = CacheStorageRules.decide(
+            CacheRequest(url: url), status: 200, fields: fields, requestTime: 1_000, responseTime: 1_000,
+            isComplete: true)
+        {
+            contents.entry = CacheEntry(response: response, body: Data("stored".utf8))
+        }
+        return contents
+    }
+
+    private static func request(_ table: Table) throws -> CacheRequest {
+        CacheRequest(
+            method: table.method, url: try HTTPURL("https://example.com/"),
+            fields: HTTPFields(table.says.map { [("Cache-Control", $0)] } ?? []), policy: table.policy)
+    }
+
+    private static func read(_ stage: inout CacheStage, _ table: Table) -> String {
+        var fields = HTTPFields()
+        if !table.fields.isEmpty { fields.append("Cache-Control", table.fields) }
+        if let tag = table.tag { fields.append("ETag", tag) }
+        if let location = table.location { fields.append("Location", location) }
+        switch stage.read(
+            status: table.status, fields: fields, expectedLength: table.length, partition: "jar", now: 1_031)
+        {
+        case .nothing: return "nothing"
+        case .serve(let response, let fate):
+            return "serve \(response.fields.combinedValue("Cache-Control") ?? ""), \(fate)"
+        case .sendAgain: return "send again"
+        case .outdated: return "outdated"
+        case .remove(let keys): return "remove " + keys.map(\.text).joined(separator: ", ")
+        case .refresh(let response): return "refresh \(response.fields.combinedValue("Cache-Control") ?? "")"
+        }
+    }
+
+    @Test(
+        "what is decided, and what the response does to what is stored",
+        arguments: [
+            // C-27
+            Table(stored: nil, fields: "max-age=60", decision: "load noCache"),
+            Table(policy: .returnCacheDataDontLoad, stored: nil, decision: "fail noCache"),
+            // CACHE-3, CACHE-6
+            Table(fields: "max-age=60", decision: "load nothingStored", gathers: true),
+            Table(fields: "no-store", decision: "load nothingStored"),
+            Table(status: 500, decision: "load nothingStored"),
+            Table(says: "no-store", fields: "max-age=60", decision: "load nothingStored"),
+            // CACHE-31: what is larger than what may be kept outdates what is stored
+            Table(fields: "max-age=60", length: 100, decision: "load nothingStored", gathers: true),
+            Table(fields: "max-age=60", length: 101, decision: "load nothingStored"),
+            Table(limit: 0, fields: "max-age=60", length: 0, decision: "load nothingStored"),
+            Table(
+                stored: "max-age=1", fields: "max-age=60", length: 101, decision: "revalidate stale", effect: "outdated"
+            ),
+            // CACHE-10: nobody has looked, so something may be stored
+            Table(
+                policy: .reloadIgnoringLocalCacheData, isLookedUp: false, fields: "no-store", decision: "load policy",
+                effect: "outdated"),
+            Table(
+                policy: .reloadIgnoringLocalCacheData, isLookedUp: false, fields: "max-age=60", length: 101,
+                decision: "load policy", effect: "outdated"),
+            Table(
+                policy: .reloadIgnoringLocalCacheData, stored: "max-age=60", fields: "max-age=60",
+                decision: "load policy", gathers: true),
+            // CACHE-7, CACHE-8, CACHE-9
+            Table(stored: "max-age=60", decision: "serve fresh"),
+            Table(policy: .returnCacheDataElseLoad, stored: "max-age=1", decision: "serve policy"),
+            Table(policy: .returnCacheDataDontLoad, decision: "fail nothingStored"),
+            // CACHE-13, CACHE-14
+            Table(
+                stored: "max-age=1", status: 304, fields: "max-age=9", tag: #""a""#, decision: "revalidate stale",
+                effect: "serve max-age=9, stored"),
+            Table(
+                stored: "max-age=1", status: 304, fields: "no-store", tag: #""a""#, decision: "revalidate stale",
+                effect: "serve no-store, removed"),
+            Table(
+                says: "no-store", stored: "max-age=1", status: 304, tag: #""a""#, decision: "revalidate stale",
+                effect: "serve max-age=1, untouched"),
+            Table(stored: "max-age=1", status: 304, tag: #""b""#, decision: "revalidate stale", effect: "send again"),
+            Table(stored: "max-age=1", fields: "max-age=9", decision: "revalidate stale", gathers: true),
+            Table(stored: "max-age=1", fields: "no-store", decision: "revalidate stale", effect: "outdated"),
+            // CACHE-32: a server in trouble says nothing of what is stored
+            Table(stored: "max-age=1", status: 503, decision: "revalidate stale"),
+            // CACHE-15: a 304 that was not asked for
+            Table(policy: .reloadIgnoringLocalCacheData, stored: "max-age=1", status: 304, decision: "load policy"),
+            // CACHE-20
+            Table(
+                method: "HEAD", stored: "max-age=60", fields: "max-age=9", tag: #""a""#, decision: "load notCacheable",
+                effect: "refresh max-age=9"),
+            Table(
+                method: "HEAD", stored: "max-age=60", fields: "no-store", decision: "load notCacheable",
+                effect: "outdated"),
+            Table(method: "HEAD", stored: "max-age=60", status: 404, decision: "load notCacheable"),
+            Table(method: "HEAD", fields: "max-age=9", decision: "load notCacheable"),
+            // CACHE-19
+            Table(
+                method: "POST", fields: "max-age=9", location: "/y", decision: "load notCacheable",
+                effect: "remove https://example.com/ jar, https://example.com/y jar"),
+            Table(
+                method: "PUT", status: 204, location: "https://other.example/", decision: "load notCacheable",
+                effect: "remove https://example.com/ jar"),
+            Table(method: "DELETE", status: 500, decision: "load notCacheable"),
+            Table(method: "OPTIONS", decision: "load notCacheable"),
+        ]) func table(_ table: Table) throws
+    {
+        var stage = CacheStage()
+        stage.begin()
+        stage.contents = try Self.contents(table)
+        let decision = stage.decide(try Self.request(table), now: 1_030)
+        #expect("\(decision.name) \(decision.reason)" == table.decision)
+        switch decision {
+        // There is no response.
+        case .serve, .fail: return
+        case .load, .revalidate: break
+        }
+        #expect(Self.read(&stage, table) == table.effect)
+        #expect(stage.isGathering == table.gathers)
+        let hadOlder = stage.stopGathering()
+        #expect(hadOlder == (table.gathers && stage.entry != nil) && !stage.isGathering)
+    }
+
+    // CACHE-13, RFC 9111 §4.3.3: the conditions were wrong, and go once
+    @Test("after a 304 that makes no sense the request goes out without conditions, once") func unconditional() throws {
+        let table = Table(stored: "max-age=1", status: 304, tag: #""b""#)
+        var stage = CacheStage()
+        var decisions: [String] = []
+        for _ in 0..<3 {
+            stage.begin()
+            stage.contents = try Self.contents(table)
+            decisions.append(stage.decide(try Self.request(table), now: 1_030).name)
+            if decisions.count < 3 { _ = Self.read(&stage, table) }
+        }
+        #expect(decisions == ["revalidate", "load", "revalidate"])
+    }
+
+    @Test("the answer to a conditional request is read once") func readOnce() throws {
+        var table = Table(stored: "max-age=1", status: 304, tag: #""a""#)
+        var stage = CacheStage()
+        stage.contents = try Self.contents(table)
+        _ = stage.decide(try Self.request(table), now: 1_030)
+        #expect(Self.read(&stage, table) == "serve max-age=1, stored")
+        table.status = 200
+        table.fields = "max-age=9"
+        #expect(Self.read(&stage, table) == "nothing" && stage.isGathering)
+    }
 }

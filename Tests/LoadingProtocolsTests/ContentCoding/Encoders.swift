@@ -1,5 +1,5 @@
-import CZlib
-import CZstd
+import CLoadingZlib
+import CLoadingZstd
 import FoundationEssentials
 import LoadingProtocols
 
@@ -24,7 +24,7 @@ enum Encoders {
                 stream.avail_in = UInt32(from.count)
                 stream.next_out = to.baseAddress
                 stream.avail_out = UInt32(to.count)
-                CZlib.deflate(&stream, Z_FINISH)
+                CLoadingZlib.deflate(&stream, Z_FINISH)
                 count = to.count - Int(stream.avail_out)
             }
         }

@@ -18,14 +18,14 @@ final class HTTP2Client: HTTP2SessionObserver {
     var reaction: ((HTTP2Client, String) -> Void)?
     var writesSending = false
 
-    init(limits: HTTP2Limits = HTTP2Limits(), windows: HTTP2Windows = HTTP2Windows()) {
+    init(limits: HTTPStreamLimits = HTTPStreamLimits(), windows: StreamWindowSizes = StreamWindowSizes()) {
         session = HTTP2Session(configuration: HTTP2Configuration(limits: limits, windows: windows), observer: self)
     }
 
     /// One whose connection is set up, with so many requests sent.
     static func withRequests(
-        _ count: Int, method: String = "GET", limits: HTTP2Limits = HTTP2Limits(),
-        windows: HTTP2Windows = HTTP2Windows()
+        _ count: Int, method: String = "GET", limits: HTTPStreamLimits = HTTPStreamLimits(),
+        windows: StreamWindowSizes = StreamWindowSizes()
     ) -> HTTP2Client {
         let client = HTTP2Client(limits: limits, windows: windows)
         client.receive(HTTP2Frames.settings() + HTTP2Frames.settingsAnswer)

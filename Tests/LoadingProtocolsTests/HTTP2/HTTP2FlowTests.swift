@@ -6,7 +6,7 @@ private typealias F = HTTP2Frames
 
 @Suite("HTTP/2 windows")
 struct HTTP2FlowTests {
-    private let windows = HTTP2Windows(
+    private let windows = StreamWindowSizes(
         initialStream: 1_000, maximumStream: 4_000, connection: 70_000, maximumUnread: 500)
 
     private func client(_ requests: Int) -> HTTP2Client {
@@ -72,7 +72,7 @@ struct HTTP2FlowTests {
     func connection() {
         let client = HTTP2Client.withRequests(
             2,
-            windows: HTTP2Windows(
+            windows: StreamWindowSizes(
                 initialStream: 100_000, maximumStream: 100_000, connection: 70_000, maximumUnread: 40_000))
         client.consumes = false
         client.receive(F.head(1, 200) + F.head(3, 200))
@@ -101,7 +101,7 @@ struct HTTP2FlowTests {
             client.receive(F.settings() + F.settingsAnswer)
             for _ in 0..<requests {
                 let stream = client.submit()
-                streams[stream] = HTTP2Windows().initialStream
+                streams[stream] = StreamWindowSizes().initialStream
                 hear()
                 client.receive(F.head(stream, 200))
             }
@@ -174,7 +174,7 @@ struct HTTP2FlowTests {
     @Test("what is unread of a stream that has ended counts until it is consumed or dropped")
     func lingering() {
         let client = HTTP2Client.withRequests(
-            2, windows: HTTP2Windows(initialStream: 60_000, connection: 65_535, maximumUnread: 0))
+            2, windows: StreamWindowSizes(initialStream: 60_000, connection: 65_535, maximumUnread: 0))
         client.consumes = false
         for stream in [1, 3] as [Int32] {
             client.receive(F.head(stream, 200))
@@ -192,7 +192,7 @@ struct HTTP2FlowTests {
 
     @Test("what comes for a stream that was reset goes back to the connection's window")
     func afterReset() {
-        let client = HTTP2Client.withRequests(1, windows: HTTP2Windows(connection: 65_535))
+        let client = HTTP2Client.withRequests(1, windows: StreamWindowSizes(connection: 65_535))
         client.receive(F.head(1, 200))
         client.session.reset(1)
         for _ in 0..<4 { client.receive(F.data(1, body(10_000))) }
@@ -203,7 +203,7 @@ struct HTTP2FlowTests {
 
     @Test("padding and frame heads are counted for the metrics, and padding goes back to the windows")
     func frameBytes() {
-        let client = HTTP2Client.withRequests(1, windows: HTTP2Windows(initialStream: 300, connection: 65_535))
+        let client = HTTP2Client.withRequests(1, windows: StreamWindowSizes(initialStream: 300, connection: 65_535))
         client.receive(
             F.head(1, 200) + F.frame(0, flags: 8, stream: 1, [200] + body(10) + Array(repeating: 0, count: 200)))
         #expect(client.session.receivedBodyFrameBytes(on: 1) == 220)

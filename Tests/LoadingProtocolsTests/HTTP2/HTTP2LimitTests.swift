@@ -139,7 +139,7 @@ struct HTTP2LimitTests {
 
     @Test("too many fields, or too long ones, end their stream")
     func section() {
-        let limits = HTTP2Limits(maximumHeadLength: 1_000, maximumFieldCount: 3)
+        let limits = HTTPStreamLimits(maximumHeadLength: 1_000, maximumFieldCount: 3)
         let many = (0..<4).map { ("a\($0)", "b") }
         let status = F.block([(":status", "200")])
         // 62 is the newest field of the table.

@@ -36,7 +36,7 @@ import Testing
         #expect(options(value) == expected)
     }
 
-    @Test func whatIsPossible() {
+    @Test func possibleSchemes() {
         let value =
             "Negotiate, NTLM, Digest realm=a, nonce=n, algorithm=MD5, Digest realm=a, nonce=n, algorithm=SHA-256"
         #expect(options(value, possible: [.digest, .basic]) == ["Digest a MD5"])
@@ -45,7 +45,7 @@ import Testing
     }
 
     // AUTH-19
-    @Test func whatAuthenticatesConnections() {
+    @Test func connectionBasedSchemes() {
         #expect(AuthenticationScheme.allCases.filter(\.authenticatesConnection) == [.ntlm, .negotiate])
     }
 }

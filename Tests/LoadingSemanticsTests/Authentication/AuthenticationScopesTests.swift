@@ -46,7 +46,7 @@ import Testing
     }
 
     // AUTH-26
-    @Test func theClosestSpaceIsChosen() throws {
+    @Test func closestSpaceIsChosen() throws {
         let host = "http://example.com"
         var scopes = AuthenticationScopes()
         #expect(scopes.space(of: try url(host)) == nil)
@@ -70,7 +70,7 @@ import Testing
         #expect(scopes.space(of: try url(host + "/in/a")) == nil)
     }
 
-    @Test func thereIsALimit() throws {
+    @Test func numberOfSpacesIsLimited() throws {
         var scopes = AuthenticationScopes()
         let host = "http://example.com/"
         for number in 0...AuthenticationScopes.maximumCount {

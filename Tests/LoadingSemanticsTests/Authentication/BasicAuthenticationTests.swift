@@ -15,7 +15,7 @@ import Testing
     }
 
     // RFC 7617 §2: the first colon ends the name.
-    @Test func noColonInNames() {
+    @Test func userNameWithColonIsRejected() {
         #expect(BasicAuthentication.fieldValue(user: "a:b", password: "c", isUTF8: true) == nil)
     }
 

@@ -25,7 +25,7 @@ import Testing
         AuthenticationInfo(HTTPFields([("Authentication-Info", value)]), of: .server)
     }
 
-    private func parameters(_ answer: DigestCredentials?) -> [String: String] {
+    private func parameters(_ answer: DigestAnswer?) -> [String: String] {
         let fields = HTTPFields([("WWW-Authenticate", answer?.fieldValue ?? "")])
         let all = AuthenticationChallenge.all(in: fields, of: .server).first?.parameters.all ?? []
         return Dictionary(all.map { ($0.name, $0.value) }) { first, _ in first }
@@ -127,14 +127,14 @@ import Testing
     }
 
     @Test(arguments: [
-        ("auth, auth-int", DigestQOP.authentication), ("auth-int,auth", .authentication),
+        ("auth, auth-int", DigestProtection.authentication), ("auth-int,auth", .authentication),
         ("auth-int", .integrity), ("AUTH", .authentication), ("auth-conf,auth-int", .integrity), ("", .legacy),
     ])
-    func protections(options: String, expected: DigestQOP) throws {
+    func protections(options: String, expected: DigestProtection) throws {
         #expect(try challenge(Self.start + ", qop=\"\(options)\"").protection == expected)
     }
 
-    @Test func aMissingBodyIsAnEmptyOne() throws {
+    @Test func missingBodyIsHashedAsEmpty() throws {
         let value = Self.start + ", qop=auth-int"
         var first = try session(value)
         var second = try session(value)
@@ -144,14 +144,14 @@ import Testing
                 == second.answer(method: "GET", target: "/", bodyDigest: empty, clientNonce: "c")?.fieldValue)
     }
 
-    @Test func aLibraryWithoutTheHash() throws {
+    @Test func missingHashFunction() throws {
         let challenge = try challenge(Self.start)
         #expect(DigestSession(challenge, user: "u", password: "p") { _, _ in nil } == nil)
     }
 
     // MARK: Names
 
-    @Test func whatIsQuoted() throws {
+    @Test func quotedParameters() throws {
         var session = try session(
             #"Digest realm="r\"\\é", nonce="n", qop=auth"#, user: #"ü"\"#, password: "p\u{E4}")
         let answer = session.answer(method: "GET", target: #"/?q=""#, clientNonce: "a")
@@ -225,7 +225,7 @@ import Testing
         #expect(!session.renew(with: try challenge("Digest realm=other, nonce=n3, stale=true")))
     }
 
-    @Test func aServerCannotKeepUsRenewing() throws {
+    @Test func staleRenewalsAreLimited() throws {
         var session = try session(Self.start + ", qop=auth")
         let stale = try (0..<8).map {
             try challenge(#"Digest realm="http-auth@example.org", nonce=n\#($0), stale=true"#)
@@ -240,7 +240,7 @@ import Testing
     @Test(arguments: [
         (
             #"rspauth="86d3b25618d41854ca5039a5d7e53ff6355d5134a9b1fb088a78ac3c462195a0""#,
-            DigestCredentials.ServerProof.right
+            DigestAnswer.ServerProof.right
         ),
         (#"rspauth="86D3B25618D41854CA5039A5D7E53FF6355D5134A9B1FB088A78AC3C462195A0", qop=auth"#, .right),
         (
@@ -256,13 +256,13 @@ import Testing
         (#"rspauth="724d0c27aa5b736407cc00de2de227f881454ef6203dbf2c4e5387d57ea15741", qop=auth-int"#, .missing),
         ("nextnonce=x", .missing), ("", .missing),
     ])
-    func serverProofs(value: String, expected: DigestCredentials.ServerProof) throws {
+    func serverProofs(value: String, expected: DigestAnswer.ServerProof) throws {
         var session = try session(Self.start + ", qop=auth, algorithm=SHA-256")
         let answer = session.answer(method: "GET", target: "/dir/index.html", clientNonce: Self.clientNonce)
         #expect(answer?.serverProof(in: info(value)) == expected)
     }
 
-    @Test func proofOfTheBody() throws {
+    @Test func bodyIntegrity() throws {
         var session = try session(Self.start + ", qop=auth-int, algorithm=SHA-256")
         let answer = session.answer(method: "GET", target: "/dir/index.html", clientNonce: Self.clientNonce)
         let info = info(

@@ -10,7 +10,7 @@ import Testing
     @Test(arguments: [
         ("max-age=60", 60), ("MAX-AGE=60", 60), (#"max-age="60""#, 60), (#"max-age="\6\0""#, 60), ("max-age=0", 0),
         ("max-age=007", 7), (" ,, max-age=60 ,\t", 60), ("max-age=60 , public", 60), ("public, max-age=60", 60),
-        ("max-age=60,max-age=5", 60),
+        ("max-age=60,max-age=5", 60), ("public,max-age=60", 60), ("public,,max-age=60", 60), (",max-age=60", 60),
         // Values above 31 bits are capped, regardless of the number of digits.
         ("max-age=2147483647", 2_147_483_647), ("max-age=2147483648", 2_147_483_648),
         ("max-age=2147483649", 2_147_483_648), ("max-age=99999999999999999999999999999999", 2_147_483_648),
@@ -31,12 +31,12 @@ import Testing
         "\"max-age=60\"",
         "no-transform", "proxy-revalidate",
     ])
-    func whatSaysNothing(value: String) {
+    func directivesWithoutEffect(value: String) {
         #expect(control(value) == CacheControl())
     }
 
     // CACHE-32
-    @Test func staleExtensionsAreReadOver() {
+    @Test func staleExtensionsAreIgnored() {
         #expect(control("max-age=5, stale-while-revalidate=60, stale-if-error=60") == control("max-age=5"))
     }
 
@@ -65,7 +65,7 @@ import Testing
     }
 
     // RFC 9110 §5.6.4: an unterminated quoted string affects one item only.
-    @Test func whatIsBrokenHidesNothing() {
+    @Test func malformedDirectivesDoNotHideOthers() {
         #expect(control(#"x="a, no-store"#).noStore)
         #expect(control(#"private="a, no-store, max-age=5"#).maxAge == 5)
         #expect(control(#"x="a"#, "no-store").noStore)

@@ -10,15 +10,15 @@ import Testing
             (5, both, both), (6, both, [.disk]), (10, both, [.disk]), (11, both, []), (5, [.memory], [.memory]),
             (6, [.memory], []), (5, [], []),
         ] as [(Int64, CacheEntryLimits.Tiers, CacheEntryLimits.Tiers)])
-    func aTwentieth(size: Int64, allowed: CacheEntryLimits.Tiers, tiers: CacheEntryLimits.Tiers) {
+    func entryLimitIsTwentiethOfCapacity(size: Int64, allowed: CacheEntryLimits.Tiers, tiers: CacheEntryLimits.Tiers) {
         #expect(CacheEntryLimits(memoryCapacity: 100, diskCapacity: 200).tiers(for: size, allowed: allowed) == tiers)
     }
 
     // CACHE-4: a response that is too large for the disk may be stored in memory.
     @Test func moreMemoryThanDisk() {
-        let room = CacheEntryLimits(memoryCapacity: 200, diskCapacity: 100)
-        #expect(room.tiers(for: 10, allowed: Self.both) == .memory)
-        #expect(room.tiers(for: 5, allowed: Self.both) == Self.both)
+        let limits = CacheEntryLimits(memoryCapacity: 200, diskCapacity: 100)
+        #expect(limits.tiers(for: 10, allowed: Self.both) == .memory)
+        #expect(limits.tiers(for: 5, allowed: Self.both) == Self.both)
     }
 
     // CACHE-24, CACHE-29: a tier of no capacity is not there.
@@ -31,10 +31,10 @@ import Testing
     }
 
     // CACHE-31
-    @Test func howMuchIsGathered() {
-        let room = CacheEntryLimits(memoryCapacity: 100, diskCapacity: 200)
-        #expect(room.limit(allowed: Self.both) == 10)
-        #expect(room.limit(allowed: .memory) == 5)
-        #expect(room.limit(allowed: []) == 0)
+    @Test func bodyLimit() {
+        let limits = CacheEntryLimits(memoryCapacity: 100, diskCapacity: 200)
+        #expect(limits.limit(allowed: Self.both) == 10)
+        #expect(limits.limit(allowed: .memory) == 5)
+        #expect(limits.limit(allowed: []) == 0)
     }
 }

@@ -112,7 +112,7 @@ import Testing
     }
 
     // RFC 9111 §4.2
-    @Test func whatIsLeft() throws {
+    @Test func remainingLifetime() throws {
         let fields = [("Cache-Control", "max-age=60")]
         #expect(try freshness(fields, after: 59).remaining == 1)
         #expect(try freshness(fields, after: 60).remaining == 0)
@@ -136,11 +136,20 @@ import Testing
     }
 
     // CACHE-26: an application's cache stores responses without their times.
-    @Test func whatAForeignCacheKept() {
+    @Test func responsesStoredByOtherCaches() {
         let fields = [("Cache-Control", "max-age=60"), ("Age", "10")]
         let dated = StoredResponse(status: 200, fields: HTTPFields(fields + [("Date", CacheFixtures.date(0))]))
         #expect(CacheFreshness(dated, now: CacheFixtures.start + 20).remaining == 30)
         let undated = StoredResponse(status: 200, fields: HTTPFields(fields))
         #expect(CacheFreshness(undated, now: CacheFixtures.start).remaining.map { $0 < 0 } == true)
+    }
+
+    // CACHE-17: RFC 9110 §15.1. What a program has stored itself may have any status.
+    @Test func statusesWhoseLifetimeIsGuessed() {
+        let fields = HTTPFields([("Date", CacheFixtures.date(0)), ("Last-Modified", CacheFixtures.date(-6000))])
+        let guessed = (100...599).filter {
+            CacheFreshness(StoredResponse(status: $0, fields: fields), now: CacheFixtures.start).basis == .lastModified
+        }
+        #expect(guessed == [200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501])
     }
 }

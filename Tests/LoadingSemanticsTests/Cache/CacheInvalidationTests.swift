@@ -40,7 +40,7 @@ import Testing
         #expect(try keys("POST", 200, [("content-location", value)]) == [own] + more)
     }
 
-    @Test func bothAndEachOnce() throws {
+    @Test func bothLocationFieldsWithoutDuplicates() throws {
         let fields = [("Location", "/1"), ("Content-Location", "/2")]
         #expect(
             try keys("PUT", 201, fields)

@@ -4,7 +4,7 @@ import Testing
 @Suite struct CachePolicyTests {
     // C-4, C-5
     @Test(arguments: CachePolicy.allCases)
-    func theRequestKnowsBetter(policy: CachePolicy) {
+    func requestPolicyOverridesSession(policy: CachePolicy) {
         #expect(CachePolicy.effective(request: nil, session: policy) == policy)
         for session in CachePolicy.allCases where session != .returnCacheDataDontLoad {
             #expect(CachePolicy.effective(request: policy, session: session) == policy)
@@ -13,7 +13,7 @@ import Testing
 
     // C-4: a request cannot allow what its session forbids.
     @Test(arguments: CachePolicy.allCases)
-    func aSessionWithoutNetworkStaysWithout(policy: CachePolicy) {
+    func cacheOnlySessionCannotBeOverridden(policy: CachePolicy) {
         let session = CachePolicy.returnCacheDataDontLoad
         #expect(CachePolicy.effective(request: policy, session: session) == session)
     }

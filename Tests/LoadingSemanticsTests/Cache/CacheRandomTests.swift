@@ -99,7 +99,7 @@ import Testing
 
     // CACHE-8, CACHE-9, CACHE-12, CACHE-17
     @Test(arguments: seeds)
-    func decisionsAreThoseOfTheModel(seed: UInt64) throws {
+    func decisionsMatchModel(seed: UInt64) throws {
         var random = CacheRandom(state: seed)
         for _ in 0..<1000 {
             let exchange = Exchange(&random)
@@ -281,7 +281,7 @@ import Testing
     // CACHE-17, CACHE-25: nothing that a server sends, a caller asks or a disk holds ends the process; and what the
     // rules say fits together.
     @Test(arguments: seeds)
-    func anythingIsTaken(seed: UInt64) throws {
+    func arbitraryInputIsAccepted(seed: UInt64) throws {
         var random = CacheRandom(state: seed)
         let times: [Int64] = [.min, -1, 0, CacheFixtures.start, .max]
         for _ in 0..<1000 {

@@ -62,7 +62,7 @@ import Testing
         ResponseRow(
             fields: [("Cache-Control", "max-age=5, stale-while-revalidate=60")], outcome: .load, because: .stale),
         ResponseRow(fields: [("Cache-Control", "max-age=60"), ("Age", "50")], outcome: .load, because: .stale),
-        // Of what a response says to requests, "no-cache" has its place in Cache-Control.
+        // `no-cache` in Pragma of a response has no effect (RFC 9111 §5.4).
         ResponseRow(
             fields: [("Cache-Control", "max-age=60"), ("Pragma", "no-cache")], outcome: .serve, because: .fresh),
     ])
@@ -163,7 +163,7 @@ import Testing
     }
 
     // CACHE-9: RFC 9111 §5.2.1.7. Unsafe requests are sent.
-    @Test func onlyIfCachedWithNothing() throws {
+    @Test func onlyIfCachedWithoutResponse() throws {
         let only = [("Cache-Control", "only-if-cached")]
         #expect(try decide([], only) == .fail(.resourceUnavailable, because: .nothingStored))
         #expect(try decide([], only, method: "POST") == .load(adding: HTTPFields(), because: .notCacheable))
@@ -221,7 +221,7 @@ import Testing
 
     // CACHE-8: directives of the request are ignored too.
     @Test(arguments: ["no-cache", "max-age=0", "min-fresh=99999", "no-store"])
-    func anythingStoredIsServed(wish: String) throws {
+    func requestDirectivesAreIgnoredByPolicy(wish: String) throws {
         let stored = try CacheFixtures.response(Self.stale)
         for policy in [CachePolicy.returnCacheDataElseLoad, .returnCacheDataDontLoad] {
             let decision = try decide([stored], [("Cache-Control", wish)], policy: policy)
@@ -231,7 +231,7 @@ import Testing
 
     // CACHE-10, CACHE-11: the caller's own fields are not replaced, and a POST is answered by no cache.
     @Test(arguments: [CachePolicy.reloadIgnoringLocalCacheData, .reloadIgnoringLocalAndRemoteCacheData])
-    func reloadsTellTheCachesOnTheWay(policy: CachePolicy) throws {
+    func reloadsSendNoCache(policy: CachePolicy) throws {
         let both = HTTPFields([("Cache-Control", "no-cache"), ("Pragma", "no-cache")])
         let stored = try [CacheFixtures.response(Self.fresh)]
         #expect(try decide(stored, policy: policy) == .load(adding: both, because: .policy))
@@ -297,9 +297,9 @@ import Testing
         #expect(decision == expected)
     }
 
-    // CACHE-25, CACHE-26: what somebody else has kept adds no line to a request.
+    // CACHE-25, CACHE-26: responses from other caches cannot inject lines into a request.
     @Test(arguments: ["", "\"a\"\r\nX: 1", "\"a\"\n", "\u{0}", "\u{7F}"])
-    func tagsThatCannotBeSent(tag: String) throws {
+    func invalidEntityTags(tag: String) throws {
         let date = CacheFixtures.date(0)
         let tagged = StoredResponse(status: 200, fields: HTTPFields([("ETag", tag), ("Date", date)]))
         #expect(try decide([tagged]) == .load(adding: HTTPFields(), because: .stale))
@@ -309,7 +309,7 @@ import Testing
     }
 
     // RFC 9111 §4.3.5
-    @Test func doubtsAreAskedAbout() throws {
+    @Test func markedResponsesAreValidated() throws {
         var stored = try CacheFixtures.response(Self.fresh)
         stored.needsValidation = true
         #expect(try decide([stored]).reason == .needsValidation)
@@ -318,14 +318,14 @@ import Testing
     }
 
     // RFC 9111 §4: with an unknown age, the response is validated.
-    @Test func aClockThatWentBack() throws {
+    @Test func clockSetBack() throws {
         let stored = try CacheFixtures.response(Self.fresh)
         #expect(try decide([stored], after: -1).reason == .clockMovedBack)
         #expect(
             try decide([stored], policy: .returnCacheDataDontLoad, after: -1) == .serve(0, age: nil, because: .policy))
     }
 
-    // MARK: What caches keep out of
+    // MARK: Requests that bypass the cache
 
     // CACHE-1, CACHE-19: HEAD too
     @Test(arguments: ["HEAD", "POST", "PUT", "DELETE", "OPTIONS", "get", "QUERY"])
@@ -386,7 +386,7 @@ import Testing
     }
 
     // CACHE-18: RFC 9111 §4.1
-    @Test func theVariantThatMatchesIsServed() throws {
+    @Test func matchingVariantIsServed() throws {
         let stored = try [Self.variant("de"), Self.variant("en"), Self.variant("fr")]
         #expect(try decide(stored, [("accept-language", "EN")]) == .serve(1, age: 10, because: .fresh))
     }
@@ -411,7 +411,7 @@ import Testing
     }
 
     // CACHE-18: RFC 9111 §4.1
-    @Test func theLatestOfSeveralIsServed() throws {
+    @Test func latestMatchingVariantIsServed() throws {
         let stored = try [Self.variant("de"), Self.variant("de", came: 5), Self.variant("de", came: 3)]
         #expect(try decide(stored, [("Accept-Language", "de")]) == .serve(1, age: 5, because: .fresh))
         // A response without `Vary` does not replace one with it.
@@ -420,8 +420,8 @@ import Testing
         #expect(try decide(stored + [plain], [("Accept-Language", "en")]) == .serve(3, age: 1, because: .fresh))
     }
 
-    // CACHE-18, CACHE-26: what a cache of the caller's kept says not for whom.
-    @Test func aForeignResponseThatVaries() throws {
+    // CACHE-18, CACHE-26: an application cache does not store the request fields that Vary names.
+    @Test func responseWithVaryFromOtherCache() throws {
         let fields = [("Cache-Control", "max-age=60"), ("Date", CacheFixtures.date(0)), ("ETag", CacheFixtures.tag)]
         let plain = StoredResponse(status: 200, fields: HTTPFields(fields))
         let varying = StoredResponse(status: 200, fields: HTTPFields(fields + [("Vary", "Accept")]))

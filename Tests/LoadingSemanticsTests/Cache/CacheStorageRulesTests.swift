@@ -60,7 +60,7 @@ import Testing
     }
 
     // CACHE-17: RFC 9111 §3
-    @Test func expiresMarksToo() throws {
+    @Test func expiresAllowsStoring() throws {
         #expect(isStored(try decide([("Expires", "0")], status: 201)))
     }
 
@@ -87,12 +87,12 @@ import Testing
 
     // CACHE-10, CACHE-21: RFC 9111 §3.5 is for shared caches.
     @Test(arguments: CachePolicy.allCases)
-    func everyPolicyStores(policy: CachePolicy) throws {
+    func allPoliciesStore(policy: CachePolicy) throws {
         #expect(isStored(try decide([], requestFields: [("Authorization", "Basic x")], policy: policy)))
     }
 
     // CACHE-15, CACHE-17, CACHE-20
-    @Test func requestsWhoseAnswersAreNotKept() throws {
+    @Test func requestsThatPreventStoring() throws {
         let answer = [("Cache-Control", "max-age=60")]
         #expect(
             try decide(answer, requestFields: [("Range", "bytes=0-1")]) == .discard(.range, removesOlder: false))
@@ -106,7 +106,7 @@ import Testing
 
     // CACHE-18
     @Test(arguments: ["*", "Accept, *", " * "])
-    func whatVariesOnEverything(vary: String) throws {
+    func varyStar(vary: String) throws {
         #expect(try decide([("Vary", vary)]) == .discard(.variesOnEverything, removesOlder: true))
         #expect(isStored(try decide([("Vary", "Accept")])))
     }
@@ -130,7 +130,7 @@ import Testing
     }
 
     // CACHE-17, CACHE-18: RFC 9111 §3.1, RFC 9110 §6.6.1, §7.6.1
-    @Test func whatIsKept() throws {
+    @Test func storedFields() throws {
         let fields = [
             ("Connection", "close, X-Hop ,x-other"), ("x-hop", "1"), ("X-OTHER", "2"), ("X-Own", "a"), ("x-own", "b"),
             ("Keep-Alive", "x"), ("Transfer-Encoding", "chunked"), ("Upgrade", "x"), ("Proxy-Authenticate", "x"),

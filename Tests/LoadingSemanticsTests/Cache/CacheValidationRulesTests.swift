@@ -59,13 +59,13 @@ import Testing
         Row(stored: [("Last-Modified", CacheFixtures.date(-60))], answer: [("ETag", #""b""#)], isMeant: true),
         Row(stored: [("ETag", #""a""#)], answer: [("Last-Modified", CacheFixtures.date(-60))], isMeant: true),
     ])
-    func whatA304SpeaksOf(row: Row) throws {
+    func selectionOfValidatedResponse(row: Row) throws {
         let validation = try read(row.answer, stored: [CacheFixtures.response(row.stored)])
         #expect((validation != .unusable) == row.isMeant)
     }
 
     // CACHE-14, CACHE-18: RFC 9111 §4.3.4
-    @Test func oneOfSeveral() throws {
+    @Test func oneOfSeveralVariants() throws {
         let stored = try [("d", "de"), ("e", "en")].map { tag, language in
             try CacheFixtures.response(
                 [("ETag", "\"\(tag)\""), ("Vary", "Accept-Language")], to: [("Accept-Language", language)])
@@ -89,7 +89,7 @@ import Testing
     }
 
     // CACHE-14: RFC 9111 §4.3.4. All with one strong tag are the same; the latest is served.
-    @Test func allOfOneTag() throws {
+    @Test func allVariantsOfOneTag() throws {
         let stored = try [0, 20, 10].map { try CacheFixtures.response([("ETag", #""a""#)], came: $0) }
         guard case .confirmed(let first, let others) = try read([("ETag", #""a""#), ("X", "1")], stored: stored) else {
             Issue.record("not confirmed")
@@ -101,19 +101,19 @@ import Testing
     }
 
     // CACHE-25: invalid indices are ignored.
-    @Test func indicesThatDoNotFit() throws {
+    @Test func outOfRangeIndices() throws {
         #expect(try read([], stored: [], validated: [0, -1, .max]) == .unusable)
         #expect(try read([], stored: [], validated: []) == .unusable)
     }
 
     // CACHE-32: a stale response does not replace an error.
     @Test(arguments: [200, 206, 301, 404, 412, 500, 502, 503, 504])
-    func everythingElseIsTheAnswer(status: Int) throws {
+    func otherStatusesAreAnswers(status: Int) throws {
         let stored = try CacheFixtures.response([("ETag", #""a""#), ("Cache-Control", "stale-if-error=999")])
         #expect(try read([("ETag", #""a""#)], status: status, stored: [stored]) == .answered)
     }
 
-    // MARK: What becomes of it
+    // MARK: The updated response
 
     // CACHE-14: RFC 9111 §3.2
     @Test func fieldsAreMerged() throws {
@@ -148,7 +148,7 @@ import Testing
     }
 
     // CACHE-17: RFC 9111 §4.3.4, RFC 9110 §6.6.1. The age restarts with the 304, even without `Date`.
-    @Test func lifeBeginsAnew() throws {
+    @Test func freshnessRestartsAfterValidation() throws {
         var stored = try CacheFixtures.response(
             [("ETag", #""a""#), ("Cache-Control", "max-age=60"), ("Age", "50"), ("Date", CacheFixtures.date(0))])
         stored.needsValidation = true
@@ -171,7 +171,7 @@ import Testing
     }
 
     // RFC 9111 §5.2.1.5
-    @Test func aRequestThatMustNotBeStored() throws {
+    @Test func requestWithNoStore() throws {
         let stored = try CacheFixtures.response([("ETag", #""a""#)])
         let noStore = [("Cache-Control", "no-store")]
         #expect(try confirmed(read([], requestFields: noStore, stored: [stored])).fate == .untouched)

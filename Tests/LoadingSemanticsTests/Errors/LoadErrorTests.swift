@@ -4,7 +4,7 @@ import Testing
 
 @Suite struct LoadErrorTests {
     // ERR-5, CONN-12
-    @Test func aFailedAttemptIsToldFromAMissingNetwork() {
+    @Test func failedAttemptDiffersFromMissingNetwork() {
         #expect(LoadError.connectionAttemptFailed(ECONNREFUSED) == LoadError(code: -1004, cause: .posix(ECONNREFUSED)))
         #expect(LoadError.connectionAttemptFailed(EHOSTUNREACH) == LoadError(code: -1004, cause: .posix(EHOSTUNREACH)))
         #expect(LoadError.connectionAttemptFailed(ENETUNREACH) == LoadError(code: -1009, cause: .posix(ENETUNREACH)))
@@ -42,7 +42,7 @@ import Testing
     }
 
     // ERR-1: every code that the engine can produce has its own text.
-    @Test func everyErrorHasAText() {
+    @Test func allErrorsHaveText() {
         let errors: [LoadError] = [
             .cancelled, .badURL, .timedOut, .unsupportedURL, .requestBodyStreamExhausted,
             .appTransportSecurityRequiresSecureConnection, .resourceExceedsMaximum, .resourceUnavailable,

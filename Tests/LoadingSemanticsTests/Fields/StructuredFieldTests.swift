@@ -20,7 +20,7 @@ import Testing
         "\"\\x\"",
         "\"\u{7F}\"", "\"ü\"", ":a", "@1.5", "@", "%a", "5;", "5;A", "5;a=", "\t5", "(1)", "ü",
     ])
-    func whatIsNoItem(text: String) {
+    func invalidItems(text: String) {
         #expect(StructuredField.item(text) == nil)
     }
 
@@ -36,7 +36,7 @@ import Testing
     }
 
     @Test(arguments: ["a=", "a=1,", "a=1,,b", "A=1", "1=a", "a=1 b=2", "a=(1", "a=(1,2)", "a=(1\"x\")", "a;=1", ",a"])
-    func whatIsNoDictionary(text: String) {
+    func invalidDictionaries(text: String) {
         #expect(StructuredField.dictionary(text) == nil)
     }
 }

@@ -54,7 +54,7 @@ import Testing
     }
 
     // MISC-11
-    @Test func aTypeThatIsThereIsNeverGuessed() {
+    @Test func declaredTypeIsNotSniffed() {
         let png: [UInt8] = [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]
         #expect(
             sniffed(png, contentType: "application/octet-stream", pathExtension: "gif")
@@ -67,8 +67,8 @@ import Testing
         #expect(sniffed([]) == nil)
     }
 
-    // MISC-11: whether a response is looked into at all
-    @Test func whatDependsOnTheFirstBytes() {
+    // MISC-11: whether the content is sniffed
+    @Test func needForSniffing() {
         func needsStart(_ hasContentType: Bool = false, _ options: String? = nil, _ pathExtension: String? = nil)
             -> Bool
         {
@@ -90,12 +90,12 @@ import Testing
         (" <?xml version='1.0'?>", "application/xml"), ("{\"a\": 1}", "text/plain"), ("hällo", "text/plain"),
         ("abc\u{0}", "application/octet-stream"), ("\u{1B}[0m", "text/plain"), ("<ht", "text/plain"),
     ])
-    func looksAtTheFirstBytes(start: String, mimeType: String) {
+    func sniffedTypes(start: String, mimeType: String) {
         #expect(sniffed(Array(start.utf8)) == MediaType(mimeType: mimeType))
     }
 
     // MISC-11: no more than 512 bytes.
-    @Test func looksNoFurther() {
+    @Test func sniffedLengthIsLimited() {
         let start = [UInt8](repeating: 0x20, count: 512) + [0]
         #expect(sniffed(start) == MediaType(mimeType: "text/plain"))
     }

@@ -16,7 +16,7 @@ import Testing
     }
 
     //
-    @Test func codesThatAreFollowed() {
+    @Test func followedStatuses() {
         let codes = (200...399).filter { decide($0, "/z") != .notARedirect }
         #expect(codes == [301, 302, 303, 305, 306, 307, 308])
     }
@@ -35,7 +35,7 @@ import Testing
     }
 
     // without a body, none is kept.
-    @Test func noBodyStaysNoBody() {
+    @Test func requestWithoutBodyStaysWithoutBody() {
         let expected = RedirectedRequest(method: "POST", url: "http://a.example/z#frag")
         #expect(decide(307, "/z", method: "POST") == .follow(expected))
     }
@@ -68,14 +68,14 @@ import Testing
 
     //
     @Test(arguments: ["http://b.example/", "http://a.example:81/", "//b.example/", "custom://a.example/"])
-    func secretsGoAcrossOrigins(location: String) {
+    func credentialFieldsAreRemovedAcrossOrigins(location: String) {
         #expect(
             dropped(decide(302, location, fields: Self.allFields))
                 == ["authorization", "Cookie", "Proxy-Authorization", "Origin"])
     }
 
     //
-    @Test func refererGoesOnTheWayDown() {
+    @Test func refererIsRemovedOnDowngrade() {
         let down = decide(302, "http://a.example/z", url: "https://a.example/", fields: Self.allFields)
         #expect(dropped(down) == ["authorization", "Cookie", "Proxy-Authorization", "Origin", "Referer"])
         let up = decide(302, "https://a.example/z", url: "http://a.example/", fields: Self.allFields)
@@ -83,7 +83,7 @@ import Testing
     }
 
     //
-    @Test func twentyAreFollowed() {
+    @Test func atMostTwentyAreFollowed() {
         #expect(decide(302, "z", count: 19) == followed("http://a.example/x/z#frag"))
         #expect(decide(302, "z", count: 20) == .tooMany(url: "http://a.example/x/z#frag"))
         #expect(decide(200, "z", count: 20) == .notARedirect)
@@ -112,13 +112,13 @@ import Testing
         nil, "", "  ", "http://", "http:///z", "http://b.example:99999/", "http:z", "https:", "/z\u{1}", "/z\nx",
         "http://a b/", "http://[::1/",
     ])
-    func whatIsNoURLIsTheResult(location: String?) {
+    func invalidLocationEndsRedirects(location: String?) {
         #expect(decide(302, location) == .notARedirect)
     }
 
     //
     @Test(arguments: ["file:///etc/passwd", "data:text/plain,x", "ftp://b.example/", "about:blank", "x-app:open"])
-    func otherSchemesAreTold(location: String) {
+    func otherSchemesLeaveHTTP(location: String) {
         let url = location + "#frag"
         #expect(
             decide(302, location)

@@ -39,7 +39,7 @@ import Testing
     }
 
     // MISC-4
-    @Test func onlyAPostWithABodyIsAForm() {
+    @Test func defaultContentTypeIsForPostWithBody() {
         #expect(
             RequestDefaults.contentType(method: "POST", hasNonEmptyBody: true) == "application/x-www-form-urlencoded")
         #expect(RequestDefaults.contentType(method: "POST", hasNonEmptyBody: false) == nil)

@@ -69,7 +69,7 @@ import Testing
         #expect(suggested.utf8.count <= 255)
     }
 
-    @Test func anExtensionThatIsAddedHasRoom() {
+    @Test func addedExtensionFitsLengthLimit() {
         let name = SuggestedFilename.name(
             contentDisposition: nil, lastPathComponent: String(repeating: "a", count: 255), mimeType: "text/html")
         #expect(name == String(repeating: "a", count: 250) + ".html")

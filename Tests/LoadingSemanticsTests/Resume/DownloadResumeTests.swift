@@ -24,10 +24,10 @@ import Testing
                 validator: validator, bytesReceived: received, total: total, fileName: "f.tmp"))
     }
 
-    // MARK: What is kept
+    // MARK: Stored state
 
     // RES-10
-    @Test func whatIsKept() throws {
+    @Test func storedState() throws {
         let download = PartialDownload(
             method: "GET", originalURL: "http://u:p@a.example/start", url: "https://u@b.example:8443/f?q#x",
             requestFields: HTTPFields([
@@ -47,7 +47,7 @@ import Testing
     }
 
     // RES-1
-    @Test func whatCannotBeResumed() {
+    @Test func nonresumableResponses() {
         let length = ("Content-Length", "1000")
         let hopeless: [(String, PartialDownload)] = [
             ("POST", partial(method: "POST")), ("HEAD", partial(method: "HEAD")),
@@ -67,7 +67,7 @@ import Testing
     }
 
     // RES-1, RES-3
-    @Test func whatCanBeResumed() {
+    @Test func resumableResponses() {
         let cases: [(PartialDownload, ResumeValidator, Int64?)] = [
             (partial(), .entityTag("\"v1\""), 1000), (partial([Self.tag]), .entityTag("\"v1\""), nil),
             (partial([Self.tag, ("Content-Encoding", "identity")]), .entityTag("\"v1\""), nil),
@@ -102,7 +102,7 @@ import Testing
     }
 
     // RES-1: the file must exist.
-    @Test func theFileCounts() throws {
+    @Test func fileLimitsOffset() throws {
         let point = try point()
         #expect(point.backed(byFileOf: nil) == nil)
         #expect(point.backed(byFileOf: 1000)?.bytesReceived == 400)
@@ -112,7 +112,7 @@ import Testing
     }
 
     // RES-1: for a running download, the length of the file counts
-    @Test func theFileCountsAlone() throws {
+    @Test func fileLengthOfRunningDownload() throws {
         let point = try point()
         #expect(point.bytesReceived == 400)
         #expect(point.counted(byFileOf: 399)?.bytesReceived == 399)
@@ -199,7 +199,7 @@ import Testing
         Answer(500, [], .replace), Answer(503, [], .replace),
     ]
 
-    @Test func answersToTheResumedRequest() throws {
+    @Test func responsesToResumedRequest() throws {
         let point = try point()
         let wrong = Self.answers.filter {
             ResumeRules.decide(status: $0.status, fields: HTTPFields($0.fields), of: point, mayRestart: true)
@@ -209,7 +209,7 @@ import Testing
     }
 
     // RES-7: once.
-    @Test func whatHasBeenRestartedFails() throws {
+    @Test func restartHappensOnce() throws {
         let point = try point()
         for answer in Self.answers {
             let decision = ResumeRules.decide(
@@ -236,7 +236,7 @@ import Testing
         #expect(decisions.filter { $0 == .restart }.count == 2)
     }
 
-    @Test func withoutATotal() throws {
+    @Test func unknownTotalLength() throws {
         let point = try point(total: nil)
         func decide(_ range: String) -> ResumeDecision {
             ResumeRules.decide(
@@ -275,7 +275,7 @@ import Testing
         "", "bytes", "bytes 1-2", "bytes */*", "bytes 2-1/5", "bytes 1-5/5", "bytes 1-2/3/4", "bytes=1-2/3", "1-2/3",
         "bytes 1 -2/3", "bytes a-b/c",
     ])
-    func whatIsNoContentRange(value: String) {
+    func invalidContentRange(value: String) {
         #expect(ContentRange(value) == nil)
     }
 }

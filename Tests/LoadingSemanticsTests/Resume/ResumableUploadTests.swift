@@ -80,7 +80,7 @@ import Testing
     }
 
     // RES-18
-    @Test func whatMayBecomeAResumableUpload() {
+    @Test func eligibleRequests() {
         let methods = ["GET", "HEAD", "DELETE", "OPTIONS", "TRACE", "CONNECT", "POST", "PUT", "PATCH", "QUERY"]
         #expect(
             methods.filter { ResumableUpload.isPossible(method: $0, fields: HTTPFields(Self.own)) }
@@ -102,7 +102,7 @@ import Testing
             [("Upload-Draft-Interop-Version", "8"), ("Location", "ftp://a.example/")],
             [("Upload-Draft-Interop-Version", "8"), ("Location", "")],
         ] as [[(String, String)]])
-    func whatIsNoOffer(fields: [(String, String)]) {
+    func responsesWithoutOffer(fields: [(String, String)]) {
         var upload = upload()
         _ = upload.start()
         #expect(upload.received104(HTTPFields(fields), from: Self.url) == nil)
@@ -110,7 +110,7 @@ import Testing
         #expect(upload.interrupted() == .giveUp)
     }
 
-    @Test func theFirstOfferCounts() {
+    @Test func laterOffersAreIgnored() {
         var upload = offered()
         _ = upload.received104(HTTPFields([Self.version, ("Location", "/uploads/2")]), from: Self.url)
         #expect(upload.resumePoint?.uploadURL == Self.uploadURL)
@@ -118,7 +118,7 @@ import Testing
 
     // RES-14, R-10: a body goes to another origin only if its client agrees
     @Test(arguments: ["https://b.example/u", "//a.example:8443/u", "https://sub.a.example/u"])
-    func anOfferOfAnotherOriginIsAskedAbout(location: String) throws {
+    func offerOfAnotherOriginNeedsApproval(location: String) throws {
         var upload = ResumableUpload(
             method: "POST", url: Self.url,
             fields: HTTPFields(Self.own + [("Cookie", "a=b"), ("Origin", "https://a.example")]), length: 1000)
@@ -127,7 +127,7 @@ import Testing
             case .askToMove(let url) = upload.received104(
                 HTTPFields([Self.version, ("Location", location)]), from: Self.url)
         else {
-            Issue.record("nobody was asked")
+            Issue.record("the approval was not requested")
             return
         }
         #expect(url == (location.hasPrefix("//") ? "https:" : "") + location)
@@ -149,7 +149,7 @@ import Testing
     }
 
     /// The number of requests until the upload is abandoned, if the server keeps a thousandth of each.
-    private func requestsUntilTheEnd(length: Int64, isAnswered: Bool) -> Int {
+    private func requestCount(length: Int64, isAnswered: Bool) -> Int {
         var upload = offered(length)
         var count = 1
         upload.sentBody(length)
@@ -169,10 +169,10 @@ import Testing
         return count
     }
 
-    // RES-16, RES-17: what creeps is not sent a thousand times
+    // RES-16, RES-17: slow progress does not cause a thousand requests
     @Test(arguments: [1_000, 10_000_000] as [Int64], [true, false])
-    func anOffsetThatCreeps(length: Int64, isAnswered: Bool) {
-        #expect(requestsUntilTheEnd(length: length, isAnswered: isAnswered) == 65)
+    func slowOffsetProgressIsLimited(length: Int64, isAnswered: Bool) {
+        #expect(requestCount(length: length, isAnswered: isAnswered) == 65)
     }
 
     // RES-17: a network that loses connections repeatedly, with some progress each time
@@ -190,7 +190,7 @@ import Testing
         }
     }
 
-    @Test func offersAreReadFromWhereTheyCome() {
+    @Test func offersAreResolvedAgainstTheirURL() {
         var upload = upload()
         _ = upload.start()
         _ = upload.received104(HTTPFields([Self.version, ("Location", "../u?1")]), from: "https://b.example/x/y/z")
@@ -253,12 +253,12 @@ import Testing
         Answer(413, [("Upload-Limit", "max-append-size=100")], "HEAD"),
         Answer(413, [("Upload-Limit", "max-size=100")], "fail -1103"),
     ])
-    func answersToTheCreation(answer: Answer) {
+    func responsesToCreation(answer: Answer) {
         var upload = offered()
         #expect(text(upload.received(status: answer.status, fields: HTTPFields(answer.fields))) == answer.expected)
     }
 
-    @Test func withoutAnOfferEveryAnswerIsTheTasks() {
+    @Test func withoutOfferResponsesAreForTask() {
         for status in [200, 413, 500, 503] {
             var upload = upload()
             _ = upload.start()
@@ -276,7 +276,7 @@ import Testing
         Answer(302, [], "give up"), Answer(423, [], "HEAD in 1"), Answer(429, [], "HEAD in 1"),
         Answer(500, [], "HEAD in 1"), Answer(503, [], "HEAD in 1"),
     ])
-    func answersToTheRetrieval(answer: Answer) {
+    func responsesToOffsetRetrieval(answer: Answer) {
         var upload = offered()
         _ = upload.interrupted()
         #expect(text(upload.received(status: answer.status, fields: HTTPFields(answer.fields))) == answer.expected)
@@ -291,7 +291,7 @@ import Testing
         Answer(413, [], "deliver"), Answer(413, [("Upload-Limit", "max-append-size=100")], "HEAD"),
         Answer(423, [], "HEAD"), Answer(503, [], "HEAD"), Answer(400, [], "deliver"), Answer(500, [], "deliver"),
     ])
-    func answersToTheAppend(answer: Answer) {
+    func responsesToAppend(answer: Answer) {
         var upload = offered()
         _ = upload.interrupted()
         _ = upload.received(status: 204, fields: state(offset: 400))
@@ -324,7 +324,7 @@ import Testing
         #expect(upload.received(status: 200, fields: HTTPFields()) == .deliver)
     }
 
-    @Test func streamsWithoutALimit() {
+    @Test func streamsWithoutSizeLimit() {
         var upload = offered(nil)
         _ = upload.interrupted()
         #expect(upload.received(status: 204, fields: state(offset: 50)) == append(from: 50, nil))
@@ -347,11 +347,11 @@ import Testing
         "max-size=1000", "max-size=x", "max-size=5.5", "max-size", "max-append-size=0", "max-size=-1",
         "max-size=10, min-size=?1", "max-size=10,", "other=1",
     ])
-    func limitsThatDoNotCount(limits: String) {
+    func invalidLimitsAreIgnored(limits: String) {
         #expect(offered(limits: limits).resumePoint != nil)
     }
 
-    // MARK: How long
+    // MARK: Limits
 
     // RES-17
     @Test func pauses() {
@@ -367,7 +367,7 @@ import Testing
         #expect(upload.interrupted() == .send(retrieval(), pause: 1))
     }
 
-    @Test func aServerThatSaysNoIsHeardInTheEnd() {
+    @Test func finalRejectionIsResult() {
         for status in [503, 423] {
             var upload = offered()
             _ = upload.interrupted()

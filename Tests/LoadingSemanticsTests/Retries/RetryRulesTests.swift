@@ -9,11 +9,11 @@ import Testing
         RetryRules.decide(
             LostExchange(
                 method: method, progress: progress, isReusedConnection: reused, isBodyReplayable: replayable,
-                attempts: attempts)) == .retry
+                attempts: attempts, lossesWhileServing: 0, refusals: 1, isServing: false)) == .retry
     }
 
     // CONN-10
-    @Test func onlyWhatIsSafeIsSentAgain() {
+    @Test func onlyIdempotentRequestsAreRetried() {
         #expect(isRetried("GET", .sent))
         #expect(isRetried("PUT", .sent))
         #expect(!isRetried("POST", .sent))
@@ -21,30 +21,30 @@ import Testing
     }
 
     // CONN-10: closing a new connection without a response is the server's answer.
-    @Test func aFreshConnectionIsNotTriedAgain() {
+    @Test func lossOfNewConnectionIsNotRetried() {
         #expect(!isRetried("GET", .sent, reused: false))
         #expect(isRetried("GET", .unsent, reused: false))
     }
 
     // CONN-10: provably unsent
-    @Test func whatWasNeverSentMayAlwaysBeSent() {
+    @Test func unsentRequestsAreAlwaysRetried() {
         #expect(isRetried("POST", .unsent))
         #expect(isRetried("POST", .unsent, replayable: false))
     }
 
     // CONN-4
-    @Test func whatTheServerRefusedMayBeSentAgain() {
+    @Test func refusedRequestsAreRetried() {
         #expect(isRetried("POST", .refused, reused: false))
         #expect(!isRetried("POST", .refused, replayable: false))
     }
 
     // CONN-10
-    @Test func anAnswerThatBreaksOffIsNeverRepeated() {
+    @Test func incompleteResponseIsNotRetried() {
         #expect(!isRetried("GET", .answered))
     }
 
     // CONN-10
-    @Test func thereIsAnEnd() {
+    @Test func retriesAreLimited() {
         let tried = (1...5).map { isRetried("GET", .unsent, attempts: $0) }
         #expect(tried == [true, true, false, false, false])
     }
@@ -53,17 +53,17 @@ import Testing
         RetryRules.decide(
             LostExchange(
                 method: "POST", progress: progress, isReusedConnection: false, isBodyReplayable: true, attempts: 1,
-                refusals: refusals, isServing: isServing))
+                lossesWhileServing: 0, refusals: refusals, isServing: isServing))
     }
 
     // CONN-4: a refusal does not count as an attempt while the server processes others
     @Test(arguments: [.unsent, .refused] as [LostExchange.Progress])
-    func refusalsOfAServerThatServesAreNotCounted(progress: LostExchange.Progress) {
+    func refusalsOfServingServerAreNotCounted(progress: LostExchange.Progress) {
         #expect((1...1000).allSatisfy { refused(progress, refusals: $0, isServing: true) == .retry })
     }
 
     // CONN-4: a server that refuses everything gets retries at increasing intervals, up to a limit
-    @Test func aServerThatRefusesEverything() {
+    @Test func retriesAfterRefusalsAreLimited() {
         let milliseconds: [Int64?] = (1...11).map {
             switch refused(.refused, refusals: $0, isServing: false) {
             case .retry: 0
@@ -78,7 +78,7 @@ import Testing
         RetryRules.decide(
             LostExchange(
                 method: "GET", progress: .sent, isReusedConnection: true, isBodyReplayable: true, attempts: attempts,
-                lossesWhileServing: lossesWhileServing, isServing: isServing)) == .retry
+                lossesWhileServing: lossesWhileServing, refusals: 1, isServing: isServing)) == .retry
     }
 
     // CONN-10: a close between other requests may be unrelated; a request that is lost repeatedly may be the cause
@@ -88,7 +88,7 @@ import Testing
     }
 
     // CONN-10: each kind of loss has its own limit
-    @Test func lossesWhileServingAreNoAttempts() {
+    @Test func lossesWhileServingAreNotCounted() {
         #expect(isRetried(attempts: 1, lossesWhileServing: 4, isServing: false))
         #expect(isRetried(attempts: 2, lossesWhileServing: 9, isServing: false))
         #expect(!isRetried(attempts: 3, lossesWhileServing: 0, isServing: false))
@@ -98,7 +98,8 @@ import Testing
     // CONN-10, ERR-5
     @Test func failureKeepsItsError() {
         let lost = LostExchange(
-            method: "POST", progress: .sent, isReusedConnection: true, isBodyReplayable: true, attempts: 1)
+            method: "POST", progress: .sent, isReusedConnection: true, isBodyReplayable: true, attempts: 1,
+            lossesWhileServing: 0, refusals: 1, isServing: false)
         #expect(RetryRules.decide(lost) == .fail(.networkConnectionLost))
         #expect(RetryRules.decide(lost, error: .networkConnectionLost(104)) == .fail(.networkConnectionLost(104)))
     }

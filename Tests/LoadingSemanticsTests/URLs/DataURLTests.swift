@@ -45,21 +45,21 @@ import Testing
                 "hi"
             ),
         ])
-    func whatAnAddressHolds(text: String, type: MediaType, content: String) throws {
+    func contentOfURL(text: String, type: MediaType, content: String) throws {
         let url = try #require(DataURL(text))
         #expect(url.mediaType == type)
         #expect(String(decoding: url.data, as: UTF8.self) == content)
     }
 
     // MISC-16: bytes of any value
-    @Test("bytes that are not text") func bytesThatAreNoText() throws {
+    @Test("bytes that are not text") func bytesThatAreNotText() throws {
         #expect(try #require(DataURL("data:application/octet-stream,%00%FF%fe")).data == Data([0, 0xFF, 0xFE]))
         #expect(try #require(DataURL("data:;base64,AP/+")).data == Data([0, 0xFF, 0xFE]))
     }
 
     // MISC-16
     @Test(
-        "what cannot be decoded",
+        "invalid encodings",
         arguments: [
             "data:", "data:x", "data:text/plain", "http://x/,y", "data:,%", "data:,%4", "data:,%g0", "data:%zz,x",
             "data:text/html;charset=%,x", "data:;base64,a", "data:;base64,a===", "data:;base64,a-_b",
@@ -69,7 +69,7 @@ import Testing
             "data:text/html;charset=iso-8859-%31,x", "data:text/html;charset=utf-8%0AX:y,x",
             "data:text/html;charset=%22a%0D%0Ab%22,x",
         ])
-    func whatCannotBeDecoded(text: String) {
+    func invalidEncodings(text: String) {
         #expect(DataURL(text) == nil)
     }
 }

@@ -55,7 +55,7 @@ import Testing
 
     // MISC-17, ERR-5: nothing in a URL becomes a command of its own
     @Test(
-        "what cannot be loaded",
+        "URLs that cannot be loaded",
         arguments: [
             ("ftp://h/a%0D%0ADELE%20b", .badCharacter), ("ftp://h/a%0Ab", .badCharacter),
             ("ftp://h/a%00b", .badCharacter),
@@ -67,7 +67,7 @@ import Testing
             ("ftps://h/", .unsupportedScheme), ("http://h/", .unsupportedScheme), ("", .unsupportedScheme),
             ("ftp", .unsupportedScheme),
         ] as [(String, HTTPURL.Failure)])
-    func whatCannotBeLoaded(text: String, failure: HTTPURL.Failure) {
+    func urlsThatCannotBeLoaded(text: String, failure: HTTPURL.Failure) {
         #expect(throws: failure) { try FTPURL(text) }
     }
 }

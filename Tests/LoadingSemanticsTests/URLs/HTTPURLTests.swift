@@ -115,7 +115,7 @@ private struct Parts: Equatable {
     }
 
     // RFC 1035: a label has at most 63 characters.
-    @Test func aLongLabelInAnotherAlphabetIsRefused() {
+    @Test func longInternationalLabelIsRefused() {
         #expect(throws: HTTPURL.Failure.badHost) { try HTTPURL("http://" + String(repeating: "ü", count: 64) + "/") }
         #expect(throws: HTTPURL.Failure.badHost) { try HTTPURL("http://" + String(repeating: "語", count: 60) + "/") }
     }
@@ -127,7 +127,7 @@ private struct Parts: Equatable {
     }
 
     // PROXY-5
-    @Test func theAbsoluteFormIsForProxies() throws {
+    @Test func absoluteFormIsForProxies() throws {
         let url = try HTTPURL("HTTP://u:p@A.example:8080?x#y")
         #expect(String(decoding: url.absoluteForm, as: UTF8.self) == "http://a.example:8080/?x")
     }
@@ -143,7 +143,7 @@ private struct Parts: Equatable {
         #expect(credential == (user, password))
     }
 
-    @Test func noUserIsNoCredential() throws {
+    @Test func urlWithoutUserHasNoCredential() throws {
         #expect(try HTTPURL("http://a/").credential == nil)
         #expect(try HTTPURL("http://@a/").credential == nil)
     }

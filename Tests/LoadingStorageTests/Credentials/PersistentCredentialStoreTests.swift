@@ -54,7 +54,7 @@ import Testing
         #expect(Set(CredentialArchive(in: scene.directory).load()) == [Self.one, Self.other])
     }
 
-    @Test("a change by another process is noticed") func news() throws {
+    @Test("a change by another process is noticed") func changeByAnotherProcessIsNoticed() throws {
         let scene = try StorageScene()
         let credentials = make(scene)
         credentials.apply([.stored(Self.one)])

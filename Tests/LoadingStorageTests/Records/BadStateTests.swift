@@ -316,7 +316,7 @@ import Testing
         #expect(scene.messages.events.last == .writableAgain(path: scene.cookieFile))
     }
 
-    @Test("no usable folder") func noPlace() {
+    @Test("no usable folder") func noUsableFolder() {
         for path in ["/sys/kernel/url-loading", "", "/dev/null/x"] {
             let scene = StorageScene(path: path)
             let archive = scene.cookies

@@ -39,7 +39,7 @@ import Testing
     }
 
     // COOK-17: servers can set and remove any number of cookies
-    @Test("the number of pending removals is bounded") func comingAndGoing() {
+    @Test("the number of pending removals is bounded") func numberOfPendingRemovalsIsBounded() {
         var changes = PendingChanges<Cookie>()
         for number in 0..<50_000 {
             let cookie = Cookie.persistent("\(number)")

@@ -464,7 +464,7 @@ import Testing
         #expect(body(archive, 200) == ResponseSteps.body(0, 100_000))
     }
 
-    @Test("no usable folder") func noPlace() throws {
+    @Test("no usable folder") func noUsableFolder() throws {
         let archive = ResponseArchive(
             in: StorageDirectory(path: "/sys/kernel/url-loading"), capacity: 1 << 20, notify: scene.notify)
         #expect(!store(archive, 1, 10))

@@ -57,7 +57,7 @@ import Testing
     }
 
     // RES-5: a reader of the old file never reads the new contents as its own
-    @Test("a new file replaces another") func aFileInPlaceOfAnother() async throws {
+    @Test("a new file replaces another") func newFileReplacesAnother() async throws {
         let folder = try TemporaryDirectory()
         let file = try folder.write("abcdef", to: "known")
         let (_, closed) = try await outcome(.replacement(inFolder: folder.path, of: file.path)) {
@@ -70,7 +70,7 @@ import Testing
     }
 
     // ERR-8
-    @Test("a missing folder") func aFolderThatIsNotThere() async throws {
+    @Test("a missing folder") func missingFolder() async throws {
         let (written, closed) = try await outcome(.newFile(inFolder: "/nonexistent")) {
             _ = $0.write(Data("a".utf8))
             _ = $0.write(Data("b".utf8))
@@ -80,13 +80,13 @@ import Testing
     }
 
     // ERR-8
-    @Test("a missing file") func aFileThatIsNotThere() async throws {
+    @Test("a missing file") func missingFile() async throws {
         let (_, closed) = try await outcome(.existing(path: "/nonexistent/file", offset: 1)) { _ in }
         #expect(closed == .failure(.opening(POSIXFailure(ENOENT))))
     }
 
     // RES-1: the gap is not filled with zeros
-    @Test("a file shorter than the offset") func aFileThatHasLessThanWasSaid() async throws {
+    @Test("a file shorter than the offset") func fileShorterThanOffset() async throws {
         let folder = try TemporaryDirectory()
         let file = try folder.write("abc", to: "known")
         let (_, closed) = try await outcome(.existing(path: file.path, offset: 4)) { _ = $0.write(Data("xy".utf8)) }
@@ -95,7 +95,7 @@ import Testing
     }
 
     // ERR-8: the unfinished file is removed
-    @Test("a file at its size limit") func aFileThatCantGrow() async throws {
+    @Test("a file at its size limit") func fileAtItsSizeLimit() async throws {
         let folder = try TemporaryDirectory()
         let file = try folder.write("", to: "known")
         // The limit applies to all files of the process: it is far above the sizes that other tests write.
@@ -127,7 +127,7 @@ import Testing
     }
 
     // CONN-22: splice(2) cannot tell a full pipe from a socket without data
-    @Test("the pipe is available only while it is empty") func thePipeIsGivenOutOnlyWhileItIsEmpty() async throws {
+    @Test("the pipe is available only while it is empty") func pipeIsAvailableOnlyWhileItIsEmpty() async throws {
         let folder = try TemporaryDirectory()
         let answers = EventRecorder<Bool>()
         let loop = EventLoops.assign()

@@ -13,7 +13,7 @@ import Testing
 
     #if compiler(>=6.2)
         // CONN-14: sixteen of them, and of a small number a quarter
-        @Test("the last descriptors are the reserve") func theLastDescriptorsAreTheReserve() async {
+        @Test("the last descriptors are the reserve") func lastDescriptorsAreReserve() async {
             await #expect(processExitsWith: .success) {
                 for (limit, first) in [(1024, 1008), (256, 240), (64, 48), (40, 30), (8, 6)] as [(UInt, Int32)] {
                     Self.allow(limit)
@@ -26,7 +26,7 @@ import Testing
 
     #if compiler(>=6.2)
         // CONN-14, ERR-5
-        @Test("a socket from the reserve is returned") func aSocketFromTheReserveIsGivenBack() async {
+        @Test("a socket from the reserve is returned") func socketFromReserveIsReturned() async {
             await #expect(processExitsWith: .success) {
                 final class Nobody: ByteStreamOwner {
                     func streamBecameReady(_ stream: ByteStream) {}

@@ -28,7 +28,7 @@ import Testing
         "", "localhost", "1.2.3", "1.2.3.4.5", "1.2.3.256", "01.2.3.4x", " 1.2.3.4", "1.2.3.4\u{0}", "[::1]", ":::",
         "fe80::1%", "fe80::1%0", "fe80::1%nosuchinterface", "::1 ", "1.2.3.4%1", "%1", "12345::",
     ])
-    func whatIsNoLiteral(text: String) {
+    func invalidLiterals(text: String) {
         #expect(SocketAddress(literal: text, port: 80) == nil)
     }
 

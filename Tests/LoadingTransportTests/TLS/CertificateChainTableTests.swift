@@ -315,9 +315,9 @@ import Testing
     }
 
     @Test(
-        "a chain of such certificates",
+        "rules for chains",
         arguments: policyRows + authorityRows + extensionRows + purposeRows + constraintRows + nameRows)
-    func aChainOfSuchCertificates(row: Row) throws {
+    func rulesForChains(row: Row) throws {
         for purpose in row.purposes {
             let faults = try evaluate(row, for: purpose)
             guard let reason = row.reason else {

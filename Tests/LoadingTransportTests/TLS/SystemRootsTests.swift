@@ -14,7 +14,7 @@ import Testing
     }
 
     // TLS-4
-    @Test("a hashed directory comes before a bundle") func aHashedDirectoryComesBeforeABundle() {
+    @Test("a hashed directory comes before a bundle") func hashedDirectoryComesBeforeBundle() {
         let bundle = "/etc/ssl/certs/ca-certificates.crt"
         #expect(
             locate(hashed: ["/etc/ssl/certs"], files: [bundle])
@@ -26,7 +26,8 @@ import Testing
         #expect(locate().additions?.contains("/usr/local/share/ca-certificates") == true)
     }
 
-    @Test("the environment variables replace the default locations") func theVariablesReplaceWhatIsUsual() {
+    @Test("the environment variables replace the default locations") func environmentVariablesReplaceDefaultLocations()
+    {
         let bundle = "/etc/ssl/certs/ca-certificates.crt"
         #expect(
             locate(directory: "/a:/b", hashed: ["/b", "/etc/ssl/certs"], files: [bundle])
@@ -56,7 +57,7 @@ import Testing
     }
 
     // TLS-4
-    @Test("a hashed directory is searched for the root", .needs(.openssl)) func aHashedDirectoryIsAskedForTheRoot()
+    @Test("a hashed directory is searched for the root", .needs(.openssl)) func hashedDirectoryIsSearchedForRoot()
         throws
     {
         try directory.write(authority.root.pem, to: "root.pem")
@@ -68,7 +69,7 @@ import Testing
     }
 
     // TLS-4
-    @Test("a bundle provides roots that the directory lacks") func aBundleHasWhatTheDirectoryHasNot() throws {
+    @Test("a bundle provides roots that the directory lacks") func bundleProvidesRootsThatDirectoryLacks() throws {
         let others = try (0..<3).map { try TestCertificateAuthority(.authority("Other \($0)")).root.pem }
         let bundle = try directory.write((others + [authority.root.pem]).joined(), to: "bundle.pem").path
         let chain = try authority.issue(.localhost).chain
@@ -183,7 +184,7 @@ extension SystemTrustTests {
             ("::1%eth0", .address([UInt8](repeating: 0, count: 15) + [1])), ("1.2.3", .name("1.2.3")), ("", nil),
             (".", nil), ("a\u{0}b", nil),
         ])
-    func aHostIsANameOrAnAddress(host: String, name: ServerName?) {
+    func hostIsNameOrAddress(host: String, name: ServerName?) {
         #expect(ServerName(host: host) == name)
     }
 }

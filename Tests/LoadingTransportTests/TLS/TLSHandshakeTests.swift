@@ -49,9 +49,9 @@ import Testing
 
     // TLS-11
     @Test(
-        "names are told to the server, addresses are not",
+        "the server name is sent for host names, not for addresses",
         arguments: [("localhost", "localhost"), ("localhost.", "localhost"), ("127.0.0.1", nil), ("[::1]", nil)])
-    func namesAreToldToTheServerAddressesAreNot(host: String, told: String?) throws {
+    func serverNameIsSentForHostNamesNotForAddresses(host: String, told: String?) throws {
         let server = try serve(TLSServerOptions(authority: authority))
         defer { server.stop() }
         let context = try TLSContext(trusting: authority)
@@ -63,7 +63,7 @@ import Testing
 
     // TLS-5
     @Test("the default evaluation fails the handshake", arguments: [TLSServerOptions.Version.tls12, .tls13])
-    func theDefaultEvaluationFailsTheHandshake(version: TLSServerOptions.Version) throws {
+    func defaultEvaluationFailsHandshake(version: TLSServerOptions.Version) throws {
         let cases: [(CertificateProfile, Int, String)] = [
             (.localhost.with { $0.validity = .expired }, -1201, "certificate expired"),
             (.localhost.with { $0.validity = .notYetValid }, -1204, "bad certificate"),
@@ -87,7 +87,7 @@ import Testing
 
     // AUTH-2, AUTH-30
     @Test("a trust decision may be asynchronous", arguments: [TLSServerOptions.Version.tls12, .tls13])
-    func aDecisionMayTakeItsTime(version: TLSServerOptions.Version) throws {
+    func trustDecisionMayBeAsynchronous(version: TLSServerOptions.Version) throws {
         let server = try serve(TLSServerOptions(.selfSigned(.server("elsewhere.test"))).only(version))
         defer { server.stop() }
         let context = try TLSContext(trusting: authority)
@@ -107,7 +107,7 @@ import Testing
 
     // TLS-10
     @Test(
-        "a stapled response is heeded unless the owner accepts the server anyway",
+        "a stapled response is used unless the owner accepts the server unconditionally",
         arguments: [TLSServerOptions.Version.tls12, .tls13])
     func aStapledResponseIsHeededUnlessTheOwnerAcceptsTheServerAnyway(
         version: TLSServerOptions.Version
@@ -129,7 +129,7 @@ import Testing
 
     // C-19, TLS-5
     @Test("old versions are used only if configured", arguments: [TLSServerOptions.Version.tls10, .tls11])
-    func oldVersionsAreSpokenOnlyWhenAskedFor(version: TLSServerOptions.Version) throws {
+    func oldVersionsAreUsedOnlyIfConfigured(version: TLSServerOptions.Version) throws {
         let server = try serve(TLSServerOptions(authority: authority).only(version))
         defer { server.stop() }
         let client = try TLSClient(to: server, context: TLSContext(trusting: authority))
@@ -141,7 +141,7 @@ import Testing
     }
 
     // C-19
-    @Test("the highest version can be limited") func theHighestVersionIsBounded() throws {
+    @Test("the highest version can be limited") func highestVersionCanBeLimited() throws {
         let server = try serve(TLSServerOptions(authority: authority))
         defer { server.stop() }
         let context = try TLSContext(trusting: authority) { $0.maximumVersion = .tls12 }
@@ -154,7 +154,7 @@ import Testing
         #expect(newer.stream.session.version == .tls13)
     }
 
-    @Test("an invalid configuration is an error") func aConfigurationThatMakesNoSenseIsAnError() throws {
+    @Test("an invalid configuration is an error") func invalidConfigurationIsError() throws {
         for change in [
             { $0.applicationProtocols = [""] }, { $0.applicationProtocols = [String(repeating: "a", count: 256)] },
             { $0.minimumVersion = TLSVersion(rawValue: 0x0999) },
@@ -193,13 +193,13 @@ import Testing
 
     // TLS-5
     @Test(
-        "what is not TLS fails the handshake",
+        "a server without TLS fails the handshake",
         arguments: [
             Array("HTTP/1.1 400 Bad Request\r\n\r\n".utf8), [UInt8](repeating: 0, count: 100),
             [UInt8](repeating: 0xFF, count: 70_000), [0x16, 3, 3, 0, 4, 2, 0, 0, 0], [0x16, 3, 3, 0xFF, 0xFF, 2],
             [0x15, 3, 3, 0, 2, 2, 40],
         ])
-    func whatIsNotTLSFailsTheHandshake(garbage: [UInt8]) throws {
+    func serverWithoutTLSFailsHandshake(garbage: [UInt8]) throws {
         let server = try ScriptedServer { connection in
             _ = try connection.receive()
             try connection.send(garbage)
@@ -215,7 +215,7 @@ import Testing
 
     // TLS-5
     @Test("a peer that closes during the handshake is a lost connection")
-    func aPeerThatGoesInMidHandshakeIsALostConnection()
+    func peerThatClosesDuringHandshakeIsLostConnection()
         throws
     {
         let server = try ScriptedServer { connection in

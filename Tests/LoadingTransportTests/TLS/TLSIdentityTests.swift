@@ -33,7 +33,7 @@ import Testing
 
     // AUTH-31, TLS-5
     @Test("a required certificate", arguments: [TLSServerOptions.Version.tls12, .tls13])
-    func aRequiredCertificate(version: TLSServerOptions.Version) throws {
+    func requiredCertificate(version: TLSServerOptions.Version) throws {
         let server = try serve(version, .required(trusting: [authority.root]))
         defer { server.stop() }
 
@@ -53,7 +53,7 @@ import Testing
 
     // AUTH-31
     @Test("an optional certificate", arguments: [TLSServerOptions.Version.tls12, .tls13])
-    func aCertificateThatIsOnlyAskedFor(version: TLSServerOptions.Version) throws {
+    func optionalCertificate(version: TLSServerOptions.Version) throws {
         let server = try serve(version, .asked(trusting: [authority.root]))
         defer { server.stop() }
         #expect(try outcome(TLSClient(to: server, context: context), identity: nil) == nil)
@@ -64,7 +64,7 @@ import Testing
 
     // AUTH-12, AUTH-31
     @Test("the request has issuers and can be answered later", arguments: [TLSServerOptions.Version.tls12, .tls13])
-    func theRequestNamesIssuersAndMayWait(version: TLSServerOptions.Version) throws {
+    func requestHasIssuersAndCanBeAnsweredLater(version: TLSServerOptions.Version) throws {
         let server = try serve(version, .required(trusting: [authority.root]))
         defer { server.stop() }
         let client = try TLSClient(to: server, context: context)
@@ -87,7 +87,9 @@ import Testing
         return element(0x30, element(0x31, element(0x30, attribute)))
     }
 
-    @Test("a server may request a certificate after the handshake") func aServerMayAskInMidConnection() throws {
+    @Test("a server may request a certificate after the handshake") func serverMayRequestCertificateAfterHandshake()
+        throws
+    {
         let options = try TLSServerOptions(authority: authority).only(.tls13).with {
             $0.clientCertificate = .asked(trusting: [authority.root])
         }
@@ -126,7 +128,7 @@ import Testing
         #expect(answers == ["nobody", "somebody"])
     }
 
-    @Test("an identity comes as PEM, DER or PKCS 12") func anIdentityComesAsPEMDEROrPKCS12() throws {
+    @Test("an identity comes as PEM, DER or PKCS 12") func identityComesAsPEMDEROrPKCS12() throws {
         let known = try authority.intermediate().issue(.client("Somebody"))
         let chain = known.chain.map(\.der)
         let forms = [
@@ -166,7 +168,7 @@ import Testing
     }
 
     // TLS-5
-    @Test("data that is not an identity is an error") func whatIsNoIdentityIsAnError() throws {
+    @Test("data that is not an identity is an error") func dataThatIsNotIdentityIsError() throws {
         let known = try authority.issue(.client("Somebody"))
         let other = try authority.issue(.client("Other"))
         let failures: [() throws -> TLSIdentity] = [

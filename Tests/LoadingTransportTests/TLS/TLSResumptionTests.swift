@@ -37,7 +37,7 @@ import Testing
     // TLS-8
     @Test(
         "the second connection resumes without a trust decision", arguments: [TLSServerOptions.Version.tls12, .tls13])
-    func theSecondConnectionResumesAndAsksNothing(version: TLSServerOptions.Version) throws {
+    func secondConnectionResumesWithoutTrustDecision(version: TLSServerOptions.Version) throws {
         let server = try serve(version)
         defer { server.stop() }
         let first = try visit(server)
@@ -64,8 +64,8 @@ import Testing
     }
 
     // TLS-8
-    @Test("a session outlives connections that end abruptly", arguments: [TLSServerOptions.Version.tls12, .tls13])
-    func aSessionOutlivesConnectionsThatEndAbruptly(version: TLSServerOptions.Version) throws {
+    @Test("a session remains usable after a truncated connection", arguments: [TLSServerOptions.Version.tls12, .tls13])
+    func sessionRemainsUsableAfterTruncatedConnection(version: TLSServerOptions.Version) throws {
         let server = try serve(version)
         defer { server.stop() }
         var resumptions: [TLSResumption] = []
@@ -76,7 +76,7 @@ import Testing
 
     // TLS-8
     @Test("a session is offered to its own host and context only", arguments: [TLSServerOptions.Version.tls12, .tls13])
-    func aSessionIsOfferedToItsOwnHostAndContextOnly(version: TLSServerOptions.Version) throws {
+    func sessionIsOfferedToItsOwnHostAndContextOnly(version: TLSServerOptions.Version) throws {
         let server = try serve(version)
         defer { server.stop() }
         let resumption = try #require(visit(server).client.resumptions.first)
@@ -91,9 +91,9 @@ import Testing
 
     // TLS-8
     @Test(
-        "a session that the server has forgotten leads to a full handshake",
+        "a session unknown to the server leads to a full handshake",
         arguments: [TLSServerOptions.Version.tls12, .tls13])
-    func aSessionThatTheServerHasForgottenLeadsToAFullHandshake(
+    func sessionUnknownToServerLeadsToFullHandshake(
         version: TLSServerOptions.Version
     ) throws {
         let first = try serve(version)
@@ -106,7 +106,9 @@ import Testing
         #expect(visit.client.questions == ["trust"])
     }
 
-    @Test("a session has the client identity that it was made with") func aSessionTellsWhoseItIs() throws {
+    @Test("a session has the client identity that it was made with") func sessionHasClientIdentityThatItWasMadeWith()
+        throws
+    {
         let server = try serve(.tls13) { $0.clientCertificate = .required(trusting: [authority.root]) }
         defer { server.stop() }
         let identity = try TLSIdentity(authority.issue(.client("Somebody")))
@@ -118,7 +120,7 @@ import Testing
         #expect(second.client.resumptions.first?.identity === identity)
     }
 
-    @Test("a server without tickets offers nothing") func aServerWithoutTicketsOffersNothing() throws {
+    @Test("a server without tickets offers nothing") func serverWithoutTicketsOffersNothing() throws {
         let server = try serve(.tls13) { $0.sessionTickets = 0 }
         defer { server.stop() }
         #expect(try visit(server).client.resumptions.isEmpty)

@@ -29,7 +29,7 @@ import Testing
             (.tls12, 16_384, 3_000_001), (.tls13, 16_384, 3_000_001), (.tls13, 5_000, 3_000_001),
             (.tls13, 1_048_576, 8_000_003),
         ])
-    func whatIsSentArrivesWhateverTheBuffer(
+    func whatIsSentArrivesWhateverBuffer(
         version: TLSServerOptions.Version, capacity: Int, count: Int
     ) throws {
         let body = [UInt8].pattern(count: count)
@@ -62,7 +62,7 @@ import Testing
             (TLSServerOptions.Version.tls12, Int.max, 3_000_001), (.tls13, .max, 3_000_001), (.tls13, 1, 2_000),
             (.tls12, 20_000, 2_000_003),
         ])
-    func whatIsWrittenArrivesThoughTheSocketIsOftenFull(
+    func whatIsWrittenArrivesThoughSocketIsOftenFull(
         version: TLSServerOptions.Version, size: Int, count: Int
     ) throws {
         let body = [UInt8].pattern(count: count)
@@ -80,7 +80,7 @@ import Testing
     }
 
     @Test("a write stops when the socket is full and continues from there")
-    func aWriteStopsWhereTheSocketIsFullAndGoesOnFromThere() throws {
+    func writeStopsWhenSocketIsFullAndContinuesFromThere() throws {
         let received = Signal()
         let server = try ScriptedServer(tls: options()) { connection in
             try connection.wait(for: received)
@@ -105,7 +105,7 @@ import Testing
     }
 
     @Test("a closure and a truncation are distinguished", arguments: [TLSServerOptions.Version.tls12, .tls13])
-    func anEndAndATruncationDiffer(version: TLSServerOptions.Version) throws {
+    func closureAndTruncationAreDistinguished(version: TLSServerOptions.Version) throws {
         let server = try ScriptedServer(tls: options(version)) { connection in
             try connection.send("abc")
             switch connection.index {
@@ -123,7 +123,7 @@ import Testing
         #expect(ends.map(\.1) == [[UInt8]](repeating: Array("abc".utf8), count: 3))
     }
 
-    @Test("each read after the end reports the end") func anEndIsToldAsOftenAsItIsAskedFor() throws {
+    @Test("each read after the end reports the end") func eachReadAfterEndReportsEnd() throws {
         let server = try ScriptedServer(tls: options(), steps: [.close])
         defer { server.stop() }
         let client = try client(server)
@@ -132,7 +132,7 @@ import Testing
     }
 
     @Test("a reset loses the connection", arguments: [TLSServerOptions.Version.tls12, .tls13])
-    func aResetLosesTheConnection(version: TLSServerOptions.Version) throws {
+    func resetLosesConnection(version: TLSServerOptions.Version) throws {
         let server = try ScriptedServer(tls: options(version)) { connection in
             try connection.send("abc")
             _ = try connection.receive(exactly: 1)
@@ -148,7 +148,7 @@ import Testing
         #expect(try client.write([1]) == lost)
     }
 
-    @Test("writing to a closed peer raises no signal") func writingToAPeerThatHasGoneRaisesNoSignal() throws {
+    @Test("writing to a closed peer raises no signal") func writingToClosedPeerRaisesNoSignal() throws {
         let server = try ScriptedServer(tls: options()) { $0.reset() }
         defer { server.stop() }
         let client = try client(server)
@@ -159,7 +159,7 @@ import Testing
         #expect(client.stream.shutdown())
     }
 
-    @Test("a response can be read after a failed write") func anAnswerCanBeReadWhenWritingHasFailed() throws {
+    @Test("a response can be read after a failed write") func responseCanBeReadAfterFailedWrite() throws {
         let server = try ScriptedServer(tls: options()) { connection in
             _ = try connection.receive(exactly: 1)
             try connection.send("too much")
@@ -177,12 +177,12 @@ import Testing
 
     // TLS-5
     @Test(
-        "bytes that are no good record end the connection",
+        "an invalid record ends the connection",
         arguments: [
             [0x17, 3, 3, 0, 20] + [UInt8](repeating: 7, count: 20), [0x80, 0, 0, 0, 0, 0], [0x17, 3, 3, 0xFF, 0xFF],
             [0x16, 3, 3, 0, 0],
         ])
-    func bytesThatAreNoGoodRecordEndTheConnection(garbage: [UInt8]) throws {
+    func invalidRecordEndsConnection(garbage: [UInt8]) throws {
         let server = try ScriptedServer(tls: options()) { connection in
             try connection.send("abc")
             try connection.sendBelowTLS(garbage)
@@ -201,7 +201,7 @@ import Testing
     }
 
     @Test("a read reports an empty socket without another system call")
-    func aReaderLearnsThatTheSocketIsEmptyWithoutAskingItAgain() throws {
+    func readReportsEmptySocketWithoutAnotherSystemCall() throws {
         let server = try ScriptedServer(tls: options().with { $0.sessionTickets = 0 }) { connection in
             _ = try connection.receive(exactly: 1)
             try connection.send("abc")

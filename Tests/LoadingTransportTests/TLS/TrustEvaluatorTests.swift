@@ -24,7 +24,7 @@ import Testing
 
     // TLS-4, TLS-5
     @Test(
-        "what a leaf says decides",
+        "faults of a leaf, with their error codes",
         arguments: [
             (CertificateProfile.localhost, nil),
             (.localhost.with { $0.validity = .expired }, -1201),
@@ -37,12 +37,12 @@ import Testing
             (.localhost.with { $0.key = .rsa(bits: 1024) }, -1202),
             (.server("elsewhere.test"), -1202),
         ])
-    func whatALeafSaysDecides(profile: CertificateProfile, code: Int?) throws {
+    func faultsOfLeafWithTheirErrorCodes(profile: CertificateProfile, code: Int?) throws {
         #expect(try self.code(authority.issue(profile).chain, host: "localhost") == code)
     }
 
     // TLS-5
-    @Test("a chain must lead to a root") func aChainMustLeadToARoot() throws {
+    @Test("a chain must lead to a root") func chainMustLeadToRoot() throws {
         let selfSigned = try TestIdentity.selfSigned(.localhost)
         #expect(try code(selfSigned.chain, host: "localhost") == -1202)
 
@@ -61,7 +61,7 @@ import Testing
 
     // TLS-5
     @Test("an issuer that is not an authority, is too deep or has expired")
-    func anAuthorityThatIsNoneIsTooDeepOrHasExpired()
+    func issuerThatIsNotAuthorityIsTooDeepOrHasExpired()
         throws
     {
         let server = try authority.issue(.localhost)
@@ -74,7 +74,7 @@ import Testing
         #expect(try code(old.chain, host: "localhost") == -1201)
     }
 
-    @Test("the caller gives the time") func timeIsWhatTheCallerSays() throws {
+    @Test("the caller gives the time") func callerGivesTime() throws {
         let server = try authority.issue(.localhost)
         let year: Int64 = 365 * 86_400
         #expect(try code(server.chain, host: "localhost", at: now + year) == -1201)
@@ -107,7 +107,7 @@ import Testing
         #expect(try self.code(server.chain, host: host) == code)
     }
 
-    @Test("a name with a zero byte does not match its first part") func aNameWithAZeroByteDoesNotMatchItsFirstPart()
+    @Test("a name with a zero byte does not match its first part") func nameWithZeroByteDoesNotMatchItsFirstPart()
         throws
     {
         let server = try authority.issue(.server(.rawDNS(Array("bank.test\0.evil.test".utf8))))
@@ -121,7 +121,7 @@ import Testing
             (TestCertificateAuthority.RevocationStatus.good, CertificateProfile.Validity.current, nil),
             (.unknown, .current, nil), (.revoked, .current, -1202), (.revoked, .expired, nil),
         ])
-    func aStapledResponseRevokes(
+    func stapledResponseRevokes(
         status: TestCertificateAuthority.RevocationStatus, validity: CertificateProfile.Validity, code: Int?
     ) throws {
         let server = try authority.issue(.localhost)
@@ -130,7 +130,7 @@ import Testing
     }
 
     // TLS-10
-    @Test("an OCSP response without proof is ignored") func aResponseThatProvesNothingIsPassedOver() throws {
+    @Test("an OCSP response without proof is ignored") func ocspResponseWithoutProofIsIgnored() throws {
         let server = try authority.issue(.localhost)
         let other = try authority.issue(.localhost)
         let forger = try TestCertificateAuthority()
@@ -185,14 +185,14 @@ import Testing
         #expect(try TrustEvaluator.evaluator(for: .only([])).evaluate(chain, host: "localhost", at: now) != .trusted)
     }
 
-    @Test("a leaf that is configured as a root is trusted") func aLeafMayBeItsOwnRootWhenItIsCalledOne() throws {
+    @Test("a leaf that is configured as a root is trusted") func leafThatIsConfiguredAsRootIsTrusted() throws {
         let selfSigned = try TestIdentity.selfSigned(.localhost)
         let chain = try #require(CertificateChain(der: [selfSigned.certificate.der]))
         let evaluator = try TrustEvaluator.evaluator(for: .only([.der(selfSigned.certificate.der)]))
         #expect(evaluator.evaluate(chain, host: "localhost", at: now) == .trusted)
     }
 
-    @Test("roots that cannot be read are an error") func rootsThatCannotBeReadAreAnError() throws {
+    @Test("roots that cannot be read are an error") func rootsThatCannotBeReadAreError() throws {
         for anchor in [TrustAnchor.file("/nonexistent"), .file("/dev/null"), .der([]), .der([1, 2, 3])] {
             #expect(throws: TLSError(code: -1200, reason: "unreadable root certificate")) {
                 try TrustEvaluator.evaluator(for: .only([anchor]))
@@ -200,7 +200,7 @@ import Testing
         }
     }
 
-    @Test("a chain is parsed completely or not at all") func aChainIsParsedWholeOrNotAtAll() throws {
+    @Test("a chain is parsed completely or not at all") func chainIsParsedCompletelyOrNotAtAll() throws {
         let certificates = try authority.intermediate().issue(.localhost).chain.map(\.der)
         #expect(CertificateChain(der: certificates)?.der == certificates)
         #expect(CertificateChain(der: [certificates[0] + [0]]) == nil)

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// A server with certain limits, and how it is loaded from: a row of the table of lost requests.
+/// A server with certain limits, and the load pattern: a row of the table of lost requests.
 struct LimitedServer: Sendable, CustomTestStringConvertible {
     enum Make: Sendable {
         case nginx(requests: Int = 1000, timeout: Int = 60, more: String = "")
@@ -10,7 +10,7 @@ struct LimitedServer: Sendable, CustomTestStringConvertible {
         case caddy
         case packaged(PackagedServer.Make)
 
-        /// What of it is not on this machine.
+        /// The missing packages.
         var missing: ServerFarm.Missing? {
             switch self {
             case .nginx: ServerFarm.Part.nginx.missing
@@ -23,16 +23,16 @@ struct LimitedServer: Sendable, CustomTestStringConvertible {
 
     let make: Make
     var offersHTTP2 = true
-    /// How many requests are under way at once.
+    /// The number of concurrent requests.
     var concurrency = 200
-    /// After what time it replaces its workers, again and again; nil for never.
+    /// The interval at which it replaces its workers; nil for never.
     var reloads: Duration?
-    /// How long each that loads does nothing between two requests: about as long as the server keeps what is idle.
+    /// The pause of each task between two requests: about the server's idle timeout.
     var idleSeconds = 0
 
-    /// Whether a connection that ends says which requests were not processed (RFC 9113 §6.8). HTTP/1.1 has no word for it, and
-    /// what was processed before a reset may have no answer. Apache that is restarted gracefully ends some connections, with
-    /// requests on them, without a word.
+    /// Whether a connection that ends says which requests were not processed (RFC 9113 §6.8). HTTP/1.1 has no word for
+    /// it, and what was processed before a reset may have no answer. Apache that is restarted gracefully ends some
+    /// connections, with requests on them, without a word.
     var tellsWhatItHasProcessed: Bool {
         switch make {
         case .nginx(_, _, Self.withoutLingering): false
@@ -41,12 +41,12 @@ struct LimitedServer: Sendable, CustomTestStringConvertible {
         }
     }
 
-    /// Whether a connection may end in the middle of a response: a reset drops what the client has not read yet.
+    /// Whether a connection may end during a response: a reset discards data that the client has not read yet.
     var cutsResponses: Bool {
         if case .nginx(_, _, Self.withoutLingering) = make { true } else { false }
     }
 
-    /// Has nginx close a connection from which it has not read everything, so that the kernel resets it.
+    /// Makes nginx close connections with unread data, so that the kernel resets them.
     static let withoutLingering = "lingering_close off;"
 
     var testDescription: String {
@@ -65,7 +65,7 @@ struct LimitedServer: Sendable, CustomTestStringConvertible {
         return words.filter { !$0.isEmpty }.joined(separator: ", ")
     }
 
-    /// Starts it. The second value has it replace its workers.
+    /// Starts it. The second value replaces its workers.
     func start() throws -> (server: any FarmServer, reload: @Sendable () -> Void) {
         let authority = try TrustedAuthority.authority
         let files = ["small": Array("small".utf8)]
@@ -157,7 +157,7 @@ extension LimitedServer {
         ]
     }
 
-    /// Those that lost requests, and their neighbours.
+    /// The servers that lost requests, and related ones.
     static let sharpest = [
         LimitedServer(make: .nginx(requests: 5), concurrency: 12),
         LimitedServer(make: .nginx(requests: 5), concurrency: 12, reloads: .milliseconds(500)),

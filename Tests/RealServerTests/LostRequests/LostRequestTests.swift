@@ -2,8 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Healthy servers that take few requests on a connection, keep idle ones for a short time, or replace their workers: no
-/// request may be lost that is safe to send again.
+/// Servers that accept few requests per connection, close idle connections soon, or replace their workers: no
+/// repeatable request may be lost.
 @Suite struct LostRequestTests {
     // CONN-4, CONN-10: where the server says which requests it has not processed none is lost, whatever its method
     @Test(
@@ -23,7 +23,7 @@ import Testing
     private static let seconds = environment["LOST_REQUESTS"].flatMap { Int($0) }
     /// What stands in the names of the servers that are counted; nil for all.
     private static let servers = environment["LOST_REQUESTS_SERVERS"].flatMap { $0.isEmpty ? nil : $0 }
-    /// The file that rows are added to, if anybody wants them.
+    /// The file to which rows are appended, if set.
     private static let rows = environment["LOST_REQUESTS_ROWS"]
 
     // CONN-4, CONN-10: `scripts/lost-requests` prints the rows

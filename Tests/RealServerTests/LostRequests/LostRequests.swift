@@ -2,20 +2,20 @@ import Foundation
 import TestSupport
 import URLLoading
 
-/// What became of the requests that many tasks made of one server, for a while.
+/// The results of requests by concurrent tasks to one server, over a period.
 struct LostRequests {
     enum Kind: String, CaseIterable, Sendable {
         case get = "GET"
-        /// With a body that can be sent again.
+        /// A body that can be sent again.
         case post = "POST"
-        /// With a body that is read from a stream, of which the delegate gives another when it is asked.
+        /// A body from a stream, with a new stream from the delegate.
         case stream = "POST of a stream"
     }
 
     var answered = 0
-    /// How many came to nothing, by the codes of their errors.
+    /// The number of failures by error code.
     var lost: [Int: Int] = [:]
-    /// How many of these failed after the head of the response: none is sent again, because the program has the response.
+    /// The number of failures after the response head. These are not repeated, because the program has the response.
     var cut: [Int: Int] = [:]
 
     /// Of the table.
@@ -24,7 +24,8 @@ struct LostRequests {
         return "| \(name) | \(answered) | \(lost.isEmpty ? "0" : lost) |"
     }
 
-    /// Those that must not be: of what is safe to send again, and of whatever the server says that it has not processed.
+    /// Those that must not be: of what is safe to send again, and of whatever the server says that it has not
+    /// processed.
     func losses(of kind: Kind, to server: LimitedServer) -> [Int: Int] {
         guard kind == .get || server.tellsWhatItHasProcessed else { return [:] }
         return server.cutsResponses ? lost.merging(cut) { $0 - $1 }.filter { $0.value != 0 } : lost

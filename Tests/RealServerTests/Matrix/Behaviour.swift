@@ -1,4 +1,4 @@
-/// What the matrix has a server do.
+/// A behaviour of servers that the matrix tests.
 enum Behaviour: Sendable, CaseIterable {
     case small
     case empty
@@ -11,16 +11,16 @@ enum Behaviour: Sendable, CaseIterable {
     case trailers
     case hundredAtOnce
     case cancel
-    /// The stream, or the connection, ends without an answer.
+    /// The stream or connection ends without a response.
     case reset
-    /// It ends in the middle of one.
+    /// The stream or connection ends during a response.
     case breakingOff
     case slowReader
     case idleReuse
-    /// The server ends and begins again, while a connection is idle.
+    /// The server restarts while a connection is idle.
     case restart
     case crash
-    /// The same in the middle of an answer.
+    /// The server restarts during a response.
     case restartInLoad
     case crashInLoad
 }

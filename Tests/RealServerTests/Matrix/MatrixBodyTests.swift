@@ -47,7 +47,7 @@ extension ProtocolMatrixTests {
             #expect(connections == 1)
         }
 
-        // CONN-22: who does not read holds the server up, and nobody else
+        // CONN-22: a slow reader blocks only its own response
         @Test("a slow reader beside a quick one", arguments: Peer.supporting(.slowReader))
         func slowReader(peer: Peer) async throws {
             let connections = try await peer.serve { run async throws in

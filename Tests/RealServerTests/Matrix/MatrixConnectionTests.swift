@@ -4,7 +4,7 @@ import Testing
 import URLLoading
 
 extension ProtocolMatrixTests {
-    /// Who goes over which connection, and what becomes of the others when one ends.
+    /// Connection sharing, and the effect of one request's end on others.
     @Suite struct Connections {
         // CONN-1, CONN-3, S-9
         @Test("a hundred at once", arguments: Peer.supporting(.hundredAtOnce)) func hundred(peer: Peer) async throws {
@@ -18,7 +18,7 @@ extension ProtocolMatrixTests {
             #expect(connections == (peer.isShared ? 1 : 6))
         }
 
-        // S-42: of those who share a connection one goes, and the others do not notice
+        // S-42: cancelling one request does not affect others on the connection
         @Test("cancelled in the middle of a body", arguments: Peer.supporting(.cancel))
         func cancelled(peer: Peer) async throws {
             let connections = try await peer.serve { run async throws in
@@ -44,7 +44,8 @@ extension ProtocolMatrixTests {
                 let after = try await run.outcome("/small")
                 #expect(after == "200")
             }
-            // Over HTTP/1.1 the connection goes with the request, but where it is an answer that others could not be had.
+            // Over HTTP/1.1 the connection goes with the request, but where it is an answer that others could not be
+            // had.
             #expect(connections == (peer.isShared || peer.make == .apache ? 1 : 2))
         }
 
@@ -58,8 +59,8 @@ extension ProtocolMatrixTests {
                 let after = try await run.outcome("/small")
                 #expect(after == "200")
             }
-            // nghttpx may have seen the end before it has passed anything on; then it is a request that was not answered on a
-            // connection that was used before, and goes out once more.
+            // nghttpx may have seen the end before it has passed anything on; then it is a request that was not
+            // answered on a connection that was used before, and goes out once more.
             let others = peer.make == .nghttpx ? 2...3 : 2...2
             #expect(peer.isShared ? connections == 1 : others.contains(connections))
         }

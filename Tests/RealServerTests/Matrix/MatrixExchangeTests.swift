@@ -4,7 +4,7 @@ import Testing
 import URLLoading
 
 extension ProtocolMatrixTests {
-    /// What is said in heads.
+    /// Heads of requests and responses.
     @Suite struct Exchanges {
         /// Keeps the metrics of a task.
         private final class MetricsDelegate: NSObject, URLSessionTaskDelegate, Sendable {

@@ -1,8 +1,8 @@
 import TestSupport
 
-/// What stands behind the servers of the matrix that pass requests on, and does what they do not do themselves.
+/// The origin server behind reverse proxies of the matrix, for behaviours that they do not implement.
 enum MatrixOrigin {
-    /// How much of a body is announced, and how much of it comes, where it does not come whole.
+    /// The announced and actual length of truncated bodies.
     private static let announced = 1_000_000
     private static let begun = [UInt8](repeating: 0, count: 1000)
 

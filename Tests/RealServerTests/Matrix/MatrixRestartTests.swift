@@ -4,7 +4,7 @@ import Testing
 import URLLoading
 
 extension ProtocolMatrixTests {
-    /// Servers that end, in order or not, and begin again at the same place.
+    /// Servers that restart, gracefully or after a crash, on the same port.
     @Suite struct Restarts {
         // CONN-10
         @Test("a server that was restarted while nothing was loaded", arguments: Peer.supporting(.restart))
@@ -13,7 +13,7 @@ extension ProtocolMatrixTests {
         // CONN-10
         @Test("a server that crashed while nothing was loaded", arguments: Peer.supporting(.crash))
         func idleCrash(peer: Peer) async throws {
-            // Over QUIC nobody hears of a crash, so what may not be sent twice is lost.
+            // Over QUIC a crash is not signalled, so requests that must not be repeated are lost.
             try await restart(peer, .abrupt, then: peer.version == .http3 ? ["GET"] : ["GET", "POST", "GET"])
         }
 

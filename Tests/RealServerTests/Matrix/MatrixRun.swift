@@ -16,7 +16,7 @@ struct MatrixRun: Sendable {
     func request(_ url: URL, _ method: String = "GET") -> URLRequest {
         var request = URLRequest(url: url)
         request.httpMethod = method
-        // Who speaks HTTP/3 alone cannot tell that over anything else.
+        // A server with HTTP/3 only cannot advertise it over another version.
         request.assumesHTTP3Capable = peer.version == .http3
         return request
     }
@@ -26,7 +26,7 @@ struct MatrixRun: Sendable {
         return (data, try #require(response as? HTTPURLResponse))
     }
 
-    /// What a request comes to: its status, or the code of its error.
+    /// The result of a request: its status or error code.
     func outcome(_ path: String, _ method: String = "GET") async throws -> String {
         do {
             return "\(try await data(path, method).1.statusCode)"
@@ -37,8 +37,8 @@ struct MatrixRun: Sendable {
 }
 
 extension Peer {
-    /// Has the peer serve, and says how many connections it took, as seen on the wire. All that was loaded has to have come
-    /// over the peer's version of HTTP.
+    /// Runs `body` with the started peer, and returns the number of captured connections. Checks that all loads used
+    /// the peer's HTTP version.
     func serve(_ body: (MatrixRun) async throws -> Void) async throws -> Int {
         let origin = try MatrixOrigin.start(files: Self.files)
         defer { origin.stop() }
@@ -54,12 +54,12 @@ extension Peer {
         try await body(MatrixRun(peer: self, server: server, session: session))
         #expect(protocols.names.current == [version.rawValue])
         let counts = try capture.counts()
-        // TCP may run beside QUIC, and be told that nobody is there; QUIC is for whoever says that he speaks it.
+        // TCP may be tried in parallel with QUIC, and refused. QUIC is tried only if the server is known to support it.
         #expect(counts.isQUICWanted == (version == .http3))
         return version == .http3 ? counts.quic : counts.tcp
     }
 
-    /// Notes over what was loaded.
+    /// Records the protocols of loads.
     private final class ProtocolDelegate: NSObject, URLSessionTaskDelegate, Sendable {
         let names = Watched<Set<String>>([])
 

@@ -1,8 +1,8 @@
 import TestSupport
 import Testing
 
-/// The same behaviours over each version of HTTP, with the same source, against whoever speaks it; and how many
-/// connections that takes. What a server cannot show is in the table of `Gap`.
+/// The same tests over each HTTP version against each server that supports it, including the number of connections. The
+/// table of `UnsupportedCase` lists what a server does not support.
 @Suite(
     .needs(.nginx), .needs(.apache2), .needs(.nghttpx), .needs(.caddy), .needs(.aioquic), .needs(.gtlsserver),
     .needsPacketCapture, .timeLimit(.minutes(2)))

@@ -1,4 +1,6 @@
-/// What a server cannot show, and why.
+import TestSupport
+
+/// A behaviour that a server does not support, and why.
 struct UnsupportedCase: Sendable {
     let make: Peer.Make
     let versions: [Peer.Version]
@@ -52,12 +54,11 @@ struct UnsupportedCase: Sendable {
                 because: "has no response that is under way until somebody looks"),
         ] + withoutHTTP3
 
-    /// What the package is built without nobody can show.
+    /// Without the trait `HTTP3` no server supports HTTP/3.
     private static var withoutHTTP3: [UnsupportedCase] {
-        #if HTTP3
-            []
-        #else
-            Peer.Make.allCases.map { UnsupportedCase($0, [.http3], because: "the package is built without HTTP/3") }
-        #endif
+        if HTTP3Build.isAvailable { return [] }
+        return Peer.Make.allCases.map {
+            UnsupportedCase($0, [.http3], because: "the package is built without HTTP/3")
+        }
     }
 }

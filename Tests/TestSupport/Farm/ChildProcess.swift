@@ -16,7 +16,7 @@ package final class ChildProcess: Sendable {
     private let name: String
     private let leadsGroup: Bool
     private let state = Watched(State())
-    private let keeper: JoinableThread
+    private let waitThread: JoinableThread
     private let isJoined = Watched(false)
 
     /// Starts the program; its output and errors go to the file. Inherited descriptors arrive under the numbers of
@@ -32,7 +32,7 @@ package final class ChildProcess: Sendable {
         let environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
         let state = state
         // The parent-death signal is bound to the spawning thread, so that thread lives until the child has ended.
-        keeper = try JoinableThread(name: "test-child") {
+        waitThread = try JoinableThread(name: "test-child") {
             Self.spawnAndReap(
                 executable, arguments, environment: environment, descriptors: descriptors, leadsGroup: leadsGroup,
                 output: output?.path ?? "/dev/null", state: state)
@@ -43,7 +43,7 @@ package final class ChildProcess: Sendable {
                 return state.processID
             }
         } catch {
-            keeper.join()
+            waitThread.join()
             isJoined.withValue { $0 = true }
             throw error
         }
@@ -78,7 +78,7 @@ package final class ChildProcess: Sendable {
         guard isFirst else { return }
         send(SIGTERM)
         if (try? waitForExit(within: .seconds(5))) == nil { send(SIGKILL) }
-        keeper.join()
+        waitThread.join()
     }
 
     /// Kills it and the processes of its group.

@@ -6,7 +6,7 @@ internal import Glibc
 ///
 ///     var options = FTPServer.Options()
 ///     options.files = ["/a.txt": Array("hello".utf8)]
-///     options.twist = { $0.verb == "EPSV" ? .say("500 no") : nil }
+///     options.scriptedReply = { $0.verb == "EPSV" ? .line("500 no") : nil }
 ///     let server = try FTPServer(options)
 ///     defer { server.stop() }
 package final class FTPServer: Sendable {
@@ -20,7 +20,7 @@ package final class FTPServer: Sendable {
         /// The address in the reply to `PASV`, possibly wrong.
         package var passiveAddress = "127,0,0,1"
         /// Overrides the default behaviour for a command. The command `""` is the greeting.
-        package var twist: @Sendable (Command) -> Twist? = { _ in nil }
+        package var scriptedReply: @Sendable (Command) -> Reply? = { _ in nil }
 
         package init() {}
     }
@@ -34,15 +34,15 @@ package final class FTPServer: Sendable {
         package var description: String { argument.isEmpty ? verb : "\(verb) \(argument)" }
     }
 
-    package enum Twist: Sendable {
+    package enum Reply: Sendable {
         /// Sends this line.
-        case say(String)
+        case line(String)
         case close
         case reset
         /// Sends nothing, and keeps the connection open.
-        case detach
+        case noReply
         /// Sends this line endlessly.
-        case sayForEver(String)
+        case endlessLines(String)
         /// Sends a part of the content, then this reply.
         case cut(Int, String)
         /// Sends a part of the content, then resets the data connection.
@@ -137,15 +137,15 @@ private final class FTPServerSession {
 
     /// False if the connection has ended.
     private func perform(_ command: FTPServer.Command) throws -> Bool {
-        switch options.twist(command) {
+        switch options.scriptedReply(command) {
         case nil: return try answer(command)
-        case .say(let text): try say(text)
+        case .line(let text): try say(text)
         case .close: return false
         case .reset:
             connection.reset()
             return false
-        case .detach: try connection.stopReading()
-        case .sayForEver(let text): while true { try say(text) }
+        case .noReply: try connection.stopReading()
+        case .endlessLines(let text): while true { try say(text) }
         case .cut(let count, let reply):
             let data = try begin()
             try data.send(Array(content(of: command).prefix(count)))

@@ -217,7 +217,7 @@ import URLLoading
     }
 }
 
-/// Writes what a test says. Not within another type, since Foundation's archiver needs a name for it.
+/// Encodes with a closure. Not nested in another type, because Foundation's archiver needs a class name.
 final class ArchiveWriter: NSObject, NSSecureCoding {
     static let supportsSecureCoding = true
     private let write: (NSCoder) -> Void

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import URLLoading
 
-/// What a server lets in: fields of the Basic scheme, one realm.
+/// The server side of Basic authentication for one user and realm.
 struct BasicAuthResponder {
     var realm = "r"
     var user = "Mufasa"
@@ -30,7 +30,7 @@ struct BasicAuthResponder {
 }
 
 extension ScriptedServer {
-    /// What each request has said of the user, with its path.
+    /// The path and the `Authorization` field of each request.
     var authorizations: [String] { requests.map { "\($0.path) \($0["Authorization"] ?? "-")" } }
 }
 

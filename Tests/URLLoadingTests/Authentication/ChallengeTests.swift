@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// A server asks who the user is, and the delegate is asked: whole lists of calls, and what went over the wire.
+/// HTTP authentication challenges: complete lists of callbacks, and requests on the wire.
 @Suite(.leavesNothing) struct ChallengeTests {
     private let basicAuth = BasicAuthResponder()
 
@@ -13,7 +13,7 @@ import URLLoading
         return try ScriptedServer.answering { basicAuth.answer($0) }
     }
 
-    /// What a delegate hears of one task, on a queue that must be kept to.
+    /// The callbacks of one task, which must be on the delegate queue.
     private func calls(
         _ delegate: RecordingDelegate, _ request: URLRequest, _ configure: (URLSessionConfiguration) -> Void = { _ in }
     ) async throws -> (calls: [Call], task: URLSessionTask) {
@@ -192,7 +192,8 @@ import URLLoading
             ])
     }
 
-    // AUTH-1, S-54, S-56: a session's method is for connections; without the task's nobody is asked
+    // AUTH-1, S-54, S-56: the session-level method is for connections; without the task-level method there is no
+    // callback
     @Test("a session-level method is not asked") func aSessionLevelMethodIsNotAsked() async throws {
         final class SessionLevel: NSObject, URLSessionDataDelegate {
             let asked = EventRecorder<String>()
@@ -403,7 +404,7 @@ import URLLoading
     }
 }
 
-/// Schemes that need the system's library, where there is nobody whom it knows.
+/// Negotiate and NTLM without credentials in the system's library.
 @Suite(.leavesNothing) struct ConnectionChallengeTests {
     private static let hasLibrary: Bool = {
         guard let library = dlopen("libgssapi_krb5.so.2", RTLD_NOW) else { return false }

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// The challenge that asks for the client's certificate, over real TLS.
+/// Client certificate challenges, over real TLS.
 @Suite(.leavesNothing) struct ClientCertificateTests {
     private let authority: TestCertificateAuthority
     private let identity: TestIdentity
@@ -36,7 +36,7 @@ import URLLoading
         return calls
     }
 
-    /// Answers with that, and lets the server be evaluated.
+    /// Answers with the credential, and uses default handling for server trust.
     private func log(
         _ disposition: URLSession.AuthChallengeDisposition, _ credential: URLCredential? = nil
     ) -> ChallengeLog {

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import URLLoading
 
-/// What delegates have heard, and what they answer to challenges.
+/// Records the callbacks of delegates, and has their answers to challenges.
 final class ChallengeLog: @unchecked Sendable {
     // Sendable: the recorders guard themselves, the rest is set before the delegate is used.
     typealias Reply = @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
@@ -10,14 +10,14 @@ final class ChallengeLog: @unchecked Sendable {
     let calls = EventRecorder<String>()
     let faults = EventRecorder<String>()
     let errors = EventRecorder<URLError>()
-    /// The queue that calls must be on, when it is known.
+    /// The queue on which callbacks must run, if known.
     var queue: OperationQueue?
-    /// What is said to a challenge.
+    /// The answer to a challenge.
     var answer: @Sendable (URLAuthenticationChallenge, @escaping Reply) -> Void
 
     init(_ answer: @escaping @Sendable (URLAuthenticationChallenge, @escaping Reply) -> Void) { self.answer = answer }
 
-    /// Says always the same, with the challenge's own trust when no credential is given.
+    /// Always gives the same answer. The default credential is the challenge's trust.
     convenience init(
         _ disposition: URLSession.AuthChallengeDisposition, _ credential: URLCredential? = nil
     ) { self.init { $1(disposition, credential) } }
@@ -52,7 +52,7 @@ final class ChallengeLog: @unchecked Sendable {
     }
 }
 
-/// A delegate whose calls go to a log. Those that conform to it choose which methods for challenges they have.
+/// A delegate that records its callbacks. Conforming types select their challenge methods.
 protocol ChallengeLogging: URLSessionDataDelegate {
     var log: ChallengeLog { get }
 }
@@ -86,13 +86,13 @@ extension ChallengeLogging {
     func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) { log.note("invalid") }
 }
 
-/// Has none of the methods.
+/// Implements no challenge method.
 final class UnaskedDelegate: NSObject, ChallengeLogging {
     let log: ChallengeLog
     init(_ log: ChallengeLog) { self.log = log }
 }
 
-/// Has the session's method.
+/// Implements the session-level method.
 final class SessionLevelDelegate: NSObject, ChallengeLogging {
     let log: ChallengeLog
     init(_ log: ChallengeLog) { self.log = log }
@@ -106,7 +106,7 @@ final class SessionLevelDelegate: NSObject, ChallengeLogging {
     }
 }
 
-/// Has the task's method.
+/// Implements the task-level method.
 final class TaskLevelDelegate: NSObject, ChallengeLogging {
     let log: ChallengeLog
     let name: String
@@ -124,7 +124,7 @@ final class TaskLevelDelegate: NSObject, ChallengeLogging {
     }
 }
 
-/// Has both.
+/// Implements both methods.
 final class BothLevelsDelegate: NSObject, ChallengeLogging {
     let log: ChallengeLog
     init(_ log: ChallengeLog) { self.log = log }
@@ -146,7 +146,7 @@ final class BothLevelsDelegate: NSObject, ChallengeLogging {
     }
 }
 
-/// Has the session's method in its `async` form.
+/// Implements the `async` session-level method.
 final class AsyncSessionLevelDelegate: NSObject, ChallengeLogging {
     let log: ChallengeLog
     init(_ log: ChallengeLog) { self.log = log }
@@ -161,7 +161,7 @@ final class AsyncSessionLevelDelegate: NSObject, ChallengeLogging {
     }
 }
 
-/// Has the task's method in its `async` form.
+/// Implements the `async` task-level method.
 final class AsyncTaskLevelDelegate: NSObject, ChallengeLogging {
     let log: ChallengeLog
     init(_ log: ChallengeLog) { self.log = log }

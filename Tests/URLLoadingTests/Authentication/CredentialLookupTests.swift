@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Credentials from the storage, the address and the session's own memory.
+/// Credentials from the storage, the URL and the session's memory.
 @Suite(.leavesNothing) struct CredentialLookupTests {
     private let basicAuth = BasicAuthResponder()
 
@@ -49,7 +49,8 @@ import URLLoading
         #expect(server.authorizations == ["/ -", "/ \(other.field())"])
     }
 
-    // AUTH-22; beyond AUTH-12, a challenge that names no realm is one of the host's; what was stored without a realm counts too
+    // AUTH-22; beyond AUTH-12, a challenge that names no realm is one of the host's; what was stored without a realm
+    // counts too
     @Test("a challenge without a realm", arguments: ["127.0.0.1", nil, "other"])
     func aChallengeWithoutARealm(realm: String?) async throws {
         let basicAuth = basicAuth
@@ -199,7 +200,7 @@ import URLLoading
         #expect(delegate.faults.events == [])
     }
 
-    // AUTH-7, T-62: who is not asked is told nothing of it either
+    // AUTH-7, T-62: without the method there is no callback
     @Test("a default credential of the storage is used without a challenge callback")
     func aStoredCredentialInTheSequence() async throws {
         let server = try server()
@@ -258,7 +259,7 @@ import URLLoading
         #expect(server.authorizations == both + both)
     }
 
-    // AUTH-23, S-89; beyond them, tasks remember no more than the storage: who is logged out is not logged in again
+    // AUTH-23, S-89; in addition, tasks do not use credentials that were removed from the storage
     @Test("removed from the storage, a credential is sent no more", arguments: [true, false])
     func removedFromTheStorageACredentialIsSentNoMore(byReset: Bool) async throws {
         let server = try server()
@@ -276,7 +277,7 @@ import URLLoading
         #expect(server.authorizations == ["/ -", "/ \(basicAuth.field())", "/ \(basicAuth.field())", "/ -"])
     }
 
-    // Beyond AUTH-22, AUTH-23 and S-89: who logs out stays logged out
+    // In addition to AUTH-22, AUTH-23 and S-89: a logout is effective
     @Test("removed while the server answers, a credential is not kept", arguments: [true, false], [true, false])
     func removedWhileTheServerAnswersACredentialIsNotKept(byReset: Bool, isStored: Bool) async throws {
         let basicAuth = basicAuth

@@ -3,7 +3,7 @@ import LoadingSemantics
 import LoadingTransport
 import TestSupport
 
-/// A server's side of Digest (RFC 7616), written apart from the client's.
+/// The server side of Digest authentication (RFC 7616), implemented independently of the client's.
 final class DigestAuthResponder: Sendable {
     struct Rules: Sendable {
         var algorithm: String? = "MD5"
@@ -11,15 +11,15 @@ final class DigestAuthResponder: Sendable {
         var realm = "r"
         var user = "Mufasa"
         var password = "Circle of Life"
-        /// More parameters of the challenge.
+        /// Further parameters of the challenge.
         var more = ""
-        /// How often a nonce is good; then it is stale.
+        /// How often a nonce can be used before it is stale.
         var uses = Int.max
-        /// Whether each answer announces another nonce.
+        /// Whether each response has a `nextnonce`.
         var announcesNonces = false
-        /// What stands for the server's own proof.
+        /// Changes the server's `rspauth` value.
         var proof: @Sendable (String) -> String = { $0 }
-        /// In whose fields it speaks.
+        /// Whether this is a server or a proxy.
         var asker = ChallengeSource.server
     }
 
@@ -29,7 +29,7 @@ final class DigestAuthResponder: Sendable {
     }
 
     let rules: Rules
-    /// What was said of each request: its nonce count, and what became of it.
+    /// The nonce count and the result of each request.
     let verdicts = EventRecorder<String>()
     private let state = Watched(State())
 

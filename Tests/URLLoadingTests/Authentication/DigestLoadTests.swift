@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Digest over the wire, against a server that reckons for itself (AUTH-18, RFC 7616).
+/// Digest authentication against an independent server implementation (AUTH-18, RFC 7616).
 @Suite(.leavesNothing) struct DigestLoadTests {
     private func session() -> (session: URLSession, delegate: RecordingDelegate) {
         let delegate = RecordingDelegate()
@@ -98,7 +98,7 @@ import URLLoading
         #expect(digestAuth.verdicts.events == ["-", "/1 00000001 n1", "/2 00000001 n2", "/3 00000001 n3"])
     }
 
-    // AUTH-18: who answers without knowing the password is an impostor
+    // AUTH-18: a wrong rspauth means an impostor
     @Test("a wrong proof of the server's fails") func aWrongProofOfTheServersFails() async throws {
         let digestAuth = DigestAuthResponder(DigestAuthResponder.Rules(proof: { String($0.reversed()) }))
         let server = try ScriptedServer.answering { digestAuth.answer($0) }

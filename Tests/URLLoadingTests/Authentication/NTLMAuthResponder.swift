@@ -2,8 +2,7 @@ import Foundation
 import TestSupport
 import URLLoading
 
-/// Who lets in whoever goes through a conversation of NTLM, whatever he proves by it. What has been said belongs to a connection,
-/// and is not looked at beyond which message it is.
+/// The server side of NTLM. It checks only the sequence of messages on a connection, not the credential.
 struct NTLMAuthResponder {
     enum Asker {
         case server
@@ -11,12 +10,12 @@ struct NTLMAuthResponder {
     }
 
     var asker = Asker.server
-    /// What each question says besides.
+    /// Further fields of each challenge.
     var fields: [(name: String, value: String)] = []
 
     static let credential = URLCredential("DOMAIN\\Mufasa", "Circle of Life")
 
-    /// The question, the challenge in answer to the first message, or the letting in after the third.
+    /// The initial challenge, the type 2 message after a type 1 message, or 200 after a type 3 message.
     func answer(_ request: ReceivedRequest) -> CannedResponse {
         switch Self.message(request[asker == .server ? "Authorization" : "Proxy-Authorization"]) {
         case 3: .text("in " + request.target)
@@ -31,7 +30,7 @@ struct NTLMAuthResponder {
         return fields.reduce(answer) { $0.with(field: $1.name, $1.value) }
     }
 
-    /// Which message of a conversation a field says; nil if none.
+    /// The NTLM message type in a field; nil without one.
     static func message(_ field: String?) -> UInt8? {
         guard let field, field.hasPrefix("NTLM "), let bytes = Data(base64Encoded: String(field.dropFirst(5))),
             bytes.starts(with: signature), bytes.count > 8
@@ -41,7 +40,7 @@ struct NTLMAuthResponder {
 
     private static let signature = Array("NTLMSSP\0".utf8)
 
-    /// The second message: of a domain and a computer "DOMAIN", with what all speak today.
+    /// The type 2 message: domain and computer "DOMAIN", with current flags.
     private static let challenge: [UInt8] = {
         let name = "DOMAIN".utf8.flatMap { [$0, 0] as [UInt8] }
         let size = UInt8(name.count)

@@ -3,14 +3,14 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Connections that a conversation of NTLM has proved, at a server that takes no second one there.
+/// Connections that are authenticated by NTLM, with a server that rejects a second handshake on a connection.
 @Suite(.leavesNothing, .timeLimit(.minutes(1))) struct NTLMConnectionTests {
-    /// Requests as they come: the connection, the method, which message of a conversation, and the length of the body.
+    /// The requests: connection, method, NTLM message type, and length of the body.
     private struct Server {
         let scripted: ScriptedServer
         let recorded: EventRecorder<String>
 
-        /// - Parameter forgets: Whether a connection is proved for one request alone.
+        /// - Parameter forgets: Whether authentication lasts for one request only.
         init(forgets: Bool = false, closes: Bool = false) throws {
             let recorded = EventRecorder<String>()
             self.recorded = recorded
@@ -38,7 +38,8 @@ import URLLoading
         }
     }
 
-    /// Two tasks: the second is asked who the user is before the first has proved a connection, and answered for after that.
+    /// Loads two tasks: the second is challenged before the first has authenticated a connection, and answered after
+    /// that.
     private func loadTwo(_ server: Server, second: URLRequest) async throws -> [Int?] {
         let held = Watched<(@Sendable () -> Void)?>(nil)
         let bothAsked = Signal("both are asked")
@@ -76,7 +77,7 @@ import URLLoading
         return request
     }
 
-    // AUTH-19: nobody begins another conversation where one has been
+    // AUTH-19: no second handshake on a connection
     @Test("a proved connection is used as it is") func proved() async throws {
         let server = try Server()
         defer { server.scripted.stop() }

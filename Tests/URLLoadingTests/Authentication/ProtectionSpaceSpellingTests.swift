@@ -4,9 +4,9 @@ import Testing
 
 @testable import URLLoading
 
-/// How a storage is asked about a space (AUTH-12, AUTH-13).
+/// The equivalent protection spaces with which a storage is queried (AUTH-12, AUTH-13).
 @Suite struct ProtectionSpaceSpellingTests {
-    /// Realm, port and method of each spelling, or its type for a proxy.
+    /// Realm, port and method of each equivalent space, or its type for a proxy.
     private func spellings(
         _ kind: ProtectionSpace.Kind, port: UInt16, realm: String?, _ scheme: AuthenticationScheme = .basic
     ) -> [String] {

@@ -3,9 +3,9 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Servers and proxies that are never content with what they are told. The last question is the response.
+/// Servers and proxies that reject every credential. The last challenge becomes the response.
 @Suite(.leavesNothing, .timeLimit(.minutes(1))) struct RepeatedChallengeTests {
-    /// After so many answers to a question in a row the question is the response.
+    /// The number of consecutive answers after which the challenge becomes the response.
     private static let most = 64
 
     private func basic(_ realm: String, status: Int = 401) -> CannedResponse {
@@ -18,7 +18,7 @@ import URLLoading
         return (response as? HTTPURLResponse)?.statusCode
     }
 
-    /// A session whose delegate always has another password, and the counts that it was told.
+    /// A session whose delegate always has another password, and the recorded failure counts.
     private func session(
         _ configure: (URLSessionConfiguration) -> Void = { _ in }
     ) -> (session: URLSession, failures: EventRecorder<Int>) {
@@ -70,7 +70,7 @@ import URLLoading
         #expect(failures.events == expected)
     }
 
-    // AUTH-7, AUTH-11: whom an address names is said once, whatever the spaces are called
+    // AUTH-7, AUTH-11: credentials of a URL are used once, whatever the realms
     @Test("the user of an address", arguments: Realms.allCases, [false, true])
     func address(realms: Realms, isRedirected: Bool) async throws {
         let count = Watched(0)
@@ -94,7 +94,7 @@ import URLLoading
         #expect(server.requests.filter { $0.path == "/" }.count == 2)
     }
 
-    // AUTH-7: who was let in is asked for again elsewhere on the server
+    // AUTH-7: another realm of the server challenges again
     @Test("the user of an address, behind a redirect", arguments: [false, true])
     func addressBehindRedirect(hasStorage: Bool) async throws {
         let basicAuth = BasicAuthResponder()

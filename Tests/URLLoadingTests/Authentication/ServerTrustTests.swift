@@ -5,9 +5,9 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// The challenge that asks whether a server is to be trusted, over real TLS.
+/// Server trust challenges, over real TLS.
 @Suite(.leavesNothing) struct ServerTrustTests {
-    /// Nobody vouches for it.
+    /// A server with an untrusted certificate.
     private func unknownServer() throws -> ScriptedServer {
         _ = try TrustedAuthority.authority
         return try .answering(.text("hello"), tls: TLSServerOptions(TestIdentity.selfSigned(.localhost)))
@@ -17,7 +17,7 @@ import URLLoading
         try .answering(.text("hello"), tls: try TrustedAuthority.server())
     }
 
-    /// One load, and all that the delegate has heard of it.
+    /// Runs one load, and returns all callbacks.
     private func calls(
         _ server: ScriptedServer, _ delegate: any ChallengeLogging,
         _ configure: (URLSessionConfiguration) -> Void = { _ in }
@@ -36,7 +36,7 @@ import URLLoading
 
     private func failure(_ code: Int) -> [String] { ["1 metrics", "1 completed \(code)", "invalid"] }
 
-    // S-49, S-54, S-55, AUTH-1, T-27: who has which method
+    // S-49, S-54, S-55, AUTH-1, T-27: by implemented methods
     @Test("which delegate method gets the challenge") func whichDelegateMethodGetsTheChallenge() async throws {
         let server = try unknownServer()
         defer { server.stop() }
@@ -162,7 +162,7 @@ import URLLoading
         #expect(wereResumed == [false, true, true])
     }
 
-    // TLS-8: what a caller trusted once, nobody else takes for evaluated
+    // TLS-8: an override by one delegate does not count as an evaluation for others
     @Test("a trusted TLS session is not resumed without the delegate") func aSessionThatACallerTrusted() async throws {
         let options = try TLSServerOptions(TestIdentity.selfSigned(.localhost))
         let server = try ScriptedServer.answering(tls: options) { _ in
@@ -303,7 +303,7 @@ import URLLoading
         #expect(log.calls.events == calls)
     }
 
-    // CONN-1, S-49: who waits for the same connection is asked in the place of who does not any more
+    // CONN-1, S-49: if a task is cancelled, another one that waits for the connection gets the challenge
     @Test("another task in the line", arguments: [true, false])
     func anotherTaskInTheLine(isCancelledByAnswer: Bool) async throws {
         let server = try unknownServer()
@@ -339,7 +339,8 @@ import URLLoading
         reply(.performDefaultHandling, nil)
     }
 
-    // T-2: a task that is suspended leaves the line, and is asked anew about the connection that is made when it goes on
+    // T-2: a task that is suspended leaves the line, and is asked anew about the connection that is made when it goes
+    // on
     @Test("suspended while asked") func suspendedWhileAsked() async throws {
         let server = try unknownServer()
         defer { server.stop() }
@@ -361,7 +362,7 @@ import URLLoading
         try await server.connection(0).waitUntilClosed()
         reply(.cancelAuthenticationChallenge, nil)
         session.finishTasksAndInvalidate()
-        // The answer of who gave the task up counts, whatever became of the question.
+        // A cancelling answer ends the task even if the challenge was withdrawn.
         #expect(
             try await log.callsUntilInvalid() == ["created 1", "the session is asked: ServerTrust of localhost"]
                 + failure(-999))
@@ -418,7 +419,7 @@ import URLLoading
         }
         session.finishTasksAndInvalidate()
         let asked = try await delegate.log.callsUntilInvalid().count { $0.contains("asked") }
-        // A connection that nobody needs any more is given up, perhaps before anybody was asked about it.
+        // An attempt without waiting tasks is abandoned, possibly before its challenge.
         let used = server.connections.count { !$0.requests.isEmpty }
         #expect(used <= asked)
         #expect(asked <= server.connections.count)

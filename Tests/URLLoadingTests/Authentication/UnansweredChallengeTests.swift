@@ -3,13 +3,13 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// What happens while the delegate makes up its mind: cancelling, timeouts, suspending; one end each.
+/// Cancellation, timeouts and suspension while a challenge is unanswered. Each task ends once.
 @Suite(.leavesNothing) struct UnansweredChallengeTests {
     private let basicAuth = BasicAuthResponder()
     private let asked = Signal("the challenge")
     private let late = Watched<RecordingDelegate.ChallengeHandler?>(nil)
 
-    /// A delegate that keeps the handler for later.
+    /// A delegate that keeps the completion handler.
     private func delegate() -> RecordingDelegate {
         let delegate = RecordingDelegate()
         let (asked, late) = (asked, late)
@@ -130,7 +130,7 @@ import URLLoading
                 ])
     }
 
-    // T-56: an async caller who goes away
+    // T-56: a cancelled async caller
     @Test("an async call cancelled while the delegate is asked") func anAsyncCallCancelledWhileTheDelegateIsAsked()
         async throws
     {

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// What is done with a stored response other than to take it, and 304s that confirm nothing.
+/// Other uses of cached responses, and 304 responses that validate nothing.
 @Suite(.leavesNothing) struct CacheHitTests {
     private let cache = URLCache(memoryCapacity: 8 << 20, diskCapacity: 0)
 
@@ -14,7 +14,7 @@ import URLLoading
             CachedURLResponse(response: response, data: Data("hello".utf8)), for: URLRequest(url: url))
     }
 
-    /// A server whose response is in the cache by now.
+    /// A server whose response is already cached.
     private func storedServer(_ body: [UInt8]) async throws -> ScriptedServer {
         let server = try ScriptedServer.answering(
             CannedResponse.bytes(body).with(field: "Cache-Control", "max-age=3600"))
@@ -61,7 +61,7 @@ import URLLoading
         #expect(server.connectionCount == 1)
     }
 
-    // CACHE-14, CACHE-15: RFC 9110 §15.4.5 leaves it to who asked, and here nobody has
+    // CACHE-14, CACHE-15: RFC 9110 §15.4.5: the request was unconditional
     @Test("an unconditional request gets a 304 as its response", arguments: [false, true])
     func anUnconditionalRequestGetsA304AsItsResponse(isStored: Bool) async throws {
         let server = try ScriptedServer.answering(CannedResponse.status(304).with(field: "X-News", "1"))

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Which calls a task makes when there is a cache, and in which order.
+/// The callbacks of tasks with a cache, in order.
 @Suite(.leavesNothing) struct CacheSequenceTests {
     static func answer(_ request: ReceivedRequest) -> CannedResponse {
         if request["If-None-Match"] == "\"1\"" { return .status(304) }
@@ -15,7 +15,7 @@ import URLLoading
         }
     }
 
-    /// All calls of one task after the other.
+    /// All callbacks of tasks that run one after another.
     private func calls(_ paths: [String], _ delegate: RecordingDelegate, _ queue: OperationQueue?) async throws
         -> [Call]
     {
@@ -33,14 +33,14 @@ import URLLoading
         return calls
     }
 
-    /// A delegate that is asked what to keep, and agrees.
+    /// A delegate that implements `willCacheResponse` and accepts.
     static var asked: RecordingDelegate {
         let delegate = RecordingDelegate()
         delegate.keep = { $2($1) }
         return delegate
     }
 
-    // T-40, T-42, CACHE-5, CACHE-7: a hit is told as any response, and nobody is asked about it
+    // T-40, T-42, CACHE-5, CACHE-7: a hit is delivered like any response, without willCacheResponse
     @Test("stored, then a hit", arguments: [false, true]) func hit(hasQueue: Bool) async throws {
         let delegate = Self.asked
         #expect(
@@ -55,7 +55,7 @@ import URLLoading
                 == [[.networkLoad], [.localCache]])
     }
 
-    // T-40, CACHE-7, CACHE-21, T-62: nobody is asked again, neither who the server is nor who the user is
+    // T-40, CACHE-7, CACHE-21, T-62: neither server trust nor authentication challenges
     @Test("a hit on an authenticated https response makes neither a challenge nor a connection")
     func hitBehindALogin() async throws {
         let basicAuth = BasicAuthResponder()
@@ -66,7 +66,7 @@ import URLLoading
         defer { server.stop() }
         let url = server.url(host: "localhost")
         let cache = URLCache(memoryCapacity: 1 << 20, diskCapacity: 0)
-        /// A session that knows nobody.
+        /// A session without credentials.
         func calls(times: Int) async throws -> [Call] {
             let delegate = RecordingDelegate()
             delegate.challenge = { challenge, handler in
@@ -124,7 +124,7 @@ import URLLoading
                 ])
     }
 
-    // CACHE-3: of what may not be kept nobody is asked
+    // CACHE-3: no callback for a response that must not be stored
     @Test("not to be kept") func notToBeKept() async throws {
         #expect(
             try await calls(["/no"], Self.asked, nil) == [

@@ -3,10 +3,10 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// The cache between a session and a server: what is served without asking, what is asked about, what is kept.
+/// The cache between a session and a server: hits, validation, storage.
 @Suite(.leavesNothing) struct CacheWireTests {
-    /// Answers with a body that tells which request it was, and the fields that the query names, one a pair. A request
-    /// that makes the condition `If-None-Match: "v1"` hears 304.
+    /// Responds with the number of the request as body, and the fields in the query. Requests with `If-None-Match:
+    /// "v1"` get 304.
     static func answer(_ request: ReceivedRequest, number: Int) -> CannedResponse {
         let fields = (request.query ?? "").split(separator: "&").map { pair in
             pair.split(separator: "=", maxSplits: 1).map { String($0).removingPercentEncoding ?? "" }
@@ -53,7 +53,7 @@ import URLLoading
 
     private func tagged(_ path: String = "/") -> URL { url(path, [("ETag", "\"v1\""), ("Cache-Control", "no-cache")]) }
 
-    /// What each request brought: status and body.
+    /// The status and body of each load.
     private func load(_ requests: [URLRequest]) async throws -> [String] {
         let session = URLSession(configuration: configuration)
         defer {

@@ -3,23 +3,23 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Tasks that load one address at the same time, and what the cache has of it afterwards.
+/// Concurrent loads of one URL, and the resulting cache entry.
 @Suite(.leavesNothing) struct ConcurrentLoadTests {
-    /// More than the index of a cache on disk takes of a body, and than is told at once.
+    /// Larger than bodies in the disk cache's index, and than one piece of data.
     private static let size = 200_000
 
     private let directory: TemporaryDirectory
 
     init() throws { directory = try TemporaryDirectory() }
 
-    /// In memory or on disk alone.
+    /// A cache in memory or on disk only.
     private func cache(onDisk: Bool) -> URLCache {
         URLCache(
             memoryCapacity: onDisk ? 0 : 8 << 20, diskCapacity: onDisk ? 8 << 20 : 0, directory: directory.file("cache")
         )
     }
 
-    /// A server that answers each request with another letter, and with one half of the body before the signal.
+    /// A server that answers each request with another letter, and sends the second half of the body after the signal.
     private func server(_ goOn: Signal) throws -> ScriptedServer {
         let count = Watched(0)
         return try ScriptedServer { connection in

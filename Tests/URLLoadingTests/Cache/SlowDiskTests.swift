@@ -5,10 +5,10 @@ import Testing
 
 @testable import URLLoading
 
-/// The tier of the cache that is on disk, while its disk stands still.
+/// The disk tier of the cache while the disk is stalled.
 @Suite(.leavesNothing) struct SlowDiskTests {
     private static let size = 1 << 20
-    /// Of that size: 16 MiB may wait.
+    /// A body of that size. At most 16 MiB can be pending.
     private static let mostWaiting = 16
 
     private let directory: TemporaryDirectory
@@ -41,7 +41,7 @@ import Testing
         await withCheckedContinuation { continuation in cache.flush { continuation.resume() } }
     }
 
-    /// From now on nothing is done on disk until the signal.
+    /// Stalls the disk thread until the signal.
     private func stop(_ cache: URLCache) async throws -> Signal {
         _ = cache.currentDiskUsage
         let (stopped, goOn) = (Signal("the disk stands still"), Signal("the disk goes on"))

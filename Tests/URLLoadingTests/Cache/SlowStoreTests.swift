@@ -3,14 +3,14 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Tasks that are suspended or cancelled while a store of the program's thinks about them.
+/// Tasks that are suspended or cancelled while a store subclass has not answered.
 @Suite(.leavesNothing) struct SlowStoreTests {
     enum Store: CaseIterable, Sendable { case cookies, cache }
 
-    /// Questions that wait for their answers.
+    /// Pending queries of a store.
     private final class Desk: Sendable {
         private let waiting = Watched<[@Sendable () -> Void]>([])
-        /// How many questions are held; those after them are answered at once.
+        /// The number of held queries. Later ones are answered at once.
         private let held = Watched(1)
 
         func take(_ answer: @escaping @Sendable () -> Void) {
@@ -66,7 +66,7 @@ import URLLoading
         }
     }
 
-    /// A task that its store is thinking about.
+    /// A task whose store has not answered.
     private func task(of session: URLSession, at url: URL, until desk: Desk) async throws -> URLSessionDataTask {
         let task = session.dataTask(with: url)
         task.resume()
@@ -99,7 +99,7 @@ import URLLoading
         #expect(delegate.faults.events == [])
     }
 
-    // T-5, COOK-17, CACHE-26: one end, and the answer finds nobody
+    // T-5, COOK-17, CACHE-26: one end, and the answer is ignored
     @Test("cancelled meanwhile", arguments: Store.allCases, [false, true])
     func cancelledMeanwhile(store: Store, isSuspended: Bool) async throws {
         let (server, delegate, desk) = (try ScriptedServer.answering { .text($0.path) }, RecordingDelegate(), Desk())

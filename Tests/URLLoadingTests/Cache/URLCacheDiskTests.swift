@@ -4,7 +4,7 @@ import Testing
 
 @testable import URLLoading
 
-/// The tier of the cache that is on disk.
+/// The disk tier of the cache.
 @Suite(.leavesNothing) struct URLCacheDiskTests {
     private let directory: TemporaryDirectory
 
@@ -233,7 +233,7 @@ import Testing
         #expect(self.cache().cachedResponse(for: try request())?.data == Data("new".utf8))
     }
 
-    /// Those of the folder that this process has open.
+    /// The files of the folder that this process has open.
     private func openFiles() -> [String] {
         let numbers = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
         return numbers.compactMap { try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/" + $0) }

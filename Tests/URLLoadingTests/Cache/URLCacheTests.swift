@@ -103,7 +103,7 @@ import Testing
         #expect(cache.cachedResponse(for: try request("a")) == nil)
     }
 
-    /// Calls the cache when it goes.
+    /// Calls the cache in its deinit.
     private final class Farewell: Sendable {
         let cache: URLCache
         let isOver: Signal

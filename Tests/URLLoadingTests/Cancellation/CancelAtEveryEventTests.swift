@@ -3,15 +3,15 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Stops tasks of every path at every moment that it has, in every way and in random order.
+/// Stops tasks of every scenario at every checkpoint, with every method, in random order.
 ///
-/// `URLLOADING_STOPS` says how often, `URLLOADING_SEED` in which order: a failure names its seed.
+/// `URLLOADING_STOPS` sets the number of stops, `URLLOADING_SEED` the random seed. A failure names its seed.
 @Suite(.leavesNothing) struct CancelAtEveryEventTests {
     private static func number<Number: FixedWidthInteger>(_ name: String) -> Number? {
         ProcessInfo.processInfo.environment[name].flatMap { Number($0) }
     }
 
-    /// So many plans. None comes twice before each moment of each path had its turn.
+    /// A number of plans. No checkpoint is repeated before each one of each scenario was used.
     private func plans(
         _ count: Int, _ baselines: [ScenarioRun.Baseline], _ random: inout SplitMix
     ) -> [(scenario: Int, plan: StopPlan)] {
@@ -27,7 +27,7 @@ import URLLoading
         return plans
     }
 
-    /// Each path without a stop.
+    /// Runs each scenario without a stop.
     private func baselines(_ servers: ScenarioServers) async throws -> [ScenarioRun.Baseline] {
         var baselines: [ScenarioRun.Baseline] = []
         for (number, scenario) in LoadScenario.all.enumerated() {
@@ -98,7 +98,7 @@ import URLLoading
                 #expect(run.isStopped, "\(scenario), \(plan)")
                 #expect(run.faults(comparedTo: baseline) == [], "\(scenario), \(plan)")
                 // What goes over a kept connection may be sent again, and the rest of a response that leads to another
-                // request is nobody's.
+                // request is discarded.
                 let isLastAnswer = !baseline.checkpoints.contains(Checkpoint(name: "head sent", number: 1))
                 if checkpoint.number == 0, isLastAnswer || !checkpoint.isResponseSide {
                     #expect(run.task?.error?.urlErrorCode == .networkConnectionLost, "\(scenario), \(plan)")
@@ -110,7 +110,7 @@ import URLLoading
         #expect(try Self.temporaryFiles() == before)
     }
 
-    /// Nothing tells when the last reference to an object goes.
+    /// Polls, because there is no event for the release of an object.
     private static func wait(_ isThere: () -> Bool) async throws {
         let end = ContinuousClock.now + .testDeadline
         while !isThere(), ContinuousClock.now < end { try await Task.sleep(for: .milliseconds(1)) }

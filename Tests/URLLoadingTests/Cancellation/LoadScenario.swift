@@ -2,21 +2,21 @@ import Foundation
 import TestSupport
 import URLLoading
 
-/// One way through the loading system, from the making of a task to its end.
+/// A kind of load, from the creation of a task to its end.
 struct LoadScenario: Sendable, CustomStringConvertible {
     typealias Load = @Sendable (ScenarioRun, URLSession) async throws -> String
 
     enum Start: Sendable {
-        /// Makes a task and resumes it.
+        /// Creates and resumes a task.
         case task(@Sendable (ScenarioRun, URLSession) -> Void)
-        /// Awaits a load, and says what came.
+        /// Awaits a load, and returns its result.
         case call(Load)
     }
 
     let description: String
     let start: Start
     var configuration: @Sendable () -> URLSessionConfiguration = { .ephemeral }
-    /// Done before anything counts.
+    /// Runs before checkpoints are recorded.
     var prepare: @Sendable (ScenarioRun) async throws -> Void = { _ in }
 
     init(_ description: String, task: @escaping @Sendable (ScenarioRun, URLSession) -> URLSessionTask?) {
@@ -87,7 +87,7 @@ extension LoadScenario {
         },
     ]
 
-    /// Goes on where a first task lost its connection.
+    /// Resumes a download that lost its connection.
     private static var resumed: LoadScenario {
         let data = Watched<[Int: Data]>([:])
         return LoadScenario("resumed download") { run, session in
@@ -139,7 +139,7 @@ extension LoadScenario {
         LoadScenario("server trust") { $1.dataTask(with: $0.url("body", isSecure: true)) }.with {
             $0.prepare = { run in
                 run.delegate.challenge = { challenge, answer in
-                    // Answered by another thread, as programs do who ask somebody.
+                    // Answered on another thread, like programs that show a prompt.
                     let trust = challenge.protectionSpace.serverTrust
                     DispatchQueue.global().async { answer(.useCredential, trust.map { URLCredential(trust: $0) }) }
                 }
@@ -170,7 +170,7 @@ extension LoadScenario {
         },
     ]
 
-    /// A data task whose connection becomes a stream that says something, hears the same, and is closed.
+    /// A data task that becomes a stream, which sends bytes, receives their echo, and is closed.
     private static var stream: LoadScenario {
         LoadScenario("data, become a stream") { run, session in
             var request = URLRequest(url: run.url("switch"))

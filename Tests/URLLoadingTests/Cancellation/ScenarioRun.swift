@@ -2,16 +2,16 @@ import Foundation
 import TestSupport
 import URLLoading
 
-/// One task of a path in a session of its own: what happens to it, and the stop that was planned for it.
+/// One task of a scenario in its own session: its callbacks, and the planned stop.
 final class ScenarioRun: Sendable {
     private struct State {
-        /// What comes before the task is made belongs to the path's preparations.
+        /// Checkpoints before this belong to the scenario's preparation.
         var isBegun = false
         var checkpoints: [Checkpoint] = []
         var session: URLSession?
         var task: URLSessionTask?
         var caller: Task<Void, Never>?
-        /// Whether the stop wanted resume data.
+        /// Whether the stop requested resume data.
         var isAsked = false
     }
 
@@ -20,9 +20,9 @@ final class ScenarioRun: Sendable {
     let servers: ScenarioServers
     let plan: StopPlan?
     let delegate = RecordingDownloadDelegate()
-    /// How an awaited load ended. Its caller goes on whenever its executor likes, so it stands beside the calls.
+    /// The result of an awaited load. Recorded separately, because its order relative to callbacks is not defined.
     let outcomes = EventRecorder<Call>()
-    /// What the handlers of `cancel(byProducingResumeData:)` got.
+    /// The results of `cancel(byProducingResumeData:)`.
     let resumeData = EventRecorder<Data?>()
     private let state = Watched(State())
     private let stopped = Signal("the stop")
@@ -38,7 +38,7 @@ final class ScenarioRun: Sendable {
     var isStopped: Bool { stopped.isFired }
     var task: URLSessionTask? { state.current.task }
 
-    /// The address that leads to what the server has under this name, in this run.
+    /// The URL of a resource of the servers, for this run.
     func url(_ name: String, isSecure: Bool = false) -> URL {
         isSecure ? servers.secure.url("/\(name)/\(number)", host: "localhost") : servers.plain.url("/\(name)/\(number)")
     }
@@ -71,7 +71,7 @@ final class ScenarioRun: Sendable {
         }
     }
 
-    /// Another task goes on with it.
+    /// The task was replaced by another one.
     func became(_ task: URLSessionTask) { state.withValue { $0.task = task } }
 
     private func call(_ load: @escaping LoadScenario.Load, _ session: URLSession) async {
@@ -90,7 +90,7 @@ final class ScenarioRun: Sendable {
         session.finishTasksAndInvalidate()
     }
 
-    /// Lets go of everything, so that it can be seen whether anybody else does not.
+    /// Releases everything, to detect other references.
     func end() -> Weak {
         servers.runs.withValue { $0[number] = nil }
         return state.withValue { state in
@@ -105,14 +105,14 @@ final class ScenarioRun: Sendable {
 
     // MARK: Stopping
 
-    /// A moment of the server's, at which the connection may be to break.
+    /// A checkpoint of the server, at which the plan may close the connection.
     func serverReached(_ name: String) throws {
         let wasStopped = isStopped
         reached(name)
         if plan?.stop == .breakConnection, isStopped, !wasStopped { throw CancellationError() }
     }
 
-    /// Notes a moment, and stops the task if this is the one.
+    /// Records a checkpoint, and stops the task if the plan says so.
     func reached(_ name: String) {
         let checkpoint = state.withValue { state -> Checkpoint? in
             guard state.isBegun else { return nil }
@@ -160,7 +160,7 @@ final class ScenarioRun: Sendable {
 // MARK: Judging
 
 extension ScenarioRun {
-    /// What a run that nobody stops is like.
+    /// The callbacks and checkpoints of a run without a stop.
     struct Baseline: Sendable {
         let calls: [Call]
         let outcomes: [Call]
@@ -173,7 +173,7 @@ extension ScenarioRun {
         }
     }
 
-    /// All that is not as it must be.
+    /// All violations.
     func faults(comparedTo baseline: Baseline) -> [String] {
         var faults = delegate.faults.events
         func expect(_ isTrue: Bool, _ fault: @autoclosure () -> String) { if !isTrue { faults.append(fault()) } }
@@ -209,7 +209,7 @@ extension ScenarioRun {
         return faults.isEmpty ? [] : faults + ["in \(all) \(outcomes.events) at \(checkpoints)"]
     }
 
-    /// The files that resume data lead to.
+    /// The files of resume data.
     var leftFiles: [String] {
         let produced =
             resumeData.events.compactMap { $0 }
@@ -230,7 +230,7 @@ extension Call {
         }
     }
 
-    /// A read or write of a stream that was not done.
+    /// A read or write of a stream that was not performed.
     fileprivate var isRefusal: Bool {
         switch self {
         case .read(_, _, .some), .written(.some): true
@@ -247,10 +247,10 @@ extension Call {
 }
 
 extension [Call] {
-    /// Without what depends on how the kernel cut the bodies.
+    /// Without events that depend on the kernel's segmentation of bodies.
     fileprivate var told: [Call] { withoutSent.joined }
 
-    /// Which calls, one for those of a kind that follow one another.
+    /// The kinds of callbacks, with repetitions merged.
     fileprivate var kinds: [String] {
         reduce(into: []) { kinds, call in if kinds.last != call.kind { kinds.append(call.kind) } }
     }

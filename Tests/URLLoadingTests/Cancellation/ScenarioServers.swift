@@ -2,19 +2,19 @@ import Foundation
 import TestSupport
 import URLLoading
 
-/// The servers and files that all paths share. Which run a request belongs to says its path: `/body/17`.
+/// The servers and files of all scenarios. The path of a request identifies its run: `/body/17`.
 final class ScenarioServers: Sendable {
     /// The bodies of responses.
     static let body = letters(40_000)
-    /// The bodies of uploads: more than goes out with the head.
+    /// The bodies of uploads: larger than what is sent with the head.
     static let upload = letters(100_000)
     static let credential = URLCredential(user: "user", password: "secret", persistence: .none)
     private static let authorization = "Basic dXNlcjpzZWNyZXQ="
 
     let plain: ScriptedServer
-    /// Nobody vouches for it.
+    /// A server with an untrusted certificate.
     let secure: ScriptedServer
-    /// Which run a connection belongs to says the user: `u17`.
+    /// The user identifies the run of a connection: `u17`.
     let ftp: FTPServer
     let runs: Watched<[Int: ScenarioRun]>
     let session = URLSession { _ in }
@@ -63,7 +63,7 @@ final class ScenarioServers: Sendable {
         let users = Watched<[Int: Int]>([:])
         var options = FTPServer.Options()
         options.files = ["/body": body]
-        options.twist = { command in
+        options.scriptedReply = { command in
             switch command.verb {
             case "", "QUIT": return nil
             case "USER": users.withValue { $0[command.connection] = Int(command.argument.dropFirst()) }
@@ -72,7 +72,7 @@ final class ScenarioServers: Sendable {
             let run = users.current[command.connection].flatMap { runs.current[$0] }
             do { try run?.serverReached("request") } catch { return .close }
             guard command.verb == "PASS" else { return nil }
-            return .say(command.argument == credential.password ? "230 Come in" : "530 Who are you?")
+            return .line(command.argument == credential.password ? "230 Come in" : "530 Who are you?")
         }
         return try FTPServer(options)
     }
@@ -101,7 +101,7 @@ final class ScenarioServers: Sendable {
         }
     }
 
-    /// Answers what has this name; false when the connection is not to be used any more.
+    /// Sends the response with this name; false if the connection must not be reused.
     private static func answer(
         _ name: String, _ request: ReceivedRequest, _ connection: ServerConnection, _ reached: (String) throws -> Void
     ) throws -> Bool {

@@ -2,38 +2,38 @@ import Foundation
 import TestSupport
 import URLLoading
 
-/// A moment in the life of a task, by what happens and how often that has happened before.
+/// A point in the life of a task: an event and its ordinal.
 struct Checkpoint: Sendable, Hashable, CustomStringConvertible {
     var name: String
     var number: Int
 
     var description: String { number == 0 ? name : "\(name) #\(number)" }
 
-    /// Whether the delegate is asked there, and nothing goes on before it has answered.
+    /// Whether the task waits for the delegate's answer at this point.
     var awaitsReply: Bool {
         ["created", "delayed", "challenge", "redirect", "needsStream", "response"].contains(name)
     }
 
-    /// Whether it is one of the server's.
+    /// Whether this is an event of the server.
     var isServerSide: Bool { ["request", "half received"].contains(name) || isResponseSide }
 
     /// Whether the server is sending.
     var isResponseSide: Bool { ["head sent", "half sent"].contains(name) }
 }
 
-/// A way to stop a task.
+/// How a task is stopped.
 enum StopMethod: Sendable, CaseIterable {
     case cancel
-    /// `cancel(byProducingResumeData:)` of downloads and uploads; of other tasks `cancel()`.
+    /// `cancel(byProducingResumeData:)` for downloads and uploads; `cancel()` for other tasks.
     case cancelForLater
     case suspendAndCancel
     case invalidateSession
-    /// Cancels the Swift task that awaits the load; where nobody awaits it, `cancel()`.
+    /// Cancels the Swift task that awaits the load; `cancel()` for other tasks.
     case cancelSwiftTask
-    /// At a moment of the server's: it closes the connection. That is no wish of the caller's.
+    /// The server closes the connection, at a checkpoint of the server.
     case breakConnection
 
-    /// What a caller can do.
+    /// The methods of the client.
     static let callerMethods = allCases.filter { $0 != .breakConnection }
 }
 
@@ -41,7 +41,7 @@ enum StopMethod: Sendable, CaseIterable {
 struct StopPlan: Sendable, CustomStringConvertible {
     var checkpoint: Checkpoint
     var stop: StopMethod
-    /// On the thread where the moment happens, which for calls is that of the delegate; else on another one, beside it.
+    /// Whether to stop on the thread of the checkpoint (for callbacks, the delegate's), or concurrently on another one.
     var isWithin: Bool
 
     var description: String { "\(stop) \(isWithin ? "within" : "beside") \(checkpoint)" }

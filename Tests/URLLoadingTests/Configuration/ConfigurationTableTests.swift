@@ -4,10 +4,10 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// What each property of a configuration does, one row a property: on the wire, on a store, or in what a task reports. Those
-/// that do nothing say so in their comments.
+/// The effect of each configuration property, one row per property: on the wire, on a store, or in a task's results.
+/// Properties without effect must state this in their comments.
 @Suite(.leavesNothing) struct ConfigurationTableTests {
-    /// Named as in the source.
+    /// The name in the source.
     enum Property: String, CaseIterable, Sendable {
         case identifier, requestCachePolicy, timeoutIntervalForRequest, timeoutIntervalForResource
         case networkServiceType, allowsCellularAccess, allowsExpensiveNetworkAccess, allowsConstrainedNetworkAccess
@@ -35,15 +35,15 @@ import URLLoading
         try await Self.declared().prove(property.rawValue, by: effect(of: property)) { try await nothing(property) }
     }
 
-    #if HTTP3
-        // C-32
-        @Test("the effect of enablesEarlyData", .needs(.gtlsserver)) func theEffectOfEnablesEarlyData() async throws {
-            let property = Property.enablesEarlyData
-            try await Self.declared().prove(property.rawValue, by: enablesEarlyData) { try await nothing(property) }
-        }
-    #endif
+    // C-32
+    @Test("the effect of enablesEarlyData", .needsHTTP3, .needs(.gtlsserver)) func theEffectOfEnablesEarlyData()
+        async throws
+    {
+        let property = Property.enablesEarlyData
+        try await Self.declared().prove(property.rawValue, by: enablesEarlyData) { try await nothing(property) }
+    }
 
-    /// The proof of what a property does; nil for one that does nothing.
+    /// The test of the property's effect; nil for a property without effect.
     private func effect(of property: Property) -> (() async throws -> Void)? {
         switch property {
         case .requestCachePolicy: requestCachePolicy
@@ -107,7 +107,7 @@ import URLLoading
         }
     }
 
-    /// Of a background configuration, whose sessions are ordinary ones.
+    /// For background configurations, whose sessions are ordinary ones.
     private func identifier(_ why: NoEffect) async throws {
         let configuration = URLSessionConfiguration.background(withIdentifier: "table")
         #expect(configuration.identifier == "table")
@@ -227,7 +227,7 @@ import URLLoading
         try await storedWithoutNames()
     }
 
-    /// What is stored needs no name.
+    /// Stored responses need no name resolution.
     private func storedWithoutNames() async throws {
         let url = try #require(URL(string: "http://name.invalid/"))
         let cache = URLCache(memoryCapacity: 1 << 20, diskCapacity: 0, directory: nil)
@@ -260,7 +260,7 @@ import URLLoading
         }
     }
 
-    /// To where the kernel never finds a way for a connection.
+    /// An address to which the kernel has no route.
     private func waitsForConnectivity() async throws {
         let nowhere = try #require(URL(string: "http://224.0.0.1/"))
         #expect(
@@ -299,7 +299,7 @@ import URLLoading
 
     // MARK: Cookies
 
-    /// What goes out of a session with a cookie in its storage, and what of the answer is kept.
+    /// The Cookie field of a session with a stored cookie, and the stored cookies of the response.
     private func cookies(
         _ configure: (URLSessionConfiguration) -> Void
     ) async throws -> (sent: String?, kept: [String]) {
@@ -407,34 +407,32 @@ import URLLoading
     }
 
     // C-32: the request is out before the handshake of the second connection is over
-    #if HTTP3
-        private func enablesEarlyData() async throws {
-            let server = try GtlsServer(
-                files: ["x": Array("x".utf8)], authority: TrustedAuthority.authority, options: ["--timeout=200ms"])
-            defer { server.stop() }
-            let url = try #require(URL(string: "https://127.0.0.1:\(server.port)/x"))
-            let request = URLRequest(url: url).with { $0.assumesHTTP3Capable = true }
-            for isEnabled in [false, true] {
-                let configuration = URLSessionConfiguration.ephemeral
-                configuration.usesClassicLoadingMode = false
-                configuration.enablesEarlyData = isEnabled
-                let metrics = EarlinessRecorder()
-                let session = URLSession(configuration: configuration, delegate: metrics, delegateQueue: nil)
-                defer { session.invalidateAndCancel() }
-                for _ in 0..<2 {
-                    #expect(try await session.data(for: request).0 == Data("x".utf8))
-                    // The server forgets connections that are idle.
-                    try await eventually {
-                        ClientSockets.values(of: SO_TYPE, at: SOL_SOCKET, connectedTo: server.port).isEmpty
-                    }
+    private func enablesEarlyData() async throws {
+        let server = try GtlsServer(
+            files: ["x": Array("x".utf8)], authority: TrustedAuthority.authority, options: ["--timeout=200ms"])
+        defer { server.stop() }
+        let url = try #require(URL(string: "https://127.0.0.1:\(server.port)/x"))
+        let request = URLRequest(url: url).with { $0.assumesHTTP3Capable = true }
+        for isEnabled in [false, true] {
+            let configuration = URLSessionConfiguration.ephemeral
+            configuration.usesClassicLoadingMode = false
+            configuration.enablesEarlyData = isEnabled
+            let metrics = EarlinessRecorder()
+            let session = URLSession(configuration: configuration, delegate: metrics, delegateQueue: nil)
+            defer { session.invalidateAndCancel() }
+            for _ in 0..<2 {
+                #expect(try await session.data(for: request).0 == Data("x".utf8))
+                // The server forgets connections that are idle.
+                try await eventually {
+                    ClientSockets.values(of: SO_TYPE, at: SOL_SOCKET, connectedTo: server.port).isEmpty
                 }
-                #expect(try await metrics.wasEarly.waitFor(count: 2) == [false, isEnabled])
             }
+            #expect(try await metrics.wasEarly.waitFor(count: 2) == [false, isEnabled])
         }
-    #endif
+    }
 }
 
-/// Whether requests were out before their handshakes were over.
+/// Whether requests were sent as early data.
 private final class EarlinessRecorder: NSObject, URLSessionTaskDelegate, Sendable {
     let wasEarly = EventRecorder<Bool>()
 

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// What a session takes from its configuration, and when.
+/// Which values a session copies from its configuration, and when.
 @Suite(.leavesNothing) struct ConfigurationTests {
     // C-1
     @Test("each standard configuration is new") func eachStandardConfigurationIsNew() {
@@ -73,7 +73,7 @@ import URLLoading
     }
 
     private final class Stores: @unchecked Sendable {
-        // Sendable: set once, before anybody waits.
+        // Sendable: set once, before any wait.
         weak var cookies: HTTPCookieStorage?
         weak var cache: URLCache?
         weak var credentials: URLCredentialStorage?

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// What a session wants of the network, on whatever it connects with.
+/// Network requirements on all kinds of connections.
 @Suite struct NetworkServiceTests {
     /// Multimedia streaming, AF31 (RFC 4594).
     private static let video: Int32 = 26 << 2
@@ -71,7 +71,7 @@ import URLLoading
     @Test("the class of packets of an FTP load") func ftp() async throws {
         var options = FTPServer.Options()
         options.files = ["/a": [UInt8].pattern(count: 100_000)]
-        options.twist = { $0.verb == "RETR" ? .stall(10) : nil }
+        options.scriptedReply = { $0.verb == "RETR" ? .stall(10) : nil }
         let server = try FTPServer(options)
         defer { server.stop() }
         let session = session { $0.usesClassicLoadingMode = true }
@@ -84,22 +84,20 @@ import URLLoading
         #expect(ClientSockets.trafficClasses(from: data.peerPort) == [Self.video])
     }
 
-    #if HTTP3
-        // C-9
-        @Test("the class of datagrams of QUIC") func datagrams() async throws {
-            let server = try ScriptedServer.answering(tls: TrustedAuthority.server()) { _ in .text("x") }
-            defer { server.stop() }
-            let port = try SilentDatagramPort(server.port)
-            defer { port.close() }
-            let session = session()
-            defer { session.invalidateAndCancel() }
-            var request = URLRequest(url: server.url())
-            request.assumesHTTP3Capable = true
-            #expect(String(decoding: try await session.data(for: request).0, as: UTF8.self) == "x")
-            let classes = Set(port.datagrams().map { Int32($0.mark & 0xFC) })
-            #expect(classes == [Self.video])
-        }
-    #endif
+    // C-9
+    @Test("the class of datagrams of QUIC", .needsHTTP3) func datagrams() async throws {
+        let server = try ScriptedServer.answering(tls: TrustedAuthority.server()) { _ in .text("x") }
+        defer { server.stop() }
+        let port = try SilentDatagramPort(server.port)
+        defer { port.close() }
+        let session = session()
+        defer { session.invalidateAndCancel() }
+        var request = URLRequest(url: server.url())
+        request.assumesHTTP3Capable = true
+        #expect(String(decoding: try await session.data(for: request).0, as: UTF8.self) == "x")
+        let classes = Set(port.datagrams().map { Int32($0.mark & 0xFC) })
+        #expect(classes == [Self.video])
+    }
 
     enum Asker: CaseIterable {
         case stream
@@ -108,7 +106,7 @@ import URLLoading
         case proxy
     }
 
-    // CONN-20: nobody here can prove what a name server says, so none is asked
+    // CONN-20: DNSSEC cannot be validated, so there are no queries
     @Test(
         "names that have to be proved", .inNetworkNamespace, .needsNetworkNamespace, .needsNameServer,
         arguments: Asker.allCases)

@@ -5,10 +5,9 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Loads without a way to their server, for real: each test has a network of its own, in which loopback is down until
-/// it is raised.
+/// Loads without a route to their server. Each test has its own network namespace, in which loopback is initially down.
 @Suite(.inNetworkNamespace, .needsNetworkNamespace) struct ConnectivityTests {
-    /// A server to which there is no way, since the loopback interface is down again.
+    /// A server without a route, because the loopback interface is down again.
     private func unreachableServer(
         _ answer: @escaping @Sendable (ReceivedRequest) -> CannedResponse = { .text($0.target) }
     ) throws -> ScriptedServer {
@@ -46,7 +45,7 @@ import URLLoading
         #expect(server.requests.map(\.target) == ["/way"])
     }
 
-    // T-41, CONN-14: changes that help nobody are not told
+    // T-41, CONN-14: irrelevant network changes cause no callback
     @Test("waiting for connectivity is reported once") func waitingForConnectivityIsReportedOnce() async throws {
         let server = try unreachableServer()
         defer { server.stop() }
@@ -91,7 +90,7 @@ import URLLoading
         }
     }
 
-    // CONN-14: there is a way, and at its end somebody who refuses
+    // CONN-14: a route exists, but the connection is refused
     @Test("a load does not wait for a server that refuses") func aLoadDoesNotWaitForAServerThatRefuses() async throws {
         try NetworkNamespace.raiseLoopback()
         let refusing = try RefusingPort()
@@ -268,7 +267,7 @@ import URLLoading
         var target: String { self == .forwarding ? "http://far.test/way" : "/way" }
     }
 
-    /// Why there is no way to a proxy.
+    /// Why there is no route to a proxy.
     enum Obstacle: CaseIterable {
         /// EADDRNOTAVAIL
         case noAddress
@@ -368,7 +367,7 @@ import URLLoading
         #expect(proxy.connectionCount == 2)
     }
 
-    /// Blocks the loop that brings it the end of a load, until it is released.
+    /// Blocks the loop that delivers the end of a load, until it is released.
     private final class BlockedExecutor: TaskExecutor {
         let blocked = Signal("a job from a loop")
         let release = Signal("going on")

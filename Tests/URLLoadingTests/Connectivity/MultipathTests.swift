@@ -3,15 +3,14 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Connections over several ways at once: there are two cables to the server's network, and the load begins on the one that
-/// is then cut.
+/// Multipath connections: there are two links to the server's network, and the load begins on the one that is then cut.
 @Suite(
     .inNetworkNamespace, .needsNetworkNamespace, .timeLimit(.minutes(1)),
     .enabled(
         if: (try? String(contentsOfFile: "/proc/sys/net/mptcp/enabled", encoding: .utf8))?.hasPrefix("1") ?? false,
         "the kernel has no multipath TCP"))
 struct MultipathTests {
-    /// A second cable, from 10.1.0.1 to 10.1.0.2, by which the kernel makes a second way for each connection.
+    /// A second link, from 10.1.0.1 to 10.1.0.2, on which the kernel creates a second subflow for each connection.
     private func addCable(to far: RemoteNetwork) throws {
         let near = "\(getpid())"
         // What is left of the test before.
@@ -33,7 +32,7 @@ struct MultipathTests {
         try NetworkNamespace.ip("mptcp", "endpoint", "add", "10.1.0.1", "dev", "near2", "subflow")
     }
 
-    /// How many second ways the kernel has made in this network.
+    /// The number of additional subflows in this network namespace.
     private static func joined() throws -> Int {
         let lines = try String(contentsOfFile: "/proc/thread-self/net/netstat", encoding: .utf8).split(separator: "\n")
             .filter { $0.hasPrefix("MPTcpExt:") }.map { $0.split(separator: " ") }

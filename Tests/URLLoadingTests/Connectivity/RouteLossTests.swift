@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Connections whose way is lost where that is easily missed; see `RouteTests` for the rest.
+/// Lost routes that are hard to detect; see `RouteTests` for other cases.
 @Suite(.inNetworkNamespace, .needsNetworkNamespace, .timeLimit(.minutes(1))) struct RouteLossTests {
     private static let goAway: UInt8 = 7
 
@@ -31,7 +31,7 @@ import URLLoading
         #expect(server.connectionCount == 2)
     }
 
-    // CONN-10, CONN-11: the server takes no more requests on it, so nobody else has it
+    // CONN-10, CONN-11: after GOAWAY, so no other request uses it
     @Test("a load on a connection after GOAWAY fails when its route is lost")
     func goodbye() async throws {
         let far = try RemoteNetwork()
@@ -54,7 +54,7 @@ import URLLoading
         let (bytes, _) = try await session.bytes(from: server.url("/", host: RemoteNetwork.address))
         var iterator = bytes.makeAsyncIterator()
         _ = try await iterator.next()
-        // The first change cuts off somebody else.
+        // The first change affects another connection.
         let other = try far.perform { try ScriptedServer.answering(.everywhere) { .text($0.target) } }
         defer { other.stop() }
         let neighbour = URLSession { _ in }

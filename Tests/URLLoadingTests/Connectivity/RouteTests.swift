@@ -3,8 +3,8 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// What becomes of connections when the way to their server changes. Each test has two networks with a cable between them:
-/// the sessions are in one, the servers in the other.
+/// Connections when the route to their server changes. Each test has two connected network namespaces, with the
+/// sessions in one and the servers in the other.
 @Suite(.inNetworkNamespace, .needsNetworkNamespace, .timeLimit(.minutes(1))) struct RouteTests {
     enum Version: CaseIterable {
         case http1
@@ -29,12 +29,12 @@ import URLLoading
             }
         }
 
-        /// The near address before, and after.
+        /// The local address before and after the change.
         var addresses: [String] { self == .interfaceDown ? ["10.0.0.1", "10.0.0.1"] : ["10.0.0.1", "10.0.0.3"] }
     }
 
-    /// Says the number of the connection and of the request on it; of what is asked second on the first connection it says
-    /// one half only, or nothing where that is to be `withheld`.
+    /// Responds with the numbers of the connection and of the request on it. The second response on the first
+    /// connection is truncated to one half, or `withheld`.
     private func server(
         _ version: Version, in far: RemoteNetwork, withheld: Signal? = nil
     ) throws -> ScriptedServer {
@@ -232,9 +232,9 @@ import URLLoading
     }
 
     enum Hole: CaseIterable {
-        /// Whoever is there takes connections, and says nothing on them.
+        /// The server accepts connections, and sends nothing.
         case silence
-        /// From the first connection on no packet comes back, and nobody takes another.
+        /// After the first connection all packets are dropped, and no further connection is accepted.
         case loss
     }
 
@@ -272,7 +272,7 @@ import URLLoading
             #expect(transaction.connectStartDate != nil && transaction.secureConnectionStartDate != nil)
             #expect(transaction.secureConnectionEndDate == nil && transaction.requestStartDate == nil)
             #expect(server.connections.map(\.family) == [.ipv6])
-            // Where nobody takes another connection the next load goes elsewhere.
+            // If no further connection is accepted, the next load uses another server.
             if hole == .loss { #expect(try await text(session, url) == "yes") }
         }
     }

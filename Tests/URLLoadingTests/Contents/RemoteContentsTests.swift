@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// What Foundation loads by itself from URLs that are no files'.
+/// Foundation's `contentsOf` initializers with URLs that are not file URLs.
 @Suite(.leavesNothing) struct RemoteContentsTests {
     private let server: ScriptedServer
 
@@ -86,7 +86,7 @@ import URLLoading
         #expect(objects == [nil, nil])
     }
 
-    // S-79: whoever waits holds up nobody who is waited for
+    // S-79: blocking does not deadlock
     @Test("within calls of every kind of queue", arguments: [nil, OperationQueue(name: "delegate", width: 1)])
     func withinCalls(queue: OperationQueue?) async throws {
         defer { server.stop() }

@@ -5,10 +5,10 @@ import Testing
 
 @testable import URLLoading
 
-/// Cookies between a session and a server: what goes out, what is kept.
+/// Cookies between a session and a server.
 @Suite(.leavesNothing) struct CookieWireTests {
-    /// Sets what the query of `/set` says, redirects from `/to` likewise, asks for a user at `/user`, and tells the
-    /// `Cookie` field of each request.
+    /// `/set` sets the cookies of its query, `/to` redirects with the cookies of its query, `/user` requires
+    /// authentication. The body of other responses is the request's `Cookie` field.
     static func answer(_ request: ReceivedRequest) -> CannedResponse {
         let told = request["Cookie"] ?? "-"
         let field = (request.query ?? "").removingPercentEncoding ?? ""
@@ -39,7 +39,7 @@ import Testing
         return server.url(path + (query.map { "?" + $0 } ?? ""))
     }
 
-    /// What the server was told, request by request.
+    /// The `Cookie` fields of all requests.
     private func load(_ requests: [URLRequest]) async throws -> [String] {
         let session = URLSession(configuration: configuration)
         defer {
@@ -137,7 +137,7 @@ import Testing
         #expect(try await load(url("/set", setting: "a=b"), url("/end")) == ["-", "-"])
     }
 
-    // C-22, COOK-13, COOK-14: never wins, whoever says it
+    // C-22, COOK-13, COOK-14: `never` takes precedence
     @Test("policies", arguments: [HTTPCookie.AcceptPolicy.always, .never, .onlyFromMainDocumentDomain], [false, true])
     func policies(_ policy: HTTPCookie.AcceptPolicy, isStorages: Bool) async throws {
         if isStorages {

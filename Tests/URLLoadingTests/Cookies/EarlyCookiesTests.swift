@@ -4,7 +4,7 @@ import Testing
 
 @testable import URLLoading
 
-/// What waits for the cookies that last to be read.
+/// Cookies that were received before the persistent ones were read.
 @Suite struct EarlyCookiesTests {
     private func receipt(_ fields: [String]) throws -> EarlyCookies.Receipt {
         let url = try #require(URL(string: "https://example.org/"))

@@ -92,7 +92,7 @@ import Testing
         #expect(storage.cookies == (isAccepted ? [cookie] : []))
     }
 
-    /// Asks the storage whenever it is asked.
+    /// Accesses the storage in each of its properties.
     private final class AskingCookie: HTTPCookie, @unchecked Sendable {
         let asked = Watched<HTTPCookieStorage?>(nil)
         override var value: String {

@@ -26,7 +26,7 @@ import Testing
         #expect(HTTPCookie(properties: complete.merging([.name: ""]) { $1 }) == nil)
     }
 
-    /// Nothing in a cookie can end the header field it is sent in, or start another cookie.
+    /// No part of a cookie can end the Cookie field or begin another cookie.
     @Test(arguments: ["a\r\nX: y", "a\n", "a\0", "a; b=c"])
     func rejectsInvalidFieldCharacters(_ text: String) {
         #expect(HTTPCookie(properties: [.name: "n", .value: text, .path: "/", .domain: "a"]) == nil)

@@ -5,9 +5,9 @@ import Testing
 
 @testable import URLLoading
 
-/// The system's list of public suffixes, and the cookies that it keeps servers from setting.
+/// The system's public suffix list, and cookies for public suffixes, which servers must not set.
 @Suite(.leavesNothing) struct SystemSuffixesTests {
-    /// A host, a domain that it sets a cookie for, and whether it may: under a registry, and under a hoster.
+    /// A host, the domain of its cookie, and whether it is allowed: under a registry, and under a hosting provider.
     static let cases = [
         ("www.example.co.uk", "co.uk", false), ("www.example.co.uk", "example.co.uk", true),
         ("me.github.io", "github.io", false), ("www.me.github.io", "me.github.io", true),
@@ -15,7 +15,7 @@ import Testing
 
     // COOK-20
     @Test("no server of a loader's sets a cookie for a public suffix") func loads() async throws {
-        // The names are known to nobody but the proxy.
+        // Only the proxy can resolve the names.
         let proxy = try ScriptedServer.answering { request in
             let domain = URL(string: request.target)?.query ?? ""
             return CannedResponse.text(request["Cookie"] ?? "-").with(

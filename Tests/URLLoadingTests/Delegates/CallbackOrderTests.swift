@@ -3,9 +3,9 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Which calls a data task makes, and in which order.
+/// The callbacks of data tasks, in order.
 @Suite(.leavesNothing) struct CallbackOrderTests {
-    /// All calls of a session with one task.
+    /// All callbacks of a session with one task.
     private func calls(
         _ request: URLRequest, _ delegate: RecordingDelegate = RecordingDelegate(),
         _ prepare: (URLSessionDataTask) -> Void = { _ in }
@@ -41,7 +41,7 @@ import URLLoading
             ])
     }
 
-    // T-36, ERR-11, AUTH-34: whoever has no credential gets to see what was said
+    // T-36, ERR-11, AUTH-34: without a credential the 401 response is delivered
     @Test(
         "a wish for a credential is no error",
         arguments: [

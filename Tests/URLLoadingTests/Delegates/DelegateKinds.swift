@@ -6,10 +6,10 @@ import URLLoading
 /// Implements nothing.
 final class EmptyDelegate: NSObject, URLSessionDataDelegate {}
 
-/// Conforms to the session's protocol alone.
+/// Conforms to `URLSessionDelegate` only.
 final class SessionOnlyDelegate: NSObject, URLSessionDelegate {}
 
-/// Completion handlers, and closures without `@Sendable`, as older code has them.
+/// Completion handlers without `@Sendable`, as in older code.
 final class HandlerDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable {
     var bytes = 0
 
@@ -26,7 +26,7 @@ final class HandlerDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendab
     }
 }
 
-/// The `async` forms.
+/// The `async` variants.
 final class AsyncDelegate: NSObject, URLSessionDataDelegate {
     func urlSession(
         _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse
@@ -83,7 +83,7 @@ final class OverridingDelegate: BaseDelegate, @unchecked Sendable {
     }
 }
 
-/// Keeps the handler and answers later, from another thread.
+/// Keeps the completion handler, and calls it later on another thread.
 final class LateDelegate: NSObject, URLSessionDataDelegate {
     func urlSession(
         _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
@@ -93,7 +93,7 @@ final class LateDelegate: NSObject, URLSessionDataDelegate {
     }
 }
 
-/// Hands everything to another delegate, as test doubles and loggers do.
+/// Forwards everything to another delegate, as test doubles and loggers do.
 final class ForwardingDelegate: NSObject, URLSessionDataDelegate {
     let other: any URLSessionDataDelegate
 
@@ -107,7 +107,7 @@ final class ForwardingDelegate: NSObject, URLSessionDataDelegate {
     }
 }
 
-/// Streams, in both spellings.
+/// Body streams, in both variants.
 final class StreamDelegateWithHandler: NSObject, URLSessionTaskDelegate {
     func urlSession(
         _ session: URLSession, task: URLSessionTask,
@@ -123,7 +123,7 @@ final class StreamDelegateWithAsync: NSObject, URLSessionTaskDelegate {
     }
 }
 
-/// Implements the one method that is not optional.
+/// Implements the only required method.
 final class DownloadDelegate: NSObject, URLSessionDownloadDelegate {
     func urlSession(
         _ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL

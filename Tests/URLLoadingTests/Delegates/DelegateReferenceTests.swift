@@ -12,7 +12,7 @@ import Testing
         URLResponse(url: url, mimeType: nil, expectedContentLength: -1, textEncodingName: nil)
     }
 
-    /// Asks what to do with a response: the answers that come, in order, or nil if the delegate has no method for it.
+    /// Calls `didReceive response`, and returns the answers in order, or nil if the delegate does not implement it.
     private func disposition(from delegate: any URLSessionDelegate) async -> [URLSession.ResponseDisposition]? {
         let (answers, continuation) = AsyncStream.makeStream(of: URLSession.ResponseDisposition.self)
         let reference = DelegateReference(delegate)
@@ -66,7 +66,7 @@ import Testing
         #expect(await disposition(from: OverridingDelegate()) == [.cancel])
     }
 
-    /// A delegate that forwards to one without the method answers as if there were none.
+    /// A delegate that forwards to one without the method gives the default answer.
     @Test func forwardedDefaultsAnswer() async {
         #expect(await disposition(from: ForwardingDelegate(EmptyDelegate())) == [.allow])
         #expect(await disposition(from: ForwardingDelegate(HandlerDelegate())) == [.becomeDownload])

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Bodies of `multipart/x-mixed-replace`, part by part.
+/// `multipart/x-mixed-replace` bodies.
 @Suite(.leavesNothing) struct MultipartTests {
     private static let type = "multipart/x-mixed-replace; boundary=cut"
 
@@ -136,7 +136,7 @@ import URLLoading
         #expect(delegate.calls.events == Self.twoPartsTold)
     }
 
-    // MISC-23, T-46: who is told once is told the last part
+    // MISC-23, T-46: a completion handler gets the last part
     @Test("a completion handler gets the last part") func aCompletionHandlerGetsTheLastPart() async throws {
         let server = try server(twoParts)
         defer { server.stop() }

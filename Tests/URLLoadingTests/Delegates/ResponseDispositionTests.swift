@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// What the answer to a response does.
+/// The effects of response dispositions.
 @Suite(.leavesNothing) struct ResponseDispositionTests {
     // T-43, S-63
     @Test("cancel ends the task without its body") func cancelEndsTheTaskWithoutItsBody() async throws {

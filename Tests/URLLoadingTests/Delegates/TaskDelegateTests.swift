@@ -3,9 +3,9 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// A delegate of one task, beside that of the session.
+/// Task delegates together with a session delegate.
 @Suite(.leavesNothing) struct TaskDelegateTests {
-    /// Has a few of the methods only.
+    /// Implements a few methods only.
     private final class Partial: NSObject, URLSessionDataDelegate, @unchecked Sendable {
         let calls = EventRecorder<Call>()
 
@@ -19,7 +19,7 @@ import URLLoading
         }
     }
 
-    /// Has the async spelling of what a session's delegate may have in the other.
+    /// Implements the `async` variants of methods.
     private final class AsyncPartial: NSObject, URLSessionDataDelegate, @unchecked Sendable {
         let calls = EventRecorder<Call>()
 
@@ -31,7 +31,7 @@ import URLLoading
         }
     }
 
-    /// Of tasks, not of data.
+    /// Conforms to `URLSessionTaskDelegate`, but not to the data delegate.
     private final class TaskOnly: NSObject, URLSessionTaskDelegate, @unchecked Sendable {
         let calls = EventRecorder<Call>()
 

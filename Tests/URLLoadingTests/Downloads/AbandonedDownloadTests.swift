@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// What becomes of the files of downloads that nobody goes on with.
+/// The files of failed downloads that are not resumed.
 @Suite(.leavesNothing) struct AbandonedDownloadTests {
     private static let whole = [UInt8].pattern(count: 1_000_000)
     private let folder: TemporaryDirectory
@@ -19,7 +19,7 @@ import URLLoading
         }
     }
 
-    /// Sends half of a body and closes; the rest is there for those who ask for it.
+    /// Sends half of a body and closes; serves the rest for range requests.
     private func makeServer() throws -> ScriptedServer {
         try ScriptedServer { connection in
             while let request = try connection.nextRequest() {
@@ -92,7 +92,7 @@ import URLLoading
         next.invalidateAndCancel()
     }
 
-    // RES-1: bytes that were written elsewhere are no copy that anybody knows of
+    // RES-1: bytes copied elsewhere do not count
     @Test("without its file a download starts over") func goneFile() async throws {
         let server = try makeServer()
         defer { server.stop() }

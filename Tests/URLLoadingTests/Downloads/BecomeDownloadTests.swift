@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Data tasks whose delegate wants the body in a file.
+/// Data tasks that become download tasks.
 @Suite(.leavesNothing) struct BecomeDownloadTests {
     private static let body = [UInt8].pattern(count: 1_500_000)
 

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Downloads whose content coding cannot be undone: codes of their own (ERR-7), and nothing to go on from.
+/// Downloads that cannot be decoded: specific error codes (ERR-7), and no resume data.
 @Suite(.leavesNothing) struct DownloadDecodingTests {
     private func calls(
         _ coding: String, _ body: [UInt8], _ make: (URLSession, URL) -> URLSessionTask

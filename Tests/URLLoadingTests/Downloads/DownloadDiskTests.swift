@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Downloads to where there is no room, no folder and no permission.
+/// Downloads with a full disk, a missing folder, or missing permissions.
 @Suite(.leavesNothing) struct DownloadDiskTests {
     enum Framing: CaseIterable { case plain, secure, chunked }
 
@@ -16,7 +16,7 @@ import URLLoading
         return try .answering(tls: framing == .secure ? TrustedAuthority.server() : nil) { _ in answer }
     }
 
-    /// All but how the file grew.
+    /// All callbacks except progress.
     private func calls(
         _ server: ScriptedServer, folder: String, _ delegate: RecordingDownloadDelegate = RecordingDownloadDelegate()
     ) async throws -> [Call] {
@@ -122,7 +122,7 @@ import URLLoading
                 == [.created(1), .metrics(1), .completed(1, .cannotCloseFile), .invalid])
     }
 
-    // ERR-8: nobody makes files there, not even root
+    // ERR-8: a folder in which even root cannot create files
     @Test("no permission", .enabled(if: access("/sys/kernel", X_OK) == 0)) func noPermission() async throws {
         let server = try server()
         defer { server.stop() }

@@ -3,9 +3,9 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Downloads: the calls, the file, and what is left of it.
+/// Download tasks: callbacks, and the file.
 @Suite(.leavesNothing) struct DownloadTaskTests {
-    /// Long enough to go from the socket to the file by way of a pipe, which wraps around several times.
+    /// Larger than the pipe between socket and file, so that it is filled several times.
     private static let long = [UInt8].pattern(count: 3_000_000)
 
     private func download(
@@ -94,7 +94,7 @@ import URLLoading
         #expect(delegate.contents.events == [Data(Self.long)])
     }
 
-    // S-70: whoever moves the file keeps it
+    // S-70: a moved file is kept
     @Test("a file that is moved stays") func aFileThatIsMovedStays() async throws {
         let server = try ScriptedServer.answering(.text("hello"))
         defer { server.stop() }
@@ -110,7 +110,7 @@ import URLLoading
         #expect(try Data(contentsOf: kept) == Data("hello".utf8))
     }
 
-    // S-70: nobody else may read it
+    // S-70: readable by the current user only
     @Test("the file is for its user only") func theFileIsForItsUserOnly() async throws {
         let server = try ScriptedServer.answering(.text("hello"))
         defer { server.stop() }

@@ -3,12 +3,12 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Downloads that stop and go on.
+/// Resumed downloads.
 @Suite(.leavesNothing) struct ResumedDownloadTests {
     private static let whole = [UInt8].pattern(count: 2_000_000)
     private static let half = 1_000_000
 
-    /// A server of one resource: the first request gets half of it and then nothing, the others go by `answer`.
+    /// A server with one resource. The first response stalls after half of it; later ones are those of `answer`.
     private func makeServer(
         fields: String = "ETag: \"v1\"\r\nAccept-Ranges: bytes\r\n",
         stops: Step = .waitForClose, _ answer: @escaping @Sendable (ReceivedRequest) -> CannedResponse
@@ -31,7 +31,7 @@ import URLLoading
         }
     }
 
-    /// The rest, as a server gives it that has the same resource still.
+    /// The 206 response of a server whose resource is unchanged.
     private static func rest(of request: ReceivedRequest) -> CannedResponse {
         guard let range = request["Range"], range.hasPrefix("bytes="), range.hasSuffix("-"),
             let start = Int(range.dropFirst(6).dropLast()), start < whole.count
@@ -41,7 +41,7 @@ import URLLoading
             .with(field: "ETag", "\"v1\"")
     }
 
-    /// Stops a download once half of it is written.
+    /// Stops a download after half of it was written.
     private func stop(_ server: ScriptedServer) async throws -> (data: Data?, calls: [Call]) {
         let delegate = RecordingDownloadDelegate()
         let session = URLSession(delegate)
@@ -198,7 +198,7 @@ import URLLoading
         #expect(calls == [.created(1), .metrics(1), .completed(1, .unsupportedURL), .invalid])
     }
 
-    // RES-9: the file is one download's alone, and nobody takes one with holes for whole
+    // RES-9: a file belongs to one download, and must be complete
     @Test("the same resume data twice at a time") func theSameResumeDataTwiceAtATime() async throws {
         let (hasBegun, secondWrites, isOver) = (Signal("a"), Signal("b"), Signal("c"))
         let numbers = Watched(0)
@@ -361,7 +361,7 @@ import URLLoading
         session.invalidateAndCancel()
     }
 
-    /// Loads until the connection is lost, goes on, and checks that all is there then.
+    /// Loads until the connection is lost, resumes, and checks the complete file.
     private func loadInTwo(_ url: URL, in session: URLSession, goingOnIn other: URLSession? = nil) async throws {
         let failure = await #expect(throws: URLError.self) { try await session.download(from: url) }
         let data = try #require(failure?.downloadTaskResumeData)

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// A program on whose machine some libraries cannot be loaded: it finds other files of their names first.
+/// A program that cannot load some libraries, because other files with their names are found first.
 @Suite(.leavesNothing) struct MissingLibraryTests {
     private func run(without names: [String], _ addresses: URL...) throws -> [String] {
         try run(without: names, ["ephemeral"] + addresses.map(\.absoluteString))
@@ -37,7 +37,7 @@ import Testing
         #expect(try SessionUser().run("import") == ["-26275 The data could not be decoded."])
     }
 
-    // CONN-6: it is offered on the port of the server itself, where nobody hears datagrams
+    // CONN-6: it is advertised on the server's port, without a UDP server
     @Test("without the libraries of HTTP/3 there is TCP") func http3() throws {
         let server = try ScriptedServer.answering(tls: TrustedAuthority.server()) { request in
             let port = request["Host"]?.split(separator: ":").last ?? ""

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// One connection for several names of one server (RFC 9113 §9.1.1).
+/// Connection coalescing: one connection for several hosts of a server (RFC 9113 §9.1.1).
 @Suite(.leavesNothing) struct CoalescingTests {
     private func server(
         _ names: CertificateProfile.Name...,
@@ -164,7 +164,7 @@ import URLLoading
         #expect(server.connectionCount == 3)
     }
 
-    // C-9: packets of one class are not those of another, whoever's certificate it is
+    // C-9: different traffic classes are not coalesced
     @Test("requests of one service type share a connection, and no others") func serviceTypes() async throws {
         let server = try server("a.localhost", "b.localhost", script: echo)
         defer { server.stop() }
@@ -197,7 +197,7 @@ import URLLoading
         #expect(server.connectionCount == 1)
     }
 
-    // CONN-3, AUTH-3: whoever pins is asked about each name
+    // CONN-3, AUTH-3: a pinning delegate evaluates each host
     @Test("a delegate evaluates each coalesced host, and may refuse") func asked() async throws {
         let server = try server("a.localhost", "b.localhost", "c.localhost", script: echo)
         defer { server.stop() }
@@ -233,7 +233,7 @@ import URLLoading
     }
 }
 
-/// Has a stream for each task that wants another.
+/// Provides a new body stream for each request.
 private final class StreamingDelegate: NSObject, URLSessionTaskDelegate, Sendable {
     let questions = EventRecorder<String>()
 
@@ -243,7 +243,7 @@ private final class StreamingDelegate: NSObject, URLSessionTaskDelegate, Sendabl
     }
 }
 
-/// Looks at each server's name, and trusts it unless it is one.
+/// Records each server's host, and accepts all except one.
 private final class TrustingDelegate: NSObject, URLSessionDelegate, @unchecked Sendable {
     // Sendable: the recorder guards itself, the rest is constant.
     let hosts = EventRecorder<String>()

@@ -5,11 +5,11 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Servers that take few requests on each connection of HTTP/2, and say which.
+/// Servers that accept few requests per HTTP/2 connection, and report the processed ones (GOAWAY, REFUSED_STREAM).
 @Suite(.leavesNothing, .timeLimit(.minutes(1))) struct FewRequestsTests {
     private typealias FrameType = HTTP2ServerConnection.FrameType
 
-    /// The streams of one connection, and which of them were answered.
+    /// The streams of one connection, and the answered ones.
     private struct Connection: Equatable {
         var requests = 0
         var answers = 0
@@ -20,8 +20,8 @@ import URLLoading
         let connections: Watched<[Int: Connection]>
 
         /// - Parameters:
-        ///   - refusesEach: Every request of such a number on a connection is refused, and the connection goes on.
-        ///   - limit: How many requests a connection takes, by its number; nil for all.
+        ///   - refusesEach: Every nth request on a connection is refused, and the connection continues.
+        ///   - limit: The number of requests that a connection accepts, by its index; nil for no limit.
         init(refusesEach: Int = .max, limit: @escaping @Sendable (Int) -> Int? = { _ in nil }) throws {
             let connections = Watched<[Int: Connection]>([:])
             self.connections = connections
@@ -87,7 +87,7 @@ import URLLoading
         #expect(server.all.map(\.answers) == [3, 57])
     }
 
-    // CONN-4: saying that requests were processed proves nothing: nobody is answered, and so it comes to an end
+    // CONN-4: retries end if no request is ever answered, whatever GOAWAY claims
     @Test("GOAWAY after refused streams", arguments: ["GET", "POST"])
     func refusedBehindGoodbye(method: String) async throws {
         let count = Watched(0)

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Connections of HTTP/2 that end, or stand still, before they have carried anything.
+/// HTTP/2 connections that end or stall before their first response.
 @Suite(.leavesNothing) struct HTTP2BeginningTests {
     private typealias FrameType = HTTP2ServerConnection.FrameType
 
@@ -46,7 +46,7 @@ import URLLoading
     }
 
     enum Beginning: CaseIterable {
-        /// RFC 9113 §3.4 has settings first, but what is meant is clear.
+        /// Without initial SETTINGS, which RFC 9113 §3.4 requires.
         case withoutSettings
         case behindSettings
     }
@@ -114,7 +114,7 @@ import URLLoading
         #expect((10...100).contains(server.connectionCount))
     }
 
-    // CONN-1: who has to wait does, and goes when he may
+    // CONN-1: waiting requests are sent when allowed
     @Test("a server that allows no request at first") func noneAtFirst() async throws {
         let isTooEarly = Watched(false)
         let server = try server(settings: [(3, 0)]) { http2, number in
@@ -147,7 +147,7 @@ import URLLoading
         }
     }
 
-    // CONN-15, CONN-24: it is the server that is waited for, and nobody's turn
+    // CONN-15, CONN-24: waiting for the server counts as silence
     @Test("a server that never allows a request") func noneEver() async throws {
         let server = try server(settings: [(3, 0)]) { http2, _ in
             while true { try http2.reset(try http2.readRequest(), 7) }
@@ -170,7 +170,7 @@ import URLLoading
         #expect(server.connectionCount == 1)
     }
 
-    // CONN-15: the limit sinks while others wait, and their time begins when nobody is before them any more
+    // CONN-15: the limit decreases while others wait, and their timeout starts when they are first
     @Test("a server that allows no more requests") func noMore() async throws {
         let server = try server(settings: [(3, 1)]) { http2, _ in
             let first = try http2.readRequest()
@@ -198,27 +198,25 @@ import URLLoading
         #expect(server.connectionCount == 1)
     }
 
-    #if HTTP3
-        // CONN-15: also for a request that was to open a connection of a later version, which nobody answers
-        @Test("a server that allows no more requests, and does not speak HTTP/3")
-        func noMoreAndNotElsewhere() async throws {
-            let server = try server(settings: [(3, 1)]) { http2, _ in
-                let first = try http2.readRequest()
-                try http2.send(FrameType.settings, stream: 0, [0, 3, 0, 0, 0, 0])
-                try http2.respond(on: first, body: "first")
-                try http2.connection.waitForClose()
-            }
-            defer { server.stop() }
-            let session = impatientSession()
-            defer { session.invalidateAndCancel() }
-            #expect(try await text(session, server) == "first")
-            var request = URLRequest(url: server.url("/", host: "localhost"))
-            request.assumesHTTP3Capable = true
-            let error = await #expect(throws: URLError.self) { try await session.data(for: request) }
-            #expect(error?.code == .timedOut)
-            #expect(server.connectionCount == 1)
+    // CONN-15: also for a request whose HTTP/3 attempt gets no answer
+    @Test("a server that allows no more requests, and does not speak HTTP/3", .needsHTTP3)
+    func noMoreAndNotElsewhere() async throws {
+        let server = try server(settings: [(3, 1)]) { http2, _ in
+            let first = try http2.readRequest()
+            try http2.send(FrameType.settings, stream: 0, [0, 3, 0, 0, 0, 0])
+            try http2.respond(on: first, body: "first")
+            try http2.connection.waitForClose()
         }
-    #endif
+        defer { server.stop() }
+        let session = impatientSession()
+        defer { session.invalidateAndCancel() }
+        #expect(try await text(session, server) == "first")
+        var request = URLRequest(url: server.url("/", host: "localhost"))
+        request.assumesHTTP3Capable = true
+        let error = await #expect(throws: URLError.self) { try await session.data(for: request) }
+        #expect(error?.code == .timedOut)
+        #expect(server.connectionCount == 1)
+    }
 
     enum Ending: CaseIterable {
         case orderly, abrupt, reset

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// What becomes of loads over HTTP/2 when the server does what servers do.
+/// Loads over HTTP/2 with various server behaviours.
 @Suite(.leavesNothing) struct HTTP2LoadTests {
     private typealias FrameType = HTTP2ServerConnection.FrameType
 
@@ -196,7 +196,7 @@ import URLLoading
         #expect(server.connectionCount == 1)
     }
 
-    // S-42: the server hears that nobody wants it any more
+    // S-42: the server gets RST_STREAM
     @Test("cancelled") func cancelled() async throws {
         let isReset = Signal("a reset stream")
         let server = try server { http2, _ in
@@ -220,7 +220,7 @@ import URLLoading
         #expect(server.connectionCount == 1)
     }
 
-    // CONN-22: nobody reads, so the server may not send
+    // CONN-22: without a reader flow control blocks the server
     @Test("a reader that does not read") func backPressure() async throws {
         let sent = Watched(0)
         let isFull = Signal("a full window")
@@ -236,7 +236,7 @@ import URLLoading
                 window += piece.count
                 sent.withValue { $0 += piece.count }
             }
-            // The client gives back none of it until somebody reads: it has got all of it when it answers.
+            // The client sends no window updates until the body is read.
             try http2.send(FrameType.ping, stream: 0, [UInt8](repeating: 7, count: 8))
             while true {
                 let frame = try http2.readFrame()
@@ -261,7 +261,7 @@ import URLLoading
         try await sent.wait(for: "the window to open") { $0 == -1 ? () : nil }
     }
 
-    // ERR-5: it ends, and nobody waits
+    // ERR-5: it fails at once
     @Test(
         "a server that does not keep to the rules",
         arguments: [
@@ -326,7 +326,7 @@ import URLLoading
         #expect(server.connectionCount == 6)
     }
 
-    // CONN-24: who waits for somebody else's connection fails with it
+    // CONN-24: requests that wait for the connection fail with it
     @Test("no connection for any request") func nobody() async throws {
         let server = try ScriptedServer { $0.close() }
         defer { server.stop() }
@@ -345,7 +345,7 @@ import URLLoading
         }
     }
 
-    /// Answers about a response when it is told to.
+    /// Answers a response disposition when the test releases it.
     private final class LateDelegate: NSObject, URLSessionDataDelegate, Sendable {
         let answers = Watched<[@Sendable (URLSession.ResponseDisposition) -> Void]>([])
         let sizes = Watched<[Int]>([])
@@ -371,7 +371,7 @@ import URLLoading
         }
     }
 
-    // CONN-22: what nobody has taken when a response ends does not stand in the way of others for ever
+    // CONN-22: unread data of an ended response is returned to the connection's window
     @Test("answered after the whole request") func answeredLate() async throws {
         let count = 48
         let size = 63 * 16_384

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Connections that break, in every phase of a load.
+/// Connections that are lost in each phase of a load.
 @Suite(.leavesNothing) struct BrokenConnectionTests {
     // ERR-5, ERR-6
     @Test(
@@ -202,7 +202,7 @@ import URLLoading
         #expect(server.requests.map(\.target) == ["/first", "/second", "/second"])
     }
 
-    // CONN-1: bytes after a response belong to nobody, least of all to the next request
+    // CONN-1: excess bytes are not taken for the next response
     @Test(
         "bytes behind a response are nobody's",
         arguments: [
@@ -221,7 +221,7 @@ import URLLoading
         #expect(server.connectionCount == 2)
     }
 
-    // CONN-1: bytes that nobody asked for end an idle connection
+    // CONN-1: unsolicited bytes close an idle connection
     @Test(
         "unsolicited bytes end an idle connection",
         arguments: [

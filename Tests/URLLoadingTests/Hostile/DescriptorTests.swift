@@ -3,16 +3,16 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// A process that has no descriptor left: loads wait for one and then go on. Each test lowers the limit in a process of
-/// its own, and the server stays here.
+/// A process without free file descriptors: loads wait for one and then continue. Each test lowers the limit in its own
+/// process; the server is in this one.
 @Suite struct DescriptorTests {
-    /// Allows this process so many descriptors and no more.
+    /// Limits the number of descriptors of this process.
     private static func allow(descriptors count: Int) {
         var limit = rlimit(rlim_cur: rlim_t(count), rlim_max: rlim_t(count))
         setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
     }
 
-    /// Takes every descriptor there is, and gives them.
+    /// Opens all available descriptors, and returns them.
     private static func takeAll() -> [Int32] {
         var taken: [Int32] = []
         while true {
@@ -87,7 +87,7 @@ import URLLoading
     #endif
 
     #if compiler(>=6.3)
-        /// Whether nothing has come after ten of the waits between two tries for a descriptor.
+        /// Whether nothing has happened after ten retry intervals.
         private static func isStillWaiting(_ isDone: Watched<Bool>) -> Bool {
             // Not a timer of Dispatch, which needs a descriptor.
             usleep(200_000)

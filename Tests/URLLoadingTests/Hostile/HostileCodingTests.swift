@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Coded bodies that are cut, corrupt, unknown, or unfold to more than there is room for.
+/// Content-coded bodies that are truncated, corrupt, unknown, or decompression bombs.
 @Suite(.leavesNothing) struct HostileCodingTests {
     /// Serves a body in a coding to one request.
     private func hear(_ coding: String, _ body: [UInt8]) async throws -> [RecordedEvent] {
@@ -105,7 +105,7 @@ import URLLoading
         #expect(try await recorder.finish() == [.response(200), .failed(.cancelled), .invalid])
     }
 
-    // ENC-9, T-5: who gathers a body takes all that comes, but not in one go
+    // ENC-9, T-5: a collected body is decoded in steps
     @Test("a bomb in a bomb can be cancelled") func aBombInABombCanBeCancelled() async throws {
         let copies = 8_000
         let server = try ScriptedServer { connection in
@@ -132,7 +132,7 @@ import URLLoading
 }
 
 extension [UInt8] {
-    /// A copy with another byte at one place.
+    /// A copy with one changed byte.
     fileprivate func replacing(at index: Int, with byte: UInt8) -> [UInt8] {
         var copy = self
         copy[index] = byte

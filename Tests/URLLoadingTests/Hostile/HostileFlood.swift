@@ -4,18 +4,18 @@ import Testing
 
 private typealias F = HTTP2Frames
 
-/// What some server of HTTP/2 might send without end, after the first request of a connection, which is on stream 1.
+/// An endless sequence of frames of an HTTP/2 server, after the first request of a connection (stream 1).
 struct HostileFlood: Sendable, CustomTestStringConvertible {
     let name: String
-    /// What comes once before.
+    /// The frames before the flood.
     let opening: [UInt8]
-    /// What comes again and again.
+    /// The repeated frames.
     let bytes: [UInt8]
-    /// Of the load; interim responses and pieces of a body are left out.
+    /// The expected callbacks, without informational responses and data.
     let recorded: [Call]
-    /// In the words of the library: what the load ended with.
+    /// The library's reason in the load's error.
     let reason: String
-    /// Bytes after which the client has to have closed, the kernels' buffers among them.
+    /// The number of bytes, including kernel buffers, before which the client must close the connection.
     let most: Int
 
     var testDescription: String { name }
@@ -39,10 +39,10 @@ struct HostileFlood: Sendable, CustomTestStringConvertible {
     private static let blockReason = "flood(LoadingProtocols.HTTP2Flood.headerBlock)"
     private static let well = F.block([(":status", "200")])
     private static let page = [UInt8](repeating: 0x61, count: 16_384)
-    /// Ten thousand frames of 16 KiB that say nothing, and what is on its way.
+    /// Ten thousand useless frames of 16 KiB, plus buffered bytes.
     private static let pages = 192 << 20
 
-    /// Frames that bring no request further: ten thousand of them are enough.
+    /// Frames without progress of a request: limited to ten thousand.
     static let idle: [Self] = [
         Self("pings", F.ping()),
         Self("answers to pings that nobody sent", F.ping(answer: true)),
@@ -69,7 +69,7 @@ struct HostileFlood: Sendable, CustomTestStringConvertible {
             recorded: lostBody),
     ]
 
-    /// What goes on after the load has ended by what came first: the connection has to end too.
+    /// Floods after the load has ended: the connection must be closed too.
     static let after: [Self] = [
         Self("resets", F.reset(1, 8), recorded: [.completed(1, .networkConnectionLost)], reason: "reset"),
         Self("interim responses", F.head(1, 103), reason: "There are too many interim responses"),
@@ -106,7 +106,7 @@ struct HostileFlood: Sendable, CustomTestStringConvertible {
     ]
 
     static var all: [Self] { idle + after + blocks }
-    /// Those that want to be answered. They end as floods, or for the answers that cannot be sent.
+    /// Frames that require an answer. They end as floods, or because the answers cannot be sent.
     static var asking: [Self] {
         [("pings", F.ping()), ("settings", F.settings())].map {
             Self($0, $1, reason: "flood(LoadingProtocols.HTTP2Flood.")

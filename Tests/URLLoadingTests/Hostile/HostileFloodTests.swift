@@ -3,13 +3,12 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Servers that send without end over HTTP/2, for as long as the client reads.
+/// HTTP/2 servers that send endlessly, as long as the client reads.
 @Suite(.leavesNothing) struct HostileFloodTests {
-    /// What a client may hold for one, and the server that is in this process: heads of 256 KiB, some copies of them, and
-    /// buffers.
+    /// The memory limit, including the server in this process: heads of 256 KiB, some copies, and buffers.
     private static let mostMemory = 8 << 20
 
-    /// Tells how many bytes the flood came to when the client closed.
+    /// Returns the number of bytes sent when the client closed the connection.
     private func server(
         of flood: HostileFlood, readsNothing: Bool, ended: Watched<Int?>
     ) throws -> ScriptedServer {

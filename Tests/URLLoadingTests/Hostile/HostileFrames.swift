@@ -4,22 +4,22 @@ import Testing
 
 private typealias F = HTTP2Frames
 
-/// What some server of HTTP/2 might say to the first request of a connection, which is on stream 1; what the caller hears of
-/// that, and what the server does.
+/// Frames of a hostile HTTP/2 server after the first request of a connection (stream 1), the expected callbacks, and
+/// the expected reaction of the client.
 struct HostileFrames: Sendable, CustomTestStringConvertible {
-    /// What a client says of a mistake, with its code (RFC 9113 §7).
+    /// How a client reports an error, with its code (RFC 9113 §7).
     enum Told: Sendable, Equatable {
-        /// The connection is over.
+        /// GOAWAY.
         case goodbye(UInt32)
-        /// The stream is.
+        /// RST_STREAM.
         case reset(UInt32)
     }
 
     let name: String
     let bytes: [UInt8]
-    /// What the server begins with, unless that is settings without a value.
+    /// The first bytes of the server, by default an empty SETTINGS frame.
     var opening = F.settings()
-    /// Of the load: what `Call.tellsOfResponse` lets through.
+    /// The expected callbacks for which `Call.tellsOfResponse` is true.
     let recorded: [Call]
     let told: Told?
 
@@ -41,7 +41,7 @@ struct HostileFrames: Sendable, CustomTestStringConvertible {
     private static let compressionError: UInt32 = 9
     private static let enhanceYourCalm: UInt32 = 11
 
-    /// A block of fields that says yes.
+    /// A field block with status 200.
     private static let well = F.block([(":status", "200")])
 
     /// RFC 9113 §3.4, §6.5
@@ -217,7 +217,7 @@ struct HostileFrames: Sendable, CustomTestStringConvertible {
 }
 
 extension Call {
-    /// Whether it says what became of a response: how much of a long body comes before its end is chance.
+    /// Whether this callback is deterministic: the amount of data before a failure is not.
     var tellsOfResponse: Bool {
         switch self {
         case .data(_, let text): text.utf8.count < 1_000

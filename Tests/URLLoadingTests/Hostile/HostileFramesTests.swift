@@ -3,11 +3,11 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Servers that break the rules of HTTP/2: whole sessions, over TLS.
+/// HTTP/2 protocol violations of servers: complete sessions, over TLS.
 @Suite(.leavesNothing) struct HostileFramesTests {
     private typealias FrameType = HTTP2ServerConnection.FrameType
 
-    /// Says it to the first request, and answers the others. Tells what the client has said of it.
+    /// Sends the frames for the first request, and answers later ones. Returns the client's error report.
     private func server(
         saying frames: HostileFrames, told: EventRecorder<HostileFrames.Told>
     ) throws -> ScriptedServer {
@@ -86,7 +86,7 @@ import URLLoading
 }
 
 extension HTTP2ServerConnection.Frame {
-    /// The code of an error that stands there.
+    /// The error code in a frame.
     fileprivate func code(at offset: Int) -> UInt32 {
         payload.dropFirst(offset).prefix(4).reduce(0) { $0 << 8 | UInt32($1) }
     }

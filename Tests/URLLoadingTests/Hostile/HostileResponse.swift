@@ -2,11 +2,11 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Bytes that some server might send, and what the caller has to hear of them.
+/// Bytes of a hostile server, and the expected callbacks.
 struct HostileResponse: Sendable, CustomTestStringConvertible {
     let name: String
     let bytes: [UInt8]
-    /// Up to the end of the load; the session's end follows.
+    /// The callbacks up to the end of the load.
     let recorded: [RecordedEvent]
 
     var testDescription: String { name }
@@ -17,7 +17,7 @@ struct HostileResponse: Sendable, CustomTestStringConvertible {
         self.recorded = recorded
     }
 
-    /// How the bytes arrive: the outcome must not depend on it.
+    /// How the bytes are split. The result must not depend on it.
     enum Arrival: Sendable, CaseIterable {
         case inOnePiece
         case byteByByte

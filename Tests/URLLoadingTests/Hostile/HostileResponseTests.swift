@@ -3,9 +3,9 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Servers that break the rules: each gives the caller one error of the right kind, or what can be made of it.
+/// HTTP/1.1 protocol violations of servers: each leads to one specific error, or to a tolerant result.
 @Suite(.leavesNothing) struct HostileResponseTests {
-    /// Serves the bytes to one request and ends the connection; tells what the caller heard.
+    /// Sends the bytes for one request and closes the connection; returns the callbacks.
     private func hear(_ response: HostileResponse, _ arrival: HostileResponse.Arrival) async throws -> [RecordedEvent] {
         let server = try ScriptedServer { connection in
             _ = try connection.readRequest()
@@ -24,7 +24,7 @@ import URLLoading
         return recorded
     }
 
-    /// T-48: a handler gets the same, all or nothing, once.
+    /// T-48: a completion handler gets the same result, complete or none, once.
     private func hearByHandler(_ response: HostileResponse, of server: ScriptedServer) async throws {
         let handled = EventRecorder<Call>()
         let session = URLSession { _ in }

@@ -3,9 +3,9 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Servers that cannot be trusted, or that break TLS.
+/// Untrusted servers, and violations of TLS.
 @Suite(.leavesNothing) struct HostileTLSTests {
-    /// A server that must not get a request, and the error its client has.
+    /// A server that must not receive a request, and the expected error.
     struct Case: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let code: URLError.Code
@@ -153,7 +153,7 @@ import URLLoading
 
     // MARK: Handshakes that are none
 
-    /// What a server without TLS does to a client's hello.
+    /// Reactions of servers without TLS to a ClientHello.
     private func hear(_ script: @escaping ScriptedServer.Script) async throws -> [RecordedEvent] {
         let server = try ScriptedServer(script: script)
         defer { server.stop() }
@@ -192,11 +192,11 @@ import URLLoading
 
     private static let helloDone: [UInt8] = [14, 0, 0, 0]
 
-    // TLS-4, TLS-5: who shows no certificate is nobody, by whatever way he leaves it out
+    // TLS-4, TLS-5: a server without certificate is rejected
     @Test(
         "a server that leaves its certificate out",
         arguments: [
-            // DH_anon_WITH_AES_128_GCM_SHA256, which nobody offered
+            // DH_anon_WITH_AES_128_GCM_SHA256, which was not offered
             handshake([serverHello(cipher: 0x00A6), helloDone]),
             // ECDHE_RSA_WITH_AES_128_GCM_SHA256, which demands one
             handshake([serverHello(cipher: 0xC02F), helloDone]),
@@ -248,7 +248,7 @@ import URLLoading
 
     // MARK: Ends that are none
 
-    // CONN-27: without close_notify nobody knows whether a body that ends with its connection is whole
+    // CONN-27: without close_notify a body that ends with its connection may be truncated
     @Test(
         "an end without close_notify",
         arguments: [
@@ -296,7 +296,7 @@ import URLLoading
                 == [.response(200), .data("hello"), .failed(.networkConnectionLost), .invalid])
     }
 
-    // TLS-5: bytes that somebody slipped in between
+    // TLS-5: injected bytes
     @Test("forged bytes in a body", arguments: ["garbage that is no record at all", "\u{17}\u{3}\u{3}\0\u{5}hello"])
     func forgedBytesInABody(forged: String) async throws {
         let server = try ScriptedServer(tls: try TrustedAuthority.server()) { connection in

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Addresses that lead nowhere, and odd ones that lead somewhere.
+/// Invalid URLs, and unusual valid ones.
 @Suite(.leavesNothing) struct InvalidURLTests {
     // ERR-5, ERR-15
     @Test(

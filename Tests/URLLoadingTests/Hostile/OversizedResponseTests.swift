@@ -3,9 +3,9 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Servers that send more than anybody needs.
+/// Responses that exceed limits.
 @Suite(.leavesNothing) struct OversizedResponseTests {
-    /// Serves head and body to one request, as far as the client takes them.
+    /// Sends head and body for one request, as far as the client reads.
     private func hear(_ response: [UInt8]) async throws -> [RecordedEvent] {
         let server = try ScriptedServer { connection in
             _ = try connection.readRequest()

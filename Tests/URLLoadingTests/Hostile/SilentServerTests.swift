@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Servers that stop talking: the request timer and the resource timer.
+/// Servers that stop sending: the idle timeout and the resource timeout.
 @Suite(.leavesNothing) struct SilentServerTests {
     // CONN-15, ERR-5, T-38
     @Test(

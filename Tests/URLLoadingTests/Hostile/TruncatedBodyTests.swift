@@ -3,12 +3,12 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Bodies that are shorter than announced, over the versions that a script speaks.
+/// Bodies that are shorter than announced, over the versions that scripted servers support.
 @Suite(.leavesNothing) struct TruncatedBodyTests {
     enum Ending: CaseIterable {
-        /// As if the body were whole.
+        /// Ends as if the body were complete.
         case inOrder
-        /// The same, but with a word of its own.
+        /// Ends with an explicit end of stream.
         case afterwards
         case reset
     }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import URLLoading
 
-/// The lines of a log, made of events.
+/// Log lines of events.
 @Suite struct LoadTraceTests {
     /// Each event with its time in tenths of a millisecond.
     private func lines(_ level: TraceLevel, _ events: [(Int64, LoadEvent.Kind)]) -> [String] {
@@ -22,7 +22,7 @@ import Testing
         (10, .fetchStarted(.first)),
         (10, .request(method: "GET", url: "https://me:pw@example.com/a?token=1#x")),
         (11, .cacheDecision("load", because: "nothingStored")),
-        // Begun for somebody else.
+        // Begun for another task.
         (5, .resolutionStarted(host: "example.com")), (20, .resolutionEnded(addresses: 2)),
         (20, .connectStarted(address: "127.0.0.1")), (30, .connectEnded), (30, .secureConnectionStarted),
         (55, .secureConnectionEnded(version: 0x0304, cipherSuite: 0x1301)), (56, .connectionAssigned(facts)),
@@ -107,7 +107,7 @@ import Testing
         used.isProxied = true
         used.remoteAddress = "::1"
         let request = LoadEvent.Kind.request(method: "POST", url: "http://a.example/")
-        // Redirected, asked who the user is, tried again, and lost in the end.
+        // Redirected, challenged, repeated, and finally lost.
         #expect(
             lines(
                 .transactions,

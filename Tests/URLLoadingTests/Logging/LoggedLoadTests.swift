@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// A program with the log switched on: that of `Tests/SessionUser`.
+/// The program of `Tests/SessionUser` with logging enabled.
 @Suite(.timeLimit(.minutes(1))) struct LoggedLoadTests {
     private static let basicAuth = BasicAuthResponder()
 
@@ -18,7 +18,7 @@ import Testing
         }
     }
 
-    /// What the program writes, its log apart.
+    /// The output of the program, separated from its log.
     private func run(
         _ level: String?, _ urls: [String], under tracer: [String] = []
     ) throws -> (log: [String], rest: [String]) {
@@ -27,7 +27,7 @@ import Testing
         return (lines.filter { $0.hasPrefix("URLLoading:") }, lines.filter { !$0.hasPrefix("URLLoading:") })
     }
 
-    /// A line without what differs from run to run.
+    /// A line without varying parts.
     private func plain(_ line: String, _ server: ScriptedServer) -> String {
         line.replacing(/[0-9]+\.[0-9] ms( \([^)]*\))?/, with: "T").replacing(":\(server.port)", with: ":PORT")
             .replacing(/sent [0-9]+\+/, with: "sent N+").replacing(/received [0-9]+\+/, with: "received N+")

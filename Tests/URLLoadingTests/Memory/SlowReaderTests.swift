@@ -3,10 +3,10 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// A body that is read more slowly than it comes: the server sees its window close, and memory stays where it was.
-/// The same at full length is `soak slow-reader`.
+/// Slow readers: the server is blocked by flow control, and memory use is constant. `soak slow-reader` is the long
+/// version.
 @Suite(.leavesNothing) struct SlowReaderTests {
-    /// What kernels and the library may hold between server and reader. The kernels' part varies.
+    /// The maximum number of bytes buffered between server and reader, in kernels and the library.
     private static let most = 16_000_000
     private static let mostMemory = Memory.limit(16_000_000)
     private static let size = 48_000_000

@@ -3,9 +3,9 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// What the metrics of a task say, over plain HTTP/1.1.
+/// Task metrics over cleartext HTTP/1.1.
 @Suite(.leavesNothing) struct TaskMetricsTests {
-    /// The metrics of tasks that run one after the other in one session.
+    /// The metrics of tasks that run one after another in one session.
     private func metrics(
         of requests: [URLRequest], _ configure: (URLSessionConfiguration) -> Void = { _ in }
     ) async throws -> [URLSessionTaskMetrics] {
@@ -30,7 +30,7 @@ import URLLoading
         ]
     }
 
-    /// Which of the dates are there, in the order of `dates`.
+    /// Which dates are set, in the order of `dates`.
     private func present(_ transaction: URLSessionTaskTransactionMetrics) -> String {
         dates(transaction).map { $0 == nil ? "-" : "x" }.joined()
     }
@@ -135,7 +135,7 @@ import URLLoading
         #expect(transaction.remotePort == nil)
     }
 
-    // CONN-20, C-12: nobody can prove what a name server says, so none is asked
+    // CONN-20, C-12: DNSSEC cannot be validated, so there are no queries
     @Test("a name that has to be proved", arguments: [true, false]) func aNameThatHasToBeProved(
         bySession: Bool
     ) async throws {
@@ -444,7 +444,7 @@ import URLLoading
     }
 }
 
-/// Wants metrics and nothing else, so that redirects are not asked about.
+/// Implements only the metrics callback, so redirects are followed by default.
 private final class MetricsDelegate: NSObject, URLSessionTaskDelegate {
     let metrics = EventRecorder<URLSessionTaskMetrics>()
 

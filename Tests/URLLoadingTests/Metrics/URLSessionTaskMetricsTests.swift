@@ -53,7 +53,7 @@ import Testing
         #expect(transaction.remotePort == 443)
     }
 
-    /// A log of two requests over connections of which one may use several ways; seconds apart, from `start` on.
+    /// An event log of two requests, one of them over a multipath connection, at intervals of seconds from `start`.
     private func log(from start: Int64) -> EventLog {
         let log = EventLog()
         func record(_ second: Int64, _ kind: LoadEvent.Kind) { log.record(kind, at: start + second * 1_000_000_000) }
@@ -86,7 +86,7 @@ import Testing
         return log
     }
 
-    /// The metrics of that log, as told when the wall's clock shows what it does each time that it is looked at.
+    /// The metrics of that log, with the given readings of the wall clock.
     private func metrics(from start: Int64, wall: () -> TimeInterval) -> URLSessionTaskMetrics {
         let fetch = URLSessionTaskMetrics.Fetch(request: request)
         return URLSessionTaskMetrics(log(from: start), created: start, fetches: [fetch, fetch], wall: wall)
@@ -123,7 +123,7 @@ import Testing
         #expect(age >= 20 && age < 80)
     }
 
-    // MET-12: what is known is said; the rest is false on Linux, where nobody says
+    // MET-12: unknown properties are false on Linux
     @Test("whether a connection uses several ways") func networks() {
         let metrics = metrics(from: EventLog.now) { 0 }
         #expect(metrics.transactionMetrics.map(\.isMultipath) == [false, true])

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Processes that cannot load: the program of `Tests/SessionUser` in one.
+/// Processes that cannot load, with the program of `Tests/SessionUser`.
 @Suite(.leavesNothing) struct ProcessTests {
     private static let forked =
         "-2000 A process that was forked off cannot load before it has executed a program"
@@ -51,7 +51,7 @@ import Testing
         defer { server.stop() }
         let reason = "-2000 No thread could be started to load with"
         let lines = try SessionUser().run("without-threads", server.url().absoluteString)
-        // A user who may not write into the home of the test is told so.
+        // A user without write permission gets an error.
         #expect(
             lines.filter { !$0.hasPrefix("URLLoading:") } == [
                 "handler: \(reason)", "delegate: \(reason)", "cancelled: -999", "contents: 256", "invalid",

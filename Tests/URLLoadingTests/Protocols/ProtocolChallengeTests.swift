@@ -3,9 +3,9 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Challenges that a protocol of the caller's makes.
+/// Challenges of custom protocols.
 @Suite(.leavesNothing) struct ProtocolChallengeTests {
-    /// Writes down what it is told, and ends the load accordingly.
+    /// Records the answer to the challenge, and ends the load accordingly.
     private final class Sender: NSObject, URLAuthenticationChallengeSender, @unchecked Sendable {
         // Sendable because it never changes.
         let loading: ScriptedProtocol
@@ -109,7 +109,7 @@ import URLLoading
         #expect(given.said == ["cancel"])
     }
 
-    // MISC-19: nobody to ask
+    // MISC-19: without a delegate
     @Test("without a delegate") func withoutADelegate() async throws {
         let said = EventRecorder<String>()
         let (data, _) = try await URLSession { $0.usesScripts() }.data(from: script(said).url())

@@ -1,9 +1,10 @@
 import Foundation
 import TestSupport
 import Testing
-import URLLoading
 
-/// Redirects that a protocol of the caller's makes, and redirects that lead to one.
+@testable import URLLoading
+
+/// Redirects of custom protocols, and redirects to URLs of custom protocols.
 @Suite(.leavesNothing) struct ProtocolRedirectTests {
     private func calls(_ url: URL, _ delegate: RecordingDelegate = RecordingDelegate()) async throws -> [Call] {
         let session = URLSession(delegate) { $0.usesScripts() }
@@ -76,7 +77,7 @@ import URLLoading
         #expect(task.currentRequest?.url == goal.url())
     }
 
-    // nothing of this machine is read through a redirect, whoever makes it
+    // no redirect can read local files
     @Test("a redirect to a file", arguments: ["file:///etc/hostname", "data:,x", "gopher://x/"])
     func aRedirectToAFile(target: String) async throws {
         let url = try #require(URL(string: target))
@@ -162,7 +163,7 @@ import URLLoading
         #expect(circle.calls.events.count { $0 == "start" } == 21)
     }
 
-    // R-27, T-5: nobody answers, and the task is cancelled
+    // R-27, T-5: cancelled without an answer
     @Test("cancelling while the delegate is asked") func cancellingWhileTheDelegateIsAsked() async throws {
         let start = script(to: try #require(URL(string: "mock://nowhere/")))
         let delegate = RecordingDelegate()
@@ -205,7 +206,7 @@ import URLLoading
         #expect(server.requests.map(\.target) == ["/there"])
     }
 
-    // to another place the configuration's secrets do not go, whoever leads there
+    // secrets of the configuration are not sent to another origin
     @Test("the configuration's own fields", arguments: [true, false])
     func theConfigurationsOwnFields(isAsked: Bool) async throws {
         let server = try ScriptedServer.answering { request in
@@ -297,5 +298,36 @@ import URLLoading
         #expect(sent["Authorization"] == nil)
         #expect(sent["X-Own"] == "kept")
         #expect(sent["X-Both"] == "request")
+    }
+
+    // R-27, T-1: the load is failing, since its file is being closed, when the delegate answers
+    @Test("a redirect that is answered after the task was cancelled") func answeredTooLate() async throws {
+        let goal = ScriptedProtocol.script { $0.answer("goal") }
+        let start = ScriptedProtocol.script {
+            $0.respond()
+            $0.load("some")
+            $0.redirect(to: goal.url())
+        }
+        let delegate = RecordingDownloadDelegate()
+        let session = URLSession(delegate) { $0.usesScripts() }
+        let loop = session.core.loop
+        let task = session.downloadTask(with: start.url())
+        delegate.redirect = { _, answer in
+            // Both come in one turn of the loop, and a file is closed between two turns.
+            let isBlocked = Signal("the loop waits")
+            let mayGoOn = Signal("the loop goes on")
+            loop.post {
+                isBlocked.fire()
+                try? mayGoOn.wait()
+            }
+            try? isBlocked.wait()
+            task.cancel()
+            answer(URLRequest(url: goal.url()))
+            mayGoOn.fire()
+        }
+        task.resume()
+        session.finishTasksAndInvalidate()
+        _ = try await delegate.callsUntilInvalid()
+        #expect(goal.calls.events == [])
     }
 }

@@ -3,9 +3,9 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Which calls a task makes that a protocol of the caller's loads, and in which order.
+/// The callbacks of tasks that are loaded by custom protocols, in order.
 @Suite(.leavesNothing) struct ProtocolSequenceTests {
-    /// All calls of a session with one data task, and all of its protocol.
+    /// All callbacks of a session with one data task, and all calls of its protocol.
     private func calls(
         _ delegate: RecordingDelegate = RecordingDelegate(), path: String = "/",
         _ start: @escaping @Sendable (ScriptedProtocol) -> Void

@@ -2,14 +2,14 @@ import Foundation
 import TestSupport
 import URLLoading
 
-/// A protocol that does what a test says, for the requests of one host.
+/// A scripted custom protocol for the requests of one host.
 class ScriptedProtocol: URLProtocol, @unchecked Sendable {
     // Sendable: it has nothing that changes.
 
-    /// What happens to the loads of one host, and what is to happen.
+    /// The script and the recorded calls of one host.
     final class Script: Sendable {
         let host: String
-        /// Everything that was called, in order.
+        /// All calls, in order.
         let calls = EventRecorder<String>()
         let start: @Sendable (ScriptedProtocol) -> Void
 
@@ -23,7 +23,7 @@ class ScriptedProtocol: URLProtocol, @unchecked Sendable {
 
     private static let scripts = Watched<[String: Script]>([:])
 
-    /// Has the loads of a host of its own do `start`.
+    /// Creates a script with its own host, whose loads run `start`.
     static func script(_ start: @escaping @Sendable (ScriptedProtocol) -> Void) -> Script {
         let script = Script("host-\(UUID().uuidString.lowercased())", start)
         scripts.withValue { $0[script.host] = script }

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Which class loads a request, and what it gets to see.
+/// The selection of protocol classes, and the requests they get.
 @Suite(.leavesNothing) struct URLProtocolTests {
     private func session() -> URLSession { URLSession { $0.usesScripts() } }
 
@@ -124,7 +124,7 @@ import URLLoading
             try await calls.waitFor(count: 2) == [.handled(nil, nil, .unsupportedURL), .handled("yes", 200, nil)])
     }
 
-    // MISC-18: who claims nothing leaves http to the system
+    // MISC-18: without a claim the built-in loader is used
     @Test("unclaimed requests use the built-in loaders") func unclaimedRequestsUseTheBuiltInLoaders() async throws {
         let server = try ScriptedServer.answering(.text("from the server"))
         defer { server.stop() }
@@ -167,7 +167,7 @@ import URLLoading
         #expect(String(decoding: data, as: UTF8.self) == "true what is sent POST")
     }
 
-    // T-68; beyond it, whoever reads the stream gets all of it, also who comes later
+    // T-68; in addition, each access returns a complete new stream
     @Test("a body is a new stream each time") func aBodyIsANewStreamEachTime() async throws {
         let script = ScriptedProtocol.script { $0.answer("\(readBody($0)), \(readBody($0)), \(readBody($0))") }
         var request = URLRequest(url: script.url())

@@ -5,14 +5,13 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Conversations that prove a connection to be the user's, where several ways lead to the server: what follows on a
-/// connection is for whom it leads to.
+/// NTLM with several routes to the server: later messages are sent only on the connection's route.
 @Suite(
     .needs("Duktape", of: "libduktape207", ProxyAdvisory.runsScripts),
     .needs("gss-ntlmssp", of: "gss-ntlmssp", GSSSecurityContext.knowsNTLM),
     .leavesNothing, .timeLimit(.minutes(2)))
 struct NTLMRouteTests {
-    /// - Parameter ways: What a script says.
+    /// - Parameter ways: The result of the PAC script.
     private func session(_ ways: String, _ delegate: RecordingDelegate = Self.user()) -> URLSession {
         URLSession(delegate) {
             $0.urlCache = nil
@@ -39,7 +38,7 @@ struct NTLMRouteTests {
         return String(decoding: try await session.data(for: request).0, as: UTF8.self)
     }
 
-    /// A proxy whose certificate nobody vouches for, which is not held against it for others.
+    /// A proxy with an untrusted certificate, which does not count as a failed proxy.
     private func distrusted() throws -> ScriptedServer {
         _ = try TrustedAuthority.authority
         let tls = try TLSServerOptions(TestIdentity.selfSigned(.localhost))
@@ -132,7 +131,7 @@ struct NTLMRouteTests {
         #expect(authProxy.authorizations.count == (isRight ? 2 : 3))
     }
 
-    // PROXY-11: at one place there may be two, and one of them is heard by everybody on the way
+    // PROXY-11: one host and port may be two proxies, one of them in cleartext
     @Test("credentials for TLS are not sent in cleartext") func kinds() async throws {
         let proxy = try ScriptedServer { connection in
             // A handshake is answered by nonsense.

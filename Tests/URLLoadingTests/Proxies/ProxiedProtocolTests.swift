@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// What is not plain HTTP through proxies: connections that switch protocols, streams, and FTP.
+/// Upgraded connections, streams and FTP through proxies.
 @Suite(.leavesNothing) struct ProxiedProtocolTests {
     // PROXY-5: what follows is nothing that a proxy could load
     @Test("an upgrade uses a tunnel") func upgrade() async throws {
@@ -82,7 +82,7 @@ import URLLoading
         #expect(asked.events == ["true r"])
     }
 
-    /// A server that says hello, and then what it is told.
+    /// A server that sends a greeting, then echoes.
     private func greeter() throws -> ScriptedServer {
         try ScriptedServer { connection in
             try connection.send("hello")
@@ -90,7 +90,7 @@ import URLLoading
         }
     }
 
-    /// Whether both ends have heard each other. The write may be through before the first read.
+    /// Whether both ends have received data. The write may complete before the first read.
     private func isConversation(_ calls: [Call]) -> Bool {
         let reads: [Call] = [.read("hello", false, nil), .read("echo", false, nil)]
         return calls.filter { reads.contains($0) } == reads && calls.contains(.written(nil))
@@ -111,7 +111,7 @@ import URLLoading
         return try await delegate.callsUntilInvalid()
     }
 
-    // STREAM-9, PROXY-1, AUTH-28: the proxy for HTTPS makes the tunnel, once it knows who the user is
+    // STREAM-9, PROXY-1, AUTH-28: through the HTTPS proxy, after authentication
     @Test("a stream by the HTTPS proxy of a dictionary", arguments: [true, false])
     func streamByDictionary(isLetIn: Bool) async throws {
         let server = try greeter()

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Proxies that ask who the user is, before they load a request or make a tunnel.
+/// Proxy authentication, for requests and tunnels.
 @Suite(.leavesNothing) struct ProxyChallengeTests {
     private func session(
         _ authProxy: ScriptedProxy, _ delegate: (any URLSessionDelegate)? = nil, _ more: [AnyHashable: Any] = [:],
@@ -178,7 +178,7 @@ import URLLoading
         #expect(authProxy.authorizations.suffix(2).first == "CONNECT -")
     }
 
-    // PROXY-2: nobody is asked while they serve
+    // PROXY-2: no challenge callback while they are accepted
     @Test("the settings' user is tried first", arguments: [false, true], [false, true])
     func settings(isTunnel: Bool, isRight: Bool) async throws {
         let server = try secureServer()
@@ -206,7 +206,7 @@ import URLLoading
                 == (isRight ? [right, right] : ["\(method) \(ScriptedProxy.basicAuth.field("wrong"))", right, right]))
     }
 
-    // AUTH-18, AUTH-26, PROXY-2: also for the settings' user, though nobody is asked
+    // AUTH-18, AUTH-26, PROXY-2: also for the credentials of the settings, without a callback
     @Test("Digest", arguments: [false, true], [false, true])
     func digest(isTunnel: Bool, isOfSettings: Bool) async throws {
         let server = try secureServer()
@@ -335,7 +335,7 @@ import URLLoading
         #expect(authProxy.server.connectionCount == 2)
     }
 
-    // AUTH-28, CONN-24: who is asked may take his time, and what he is asked about may be gone by then
+    // AUTH-28, CONN-24: a slow delegate may answer after the connection was closed
     @Test("a late answer", arguments: ["stays", "closes", "speaks"]) func late(what: String) async throws {
         let server = try secureServer()
         defer { server.stop() }
@@ -395,9 +395,10 @@ import URLLoading
         task.cancel()
         let calls = try await delegate.calls(untilCompletions: 1)
         #expect(calls.last == .completed(1, .cancelled))
-        // Too late: nobody waits for it.
+        // Too late to have an effect.
         reply(.useCredential, ScriptedProxy.basicAuth.credential)
-        // The response that asks is read, so its connection is good for others; one that waits for a tunnel is nobody's.
+        // The response that asks is read, so its connection is good for others; one that waits for a tunnel is
+        // nobody's.
         if isTunnel { _ = try await authProxy.server.connection(0).waitForEnd() }
         session.finishTasksAndInvalidate()
         #expect(
@@ -433,7 +434,7 @@ import URLLoading
         #expect(errors.sorted() == [-999, 0, 0, 0])
     }
 
-    // AUTH-28: a proxy that is never content, without anybody who could be asked
+    // AUTH-28: a proxy that rejects every credential, without a delegate
     @Test("endless questions end", arguments: ["same", "realms", "stale", "bomb", "huge"], [false, true])
     func hostile(what: String, isTunnel: Bool) async throws {
         let count = Watched(0)

@@ -2,11 +2,11 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What the variables of the environment mean to a program: each test starts one with an environment of its own.
+/// Proxy environment variables. Each test starts a program with its own environment.
 @Suite struct ProxyEnvironmentTests {
     private static let names = ["http_proxy", "https_proxy", "ftp_proxy", "all_proxy", "no_proxy"]
 
-    /// The lines of a program that loads the addresses one after the other.
+    /// The output of a program that loads the URLs in order.
     private func run(_ variables: [String: String], _ urls: String...) throws -> [String] {
         // An empty one is as good as none.
         var environment = [String: String]()

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Loads by the next way, where a proxy leads nowhere.
+/// Failover to the next route if a proxy fails.
 @Suite(.leavesNothing, .timeLimit(.minutes(1))) struct ProxyFailoverTests {
     enum Kind: CaseIterable {
         case connect
@@ -29,10 +29,10 @@ import URLLoading
         }
     }
 
-    /// How long a proxy may be silent while there is another way.
+    /// The silence timeout of a proxy if there is another route.
     private static let silence = TimeLimits.seconds(5)
 
-    /// - Parameter stepped: Whose time passes for the session; without one it is the system's.
+    /// - Parameter stepped: The virtual clock of the session; nil for real time.
     private func session(
         _ ways: [ProxyConfiguration], _ delegate: (any URLSessionDelegate)? = nil, on stepped: SteppedLoop? = nil
     ) -> URLSession {
@@ -47,12 +47,12 @@ import URLLoading
         String(decoding: try await session.data(from: url).0, as: UTF8.self)
     }
 
-    /// Takes connections, and says nothing.
+    /// Accepts connections, and sends nothing.
     private func silentProxy() throws -> ScriptedServer {
         try ScriptedServer { connection in _ = try? connection.waitForClose() }
     }
 
-    /// Begins something that goes to a silent proxy first, lets the time for that pass, and gives what comes of it.
+    /// Starts an operation that uses a silent proxy first, advances the clock by its timeout, and returns the result.
     private func outlast<Result: Sendable>(
         _ stepped: SteppedLoop, _ body: @escaping @Sendable () async throws -> Result
     ) async throws -> Result {
@@ -192,7 +192,7 @@ import URLLoading
         #expect(try await loaded == "in")
     }
 
-    // AUTH-28, PROXY-7: while somebody is asked nothing is waited for
+    // AUTH-28, PROXY-7: timeouts are suspended during a challenge
     @Test("no failover during an authentication challenge") func asked() async throws {
         let server = try ScriptedServer.answering(.text("in"))
         defer { server.stop() }
@@ -244,7 +244,7 @@ import URLLoading
         #expect(server.connectionCount == 1)
     }
 
-    /// What a proxy may do to a load.
+    /// How a proxy fails.
     enum Fault: String, CaseIterable {
         case refuses403
         case refuses407
@@ -254,13 +254,13 @@ import URLLoading
         case speaksNoTLS
         case isNotTrusted
 
-        /// Whether there has been a connection to the proxy, which has decided.
+        /// Whether a connection to the proxy was made.
         var isAnswer: Bool { rawValue.hasPrefix("refuses") }
         var kind: Kind { self == .speaksNoTLS || self == .isNotTrusted ? .secureConnect : .connect }
     }
 
-    // PROXY-7, PROXY-10, AUTH-28, TLS-4: the next way is for when there is no connection to the proxy, or none that speaks
-    // HTTP (RFC 9110 §9.3.6: any answer but 2xx says that there is no tunnel)
+    // PROXY-7, PROXY-10, AUTH-28, TLS-4: the next way is for when there is no connection to the proxy, or none that
+    // speaks HTTP (RFC 9110 §9.3.6: any answer but 2xx says that there is no tunnel)
     @Test("failures that lead to the next route", arguments: Fault.allCases) func fault(fault: Fault) async throws {
         _ = try TrustedAuthority.authority
         let server = try ScriptedServer.answering(.text("direct"))

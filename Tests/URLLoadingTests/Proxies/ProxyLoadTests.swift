@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Loads through proxies that a script plays. The names of the servers are known to nobody but the proxy.
+/// Loads through scripted proxies. Only the proxy can resolve the servers' names.
 @Suite(.leavesNothing) struct ProxyLoadTests {
     private func session(
         _ dictionary: [AnyHashable: Any]? = nil, _ configurations: [ProxyConfiguration] = []
@@ -74,7 +74,7 @@ import URLLoading
         #expect(served["Authorization"] == "mine" && served["Proxy-Authorization"] == nil)
     }
 
-    /// Makes tunnels to one server, whatever it is asked for.
+    /// Opens all tunnels to one server, whatever the requested host.
     private func tunnelProxy(to server: ScriptedServer) throws -> ScriptedServer {
         try ScriptedServer { connection in
             _ = try connection.readRequest()
@@ -118,7 +118,7 @@ import URLLoading
         #expect(error?.userInfo[FailedProxy.statusKey] as? Int == status)
     }
 
-    // PROXY-10: whoever tells people about it must not guess which of the two it was
+    // PROXY-10: the error distinguishes proxy and server
     @Test("which proxy has failed, if one has", arguments: ["HTTP", "HTTPS", "SOCKS"]) func failed(kind: String)
         async throws
     {

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// What is told of connections that lead through a proxy: what is within them, and between whom they are.
+/// The metrics of connections through proxies: inner protocol, addresses.
 @Suite(.leavesNothing, .timeLimit(.minutes(1))) struct ProxyMetricsTests {
     enum Kind: CaseIterable {
         case tunnel

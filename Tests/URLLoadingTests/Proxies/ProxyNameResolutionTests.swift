@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Whose names are asked for. Each test has a process and a network of its own.
+/// Which names are resolved with proxies. Each test has its own process and network.
 @Suite(.inNetworkNamespace, .needsNetworkNamespace, .needsNameServer, .timeLimit(.minutes(1)))
 struct ProxyNameResolutionTests {
     enum Kind: CaseIterable {

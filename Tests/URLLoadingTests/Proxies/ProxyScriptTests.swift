@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Loads by the ways that a script picks, or the desktop. The names of the servers are known to nobody but the proxy.
+/// Loads with routes of a PAC script or the desktop's settings. Only the proxy can resolve the servers' names.
 @Suite(
     .needs("Duktape", of: "libduktape207", ProxyAdvisory.runsScripts), .leavesNothing,
     .timeLimit(.minutes(2)))
@@ -80,7 +80,7 @@ struct ProxyScriptTests {
         #expect(try await text(session, server.url("/x", host: "localhost").absoluteString) == "at /x")
     }
 
-    // PROXY-1, PROXY-11: whoever wrote the script is not whom the user speaks to
+    // PROXY-1, PROXY-11: a PAC script must not get the whole URL
     @Test("a script gets only the host of https URLs") func secure() async throws {
         let server = try ScriptedServer.answering(tls: try TrustedAuthority.server()) { _ in .text("in") }
         defer { server.stop() }
@@ -191,7 +191,7 @@ struct ProxyScriptTests {
         #expect(ContinuousClock.now - start < .seconds(2))
     }
 
-    // PROXY-1: what nobody understands is no way
+    // PROXY-1: unknown results are skipped
     @Test("an answer of nonsense") func nonsense() async throws {
         let session = session(script: "function FindProxyForURL() { return 'QUIC a:1; PROXY /' }")
         defer { session.invalidateAndCancel() }

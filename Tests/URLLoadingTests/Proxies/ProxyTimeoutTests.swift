@@ -6,9 +6,9 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// A proxy beside which there is no other way, and which says nothing: the load ends with its time, and tells whose silence it was.
+/// Silent proxies without an alternative route: the load times out, and the error names the proxy.
 @Suite(.leavesNothing, .timeLimit(.minutes(1))) struct ProxyTimeoutTests {
-    /// What is awaited of the proxy in vain.
+    /// The step at which the proxy becomes silent.
     enum Step: CaseIterable {
         case connect
         case secureConnect
@@ -19,18 +19,18 @@ import URLLoading
 
         var isSOCKS: Bool { self == .method || self == .reply }
         var isTLS: Bool { self == .tlsOfTunnel || self == .tlsOfRequest }
-        /// A proxy that loads requests itself has no silence of its own after that.
+        /// Not distinguished for forwarding proxies.
         var isOfRequest: Bool { self == .tlsOfRequest }
     }
 
-    /// Where the time passes that a load bears silence.
+    /// The virtual clock.
     private let stepped: SteppedLoop
-    /// The proxy has come to where it says nothing.
+    /// Fired when the proxy becomes silent.
     private let isSilent = Signal("the proxy's silence")
 
     init() throws { stepped = try SteppedLoop() }
 
-    /// What a load fails with when its time is over after the proxy has fallen silent.
+    /// The error of a load that times out after the proxy has become silent.
     private func failure(
         after seconds: Int64 = 60, _ body: @escaping @Sendable () async throws -> Void
     ) async throws -> URLError? {

@@ -3,13 +3,13 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Loads through SOCKS proxies that refuse, leave, or say more than they were asked.
+/// Loads through SOCKS proxies that refuse, close, or send too much.
 @Suite(.leavesNothing, .timeLimit(.minutes(1))) struct SOCKSLoadTests {
-    /// What a proxy says to the greeting, to a password and to the request; after the last it is silent, or leaves.
+    /// The proxy's replies to greeting, password and request; after the last one it is silent or closes.
     struct Script: Sendable, CustomTestStringConvertible {
         var replies: [[UInt8]]
         var leaves = false
-        /// In what its end is told, and as which number.
+        /// The domain and code of the underlying error.
         var domain = "kCFErrorDomainCFNetwork"
         var number: Int
         var asksWho = false
@@ -71,7 +71,7 @@ import URLLoading
         #expect(proxy.connectionCount == 1)
     }
 
-    // PROXY-10: nobody behind it speaks before he is spoken to
+    // PROXY-10: unexpected bytes after the handshake are an error
     @Test("more than was asked for", arguments: [true, false]) func more(isSOCKS: Bool) async throws {
         let proxy = try ScriptedServer { connection in
             if isSOCKS {
@@ -100,7 +100,7 @@ import URLLoading
         #expect((error?.userInfo[NSUnderlyingErrorKey] as? NSError)?.code == (isSOCKS ? Int(ECONNRESET) : 311))
     }
 
-    /// Where a proxy stands still.
+    /// The step at which a proxy stalls.
     enum State: CaseIterable {
         case connect
         case tls

@@ -2,8 +2,8 @@ import Foundation
 import TestSupport
 import URLLoading
 
-/// A scripted HTTP proxy. It answers absolute-form requests itself and, if `destination` is set, opens CONNECT tunnels to
-/// that server.
+/// A scripted HTTP proxy. It answers absolute-form requests itself and, if `destination` is set, opens CONNECT tunnels
+/// to that server.
 struct ScriptedProxy {
     let server: ScriptedServer
 

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Proxies that are spoken to by TLS, with tunnels in which TLS is spoken once more.
+/// TLS connections to proxies, with tunnels for TLS within.
 @Suite(.leavesNothing) struct SecureProxyTests {
     private func session(_ authProxy: ScriptedProxy, _ delegate: (any URLSessionDelegate)? = nil) throws -> URLSession {
         let configuration = URLSessionConfiguration.ephemeral
@@ -78,7 +78,7 @@ import URLLoading
             ])
     }
 
-    // TLS-4, PROXY-10: nobody vouches for the proxy, and nothing is said to it
+    // TLS-4, PROXY-10: an untrusted proxy gets no request
     @Test("a proxy that is not trusted") func distrusted() async throws {
         let server = try server()
         defer { server.stop() }

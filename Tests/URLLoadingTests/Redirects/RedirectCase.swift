@@ -1,19 +1,18 @@
 import Foundation
 import URLLoading
 
-/// A row of the table of redirects: what is asked, where the server sends it, what the delegate says, and what has to
-/// come of it by the rules alone.
+/// A row of the redirect table: request, destination, the delegate's answer, and the result according to the rules.
 struct RedirectCase: Sendable, CustomStringConvertible {
     enum Body: String, CaseIterable, Sendable { case none, data, stream }
 
-    /// Where the redirect leads, seen from the server that sends it.
+    /// The destination, relative to the redirecting server.
     enum Destination: String, CaseIterable, Sendable {
         case home, otherHost, upgrade, downgrade, secureHome, secureOtherHost
 
         var beginsSecure: Bool { [.downgrade, .secureHome, .secureOtherHost].contains(self) }
         var endsSecure: Bool { [.upgrade, .secureHome, .secureOtherHost].contains(self) }
         var isSameOrigin: Bool { self == .home || self == .secureHome }
-        /// The servers have two names each, which are two hosts to a client.
+        /// Each server has two names, which are two hosts for a client.
         var endsElsewhere: Bool { self == .otherHost || self == .secureOtherHost }
     }
 
@@ -70,7 +69,7 @@ struct RedirectCase: Sendable, CustomStringConvertible {
         return request
     }
 
-    /// What the delegate changes the proposal to.
+    /// The request that the delegate returns instead.
     func changed(_ target: URL) -> URLRequest {
         var request = URLRequest(url: target)
         request.httpMethod = "PUT"
@@ -94,7 +93,7 @@ struct RedirectCase: Sendable, CustomStringConvertible {
         }
     }
 
-    /// The second request, as the server tells it.
+    /// The second request, as received by the server.
     var nextRequest: RedirectedRequest {
         if answer == .change {
             //
@@ -115,10 +114,10 @@ struct RedirectCase: Sendable, CustomStringConvertible {
             own: "1", type: keepsBody ? "text/x" : "")
     }
 
-    /// Whether the server that the redirect leads to hears of it.
+    /// Whether the destination server gets a request.
     var arrives: Bool { isFollowed && (answer == .follow || answer == .change) }
 
-    /// All that the delegate hears, with the number of a cancelled task's error where nobody ever answers.
+    /// All callbacks, with the error of a cancelled task if the delegate does not answer.
     func expected(target: String, page: String) -> [RedirectEvent] {
         // The body of the redirect's own response.
         let page = method == "HEAD" || status == 304 ? [] : [RedirectEvent.text(page)]
@@ -134,7 +133,7 @@ struct RedirectCase: Sendable, CustomStringConvertible {
     }
 }
 
-/// What the delegate of one row hears.
+/// The callbacks of one row.
 enum RedirectEvent: Sendable, Equatable {
     /// With the redirect's status, and the proposal's method and URL.
     case asked(Int, String, String)
@@ -143,7 +142,7 @@ enum RedirectEvent: Sendable, Equatable {
     case completed(Int?)
 }
 
-/// What a server says of the request that a redirect led to it; what was not there is empty.
+/// The redirected request, as reported by the server; missing fields are empty.
 struct RedirectedRequest: Sendable, Equatable {
     var method: String
     var length = ""

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Redirects to an address with a name and a password in it.
+/// Redirects to URLs with user information.
 @Suite(.leavesNothing) struct RedirectCredentialTests {
     private let basicAuth = BasicAuthResponder()
 

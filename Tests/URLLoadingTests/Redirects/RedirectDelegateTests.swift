@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Redirects that a delegate is asked about.
+/// Redirects with a delegate.
 @Suite(.leavesNothing) struct RedirectDelegateTests {
     private func server() throws -> ScriptedServer {
         try ScriptedServer.answering { request in
@@ -15,7 +15,7 @@ import URLLoading
         }
     }
 
-    /// What a delegate hears of a request to `/start`.
+    /// The callbacks of a request to `/start`.
     private func calls(
         _ delegate: RecordingDelegate, _ request: URLRequest, _ configure: (URLSessionConfiguration) -> Void = { _ in }
     ) async throws -> (calls: [Call], task: URLSessionTask) {
@@ -158,7 +158,7 @@ import URLLoading
         #expect(sent(other) == [[nil, nil, nil, "1"]])
     }
 
-    /// Loads nothing, but is asked.
+    /// A protocol class that loads nothing, but is queried.
     private final class Uninterested: URLProtocol {
         override class func canInit(with request: URLRequest) -> Bool { false }
     }
@@ -187,7 +187,7 @@ import URLLoading
         #expect(server.connectionCount == 1)
     }
 
-    // T-33: a body that is larger than anybody would drain
+    // T-33: a body that is too large to drain
     @Test("refused, a large body of it is whole") func refusedALargeBodyOfItIsWhole() async throws {
         let bytes = [UInt8].pattern(count: 3_000_000)
         let server = try ScriptedServer.answering { _ in

@@ -2,14 +2,13 @@ import Foundation
 import TestSupport
 import URLLoading
 
-/// Servers in the clear and over TLS that redirect `/STATUS?TARGET` to the target, and tell at `/end/NUMBER` what they
-/// were asked.
+/// Cleartext and TLS servers that redirect `/STATUS?TARGET` to the target, and return the request at `/end/NUMBER`.
 protocol RedirectSite: Sendable {
-    /// A URL of the server in the clear or of the other, by one of its two names.
+    /// A URL of the cleartext or TLS server, with one of its two names.
     func url(_ path: String, isSecure: Bool, host: String) -> URL
-    /// The body of the redirect itself; nil if it is one that nobody can know.
+    /// The body of the redirect response; nil if it is not known.
     func page(of row: RedirectCase) -> String?
-    /// The numbers of the rows that went on to their target, in order. Ends the servers.
+    /// Stops the servers, and returns the numbers of the rows that were redirected, in order.
     func arrived() throws -> [Int]
 }
 

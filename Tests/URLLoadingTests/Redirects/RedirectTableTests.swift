@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Every status, method, body, destination and answer, as one table.
+/// All combinations of status, method, body, destination and answer.
 @Suite struct RedirectTableTests {
     // S-58: 3,024 rows each
     @Test(
@@ -30,7 +30,7 @@ import URLLoading
         RedirectCase.all.filter { $0.answer == answer }
     }
 
-    /// what arrives of bodies, by the number of the row.
+    /// the received bodies by row.
     private func expectedBodies(_ answer: RedirectCase.Answer) -> [Int: String] {
         var bodies: [Int: String] = [:]
         for row in rows(answer) where row.arrives {
@@ -40,7 +40,7 @@ import URLLoading
         return bodies
     }
 
-    /// Loads all rows, several at a time, and compares what was heard and which of them went on.
+    /// Loads all rows, several concurrently, and compares callbacks and redirected requests.
     private func check(_ site: some RedirectSite, _ answer: RedirectCase.Answer) async throws {
         let session = URLSession { $0.httpMaximumConnectionsPerHost = 4 }
         let rows = rows(answer)
@@ -63,7 +63,7 @@ import URLLoading
         #expect(try site.arrived() == rows.filter(\.arrives).map(\.number))
     }
 
-    /// What is wrong with a row; nil if nothing is.
+    /// The fault of a row, or nil.
     private static func failure(
         of row: RedirectCase, _ session: URLSession, _ site: some RedirectSite
     ) async throws -> String? {
@@ -85,7 +85,7 @@ import URLLoading
     }
 }
 
-/// Answers as the row says, and writes down what it hears.
+/// Answers as the row specifies, and records the callbacks.
 private final class RedirectDelegate: NSObject, URLSessionDataDelegate, Sendable {
     let events = EventRecorder<RedirectEvent>()
     private let row: RedirectCase

@@ -3,9 +3,9 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Redirects that nobody is asked about: they are followed.
+/// Redirects without a delegate, which are followed.
 @Suite(.leavesNothing) struct RedirectTests {
-    /// Redirects `/start` and everything below `/to` to what stands behind it; tells what it was asked for otherwise.
+    /// Redirects `/start` and paths below `/to` to the rest of the path; other paths return the request.
     static func answer(_ request: ReceivedRequest) -> CannedResponse {
         switch request.path {
         case "/start": .redirect(to: request.query ?? "", status: Int(request["X-Status"] ?? "") ?? 302)
@@ -13,7 +13,7 @@ import URLLoading
         }
     }
 
-    /// A request, and what is sent after the redirect.
+    /// A request, and the expected redirected request.
     struct Hop: Sendable, CustomTestStringConvertible {
         let status: Int
         let method: String
@@ -204,7 +204,7 @@ import URLLoading
 
     // MARK: Elsewhere
 
-    // whoever answers a request must not read files
+    // a server must not read local files
     @Test(
         "a redirect to something else than HTTP",
         arguments: ["file:///etc/passwd", "data:text/plain,x", "ftp://127.0.0.1/", "about:blank", "x-app:open"])

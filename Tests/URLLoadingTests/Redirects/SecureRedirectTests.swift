@@ -5,7 +5,7 @@ import URLLoading
 
 /// Redirects between http and https.
 @Suite(.leavesNothing) struct SecureRedirectTests {
-    /// A server in the clear and one with TLS, each of which sends `/start` to the other's `/end`.
+    /// A cleartext and a TLS server, each of which redirects `/start` to the other's `/end`.
     private struct Pair {
         let clear: ScriptedServer
         let secure: ScriptedServer

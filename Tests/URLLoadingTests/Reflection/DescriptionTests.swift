@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import URLLoading
 
-/// What objects say of themselves in logs.
+/// Descriptions of objects for logs.
 @Suite struct DescriptionTests {
     @Test("the description of a cookie storage has its count") func cookies() throws {
         let storage = HTTPCookieStorage()

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import URLLoading
 
-/// What `dump`, `print` and `String(reflecting:)` show.
+/// The output of `dump`, `print` and `String(reflecting:)`.
 @Suite struct ReflectionTests {
     private static let secret = "hunter2"
 

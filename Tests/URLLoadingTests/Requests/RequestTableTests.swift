@@ -4,10 +4,10 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// What each property of a request does, one row a property: on the wire, on a store, or in what a task reports. Those that
-/// do nothing say so in their comments.
+/// The effect of each request property, one row per property: on the wire, on a store, or in a task's results.
+/// Properties without effect must state this in their comments.
 @Suite(.leavesNothing) struct RequestTableTests {
-    /// Named as in the source.
+    /// The name in the source.
     enum Property: String, CaseIterable, Sendable {
         case url, cachePolicy, timeoutInterval, mainDocumentURL, networkServiceType, allowsCellularAccess
         case allowsExpensiveNetworkAccess, allowsConstrainedNetworkAccess, allowsUltraConstrainedNetworkAccess
@@ -33,7 +33,7 @@ import URLLoading
         try await Self.declared().prove(property.rawValue, by: effect(of: property)) { try await nothing(property) }
     }
 
-    /// The proof of what a property does; nil for one that does nothing.
+    /// The test of the property's effect; nil for a property without effect.
     private func effect(of property: Property) -> (() async throws -> Void)? {
         switch property {
         case .url: url
@@ -75,7 +75,7 @@ import URLLoading
         }
     }
 
-    /// What a server gets of a changed request.
+    /// A changed request, as received by the server.
     private func sent(_ change: (inout URLRequest) -> Void) async throws -> ReceivedRequest {
         let server = try ScriptedServer.answering(.text("x"))
         defer { server.stop() }
@@ -124,17 +124,16 @@ import URLLoading
 
     // CONN-7: a datagram comes to the server's port, and without an answer the load goes over TCP
     private func assumesHTTP3Capable() async throws {
-        #if HTTP3
-            let server = try ScriptedServer.answering(tls: TrustedAuthority.server()) { _ in .text("x") }
-            defer { server.stop() }
-            let datagrams = try SilentDatagramPort(server.port)
-            defer { datagrams.close() }
-            for isAssumed in [false, true] {
-                let request = URLRequest(url: server.url()).with { $0.assumesHTTP3Capable = isAssumed }
-                #expect(try await LoadRecorder.load(request) == [.response(200), .data("x"), .succeeded, .invalid])
-                #expect(datagrams.hasHeard == isAssumed)
-            }
-        #endif
+        guard HTTP3Build.isAvailable else { return }
+        let server = try ScriptedServer.answering(tls: TrustedAuthority.server()) { _ in .text("x") }
+        defer { server.stop() }
+        let datagrams = try SilentDatagramPort(server.port)
+        defer { datagrams.close() }
+        for isAssumed in [false, true] {
+            let request = URLRequest(url: server.url()).with { $0.assumesHTTP3Capable = isAssumed }
+            #expect(try await LoadRecorder.load(request) == [.response(200), .data("x"), .succeeded, .invalid])
+            #expect(datagrams.hasHeard == isAssumed)
+        }
     }
 
     private func requiresDNSSECValidation() async throws {
@@ -151,7 +150,7 @@ import URLLoading
 
     // MARK: Cookies
 
-    /// What goes out with a request when its storage has two cookies, and what of the answer is kept.
+    /// The Cookie field of a request with two stored cookies, and the stored cookies of the response.
     private func cookies(_ change: (inout URLRequest) -> Void) async throws -> (sent: String?, kept: [String]) {
         let server = try ScriptedServer.answering(CannedResponse.text("x").with(field: "Set-Cookie", "new=1"))
         defer { server.stop() }

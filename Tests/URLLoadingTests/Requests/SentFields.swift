@@ -2,7 +2,7 @@ import LoadingSemantics
 
 @testable import URLLoading
 
-/// The header fields of a request as they go on the wire, one text each.
+/// The header fields of a request as sent, one string each.
 func sentFieldLines(of request: URLRequest) -> [String] {
     var message = HTTPFields()
     request.appendFields(to: &message)

@@ -91,7 +91,8 @@ import Testing
         #expect(mutable.allHTTPHeaderFields == [:])
     }
 
-    // Beyond MISC-20, as in swift-corelibs-foundation: a new request resolves a relative URL; one that is set later is kept
+    // Beyond MISC-20, as in swift-corelibs-foundation: a new request resolves a relative URL; one that is set later is
+    // kept
     @Test func relativeURLs() throws {
         let relative = try #require(URL(string: "/get", relativeTo: URL(string: "http://example.org/a")))
         var request = URLRequest(url: relative)
@@ -217,6 +218,6 @@ import Testing
 }
 
 extension URLRequest {
-    /// The fields as they go on the wire.
+    /// The fields as sent.
     fileprivate var sentFields: [String] { sentFieldLines(of: self) }
 }

@@ -3,13 +3,13 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Names, as a name server of our own knows them. Each test has a process and a network of its own.
+/// Name resolution with a test DNS server. Each test has its own process and network.
 @Suite(.inNetworkNamespace, .needsNetworkNamespace, .needsNameServer, .timeLimit(.minutes(1)))
 struct NameResolutionTests {
     private static let home: NameServer.Answer = .address([127, 0, 0, 1])
     private static let home6: NameServer.Answer = .address([UInt8](repeating: 0, count: 15) + [1])
 
-    /// With names that are answered like this.
+    /// Runs `body` with these DNS answers.
     private func withNames(
         _ answer: @escaping @Sendable (NameServer.Question) -> NameServer.Answer,
         _ body: (NameServer) async throws -> Void
@@ -59,7 +59,7 @@ struct NameResolutionTests {
         }
     }
 
-    // ERR-5, MET-4: a name that nobody has, and one without an address
+    // ERR-5, MET-4: an unknown name, and one without an address
     @Test("a name without an address", arguments: [false, true]) func aNameWithoutAnAddress(exists: Bool)
         async throws
     {
@@ -101,7 +101,7 @@ struct NameResolutionTests {
         }
     }
 
-    // T-5, S-83: nobody waits for its answer either
+    // T-5, S-83: without waiting for the answer
     @Test("cancelled while a name is asked for") func cancelledWhileANameIsAskedFor() async throws {
         let asked = Signal("the question")
         let answer = { @Sendable (_: NameServer.Question) -> NameServer.Answer in
@@ -133,7 +133,7 @@ struct NameResolutionTests {
         }
     }
 
-    // CONN-9: an address where nobody listens is not the end
+    // CONN-9: an unreachable address is not final
     @Test("two addresses and one that answers") func twoAddressesAndOneThatAnswers() async throws {
         try await withNames({ $0.type == .ipv4 ? Self.home : Self.home6 }) { _ in
             let server = try ScriptedServer.answering(.text("ok"))

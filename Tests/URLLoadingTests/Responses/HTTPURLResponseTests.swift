@@ -105,7 +105,7 @@ import Testing
         #expect(decoded.value(forHTTPHeaderField: "b") == "1, 2")
     }
 
-    /// The dictionary is built at most once, whoever asks first.
+    /// The dictionary is built at most once, on any thread.
     @Test func concurrentUse() async {
         let response = response([("A", "1"), ("B", "2")])
         let counts = await withTaskGroup(of: Int.self) { group in

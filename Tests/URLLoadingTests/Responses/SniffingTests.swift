@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// The media type of a response over HTTP that does not say it (MISC-11).
+/// The media type of HTTP responses without `Content-Type` (MISC-11).
 @Suite(.leavesNothing) struct SniffingTests {
     private static let page = "<!DOCTYPE html><p>hello"
 

@@ -39,7 +39,7 @@ import Testing
         #expect(decoded?.textEncodingName == nil)
     }
 
-    // MISC-12: whoever wrote it
+    // MISC-12: also from untrusted archives
     @Test("the file name of an archive", arguments: [("kept.txt", "kept.txt"), ("../../up", "up"), ("", "Unknown")])
     func archivedFilename(_ archived: String, _ name: String) throws {
         let url = try #require(URL(string: "https://example.com/"))

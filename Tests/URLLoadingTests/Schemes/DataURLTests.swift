@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// `data:` URLs, and schemes that nobody knows.
+/// `data:` URLs, and unknown schemes.
 @Suite(.leavesNothing) struct DataURLTests {
     private func url(_ text: String) throws -> URL { try #require(URL(string: text)) }
 

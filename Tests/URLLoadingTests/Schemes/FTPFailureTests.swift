@@ -3,16 +3,17 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// `ftp:` URLs that cannot be loaded, and servers that do not behave.
+/// Failures of `ftp:` loads, and faulty servers.
 @Suite(.leavesNothing) struct FTPFailureTests {
     private static let content = [UInt8].pattern(count: 200_000)
 
-    private func server(_ twist: @escaping @Sendable (FTPServer.Command) -> FTPServer.Twist? = { _ in nil }) throws
+    private func server(_ scriptedReply: @escaping @Sendable (FTPServer.Command) -> FTPServer.Reply? = { _ in nil })
+        throws
         -> FTPServer
     {
         var options = FTPServer.Options()
         options.files = ["/d/f": Self.content]
-        options.twist = twist
+        options.scriptedReply = scriptedReply
         return try FTPServer(options)
     }
 
@@ -54,7 +55,7 @@ import URLLoading
             ("RETR", "350 more?", .cannotParseResponse),
         ] as [(String, String, URLError.Code)])
     func refusals(verb: String, reply: String, expected: URLError.Code) async throws {
-        let server = try server { $0.verb == verb ? .say(reply) : nil }
+        let server = try server { $0.verb == verb ? .line(reply) : nil }
         defer { server.stop() }
         // Whether it is a directory is asked too.
         #expect(
@@ -71,7 +72,7 @@ import URLLoading
             return switch way {
             case "reset": .reset
             case "close": .close
-            default: .say("421 Too many users")
+            default: .line("421 Too many users")
             }
         }
         defer { server.stop() }
@@ -83,7 +84,7 @@ import URLLoading
 
     // C-6, ERR-5: at every step
     @Test("silence", arguments: verbs) func silence(verb: String) async throws {
-        let server = try server { $0.verb == verb ? .detach : nil }
+        let server = try server { $0.verb == verb ? .noReply : nil }
         defer { server.stop() }
         #expect(await code(server.url("/d/f"), timeout: 0.3) == .timedOut)
     }
@@ -92,7 +93,7 @@ import URLLoading
     @Test("a server that talks and talks", arguments: ["", "USER", "SIZE", "RETR"])
     func aServerThatTalksAndTalks(verb: String) async throws {
         for line in ["220-more", "150 more", "x"] {
-            let server = try server { $0.verb == verb ? .sayForEver(line) : nil }
+            let server = try server { $0.verb == verb ? .endlessLines(line) : nil }
             #expect(await code(server.url("/d/f")) == .cannotParseResponse)
             server.stop()
         }
@@ -101,7 +102,7 @@ import URLLoading
     // MISC-17: a line without an end
     @Test("a line without an end") func aLineWithoutAnEnd() async throws {
         let line = "220 " + String(repeating: "x", count: 100_000)
-        let server = try server { $0.verb.isEmpty ? .say(line) : nil }
+        let server = try server { $0.verb.isEmpty ? .line(line) : nil }
         defer { server.stop() }
         #expect(await code(server.url("/d/f")) == .cannotParseResponse)
     }
@@ -110,12 +111,12 @@ import URLLoading
     @Test(
         "transfers that are cut",
         arguments: [
-            FTPServer.Twist.cut(1000, "426 Aborted"), .cut(1000, "451 Disk"), .cut(1000, "226 Done"),
+            FTPServer.Reply.cut(1000, "426 Aborted"), .cut(1000, "451 Disk"), .cut(1000, "226 Done"),
             .cut(0, "426 Aborted"),
             .cut(1000, "421 Bye"), .resetData(0),
         ])
-    func transfersThatAreCut(twist: FTPServer.Twist) async throws {
-        let server = try server { $0.verb == "RETR" ? twist : nil }
+    func transfersThatAreCut(scriptedReply: FTPServer.Reply) async throws {
+        let server = try server { $0.verb == "RETR" ? scriptedReply : nil }
         defer { server.stop() }
         let delegate = CountingDelegate()
         let session = URLSession(delegate)
@@ -137,12 +138,12 @@ import URLLoading
     @Test("no data connection") func noDataConnection() async throws {
         let refusing = try RefusingPort()
         let port = refusing.port
-        let server = try server { $0.verb == "EPSV" ? .say("229 ok (|||\(port)|)") : nil }
+        let server = try server { $0.verb == "EPSV" ? .line("229 ok (|||\(port)|)") : nil }
         defer { server.stop() }
         #expect(await code(server.url("/d/f")) == .cannotConnectToHost)
         let full = try SaturatedPort()
         let fullPort = full.port
-        let silent = try self.server { $0.verb == "EPSV" ? .say("229 ok (|||\(fullPort)|)") : nil }
+        let silent = try self.server { $0.verb == "EPSV" ? .line("229 ok (|||\(fullPort)|)") : nil }
         defer { silent.stop() }
         #expect(await code(silent.url("/d/f"), timeout: 0.3) == .timedOut)
     }
@@ -205,7 +206,7 @@ import URLLoading
 
     // T-5, T-38: in every state, one end and nothing left behind
     @Test("cancelling", arguments: verbs) func cancelling(verb: String) async throws {
-        let server = try server { $0.verb == verb ? .detach : nil }
+        let server = try server { $0.verb == verb ? .noReply : nil }
         defer { server.stop() }
         let delegate = RecordingDelegate()
         let session = URLSession(delegate)

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Who may load `ftp:` URLs.
+/// FTP login.
 @Suite(.leavesNothing) struct FTPLoginTests {
     private func server(allowsAnonymous: Bool = false) throws -> FTPServer {
         var options = FTPServer.Options()
@@ -224,7 +224,7 @@ import URLLoading
         #expect(!server.commands.contains { $0.hasPrefix("DELE") || $0.hasPrefix("b") })
     }
 
-    // C-6: nobody's time runs while somebody thinks
+    // C-6: timeouts are suspended during a challenge
     @Test("a long thought") func aLongThought() async throws {
         let server = try server()
         defer { server.stop() }

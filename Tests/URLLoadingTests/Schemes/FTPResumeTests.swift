@@ -3,21 +3,21 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Downloads by FTP that stop and go on.
+/// Resumed FTP downloads.
 @Suite(.leavesNothing) struct FTPResumeTests {
     private static let whole = [UInt8].pattern(count: 2_000_000)
     private static let half = 1_000_000
 
-    /// The first transfer stops in the middle; what then goes by `twist`.
+    /// A server whose first transfer stops in the middle. `scriptedReply` determines the later replies.
     private func server(
-        user: Bool = false, first: FTPServer.Twist = .stall(half),
-        _ twist: @escaping @Sendable (FTPServer.Command) -> FTPServer.Twist? = { _ in nil }
+        user: Bool = false, first: FTPServer.Reply = .stall(half),
+        _ scriptedReply: @escaping @Sendable (FTPServer.Command) -> FTPServer.Reply? = { _ in nil }
     ) throws -> FTPServer {
         let isFirst = Watched(true)
         var options = FTPServer.Options()
         options.files = ["/d/f.bin": Self.whole]
         if user { options.users = ["ann": "s3cret"] }
-        options.twist = { command in
+        options.scriptedReply = { command in
             if command.verb == "RETR",
                 isFirst.withValue({ isFirst in
                     defer { isFirst = false }
@@ -26,12 +26,12 @@ import URLLoading
             {
                 return first
             }
-            return command.connection == 0 ? nil : twist(command)
+            return command.connection == 0 ? nil : scriptedReply(command)
         }
         return try FTPServer(options)
     }
 
-    /// Stops a download once half of it is written.
+    /// Stops a download after half of it was written.
     private func stop(_ server: FTPServer, user: String? = nil) async throws -> Data? {
         let delegate = RecordingDownloadDelegate()
         let session = URLSession(delegate)
@@ -84,12 +84,12 @@ import URLLoading
     @Test(
         "begins anew",
         arguments: [
-            ("SIZE", FTPServer.Twist.say("213 1999999")), ("MDTM", .say("213 20270102030405")),
-            ("MDTM", .say("500 no")),
-            ("REST", .say("502 no")),
+            ("SIZE", FTPServer.Reply.line("213 1999999")), ("MDTM", .line("213 20270102030405")),
+            ("MDTM", .line("500 no")),
+            ("REST", .line("502 no")),
         ])
-    func startsOver(verb: String, twist: FTPServer.Twist) async throws {
-        let server = try server { $0.verb == verb ? twist : nil }
+    func startsOver(verb: String, scriptedReply: FTPServer.Reply) async throws {
+        let server = try server { $0.verb == verb ? scriptedReply : nil }
         defer { server.stop() }
         let data = try #require(try await stop(server))
         let (content, calls) = try await resume(data)
@@ -163,9 +163,9 @@ import URLLoading
     @Test("a server without MDTM") func aServerWithoutMDTM() async throws {
         var options = FTPServer.Options()
         options.files = ["/d/f.bin": Self.whole]
-        options.twist = { command in
+        options.scriptedReply = { command in
             switch command.verb {
-            case "MDTM": .say("502 no")
+            case "MDTM": .line("502 no")
             case "RETR": .stall(Self.half)
             default: nil
             }

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// `ftp:` URLs that are loaded as they should.
+/// Successful loads of `ftp:` URLs.
 @Suite(.leavesNothing) struct FTPURLTests {
     private func server(_ change: (inout FTPServer.Options) -> Void = { _ in }) throws -> FTPServer {
         var options = FTPServer.Options()
@@ -69,7 +69,7 @@ import URLLoading
 
     // MISC-17: the length in the 150, when SIZE is not known
     @Test("a server without SIZE") func aServerWithoutSIZE() async throws {
-        let server = try server { $0.twist = { $0.verb == "SIZE" ? .say("502 no") : nil } }
+        let server = try server { $0.scriptedReply = { $0.verb == "SIZE" ? .line("502 no") : nil } }
         defer { server.stop() }
         let (data, response) = try await load(server.url("/a.txt"))
         #expect(data == Data("hello".utf8))
@@ -117,12 +117,12 @@ import URLLoading
         #expect(data == Data("hello".utf8))
     }
 
-    // MISC-17: an old server, and one that names somebody else's address
+    // MISC-17: an old server, and one with a foreign address in its reply
     @Test("PASV", arguments: ["127,0,0,1", "10,255,255,1", "0,0,0,0"])
     func pasv(address: String) async throws {
         let server = try server {
             $0.passiveAddress = address
-            $0.twist = { $0.verb == "EPSV" ? .say("500 no") : nil }
+            $0.scriptedReply = { $0.verb == "EPSV" ? .line("500 no") : nil }
         }
         defer { server.stop() }
         let (data, _) = try await load(server.url("/a.txt"))

@@ -167,7 +167,7 @@ import URLLoading
         #expect(delegate.received.current < 8_000_000)
     }
 
-    // MISC-15: who was promised more must not take a part for the whole
+    // MISC-15: a truncated file is an error
     @Test("a file that shrinks") func aFileThatShrinks() async throws {
         let url = try folder.write(Data(repeating: 1, count: 8_000_000), to: "large.bin")
         let delegate = CountingDelegate()

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Trust without a connection, as pinning code uses it.
+/// Trust evaluation without a connection, as in pinning code.
 @Suite(.leavesNothing) struct SecTrustTests {
     private let authority: TestCertificateAuthority
     private let identity: TestIdentity
@@ -162,7 +162,7 @@ import URLLoading
         #expect(result(first) == .proceed)
         #expect(SecTrustSetExceptions(first, nil))
         #expect(verdict(first) == Int(errSecCertificateExpired))
-        // What was overlooked is nothing else, and of nobody else.
+        // Exceptions apply to no other fault, and to no other certificate.
         let renamed = try trust(expired, host: "other.example", anchors: [])
         #expect(SecTrustSetExceptions(renamed, exceptions))
         #expect(verdict(renamed) == Int(errSecNotTrusted))
@@ -173,7 +173,7 @@ import URLLoading
         #expect(result(sound) == .unspecified)
     }
 
-    /// What is wrong with one trust, overlooked in another.
+    /// Applies the exceptions of one trust to another.
     private func overlook(_ wrong: SecTrust, in trust: SecTrust) throws -> Int {
         #expect(verdict(wrong) != 0)
         let exceptions = try #require(SecTrustCopyExceptions(wrong))

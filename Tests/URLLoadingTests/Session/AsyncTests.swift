@@ -110,7 +110,7 @@ import URLLoading
         session.invalidateAndCancel()
     }
 
-    // T-58: one of two who wait at once is told so, and the other gets it all
+    // T-58: of two concurrent readers one gets an error, the other all bytes
     @Test("two readers at once") func twoReadersAtOnce() async throws {
         let held = Signal("the body")
         let server = try ScriptedServer.answering(CannedResponse.text("hello").bodyHeld(until: held))
@@ -214,7 +214,7 @@ import URLLoading
             return try await group.reduce(into: Set<String>()) { $0.insert($1) }
         }
         #expect(bodies == Set((0..<200).map { "/\($0)" }))
-        // One that is made for somebody who then gets a used one may be given up again before anything is sent.
+        // A connection for a request that then gets an idle one may be closed unused.
         #expect(server.connections.count { !$0.requests.isEmpty } <= 6)
         session.invalidateAndCancel()
     }

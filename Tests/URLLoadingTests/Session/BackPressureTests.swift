@@ -4,19 +4,19 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Whoever does not take bytes has the server wait, and costs a few buffers (T-65, CONN-22, law 4).
+/// Back-pressure: a slow consumer blocks the server, with bounded buffers (T-65, CONN-22, law 4).
 @Suite(.leavesNothing) struct BackPressureTests {
-    /// What kernels and the library may hold between a server and a reader who stands still. The kernels' part varies.
+    /// The maximum number of bytes buffered between a server and a stopped reader, in kernels and the library.
     private static let most = 12_000_000
     private static let bodySize = 60_000_000
-    /// A few buffers, and what allocators and other threads do meanwhile; a sanitizer keeps freed memory for a while.
+    /// The memory limit: a few buffers, plus noise of allocators and other threads; more with a sanitizer.
     private static let mostMemory = 24_000_000
 
     private func makeServer() throws -> ScriptedServer {
         try ScriptedServer.answering(.bytes([UInt8](repeating: 0, count: Self.bodySize)))
     }
 
-    /// The memory of this process that is its own, in bytes.
+    /// The private memory of this process, in bytes.
     private var residentMemory: Int {
         let pages = (try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8))?.split(separator: " ") ?? []
         return pages.count > 2 ? ((Int(pages[1]) ?? 0) - (Int(pages[2]) ?? 0)) * 4096 : 0

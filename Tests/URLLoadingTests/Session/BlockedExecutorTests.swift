@@ -3,16 +3,16 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Code of the caller's that an `async` load runs into when it goes on or ends: his executor, and what is let go of
-/// then. Whatever takes its time there takes it from nobody else.
+/// The program's code that runs when an `async` load continues or ends: executors and deinits. If it blocks, other
+/// loads are not delayed.
 @Suite(.leavesNothing) struct BlockedExecutorTests {
-    /// Blocks whoever brings it a job from one of the library's loops, until it is released.
+    /// Blocks threads of the library's loops that enqueue a job, until it is released.
     private final class BlockedExecutor: TaskExecutor {
-        /// A job has been run as far as it went.
+        /// Fired when a job has run.
         let isIdle = Signal("a job that waits")
         let blocked = Signal("a job from a loop")
         let release = Signal("going on")
-        /// Nobody released it in time.
+        /// Whether the release timed out.
         let stalled = Signal("a stall")
 
         func enqueue(_ job: consuming ExecutorJob) {
@@ -28,7 +28,7 @@ import URLLoading
         }
     }
 
-    /// Loads in the same session, and in so many others that some share its loop.
+    /// Loads in the same session, and in enough others that some share its loop.
     private func loadMore(in session: URLSession, from server: ScriptedServer) async throws {
         #expect(try await session.text(server.url("/same")) == "/same")
         for index in 0..<16 {
@@ -101,7 +101,7 @@ import URLLoading
         defer { server.stop() }
         let executor = BlockedExecutor()
         let session = URLSession { _ in }
-        /// Waits in `body` for the step, at the moment that is looked at in the executor that blocks.
+        /// Waits for a step within `body`, in the blocking executor.
         func waiting<Result: Sendable>(
             for step: Int, _ body: @escaping @Sendable () async throws -> Result
         ) async throws -> Result {
@@ -169,7 +169,7 @@ import URLLoading
 }
 
 extension Thread {
-    /// Whether the current thread is one that runs, or just ran, a loop of the library.
+    /// Whether the current thread runs, or has just run, a loop of the library.
     fileprivate static var isLoop: Bool {
         (try? String(contentsOfFile: "/proc/thread-self/comm", encoding: .utf8)) == "url-loop\n"
     }

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// That a connection is given back or given up, whatever became of what it carried.
+/// Connections are reused or closed after every kind of exchange.
 @Suite(.leavesNothing) struct ConnectionReleaseTests {
     // R-23, CONN-1: head and body of each redirect come in one piece
     @Test("a long chain of redirects uses one connection") func aLongChainOfRedirectsUsesOneConnection()
@@ -23,7 +23,7 @@ import URLLoading
         session.invalidateAndCancel()
     }
 
-    // nobody waits for the rest of a redirect
+    // the redirect is followed without the rest of the body
     @Test("a redirect with an endless body closes its connection")
     func aRedirectWithAnEndlessBodyClosesItsConnection() async throws {
         let server = try ScriptedServer { connection in

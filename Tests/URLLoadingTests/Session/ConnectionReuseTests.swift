@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// How a session uses its connections, as the server sees it.
+/// Connection reuse, as seen by the server.
 @Suite(.leavesNothing) struct ConnectionReuseTests {
     // CONN-1
     @Test("a connection is used again") func aConnectionIsUsedAgain() async throws {
@@ -153,10 +153,11 @@ import URLLoading
         #expect(server.connections[0].requests.map(\.method) == ["GET", method])
     }
 
-    /// What becomes of a connection under a request of which nothing has come.
+    /// How a connection fails before any byte of a response.
     enum Crossing: CaseIterable { case closed, closedOverTLS, reset }
 
-    // CONN-10, T-51: the request and the server's goodbye have crossed. A reset may as well follow what the server has read.
+    // CONN-10, T-51: the request and the server's goodbye have crossed. A reset may as well follow what the server has
+    // read.
     @Test("a kept connection that closes before a POST arrives", arguments: Crossing.allCases, [true, false])
     func aKeptConnectionThatClosesBeforeAPOSTArrives(crossing: Crossing, hasStream: Bool) async throws {
         let isSent = Signal("the second request is sent")
@@ -325,7 +326,7 @@ import URLLoading
         session.invalidateAndCancel()
     }
 
-    // C-24, CONN-1: a failed connection is not the end of those who wait
+    // C-24, CONN-1: a failed connection does not fail all waiting requests
     @Test("each waiting request fails after a refused connection") func eachWaitingRequestFailsAfterARefusedConnection()
         async throws
     {

@@ -3,9 +3,9 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Where calls run, and what they wait for.
+/// The queues of callbacks.
 @Suite(.leavesNothing) struct DelegateQueueTests {
-    /// Serial, concurrent, and the session's own, shown or not.
+    /// Serial, concurrent, and the session's own queue, accessed or not.
     enum Kind: CaseIterable, Sendable {
         case none
         case shown
@@ -264,7 +264,7 @@ import URLLoading
         try await own.waitFor(count: 7)
     }
 
-    // S-71: who cancels the operations of his queue means his own
+    // S-71: `cancelAllOperations` affects only the program's operations
     @Test("all operations are cancelled", arguments: [1, 4]) func allOperationsAreCancelled(width: Int) async throws {
         let server = try ScriptedServer.answering(.text("hello"))
         defer { server.stop() }

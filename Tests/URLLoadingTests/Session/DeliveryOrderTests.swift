@@ -4,18 +4,19 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Calls among the caller's own operations on the delegate queue.
+/// The order of callbacks and the program's operations on the delegate queue.
 @Suite(.leavesNothing) struct DeliveryOrderTests {
     enum Kind: CaseIterable, Sendable {
         case serial
         case underlying
-        /// On a serial queue below, which alone sees to the order.
+        /// With a serial underlying queue, which alone determines the order.
         case underlyingOfAnyWidth
         case main
-        /// The one that the session makes when it is asked for it.
+        /// The session's own queue.
         case sessionsOwn
 
-        /// - Parameter below: To be held by the caller, since an operation queue does not hold it.
+        /// - Parameter below: Must be retained by the caller, because an operation queue does not retain its underlying
+        ///   queue.
         func session(_ delegate: any URLSessionDelegate, over below: DispatchQueue) -> URLSession {
             self == .sessionsOwn ? URLSession(delegate) : URLSession(delegate, queue: queue(over: below))
         }

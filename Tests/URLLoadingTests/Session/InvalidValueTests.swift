@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Values that make no sense: whatever a caller sets, his tasks have their end.
+/// Invalid values of properties: tasks must end in any case.
 @Suite(.leavesNothing) struct InvalidValueTests {
     // C-24, T-7: no connection at all would be no end
     @Test("a number of connections", arguments: [Int.min, -1, 0, .max]) func aNumberOfConnections(count: Int)
@@ -64,7 +64,7 @@ import URLLoading
         #expect(try await delegate.callsUntilInvalid().of(1).last == .completed(1, nil))
     }
 
-    // T-17, T-18: hints of background sessions hold up nobody else
+    // T-17, T-18: hints for background sessions have no effect
     @Test("a date to begin at and expected sizes") func aDateToBeginAtAndExpectedSizes() async throws {
         let server = try ScriptedServer.answering(.text("x"))
         defer { server.stop() }
@@ -83,7 +83,7 @@ import URLLoading
         #expect(task.earliestBeginDate == .distantFuture)
     }
 
-    // C-9, C-10, C-11, C-12, C-14, C-15, C-16, C-20, C-29 to C-32: stored, and nobody is worse off
+    // C-9, C-10, C-11, C-12, C-14, C-15, C-16, C-20, C-29 to C-32: stored, without harm
     @Test("switches that do not concern a load") func switchesThatDoNotConcernALoad() async throws {
         let server = try ScriptedServer.answering(.text("x"))
         defer { server.stop() }
@@ -110,7 +110,7 @@ import URLLoading
     }
 
     #if compiler(>=6.3)
-        // S-85: nobody has to invalidate anything
+        // S-85: without invalidation
         @Test("a process ends in the middle of its tasks") func aProcessEndsInTheMiddleOfItsTasks() async throws {
             let server = try ScriptedServer.answering(.endless)
             defer { server.stop() }

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// The end of a session.
+/// Session invalidation.
 @Suite(.leavesNothing) struct InvalidationTests {
     private func url() throws -> URL { try #require(URL(string: "http://127.0.0.1:1/")) }
 
@@ -165,7 +165,7 @@ import URLLoading
         #expect(try await delegate.callsUntilInvalid().suffix(2) == [.completed(1, .cancelled), .invalid])
     }
 
-    // T-6, S-84: a task that nobody resumes does not keep the session when it is gone
+    // T-6, S-84: a released task that was never resumed does not retain the session
     @Test("finishing waits for a new task only while there is one") func finishingWaitsForANewTaskOnlyWhileThereIsOne()
         async throws
     {
@@ -207,7 +207,7 @@ import URLLoading
             ])
     }
 
-    // T-60, T-2: as long as somebody holds it, it goes on
+    // T-60, T-2: it can be resumed while it is retained
     @Test("a suspended task of an invalidated session is resumed") func aSuspendedTaskIsResumed() async throws {
         let held = Signal("the body")
         let server = try ScriptedServer.answering(CannedResponse.text("x").bodyHeld(until: held))

@@ -3,9 +3,9 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// What a session remembers of names. Each test has a network of its own, with a name server.
+/// The DNS cache of a session. Each test has its own network with a DNS server.
 @Suite(.inNetworkNamespace, .needsNetworkNamespace, .needsNameServer, .timeLimit(.minutes(1))) struct NameCacheTests {
-    /// What is asked for addresses of IPv4 while the body loads from a server whose connections carry one request.
+    /// The A queries while `body` loads from a server with one request per connection.
     private func asked(_ body: (URL) async throws -> Void) async throws -> [String] {
         try NetworkNamespace.raiseLoopback()
         let names = try NameServer { $0.type == .ipv4 ? .address([127, 0, 0, 1]) : .nothing }

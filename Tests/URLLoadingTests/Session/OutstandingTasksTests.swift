@@ -110,7 +110,7 @@ import URLLoading
         #expect(task == nil)
     }
 
-    // T-60, S-82: with a task that nobody resumed
+    // T-60, S-82: with a task that was never resumed
     @Test("an invalidated session without other references is released") func aSessionThatOnlyItsTaskKnows()
         async throws
     {

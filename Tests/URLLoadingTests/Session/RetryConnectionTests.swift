@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Requests that are sent again because their connection was lost.
+/// Requests that are repeated because their connection was lost.
 @Suite(.leavesNothing) struct RetryConnectionTests {
     // CONN-10, CONN-1: it has to wait for another request, and does not get that one's connection
     @Test("a repeated request uses a new connection although another is idle")

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// What sessions are for: several beside each other, with a delegate or without.
+/// Basic use of sessions: several sessions, with and without a delegate.
 @Suite(.leavesNothing) struct SessionTests {
     // S-1: the thread that begins a load runs no run loop, and is blocked until its end
     @Test("no run loop is needed") func noRunLoopIsNeeded() async throws {
@@ -39,7 +39,7 @@ import URLLoading
             ])
     }
 
-    // S-3: redirects, credentials, trust and streams are decided by default where nobody is asked
+    // S-3: defaults for redirects, credentials, trust and streams
     @Test("defaults without a delegate") func defaultsWithoutADelegate() async throws {
         let server = try ScriptedServer.answering { request in
             switch request.path {
@@ -211,7 +211,7 @@ import URLLoading
     }
 }
 
-/// Has a method of each protocol.
+/// Implements a method of each protocol.
 private final class EveryKindDelegate: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate,
     URLSessionStreamDelegate
 {

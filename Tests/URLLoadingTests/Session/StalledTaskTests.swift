@@ -3,10 +3,9 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// What stood still goes on: nothing is lost and nothing spins meanwhile.
+/// Stalled tasks that continue: nothing is lost, and nothing polls meanwhile.
 @Suite(.leavesNothing) struct StalledTaskTests {
-    /// 327,680 times the letter A in brotli. The decoder has taken all of it in long before it has given out what it
-    /// stands for.
+    /// 327,680 letters A in brotli. The decoder consumes the input long before it has produced all output.
     private static let letters: [UInt8] = [
         0x5B, 0xFF, 0xFF, 0x84, 0x5F, 0x22, 0x28, 0x1E, 0x0B, 0x04, 0x72, 0xEF, 0x09, 0x00,
     ]
@@ -54,7 +53,7 @@ import URLLoading
         _ = try await delegate.callsUntilInvalid()
     }
 
-    // T-2, T-3, S-79: whoever comes last decides, on whatever threads they come
+    // T-2, T-3, S-79: the last call wins, on any threads
     @Test("a task that is suspended and resumed on two threads at once")
     func aTaskThatIsSuspendedAndResumedOnTwoThreadsAtOnce() async throws {
         let held = Signal("the answers")

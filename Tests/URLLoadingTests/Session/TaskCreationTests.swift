@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// All that makes sessions and tasks.
+/// All methods that create sessions and tasks.
 @Suite(.leavesNothing) struct TaskCreationTests {
     // S-35
     @Test("sessions") func sessions() throws {

@@ -6,7 +6,7 @@ import Testing
 
 @testable import URLLoading
 
-/// A storage whose cookies are with a record store that is slow, fails, and is used by others.
+/// A cookie storage with a record store that is slow, fails, and is shared with other processes.
 @Suite(.leavesNothing) struct CookieRecordStoreTests {
     private typealias Store = ScriptedRecordStore<Cookie>
 
@@ -17,7 +17,7 @@ import Testing
     }
 
     private func storage(over recordStore: Store) -> HTTPCookieStorage {
-        HTTPCookieStorage(checkInterval: 0, unlessEmpty: { true }, keeper: { recordStore })
+        HTTPCookieStorage(checkInterval: 0, unlessEmpty: { true }, recordStore: { recordStore })
     }
 
     private func names(_ storage: HTTPCookieStorage) -> [String] { (storage.cookies ?? []).map(\.name).sorted() }
@@ -64,7 +64,7 @@ import Testing
         #expect(recordStore.kept.last?.value == "12099")
     }
 
-    // COOK-15: who logs out stays logged out
+    // COOK-15: a logout is effective
     @Test("cookies that could not be read can be deleted, by the program and by a server")
     func unread() async throws {
         let recordStore = Store([cookie("deleted"), cookie("ended"), cookie("left")])
@@ -85,7 +85,8 @@ import Testing
     func flushAfterNews() async throws {
         let recordStore = Store([cookie("ended", expires: 2000)])
         let isThere = Watched(false)
-        let storage = HTTPCookieStorage(checkInterval: 0, unlessEmpty: { isThere.current }, keeper: { recordStore })
+        let storage = HTTPCookieStorage(
+            checkInterval: 0, unlessEmpty: { isThere.current }, recordStore: { recordStore })
         #expect(names(storage) == [])
         recordStore.block(.apply)
         isThere.withValue { $0 = true }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import URLLoading
 
-/// A storage whose permanent passwords are with a record store that is slow, fails, and is used by others.
+/// A credential storage with a record store that is slow, fails, and is shared with other processes.
 @Suite(.leavesNothing) struct CredentialRecordStoreTests {
     private typealias Store = ScriptedRecordStore<PersistentCredential>
 
@@ -30,7 +30,7 @@ import Testing
     }
 
     private func storage(over recordStore: Store) -> URLCredentialStorage {
-        URLCredentialStorage(checkInterval: 0, unlessEmpty: { true }, keeper: { recordStore })
+        URLCredentialStorage(checkInterval: 0, unlessEmpty: { true }, recordStore: { recordStore })
     }
 
     private func users(_ storage: URLCredentialStorage) -> [String] {
@@ -43,7 +43,7 @@ import Testing
 
     private func loads(_ recordStore: Store) -> Int { recordStore.calls.count { $0 == "load" } }
 
-    /// A storage with a credential for the session, and another process that stores one of the same user.
+    /// A storage with a session credential, while another process stores one of the same user.
     private func hiding(_ recordStore: Store) async throws -> URLCredentialStorage {
         let storage = storage(over: recordStore)
         storage.set(passing("a", "mine"), for: space)
@@ -54,7 +54,7 @@ import Testing
         return storage
     }
 
-    // AUTH-22: who logs out while the file is read stays logged out
+    // AUTH-22: a logout while the file is read is effective
     @Test("changes of session credentials while the file is read are kept")
     func sessionCredentials() async throws {
         let recordStore = Store([])
@@ -232,7 +232,7 @@ import Testing
 
     // MARK: The caller's code
 
-    /// Asks a storage whatever it is asked, and when it goes.
+    /// Accesses a storage in its properties and in its deinit.
     private final class Curious: URLCredential, @unchecked Sendable {
         // Sendable: constants only.
         private let ask: @Sendable () -> Void

@@ -7,7 +7,7 @@ import Testing
 @testable import URLLoading
 
 #if compiler(>=6.2)
-    /// What is written when a process ends.
+    /// Writes at the exit of a process.
     @Suite struct ExitFlushTests {
         @Test("a process that was forked off does not wait for the stores of its parent") func forked() async {
             await #expect(processExitsWith: .success) {
@@ -38,7 +38,7 @@ import Testing
             await #expect(processExitsWith: .success) {
                 // What is named first is called last.
                 atexit { if Waiting.recordStore.kept.map(\.name) != ["a"] { _exit(2) } }
-                // By who is to store them, and who writes them at the end.
+                // By who stores them, and who writes them at exit.
                 Waiting.suffixes.finishReading(whenAwaitedBy: 2)
                 let request = CookieRequest(try HTTPURL("https://www.example.org/"))
                 Waiting.storage.receiveWhenLoaded(["a=1; Max-Age=1000"], from: request, policy: .always)
@@ -50,7 +50,7 @@ import Testing
             static let suffixes = DeferredSuffixes()
             static let recordStore = ScriptedRecordStore<Cookie>([])
             static let storage = HTTPCookieStorage(
-                suffixes: suffixes.list, unlessEmpty: { false }, keeper: { recordStore })
+                suffixes: suffixes.list, unlessEmpty: { false }, recordStore: { recordStore })
         }
     }
 #endif

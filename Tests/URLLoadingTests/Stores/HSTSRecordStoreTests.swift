@@ -6,7 +6,7 @@ import Testing
 
 @testable import URLLoading
 
-/// Hosts that want secure connections only, with a record store that cannot be read at first.
+/// HSTS hosts with a record store that cannot be read at first.
 @Suite(.leavesNothing) struct HSTSRecordStoreTests {
     private func note(_ field: String, of host: String, in store: HSTSStore) throws {
         store.note(
@@ -19,7 +19,7 @@ import Testing
         let recordStore = ScriptedRecordStore("old.example", "forgotten.example", "changed.example")
         recordStore.setFailing(.load)
         let store = HSTSStore(suffixes: .topLevelDomains, preload: HSTSPreload(), clock: { 500 })
-        let copy = HSTSCopy(checkInterval: 0, keeper: { recordStore })
+        let copy = HSTSCopy(checkInterval: 0, recordStore: { recordStore })
         copy.follow(store)
         #expect(!store.covers("old.example"))
         try note("max-age=0", of: "forgotten.example", in: store)
@@ -42,7 +42,7 @@ import Testing
         let recordStore = ScriptedRecordStore<HSTSRecord>([])
         recordStore.setFailing(.load)
         let store = HSTSStore(suffixes: .topLevelDomains, preload: HSTSPreload(), clock: { 500 })
-        let copy = HSTSCopy(checkInterval: 0, keeper: { recordStore })
+        let copy = HSTSCopy(checkInterval: 0, recordStore: { recordStore })
         copy.follow(store)
         #expect(store.isAwaitingRecords)
         recordStore.setFailing(.load, false)
@@ -57,7 +57,7 @@ import Testing
         let recordStore = ScriptedRecordStore("old.example")
         recordStore.setFailing(.load)
         let store = HSTSStore(suffixes: .topLevelDomains, preload: HSTSPreload(), clock: { 500 })
-        let copy = HSTSCopy(checkInterval: 0, keeper: { recordStore })
+        let copy = HSTSCopy(checkInterval: 0, recordStore: { recordStore })
         copy.follow(store)
         // The record store has not forgotten them yet when they can be read.
         for call in [ScriptedCall.apply, .flush] { recordStore.setFailing(call) }

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// A machine without SQLite's library.
+/// A machine without the SQLite library.
 @Suite(.leavesNothing) struct MissingSQLiteTests {
     // S-17, C-36: sessions work without what lasts, which is said once
     @Test("sessions work, cookies and responses are in memory") func withoutSQLite() throws {

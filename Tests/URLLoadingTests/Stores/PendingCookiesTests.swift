@@ -6,7 +6,7 @@ import Testing
 
 @testable import URLLoading
 
-/// Cookies of responses that came before the list of public suffixes was read, for which no loop waits.
+/// Cookies of responses that arrived before the public suffix list was read.
 @Suite(.leavesNothing) struct PendingCookiesTests {
     private let suffixes = DeferredSuffixes()
     private let recordStore = ScriptedRecordStore<Cookie>([])
@@ -14,12 +14,12 @@ import Testing
 
     init() {
         storage = HTTPCookieStorage(
-            suffixes: suffixes.list, unlessEmpty: { false }, keeper: { [recordStore] in recordStore })
+            suffixes: suffixes.list, unlessEmpty: { false }, recordStore: { [recordStore] in recordStore })
     }
 
     private func request(_ host: String) throws -> CookieRequest { CookieRequest(try HTTPURL("https://\(host)/")) }
 
-    /// As the loader does it.
+    /// Sets cookies like the loader.
     private func receive(_ fields: String..., from host: String = "www.example.org") throws {
         let request = try request(host)
         if storage.isLoaded(for: request) {
@@ -147,7 +147,7 @@ import Testing
             for number in 0..<100 {
                 try? receive("n=\(number)", from: "h\(thread).example")
                 if thread == 0, number == 50 { suffixes.finishReading() }
-                // In the order of setting, also for who asks in between.
+                // In order, also for concurrent readers.
                 if thread < 5 { continue }
                 let own = storage.cookies?.first { $0.domain == "h\(thread).example" }
                 #expect(own?.value == "\(number)")

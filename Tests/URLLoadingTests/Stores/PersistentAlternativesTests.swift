@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// What origins have said about HTTP/3, on disk.
+/// Alternative services on disk.
 @Suite(.leavesNothing) struct PersistentAlternativesTests {
     private static let name = "url-loading-alternative-services.sqlite"
     private let directory: TemporaryDirectory
@@ -18,7 +18,7 @@ import URLLoading
         place = StorageDirectory(path: directory.path + "/store")
     }
 
-    /// As a process sees it that has just begun.
+    /// As in a new process.
     private func fresh() -> PersistentAlternatives {
         let store = PersistentAlternatives(in: place)
         store.prepare()
@@ -112,7 +112,7 @@ import URLLoading
         #expect(services(fresh(), "a.example") == [])
     }
 
-    // CONN-8: the file is anybody's work
+    // CONN-8: the file is untrusted
     @Test("expired and invalid alternatives are removed from the file")
     func garbage() async throws {
         typealias Entry = AlternativeServicesRecord.Entry

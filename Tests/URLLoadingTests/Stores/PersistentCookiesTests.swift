@@ -6,7 +6,7 @@ import Testing
 
 @testable import URLLoading
 
-/// Storages of cookies over one file, as those of two programs are.
+/// Cookie storages that share a file, like those of two programs.
 @Suite(.leavesNothing) struct PersistentCookiesTests {
     private let directory: TemporaryDirectory
     private let place: StorageDirectory

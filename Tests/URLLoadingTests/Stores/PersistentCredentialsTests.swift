@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Storages of credentials over one file.
+/// Credential storages that share a file.
 @Suite(.leavesNothing) struct PersistentCredentialsTests {
     private let directory: TemporaryDirectory
     private let place: StorageDirectory

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// The hosts that want secure connections only, on disk.
+/// HSTS hosts on disk.
 @Suite(.leavesNothing) struct PersistentHostsTests {
     private let directory: TemporaryDirectory
     private let place: StorageDirectory

@@ -6,7 +6,7 @@ import Testing
 
 @testable import URLLoading
 
-/// Records in memory that a file follows, with a file that is slow, fails, and is changed by others.
+/// Records in memory and in a file that is slow, fails, and is changed by other processes.
 @Suite(.leavesNothing) struct PersistentRecordsTests {
     private struct Hosts: RecordMemory {
         typealias Record = HSTSRecord
@@ -25,7 +25,7 @@ import Testing
     private typealias Store = ScriptedRecordStore<HSTSRecord>
 
     private func records(over recordStore: Store) -> Records {
-        Records(Hosts(), checkInterval: 0, unlessEmpty: { true }, keeper: { recordStore })
+        Records(Hosts(), checkInterval: 0, unlessEmpty: { true }, recordStore: { recordStore })
     }
 
     private func hosts(_ records: Records) -> [String] { records.read { $0.persistent(at: 0).map(\.host) } }
@@ -117,7 +117,7 @@ import Testing
         let records = records(over: recordStore)
         #expect(hosts(records) == ["a", "b"])
         let news = EventRecorder<[String]>()
-        records.onNews { news.record(recordStore.hosts) }
+        records.onExternalChange { news.record(recordStore.hosts) }
         recordStore.block(.load)
         recordStore.storeFromOtherProcess("c")
         try await eventually {
@@ -204,7 +204,7 @@ import Testing
         try await eventually { records.read { $0.all["a"] } == newer }
     }
 
-    // COOK-17: who asks may be a loop
+    // COOK-17: the caller may be a loop
     @Test("reads do not check for a file where there was none") func looks() async throws {
         let looks = EventRecorder<Bool>()
         let records = Records(
@@ -212,7 +212,7 @@ import Testing
             unlessEmpty: {
                 looks.record(Thread.current.threadDictionary["asks"] != nil)
                 return looks.count > 1
-            }, keeper: { Store("a") })
+            }, recordStore: { Store("a") })
         #expect(hosts(records) == [])
         @Sendable func ask() -> [String] {
             Thread.current.threadDictionary["asks"] = true
@@ -229,7 +229,7 @@ import Testing
         "of the changes that a disk is too slow for, the last one of each record is written", arguments: [false, true])
     func tooManyChanges(isRead: Bool) async throws {
         let recordStore = Store("others'")
-        // If nobody knows what the file has, nothing of that is to be lost either.
+        // If the file's contents are unknown, nothing in it may be lost.
         if !isRead { recordStore.setFailing(.load) }
         let records = records(over: recordStore)
         recordStore.block(.apply)
@@ -280,7 +280,7 @@ import Testing
         #expect(try await told.waitFor(count: 2) == [true, true])
         isBusy.withValue { $0 = false }
         recordStore.onApply(nil)
-        // What came meanwhile is written all the same, without anybody's asking.
+        // Later changes are written without a request.
         try await eventually { recordStore.hosts == hosts(records) }
     }
 

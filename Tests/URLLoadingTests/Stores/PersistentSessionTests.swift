@@ -2,8 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What the sessions of a program find of what those of its last run have left, and what they leave on disk: with a process
-/// for each run.
+/// Persistent data between runs of a program, and its files. Each run is a process.
 @Suite(.leavesNothing) struct PersistentSessionTests {
     private let user: SessionUser
     private let server: ScriptedServer
@@ -141,7 +140,7 @@ import Testing
                 "trace=%file,epoll_wait,epoll_pwait,epoll_pwait2",
             ])
         let calls = try String(contentsOf: log, encoding: .utf8).split(separator: "\n")
-        /// The threads that have made such a call.
+        /// The threads that made a matching system call.
         func threads(_ call: String) -> Set<Substring> {
             Set(calls.filter { $0.contains(call) }.compactMap { $0.split(separator: " ").first })
         }
@@ -150,27 +149,25 @@ import Testing
         #expect(lookers.isDisjoint(with: threads("epoll_")))
     }
 
-    #if HTTP3
-        // CONN-8: what a server said in one run is known in the next one, and forgotten by who is ephemeral
-        @Test("where a server speaks HTTP/3 is known in the next run", .needs(.gtlsserver))
-        func alternatives() throws {
-            server.stop()
-            let quic = try GtlsServer(
-                files: ["way": Array("over QUIC".utf8)], authority: TrustedAuthority.authority)
-            defer { quic.stop() }
-            let tcp = try ScriptedServer.answering(tls: TrustedAuthority.server()) { _ in
-                CannedResponse.text("over TCP").with(field: "Alt-Svc", "h3=\":\(quic.port)\"; ma=3600").closing()
-            }
-            defer { tcp.stop() }
-            let url = tcp.url("/way").absoluteString
-            #expect(try user.run("ephemeral", url, url) == ["200 over TCP", "200 over QUIC"])
-            #expect(user.places == [:])
-            #expect(try user.run("default", url) == ["200 over TCP"])
-            #expect(user.places["data/session-user/url-loading-alternative-services.sqlite"] == 0o600)
-            #expect(try user.run("ephemeral", url) == ["200 over TCP"])
-            #expect(try user.run("default", url) == ["200 over QUIC"])
+    // CONN-8: alternatives persist between runs, except for ephemeral sessions
+    @Test("where a server speaks HTTP/3 is known in the next run", .needsHTTP3, .needs(.gtlsserver))
+    func alternatives() throws {
+        server.stop()
+        let quic = try GtlsServer(
+            files: ["way": Array("over QUIC".utf8)], authority: TrustedAuthority.authority)
+        defer { quic.stop() }
+        let tcp = try ScriptedServer.answering(tls: TrustedAuthority.server()) { _ in
+            CannedResponse.text("over TCP").with(field: "Alt-Svc", "h3=\":\(quic.port)\"; ma=3600").closing()
         }
-    #endif
+        defer { tcp.stop() }
+        let url = tcp.url("/way").absoluteString
+        #expect(try user.run("ephemeral", url, url) == ["200 over TCP", "200 over QUIC"])
+        #expect(user.places == [:])
+        #expect(try user.run("default", url) == ["200 over TCP"])
+        #expect(user.places["data/session-user/url-loading-alternative-services.sqlite"] == 0o600)
+        #expect(try user.run("ephemeral", url) == ["200 over TCP"])
+        #expect(try user.run("default", url) == ["200 over QUIC"])
+    }
 
     // S-18, CACHE-29: every call that could change a disk is looked at
     @Test("an ephemeral session touches no disk")
@@ -183,7 +180,7 @@ import Testing
         defer { secure.stop() }
         let directory = try TemporaryDirectory()
         let log = directory.file("calls")
-        /// The calls that change a disk, or look at what lasts.
+        /// System calls that write to disk or access persistent data.
         func touches(_ kind: String) throws -> [Substring] {
             try? FileManager.default.removeItem(at: log)
             let lines = try user.run(

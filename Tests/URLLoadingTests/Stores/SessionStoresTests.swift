@@ -6,7 +6,7 @@ import Testing
 
 @testable import URLLoading
 
-/// What a session's flush and reset do with its stores.
+/// The effects of `flush` and `reset` on a session's stores.
 @Suite(.leavesNothing) struct SessionStoresTests {
     private let directory: TemporaryDirectory
     private let place: StorageDirectory
@@ -46,7 +46,7 @@ import Testing
         return URLSession(configuration: configuration)
     }
 
-    /// The cookies, the user and the body that stores have.
+    /// The stored cookies, user and body.
     private func held(
         _ cookies: HTTPCookieStorage?, _ credentials: URLCredentialStorage?, _ cache: URLCache?
     ) -> [String] {
@@ -111,13 +111,13 @@ import Testing
         let credentialRecords = ScriptedRecordStore<PersistentCredential>([])
         if isPassword {
             credentialRecords.block(.apply)
-            let storage = URLCredentialStorage(unlessEmpty: { false }, keeper: { credentialRecords })
+            let storage = URLCredentialStorage(unlessEmpty: { false }, recordStore: { credentialRecords })
             storage.setDefaultCredential(password, for: space)
             configuration.urlCredentialStorage = storage
             try await credentialRecords.wait(for: .apply)
         } else {
             cookieRecords.block(.apply)
-            let storage = HTTPCookieStorage(unlessEmpty: { false }, keeper: { cookieRecords })
+            let storage = HTTPCookieStorage(unlessEmpty: { false }, recordStore: { cookieRecords })
             let cookie = HTTPCookie(properties: [
                 .name: "persistent", .value: "1", .domain: "example.org", .path: "/", .expires: Date.distantFuture,
             ])

@@ -8,7 +8,7 @@ import Testing
 
 @testable import URLLoading
 
-/// What stays in memory for a disk that does not answer.
+/// Memory that is retained for a stalled disk.
 @Suite(.leavesNothing) struct SlowStoreMemoryTests {
     private struct Weak: @unchecked Sendable {
         // Sendable: weak references are read and cleared atomically.
@@ -18,7 +18,7 @@ import Testing
         var isGone: Bool { core == nil && load == nil }
     }
 
-    /// Loads until a store is asked, and cancels.
+    /// Loads until a store is queried, then cancels.
     private func cancel(in session: URLSession, whenAsked: () async throws -> Void) async throws -> Weak {
         let task = session.dataTask(with: try #require(URL(string: "http://127.0.0.1:1/")))
         task.resume()
@@ -37,7 +37,7 @@ import Testing
         let recordStore = ScriptedRecordStore<Cookie>([])
         recordStore.block(.load)
         defer { recordStore.unblock(.load) }
-        let storage = HTTPCookieStorage(unlessEmpty: { true }, keeper: { recordStore })
+        let storage = HTTPCookieStorage(unlessEmpty: { true }, recordStore: { recordStore })
         let session = URLSession {
             $0.httpCookieStorage = storage
             $0.urlCache = nil

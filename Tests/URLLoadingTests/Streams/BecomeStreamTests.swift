@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Data tasks whose delegate wants the connection itself.
+/// Data tasks that become stream tasks.
 @Suite(.leavesNothing) struct BecomeStreamTests {
     private func upgrade(_ server: ScriptedServer) -> URLRequest {
         var request = URLRequest(url: server.url())
@@ -25,7 +25,7 @@ import URLLoading
         return calls
     }
 
-    /// Switches protocols, says something along with that, and echoes.
+    /// Switches protocols, sends bytes with the 101 response, and echoes.
     private func upgradingServer(tls: TLSServerOptions? = nil, saying text: String = "welcome") throws
         -> ScriptedServer
     {
@@ -114,7 +114,7 @@ import URLLoading
         try await server.finish()
     }
 
-    // T-45: the connection is nobody else's any more
+    // T-45: the connection is not shared any more
     @Test("the pool makes another connection") func thePoolMakesAnother() async throws {
         let server = try ScriptedServer { connection in
             _ = try connection.readRequest()
@@ -143,7 +143,7 @@ import URLLoading
         #expect(calls.of(2) == [.metrics(2), .completed(2, .cancelled)])
     }
 
-    // T-43: 101 that nobody takes up has no body
+    // T-43: an unused 101 response has no body
     @Test("an upgrade that is only let through") func anUpgradeThatIsLetThrough() async throws {
         let server = try upgradingServer()
         defer { server.stop() }

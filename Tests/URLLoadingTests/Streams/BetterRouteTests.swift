@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Streams whose machine gets another way to their peer.
+/// Streams when a better route to their peer appears.
 @Suite(.inNetworkNamespace, .needsNetworkNamespace) struct BetterRouteTests {
     // STREAM-8: of two connections the one that would now be made from another address
     @Test("a better route is reported to the stream that does not use it")

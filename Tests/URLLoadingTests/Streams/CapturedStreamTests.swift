@@ -3,9 +3,9 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Connections that a stream task gives away.
+/// Captured streams.
 @Suite(.leavesNothing) struct CapturedStreamTests {
-    /// What is left of a connection when its task is through with it.
+    /// The captured streams of a connection.
     private final class Pair: @unchecked Sendable {
         // Sendable: used by one thread after the other.
         let input: InputStream
@@ -112,7 +112,7 @@ import URLLoading
         try await server.finish()
     }
 
-    // STREAM-7: nobody closes them
+    // STREAM-7: without closing them
     @Test("streams that are dropped", arguments: [false, true]) func dropped(isSecure: Bool) async throws {
         let server = try server(isSecure: isSecure) { connection in
             try connection.send("hello")
@@ -141,7 +141,7 @@ import URLLoading
         }
     }
 
-    // STREAM-7, T-24: nobody has the method
+    // STREAM-7, T-24: no delegate implements the method
     @Test("a delegate without the method for streams") func nobody() async throws {
         let server = try ScriptedServer { connection in try connection.waitForClose() }
         defer { server.stop() }

@@ -3,9 +3,9 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Streams that speak TLS from some point on.
+/// Streams that start TLS.
 @Suite(.leavesNothing) struct SecureStreamTests {
-    /// Greets, is asked for TLS, and echoes over it.
+    /// Sends a greeting, starts TLS on request, and echoes.
     private func server(_ options: TLSServerOptions) throws -> ScriptedServer {
         let tls = try TLSServer(options)
         return try ScriptedServer { connection in
@@ -22,7 +22,7 @@ import URLLoading
         return TLSServerOptions(try TestIdentity.selfSigned(.localhost))
     }
 
-    /// A conversation that goes over to TLS.
+    /// A dialog with STARTTLS.
     private func run(_ server: ScriptedServer, _ delegate: RecordingStreamDelegate) async throws -> [Call] {
         let session = URLSession(delegate)
         let task = session.streamTask(to: server)
@@ -90,7 +90,7 @@ import URLLoading
         #expect(Array(calls.dropFirst(4)) == [.challenge(1, "ServerTrust", 0)] + rest)
     }
 
-    // STREAM-6: who could have written them is not known
+    // STREAM-6: the bytes are not authenticated
     @Test("bytes before the handshake") func bytesBeforeTheHandshake() async throws {
         let server = try ScriptedServer { connection in
             try connection.send("220 go\r\nEVIL")
@@ -134,7 +134,7 @@ import URLLoading
             ])
     }
 
-    // STREAM-2: somebody may have cut it
+    // STREAM-2: it may have been truncated by an attacker
     @Test("an end that TLS does not know of") func truncated() async throws {
         let tls = try TLSServer(TrustedAuthority.server())
         let server = try ScriptedServer { connection in

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Connections that are read and written as bytes.
+/// Stream tasks.
 @Suite(.leavesNothing) struct StreamTaskTests {
     private func run(
         _ server: ScriptedServer, _ delegate: RecordingStreamDelegate = RecordingStreamDelegate(),
@@ -136,7 +136,7 @@ import URLLoading
         try await server.finish()
     }
 
-    // STREAM-3, STREAM-5: what the kernel took arrives, though the peer speaks on to who does not listen
+    // STREAM-3, STREAM-5: accepted bytes arrive, although the peer sends to a closed read side
     @Test("written after the reading was closed") func writtenAfterTheReadingWasClosed() async throws {
         let isOver = Signal("the end of the task")
         let count = 1_000_000
@@ -188,7 +188,7 @@ import URLLoading
             ])
     }
 
-    // STREAM-2, T-62: who asks before the end was told has his answer before it too
+    // STREAM-2, T-62: handlers of operations before the end are called before it
     @Test("cancelled, and then asked for more in the same call") func cancelledAndThenAsked() async throws {
         let server = try ScriptedServer { try $0.stopReading() }
         defer { server.stop() }

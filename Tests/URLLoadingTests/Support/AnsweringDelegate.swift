@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import URLLoading
 
-/// Writes down the calls of data tasks, and answers challenges and delayed requests as a test says.
+/// Records the callbacks of data tasks, and answers challenges and delayed requests as the test specifies.
 final class AnsweringDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable {
     // Sendable: the recorders guard themselves, the rest is set before the delegate is used.
     typealias ChallengeReply = @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
@@ -10,7 +10,7 @@ final class AnsweringDelegate: NSObject, URLSessionDataDelegate, @unchecked Send
 
     let calls = EventRecorder<Call>()
     let faults = EventRecorder<String>()
-    /// The queue that calls must be on, when it is known.
+    /// The queue on which callbacks must run, if known.
     var queue: OperationQueue?
     var challenge: @Sendable (@escaping ChallengeReply) -> Void = { _ in }
     var delay: @Sendable (URLRequest, @escaping DelayReply) -> Void = { $1(.continueLoading, nil) }

@@ -2,42 +2,42 @@ import Foundation
 import TestSupport
 import URLLoading
 
-/// A call to a delegate, as tests compare it. Tasks go by their identifiers.
+/// A delegate callback in comparable form, with task identifiers.
 enum Call: Sendable, Hashable, CustomStringConvertible {
     case created(Int)
     case waiting(Int)
     case informational(Int, Int)
     case redirect(Int, Int)
-    /// The time of a request that was to wait has come.
+    /// The date of a delayed request is reached.
     case delayed(Int)
-    /// A method and a realm, and how often a credential was refused.
+    /// The task, method and realm, and the failure count.
     case challenge(Int, String, Int)
     /// A task and a status.
     case response(Int, Int)
-    /// Adjacent pieces of one task are joined before they are compared.
+    /// Adjacent pieces are joined before comparison.
     case data(Int, String)
-    /// Sent by now, and expected.
+    /// The sent and expected totals.
     case sent(Int, Int64, Int64)
-    /// A stream that begins there.
+    /// A body stream from this offset is needed.
     case needsStream(Int, Int64)
-    /// The other task that it is from now on.
+    /// The task was replaced by another one.
     case became(Int, Int)
-    /// From that byte on, and expected in all.
+    /// The offset and the expected total.
     case resumed(Int, Int64, Int64)
-    /// Written by now, and expected.
+    /// The written and expected totals.
     case wrote(Int, Int64, Int64)
-    /// A file with so many bytes.
+    /// A file with its size.
     case downloaded(Int, Int)
-    /// The directions of a stream.
+    /// Events of a stream.
     case readClosed(Int)
     case writeClosed(Int)
     case betterRoute(Int)
-    /// What a read of a stream brought, whether it was at the end, and why it failed.
+    /// The result of a read: data, end of stream, error.
     case read(String?, Bool, URLError.Code?)
     case written(URLError.Code?)
-    /// The connection of a stream is a pair of streams now.
+    /// The connection has become a pair of streams.
     case captured(Int)
-    /// A body of so many bytes is to be kept.
+    /// A response with a body of this size will be cached.
     case willCache(Int, Int)
     case metrics(Int)
     case completed(Int, URLError.Code?)
@@ -59,7 +59,7 @@ enum Call: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Which call it is, without what it says.
+    /// The name of the callback, without values.
     var kind: String { String(description.prefix { $0 != "(" }) }
 
     var isCompletion: Bool { if case .completed = self { true } else { false } }
@@ -99,7 +99,7 @@ enum Call: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension [Call] {
-    /// The same with what follows one another in one body made one.
+    /// The callbacks with adjacent data and progress joined.
     var joined: [Call] {
         var result: [Call] = []
         for call in self {
@@ -122,7 +122,7 @@ extension [Call] {
 }
 
 extension EventRecorder<Call> {
-    /// A completion handler that is written down.
+    /// A completion handler that records its call.
     var handler: @Sendable (Data?, URLResponse?, (any Error)?) -> Void {
         { data, response, error in
             self.record(
@@ -134,6 +134,6 @@ extension EventRecorder<Call> {
 }
 
 extension Error {
-    /// What every error of a task should have.
+    /// The code of a `URLError`.
     var urlErrorCode: URLError.Code? { (self as? URLError)?.code }
 }

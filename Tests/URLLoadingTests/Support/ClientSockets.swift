@@ -1,13 +1,13 @@
 import Glibc
 
-/// The sockets of this process that are connected to a port of loopback.
+/// The sockets of this process that are connected to a loopback port.
 enum ClientSockets {
-    /// What an option of each of them is, where it can be told.
+    /// The value of a socket option of each of them.
     static func values(of option: Int32, at level: Int32, connectedTo port: Int) -> [Int32] {
         connected(to: port).compactMap { value(of: option, at: level, $0.descriptor) }
     }
 
-    /// The class that each of them gives its packets, by the option of its family.
+    /// The traffic class of each of them.
     static func trafficClasses(connectedTo port: Int) -> [Int32] {
         connected(to: port).compactMap { descriptor, family in
             family == AF_INET6
@@ -16,7 +16,7 @@ enum ClientSockets {
         }
     }
 
-    /// The same of the one that has this port itself.
+    /// The traffic class of the socket that is bound to the port.
     static func trafficClasses(from port: Int) -> [Int32] {
         (Int32(0)..<1024).compactMap { descriptor in
             var own = sockaddr_in()

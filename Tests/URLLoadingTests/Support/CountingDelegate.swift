@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import URLLoading
 
-/// Counts the bytes of bodies too large to be written down.
+/// Counts the bytes of bodies that are too large to record.
 final class CountingDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable {
     // Sendable: what changes guards itself, the rest is set before the delegate is used.
     let received = Watched(0)
@@ -11,7 +11,7 @@ final class CountingDelegate: NSObject, URLSessionDataDelegate, @unchecked Senda
     var answer: @Sendable (URLSessionDataTask, @escaping @Sendable (URLSession.ResponseDisposition) -> Void) -> Void = {
         $1(.allow)
     }
-    /// Called with what has come so far.
+    /// Called with the number of bytes so far.
     var during: @Sendable (Int, URLSessionDataTask) -> Void = { _, _ in }
 
     func urlSession(

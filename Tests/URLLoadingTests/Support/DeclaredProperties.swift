@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// The properties of a public type as its source declares them, so that a table of them cannot miss one.
+/// The properties of a public type, parsed from its source, so that a table of them is complete.
 struct DeclaredProperties {
     /// By name.
     let comments: [String: String]
@@ -9,9 +9,9 @@ struct DeclaredProperties {
     var names: Set<String> { Set(comments.keys) }
 
     /// - Parameters:
-    ///   - type: Whose; with its extensions that have files of their own.
-    ///   - folder: Of the module's.
-    ///   - keyword: Which properties count, as in `open var`.
+    ///   - type: The type, with extensions in other files.
+    ///   - folder: The folder in the module.
+    ///   - keyword: The declaration keyword, such as `open var`.
     init(of type: String, in folder: String, declaredAs keyword: String) throws {
         let directory = Self.root.appending(path: "Sources/URLLoading/\(folder)")
         let files = try FileManager.default.contentsOfDirectory(atPath: directory.path)
@@ -36,7 +36,7 @@ struct DeclaredProperties {
         self.comments = comments
     }
 
-    /// Has it proved what a property does, which its comment then has to say; nil for one that does nothing.
+    /// Runs the test of a property's effect; nil if it has none, which its comment must state.
     func prove(
         _ property: String, by proof: (() async throws -> Void)?, orNothing nothing: () async throws -> Void,
         location: SourceLocation = #_sourceLocation
@@ -46,7 +46,7 @@ struct DeclaredProperties {
         NoEffect.expectNone(of: property, self, location: location)
     }
 
-    /// What is known to be otherwise than on Apple platforms.
+    /// The contents of KNOWN-DIFFERENCES.md.
     static var knownDifferences: String {
         get throws { try String(contentsOf: root.appending(path: "KNOWN-DIFFERENCES.md"), encoding: .utf8) }
     }

@@ -4,7 +4,7 @@ import TestSupport
 
 @testable import URLLoading
 
-/// A list of public suffixes that is read when a test says so, or by who waits for it.
+/// A public suffix list that is read when the test says so, or by a blocking access.
 final class DeferredSuffixes: Sendable {
     private struct State {
         var isRead = false
@@ -34,15 +34,15 @@ final class DeferredSuffixes: Sendable {
         }
     }
 
-    /// What was asked for while it was not read.
+    /// The names that were queried before it was read.
     var askedEarly: [String] { state.current.askedEarly }
 
-    /// It has been read, and those who wait are called.
+    /// Completes the read, and calls the waiters.
     func finishReading() {
         state.withValue { $0.isRead = true }
         reading.end()
     }
 
-    /// Has it read, on a thread of its own, as soon as so many wait.
+    /// Completes the read on another thread when there are that many waiters.
     func finishReading(whenAwaitedBy count: Int) { state.withValue { $0.mostWaiters = count } }
 }

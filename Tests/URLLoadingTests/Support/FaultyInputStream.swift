@@ -1,16 +1,16 @@
 import Foundation
 import TestSupport
 
-/// A stream of a program's own that does what streams should not do.
+/// A faulty subclass of InputStream.
 final class FaultyInputStream: InputStream {
     enum Fault: Sendable, CaseIterable {
-        /// Fails when it is first read from.
+        /// Fails at the first read.
         case failsAtOnce
-        /// Fails when it has given some.
+        /// Fails after some bytes.
         case failsLater
-        /// Is closed by somebody else when it has given some.
+        /// Is closed externally after some bytes.
         case isClosed
-        /// Says that it has read more than there was room for.
+        /// Returns more than the buffer's length.
         case claimsTooMuch
         /// Cannot be opened.
         case doesNotOpen

@@ -7,8 +7,8 @@ import Testing
 import URLLoading
 
 extension Trait where Self == LeakCheckedTrait {
-    /// The test must leave neither connection nor thread behind. What the library keeps for ever is known: its loops,
-    /// the threads that run them, and those that resolve names.
+    /// The test must leave no connections and threads. Permanent resources of the library are allowed: its loops and
+    /// their threads, and resolver threads.
     static var leavesNothing: Self {
         Loading.arrangeChecks
         return .leakChecked
@@ -26,7 +26,7 @@ enum Loading {
             let fired = Signal("something")
             Thread { fired.fire() }.start()
             try? await fired.wait()
-            // The watch over the machine's routes, which is kept once somebody has asked for it.
+            // The monitor of the system's routes, which is permanent after its first use.
             let waiting = URLSession { $0.waitsForConnectivity = true }
             _ = try? await waiting.data(from: Self.refusedURL)
             await Self.openSharedStores()
@@ -38,10 +38,10 @@ enum Loading {
         }
     }()
 
-    /// The one group whose cookies tests may use.
+    /// The only cookie group for tests.
     static let cookieGroup = "org.example.group"
 
-    /// The stores of the process keep their threads and files once there is something in them.
+    /// Creates the permanent threads and files of the process's stores.
     private static func openSharedStores() async {
         let request = URLRequest(url: refusedURL)
         for cookies in [HTTPCookieStorage.shared, .sharedCookieStorage(forGroupContainerIdentifier: cookieGroup)] {
@@ -77,12 +77,12 @@ enum Loading {
         credentials.remove(credential, for: space)
     }
 
-    /// Nobody listens at port 1.
+    /// There is no server on port 1.
     private static let refusedURL = URL(string: "http://127.0.0.1:1/") ?? URL(fileURLWithPath: "/")
 }
 
 extension URLSession {
-    /// A session of its own stores with this delegate.
+    /// An ephemeral session with a delegate.
     convenience init(
         _ delegate: any URLSessionDelegate, queue: OperationQueue? = nil,
         _ configure: (URLSessionConfiguration) -> Void = { _ in }
@@ -92,7 +92,7 @@ extension URLSession {
         self.init(configuration: configuration, delegate: delegate, delegateQueue: queue)
     }
 
-    /// A session of its own stores without a delegate.
+    /// An ephemeral session without a delegate.
     convenience init(_ configure: (URLSessionConfiguration) -> Void) {
         let configuration = URLSessionConfiguration.ephemeral
         configure(configuration)
@@ -101,7 +101,7 @@ extension URLSession {
 }
 
 extension OperationQueue {
-    /// A queue that runs so many operations at once.
+    /// A queue with a maximum number of concurrent operations.
     convenience init(name: String, width: Int) {
         self.init()
         self.name = name

@@ -3,14 +3,14 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Why a property does nothing, in the words that its comment has to have.
+/// Why a property has no effect. The raw value must be in its comment.
 enum NoEffect: String {
     case onLinux = "No effect on Linux"
-    /// Until a later part of the library is there.
+    /// Not implemented yet.
     case yet = "No effect yet"
 
-    /// Expects that a property does nothing, and that this is written down: a load with it and one without are the same
-    /// on the wire and to the caller.
+    /// Expects that a property has no effect, and that this is documented: loads with and without it are equal on the
+    /// wire and in their callbacks.
     func expect(
         of property: String, _ declared: DeclaredProperties, location: SourceLocation = #_sourceLocation,
         configure: (URLSessionConfiguration) -> Void = { _ in }, change: (inout URLRequest) -> Void = { _ in }
@@ -29,7 +29,7 @@ enum NoEffect: String {
         #expect(try DeclaredProperties.knownDifferences.contains("`\(property)`"), sourceLocation: location)
     }
 
-    /// Expects that nothing says of a property that it does nothing.
+    /// Expects that the comment of a property does not claim that it has no effect.
     static func expectNone(
         of property: String, _ declared: DeclaredProperties, location: SourceLocation = #_sourceLocation
     ) {

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import URLLoading
 
-/// A cache of the caller's, in memory, that notes what tasks ask of it.
+/// A `URLCache` subclass in memory that records the calls of tasks.
 final class RecordingCache: URLCache, @unchecked Sendable {
     // Sendable: what it adds never changes, or guards itself.
     let calls = EventRecorder<String>()

@@ -2,44 +2,44 @@ import Foundation
 import TestSupport
 import URLLoading
 
-/// Writes down every call, and every call that comes where or when it must not.
+/// Records all callbacks, and those on a wrong thread or at a wrong time.
 class RecordingDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable {
     // Sendable: the recorders guard themselves, the rest is set before the delegate is used.
     let calls = EventRecorder<Call>()
-    /// Calls of one task that overlapped, calls on the main thread, calls outside `queue`.
+    /// Overlapping callbacks of a task, callbacks on the main thread, and callbacks outside `queue`.
     let faults = EventRecorder<String>()
     private let active = Watched<[Int: Int]>([:])
     private let most = Watched(0)
 
-    /// The queue that calls must be on, when it is known.
+    /// The queue on which callbacks must run, if known.
     var queue: OperationQueue?
-    /// Called in each call after it was recorded.
+    /// Called in each callback after it was recorded.
     var during: @Sendable (Call, URLSession, URLSessionTask?) -> Void = { _, _, _ in }
-    /// What is said to a response.
+    /// The answer to a response.
     var answer: @Sendable (URLSessionDataTask, @escaping @Sendable (URLSession.ResponseDisposition) -> Void) -> Void = {
         $1(.allow)
     }
-    /// Called when a data task has become a download.
+    /// Called when a data task has become a download task.
     var became: @Sendable (URLSessionDownloadTask) -> Void = { _ in }
-    /// Called when a data task has become a stream.
+    /// Called when a data task has become a stream task.
     var becameStream: @Sendable (URLSessionStreamTask) -> Void = { _ in }
-    /// What is said to a redirect.
+    /// The answer to a redirect.
     var redirect: @Sendable (URLRequest, @escaping @Sendable (URLRequest?) -> Void) -> Void = { $1($0) }
-    /// What is said to a challenge. Without it the default applies, and nothing is recorded.
+    /// The answer to a challenge. If nil, default handling applies, and nothing is recorded.
     var challenge: (@Sendable (URLAuthenticationChallenge, @escaping ChallengeHandler) -> Void)?
-    /// What is said when the time of a request has come. Without it the request goes on, and nothing is recorded.
+    /// The answer for a delayed request. If nil, loading continues, and nothing is recorded.
     var delay: (@Sendable (URLRequest, @escaping AnsweringDelegate.DelayReply) -> Void)?
-    /// What is said to the question what to keep. Without it what is proposed is kept, and nothing is recorded.
+    /// The answer to `willCacheResponse`. If nil, the proposal is stored, and nothing is recorded.
     var keep: (@Sendable (URLSessionDataTask, CachedURLResponse, @escaping KeepReply) -> Void)?
-    /// What is said to a question for a stream; the number counts the questions from 0.
+    /// The answer to `needNewBodyStream`, with the number of the call from 0.
     var stream: @Sendable (Int, @escaping @Sendable (InputStream?) -> Void) -> Void = { $1(nil) }
-    /// The same for what follows an offset.
+    /// The answer to `needNewBodyStreamFrom`.
     var streamFrom: @Sendable (Int64, @escaping @Sendable (InputStream?) -> Void) -> Void = { $1(nil) }
     private let streamCount = Watched(0)
     let proposed = EventRecorder<URLRequest>()
     let metrics = EventRecorder<URLSessionTaskMetrics>()
 
-    /// How many calls ran at the same time at most.
+    /// The maximum number of concurrent callbacks.
     var mostAtOnce: Int { most.current }
 
     func note(_ call: Call, _ session: URLSession, _ task: URLSessionTask?) {
@@ -62,12 +62,12 @@ class RecordingDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable {
 
     // MARK: Waiting
 
-    /// All calls, adjacent data joined, once so many tasks have completed.
+    /// All callbacks, with adjacent data joined, after a number of tasks have completed.
     func calls(untilCompletions count: Int) async throws -> [Call] {
         try await calls.waitUntil("\(count) completions") { $0.completionCount >= count }.joined
     }
 
-    /// All calls, adjacent data joined, once the session has become invalid.
+    /// All callbacks, with adjacent data joined, after the session has become invalid.
     func callsUntilInvalid(within deadline: Duration = .testDeadline) async throws -> [Call] {
         try await calls.waitUntil("the session's end", within: deadline) { $0.last == .invalid }.joined
     }

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import URLLoading
 
-/// Writes down what a download tells, and what is in the file while it is there.
+/// Records the callbacks of downloads, and the contents of the file.
 final class RecordingDownloadDelegate: RecordingDelegate, URLSessionDownloadDelegate, @unchecked Sendable {
     // Sendable as the class it comes from.
     let locations = EventRecorder<URL>()

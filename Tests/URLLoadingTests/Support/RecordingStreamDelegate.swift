@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import URLLoading
 
-/// Writes down what a stream tells, and its reads and writes among that.
+/// Records the callbacks of streams, and the results of reads and writes.
 final class RecordingStreamDelegate: RecordingDelegate, URLSessionStreamDelegate, @unchecked Sendable {
     // Sendable as the class it comes from.
 
@@ -29,14 +29,14 @@ final class RecordingStreamDelegate: RecordingDelegate, URLSessionStreamDelegate
         captured(inputStream, outputStream)
     }
 
-    /// A read whose outcome is written down.
+    /// A read with a recorded result.
     func read(_ task: URLSessionStreamTask, _ least: Int, _ most: Int, timeout: TimeInterval = 0) {
         task.readData(ofMinLength: least, maxLength: most, timeout: timeout) { [calls] data, isAtEnd, error in
             calls.record(.read(data.map { String(decoding: $0, as: UTF8.self) }, isAtEnd, error?.urlErrorCode))
         }
     }
 
-    /// A write whose outcome is written down.
+    /// A write with a recorded result.
     func write(_ task: URLSessionStreamTask, _ text: String, timeout: TimeInterval = 0) {
         task.write(Data(text.utf8), timeout: timeout) { [calls] in calls.record(.written($0?.urlErrorCode)) }
     }

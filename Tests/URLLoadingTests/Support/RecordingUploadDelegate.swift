@@ -2,14 +2,14 @@ import Foundation
 import TestSupport
 import URLLoading
 
-/// Writes down each piece that an upload tells of, and hands out its streams.
+/// Records the progress of uploads, and provides body streams.
 final class RecordingUploadDelegate: RecordingDelegate, @unchecked Sendable {
     // Sendable as the class it comes from.
 
     /// Bytes, total and expected of each call of `didSendBodyData`.
     let sent = EventRecorder<[Int64]>()
 
-    /// Streams of these bytes, as often as one is wanted.
+    /// New streams of these bytes.
     convenience init(_ bytes: [UInt8]) {
         self.init()
         stream = { $1(InputStream(data: Data(bytes))) }
@@ -27,7 +27,7 @@ final class RecordingUploadDelegate: RecordingDelegate, @unchecked Sendable {
     }
 }
 
-/// A task's own delegate that hears of nothing but its end.
+/// A task delegate that implements only the completion callback.
 final class EndDelegate: NSObject, URLSessionTaskDelegate {
     let calls = EventRecorder<Call>()
 
@@ -36,7 +36,7 @@ final class EndDelegate: NSObject, URLSessionTaskDelegate {
     }
 }
 
-/// A task's own delegate that hands out streams in the `async` spelling.
+/// A task delegate that provides streams with the `async` variant.
 final class AsyncStreamDelegate: NSObject, URLSessionTaskDelegate {
     let calls = EventRecorder<Call>()
     private let bytes: [UInt8]

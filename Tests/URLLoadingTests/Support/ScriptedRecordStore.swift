@@ -2,7 +2,7 @@ import LoadingSemantics
 import LoadingStorage
 import TestSupport
 
-/// Keeps records as long as it lives, and does it as a test wants: it can be held at any of its calls, and can fail.
+/// A record store in memory that can block in, or fail, any of its calls.
 final class ScriptedRecordStore<Record: NamedRecord>: RecordStore, Sendable {
     typealias Call = ScriptedCall
 
@@ -12,7 +12,7 @@ final class ScriptedRecordStore<Record: NamedRecord>: RecordStore, Sendable {
         var calls: [String] = []
         var held: Set<Call> = []
         var failing: Set<Call> = []
-        /// As long as nobody has read what is kept, that is news.
+        /// True until the records are loaded.
         var hasExternalChanges = true
         var isLost = false
         var whenApplied: (@Sendable () -> Void)?
@@ -22,7 +22,7 @@ final class ScriptedRecordStore<Record: NamedRecord>: RecordStore, Sendable {
 
     let isLoadedCompletely: Bool
 
-    /// - Parameter isLoadedWhole: False for one who may keep more than it tells.
+    /// - Parameter isLoadedCompletely: False for a store that may contain more records than it returns.
     init(_ records: [Record], isLoadedCompletely: Bool = true) {
         self.isLoadedCompletely = isLoadedCompletely
         state.withValue { for record in records { $0.kept[record.identity] = record } }
@@ -30,13 +30,13 @@ final class ScriptedRecordStore<Record: NamedRecord>: RecordStore, Sendable {
 
     // MARK: For the test
 
-    /// What was called so far, with the changes that came along: "load", "apply +a -b *" and so on.
+    /// The calls so far, with their changes: "load", "apply +a -b *" and so on.
     var calls: [String] { state.current.calls }
 
-    /// What is kept.
+    /// The stored records.
     var kept: [Record] { state.current.kept.values.sorted { $0.name < $1.name } }
 
-    /// From the next such call on, none comes back.
+    /// Blocks such calls, from the next one on.
     func block(_ call: Call) { state.withValue { _ = $0.held.insert(call) } }
 
     func unblock(_ call: Call) { state.withValue { _ = $0.held.remove(call) } }
@@ -45,7 +45,7 @@ final class ScriptedRecordStore<Record: NamedRecord>: RecordStore, Sendable {
         state.withValue { if isFailing { $0.failing.insert(call) } else { $0.failing.remove(call) } }
     }
 
-    /// Another process stores that record. Whoever asks hears that there is news.
+    /// Simulates that another process stores a record, which `hasExternalChanges` then reports.
     func storeFromOtherProcess(_ record: Record) {
         state.withValue {
             $0.kept[record.identity] = record
@@ -53,10 +53,10 @@ final class ScriptedRecordStore<Record: NamedRecord>: RecordStore, Sendable {
         }
     }
 
-    /// Is called with each change, on the store's thread.
+    /// Sets a function that is called for each change, on the store's thread.
     func onApply(_ body: (@Sendable () -> Void)?) { state.withValue { $0.whenApplied = body } }
 
-    /// All that is kept goes, by no change of a record.
+    /// Simulates the loss of the file.
     func loseFile() {
         state.withValue {
             $0.kept = [:]
@@ -65,7 +65,7 @@ final class ScriptedRecordStore<Record: NamedRecord>: RecordStore, Sendable {
         }
     }
 
-    /// Until that call has come so many times, whether it is back or not.
+    /// Waits until a call was made that many times, returned or not.
     func wait(for call: Call, _ count: Int = 1) async throws {
         try await state.wait(for: "\(count) calls of \(call)") { state in
             state.calls.count { $0.hasPrefix(call.rawValue) } >= count ? () : nil
@@ -153,7 +153,7 @@ extension ScriptedRecordStore.State {
     }
 }
 
-/// A record that a test calls by a short name.
+/// A record with a short name for tests.
 protocol NamedRecord: ArchivedRecord {
     static func name(of identity: Identity) -> String
 }
@@ -183,7 +183,7 @@ extension ScriptedRecordStore<HSTSRecord> {
 }
 
 extension HSTSRecord {
-    /// Any record of that host.
+    /// A record of a host.
     static func of(_ host: String) -> HSTSRecord {
         HSTSRecord(host: host, expires: 1000, includesSubdomains: false)
     }

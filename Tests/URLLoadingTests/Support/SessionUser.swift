@@ -1,7 +1,7 @@
 import Foundation
 import TestSupport
 
-/// The program of `Tests/SessionUser`, which keeps what lasts in a home of its own.
+/// The program of `Tests/SessionUser`, with its own home directory for persistent data.
 struct SessionUser {
     let home: TemporaryDirectory
 
@@ -14,9 +14,9 @@ struct SessionUser {
         }
     }
 
-    /// The lines that it prints.
+    /// Its output lines.
     ///
-    /// - Parameter tracer: What runs it, with its arguments.
+    /// - Parameter tracer: A program that runs it, with arguments.
     func run(_ arguments: String..., under tracer: [String] = []) throws -> [String] {
         try run(arguments, under: tracer)
     }
@@ -37,7 +37,7 @@ struct SessionUser {
         let output: String
     }
 
-    /// What lies in the home, with modes.
+    /// The files in the home directory, with modes.
     var places: [String: Int] {
         var found: [String: Int] = [:]
         for case let name as String in FileManager.default.enumerator(atPath: home.path) ?? .init() {
@@ -47,7 +47,7 @@ struct SessionUser {
         return found
     }
 
-    /// Whether that text is anywhere in the home.
+    /// Whether a file in the home directory contains the text.
     func holds(_ text: String) throws -> Bool {
         try places.keys.contains { name in
             let file = home.file(name)

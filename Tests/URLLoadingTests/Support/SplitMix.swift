@@ -1,4 +1,4 @@
-/// The same numbers for the same seed.
+/// A deterministic random number generator (SplitMix64).
 struct SplitMix: RandomNumberGenerator {
     var state: UInt64
 

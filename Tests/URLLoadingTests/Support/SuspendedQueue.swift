@@ -1,7 +1,7 @@
 import Foundation
 import TestSupport
 
-/// A suspended queue that tells when it gets its first operation.
+/// A suspended queue that signals its first operation.
 final class SuspendedQueue: OperationQueue, @unchecked Sendable {
     // Sendable as its superclass; the signal guards itself.
     let hasOperation = Signal("an operation")

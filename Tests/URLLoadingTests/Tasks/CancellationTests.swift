@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Cancelling at every moment of a task.
+/// Cancellation in all states of a task.
 @Suite(.leavesNothing) struct CancellationTests {
     // T-5, T-6, T-7
     @Test("before resume") func beforeResume() async throws {
@@ -16,7 +16,7 @@ import URLLoading
             try await delegate.callsUntilInvalid() == [.created(1), .metrics(1), .completed(1, .cancelled), .invalid])
     }
 
-    // T-6: nobody has to hold it
+    // T-6: without retaining it
     @Test("before resume, by the last holder") func beforeResumeByTheLastHolder() async throws {
         let delegate = RecordingDelegate()
         let session = URLSession(delegate)

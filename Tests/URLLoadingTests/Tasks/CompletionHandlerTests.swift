@@ -3,9 +3,9 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Tasks whose result goes to a completion handler.
+/// Tasks with completion handlers.
 @Suite(.leavesNothing) struct CompletionHandlerTests {
-    /// What a handler gets, and what a session's delegate hears before.
+    /// The result of a handler, and the earlier callbacks of the session's delegate.
     private func calls(_ request: URLRequest) async throws -> [Call] {
         let delegate = RecordingDelegate()
         let queue = OperationQueue(name: "handlers", width: 1)

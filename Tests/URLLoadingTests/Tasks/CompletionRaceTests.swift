@@ -3,9 +3,9 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Exactly one end for every task, whatever races (T-7, law 3).
+/// Exactly one completion for each task in spite of races (T-7, law 3).
 @Suite(.leavesNothing) struct CompletionRaceTests {
-    /// Runs from many threads at once, each with its number.
+    /// Runs `body` concurrently on many threads, each with its number.
     private func concurrently(_ count: Int, _ body: @escaping @Sendable (Int) -> Void) async {
         await withTaskGroup(of: Void.self) { group in
             for index in 0..<count { group.addTask { body(index) } }

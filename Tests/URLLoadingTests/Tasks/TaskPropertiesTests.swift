@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// What a task says of itself.
+/// The properties of tasks.
 @Suite(.leavesNothing) struct TaskPropertiesTests {
     // T-11, T-12, T-13, T-17, T-18, T-19, T-20, T-22, T-25, S-90
     @Test("a new task") func aNewTask() throws {

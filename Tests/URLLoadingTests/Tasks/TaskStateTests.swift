@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// The states of a task, and what suspends and resumes it.
+/// The states of tasks, suspending and resuming.
 @Suite(.leavesNothing) struct TaskStateTests {
     // S-30, T-1, T-8, T-13
     @Test("suspended, running, completed") func suspendedRunningCompleted() async throws {

@@ -5,8 +5,8 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// The timer of silence and that of the whole task, on a clock that is stepped: by a nanosecond less than a timeout, and then by
-/// the last one. The first test takes real time.
+/// The idle timeout and the resource timeout, with a virtual clock that is advanced to a nanosecond before a timeout,
+/// and then by one nanosecond. The first test uses real time.
 @Suite(.leavesNothing) struct TimeoutTests {
     private func calls(
         _ request: URLRequest, _ configure: (URLSessionConfiguration) -> Void
@@ -18,7 +18,7 @@ import URLLoading
         return try await delegate.callsUntilInvalid()
     }
 
-    /// A session whose time stands still.
+    /// A session with a virtual clock.
     private func session(
         _ delegate: RecordingDelegate, on stepped: SteppedLoop,
         _ configure: (URLSessionConfiguration) -> Void = { _ in }
@@ -29,7 +29,7 @@ import URLLoading
         }
     }
 
-    /// Moves the time by a timeout, and proves that nothing was told before its last nanosecond.
+    /// Advances the clock by a timeout, and checks that there were no callbacks before its last nanosecond.
     private func passes(
         _ timeout: Int64, on stepped: SteppedLoop, without delegate: RecordingDelegate,
         sourceLocation: SourceLocation = #_sourceLocation
@@ -41,7 +41,7 @@ import URLLoading
         try await stepped.step(by: 1)
     }
 
-    /// A server that says a few bytes, then nothing.
+    /// A server that sends a few bytes, then nothing.
     private func silentServer(after text: String) throws -> ScriptedServer {
         try ScriptedServer(steps: [.expectRequest, .send(text), .waitForClose])
     }
@@ -198,7 +198,7 @@ import URLLoading
         #expect(server.requests.count == 3)
     }
 
-    /// A server that answers the first request when the signal is fired, and each other at once.
+    /// A server that answers the first request after the signal, and others at once.
     private func heldServer(_ held: Signal) throws -> ScriptedServer {
         try ScriptedServer.answering { request in
             request.path == "/first" ? CannedResponse.text("1").held(until: held) : .text("x")
@@ -317,7 +317,7 @@ import URLLoading
         #expect(delegate.calls.events == [.created(1), .metrics(1), .completed(1, .timedOut), .invalid])
     }
 
-    // C-6, T-43: whoever holds up the flow himself does not time out for it
+    // C-6, T-43: a delegate that blocks the flow does not cause a timeout
     @Test("a slow delegate does not cause a timeout") func aSlowDelegateDoesNotCauseATimeout() async throws {
         let server = try ScriptedServer.answering(.text("hello"))
         defer { server.stop() }

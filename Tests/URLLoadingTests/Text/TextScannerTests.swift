@@ -1,7 +1,7 @@
 import Testing
 import URLLoading
 
-/// Lines, scalars and characters of UTF-8 that comes in pieces, beside what `String` makes of the whole.
+/// Lines, scalars and characters of UTF-8 in pieces, compared with `String`.
 @Suite struct TextScannerTests {
     // T-58
     @Test(

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Text that is read while it comes.
+/// Asynchronous text sequences.
 @Suite(.leavesNothing) struct TextSequenceTests {
     // T-58
     @Test("lines, scalars and characters of a body") func linesScalarsAndCharactersOfABody() async throws {

@@ -5,16 +5,16 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// App Transport Security: what a session's configuration asks of its connections.
+/// App Transport Security settings of configurations.
 @Suite(.leavesNothing) struct AppTransportSecurityTests {
-    /// A server and how a session that has such settings fares with it.
+    /// A server, and the result of a session with these settings.
     struct Row: @unchecked Sendable, CustomTestStringConvertible {
         // Sendable: constants only.
         let testDescription: String
         /// Nil if the load succeeds.
         let code: URLError.Code?
         let host: String
-        /// Nil for a server in the clear.
+        /// Nil for a cleartext server.
         let tls: (@Sendable () throws -> TLSServerOptions)?
         let settings: [String: Any]?
         var minimumVersion = tls_protocol_version_t.TLSv12
@@ -131,7 +131,8 @@ import URLLoading
         }
     }
 
-    // S-11, TLS-1, TLS-2, TLS-3, ERR-10: settings without a word demand HTTPS; without settings there is nothing to demand it
+    // S-11, TLS-1, TLS-2, TLS-3, ERR-10: settings without a word demand HTTPS; without settings there is nothing to
+    // demand it
     @Test("a load under such settings", arguments: loads) func aLoadUnderSuchSettings(row: Row) async throws {
         _ = try TrustedAuthority.authority
         let server = try ScriptedServer.answering(tls: row.tls.map { try $0() }) { _ in .text("ok") }
@@ -276,8 +277,8 @@ import URLLoading
         }
     }
 
-    // TLS-2, TLS-5, TLS-10, AUTH-30: the delegate overlooks what is wrong with the certificate, and the rules do not, also
-    // where TLS 1.2 tells of it after the delegate has decided
+    // TLS-2, TLS-5, TLS-10, AUTH-30: the delegate overlooks what is wrong with the certificate, and the rules do not,
+    // also where TLS 1.2 tells of it after the delegate has decided
     @Test("a delegate that trusts a revoked certificate", arguments: [false, true])
     func aDelegateThatTrustsARevokedServer(isOld: Bool) async throws {
         let options = try TrustedAuthority.server().with {

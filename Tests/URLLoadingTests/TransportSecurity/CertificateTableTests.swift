@@ -3,14 +3,14 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// What becomes of a load from a server with such a certificate: a live server for each row.
+/// Certificate evaluation: a live server for each row.
 @Suite(.leavesNothing) struct CertificateTableTests {
     struct Row: Sendable, CustomTestStringConvertible {
         let testDescription: String
         /// Nil if the server is trusted.
         let code: URLError.Code?
         let host: String
-        /// Whether it is its certificates that decide, so that the evaluation of a trust comes to the same.
+        /// Whether the result depends on the certificates only, so that a trust evaluation has the same result.
         let isAboutTrust: Bool
         let options: @Sendable () throws -> TLSServerOptions
     }
@@ -22,7 +22,7 @@ import URLLoading
         Row(testDescription: name, code: code, host: host, isAboutTrust: isAboutTrust, options: options)
     }
 
-    /// A row of a leaf that the root itself has signed.
+    /// A row with a leaf signed by the root.
     private static func leaf(
         _ name: String, _ code: URLError.Code? = nil, host: String = "localhost", isAboutTrust: Bool = true,
         _ change: @escaping @Sendable (inout CertificateProfile) -> Void
@@ -32,7 +32,7 @@ import URLLoading
         }
     }
 
-    /// A row of a good leaf below such an issuer.
+    /// A row with a valid leaf signed by such an issuer.
     private static func issuer(
         _ name: String, _ code: URLError.Code? = nil, _ change: @escaping @Sendable (inout CertificateProfile) -> Void
     ) -> Row {
@@ -42,7 +42,7 @@ import URLLoading
         }
     }
 
-    /// A row of a leaf below an issuer that asks for a policy.
+    /// A row with a leaf signed by an issuer that requires a policy.
     private static func policy(
         _ name: String, _ code: URLError.Code? = nil, _ extensions: [String: String]
     ) -> Row {
@@ -71,7 +71,7 @@ import URLLoading
         { [names] in $0.names = names }
     }
 
-    /// 2019-06-01, a month before the rules of that year.
+    /// 2019-06-01, one month before Apple's certificate rules of that year apply.
     private static let june2019 = Date(timeIntervalSince1970: 1_559_347_200)
 
     private static let accepted = [
@@ -294,14 +294,14 @@ import URLLoading
         // TLS-5: which rule it was, is told below the error; the evaluation of a trust says it in the same words.
         let below = error?.userInfo[NSUnderlyingErrorKey] as? NSError
         #expect(below?.domain == (row.code == nil ? nil : "URLLoadingTLSErrorDomain"))
-        // TLS-5: whom it was about is told.
+        // TLS-5: the error has the host.
         #expect((error?.failureURLPeerTrust != nil) == (row.code != nil))
         let refusal = try refusal(options, row.host)
         #expect((refusal == nil) == (row.code == nil))
         #expect(refusal?.localizedFailureReason == below?.localizedDescription)
     }
 
-    /// How a load ends.
+    /// The result of a load.
     private final class Outcome: NSObject, URLSessionTaskDelegate, Sendable {
         let ends = EventRecorder<URLError?>()
 

@@ -11,7 +11,7 @@ private let client: URL? = {
     return candidates.first { FileManager.default.isExecutableFile(atPath: $0.path) }
 }()
 
-/// What a program's own `Info.plist` says: the command-line client with such a file beside it.
+/// The settings of an `Info.plist` beside the command-line client.
 @Suite(.enabled(if: client != nil, "the client has not been built")) struct InfoPlistTests {
     // TLS-1, TLS-3
     @Test(

@@ -5,9 +5,9 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Hosts that want secure connections only (RFC 6797): what they say, and what becomes of later loads.
+/// HSTS (RFC 6797): the header field, and later loads.
 @Suite(.leavesNothing) struct StrictTransportSecurityWireTests {
-    /// Says with each response what the query asks for, and tells the cookies it got.
+    /// Responds with the HSTS field of the query, and with the received cookies.
     private static func answer(_ request: ReceivedRequest) -> CannedResponse {
         var response = CannedResponse.text("\(request.path) \(request["Cookie"] ?? "-")")
         switch request.path {
@@ -39,7 +39,7 @@ import URLLoading
         return try #require(URL(string: "\(scheme)://\(host):\(server.port)\(path)\(query)"))
     }
 
-    /// The scheme by which an http URL is loaded in the end.
+    /// The scheme with which an http URL is loaded.
     private func scheme(_ server: ScriptedServer, host: String = "localhost", in session: URLSession) async throws
         -> String?
     {
@@ -192,7 +192,7 @@ import URLLoading
         let delegate = TaskLevelDelegate(log)
         let wish = try url(server, saying: "max-age=1000")
         _ = try await session.data(for: URLRequest(url: wish), delegate: delegate)
-        // Known is who passes the default evaluation, and who nobody has asked it about is not known to.
+        // A host becomes known only after the default evaluation of its certificate.
         #expect(session.configuration.hsts.records.count == (isKnown && isEvaluated ? 1 : 0))
     }
 
@@ -272,7 +272,7 @@ import URLLoading
         #expect(metrics.transactionMetrics.map(\.request.url?.scheme) == ["https", "https"])
     }
 
-    // R-22: nobody is asked
+    // R-22: without a redirect callback
     @Test("a redirect without a delegate") func aRedirectWithoutADelegate() async throws {
         let server = try server()
         defer { server.stop() }
@@ -312,7 +312,7 @@ import URLLoading
         #expect(error?.code == .appTransportSecurityRequiresSecureConnection)
     }
 
-    // TLS-7, S-18, S-19, C-34: who knows what
+    // TLS-7, S-18, S-19, C-34: which sessions know a host
     @Test("sessions that share HSTS hosts") func sessionsThatShareHSTSHosts() async throws {
         let server = try server()
         defer { server.stop() }
@@ -350,7 +350,7 @@ import URLLoading
         #expect(own.configuration.hsts !== URLSessionConfiguration.ephemeral.hsts)
     }
 
-    // S-19: what is ephemeral ends with whoever knows it
+    // S-19: ephemeral data ends with its configuration
     @Test("ephemeral HSTS hosts end with their configuration") func whatIsEphemeralEnds() {
         weak var hosts: HSTSStore?
         do {
@@ -375,7 +375,7 @@ import URLLoading
         #expect(try await scheme(server, in: session) == "http")
     }
 
-    // TLS-4, RFC 6797 §8.4: nobody is asked whether to go on
+    // TLS-4, RFC 6797 §8.4: the error cannot be overridden by default
     @Test("a known host with an invalid certificate") func aKnownHostWithAnInvalidCertificate() async throws {
         let good = try server()
         defer { good.stop() }
@@ -388,7 +388,7 @@ import URLLoading
         let error = await #expect(throws: URLError.self) { _ = try await session.data(from: plain) }
         #expect(error?.code == .serverCertificateHasUnknownRoot)
         #expect(error?.failingURL?.scheme == "https")
-        // But a program may trust whom it likes (AUTH-30).
+        // But a delegate may accept any certificate (AUTH-30).
         _ = try await session.data(for: URLRequest(url: plain), delegate: TaskLevelDelegate(.trusting()))
     }
 }

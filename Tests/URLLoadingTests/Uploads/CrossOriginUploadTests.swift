@@ -3,11 +3,11 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Uploads that a server has go on at another server.
+/// Uploads that continue at another origin.
 @Suite(.leavesNothing) struct CrossOriginUploadTests {
     private let basicAuth = BasicAuthResponder()
 
-    /// Tells where the upload goes on, once it is told who the user is, and loses the connection then.
+    /// Returns the upload's location after authentication, then closes the connection.
     private func owner(_ location: String) throws -> ScriptedServer {
         let basicAuth = basicAuth
         return try ScriptedServer { connection in
@@ -48,7 +48,7 @@ import URLLoading
         case isNotAsked
     }
 
-    /// A delegate with and one without a say about redirects.
+    /// Delegates with and without the redirect method.
     private final class Silent: NSObject, URLSessionTaskDelegate, Sendable {
         let ends = EventRecorder<URLError.Code?>()
 
@@ -106,7 +106,7 @@ import URLLoading
         #expect(shown == (verdict == .isNotAsked ? [] : [["X-Own"]]))
     }
 
-    // RES-14: the upload goes on as it is, and nobody knows of the other place
+    // RES-14: the upload continues unchanged, and the other location is not used
     @Test("a server that names another origin and stays", arguments: [true, false])
     func stays(agrees: Bool) async throws {
         let stranger = try ScriptedServer.answering { _ in .text("all") }

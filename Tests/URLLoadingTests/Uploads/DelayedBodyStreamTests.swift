@@ -3,11 +3,11 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Delegates that take their time to give a body, and the connections that others want meanwhile.
+/// Delegates that provide a body stream late, and connections for other requests meanwhile.
 @Suite(.leavesNothing, .timeLimit(.minutes(1))) struct DelayedBodyStreamTests {
     private typealias FrameType = HTTP2ServerConnection.FrameType
 
-    /// Keeps the answers to give them later.
+    /// Keeps the completion handlers.
     private struct HeldBody {
         let delegate = RecordingUploadDelegate()
         let isAsked = Signal("the question for a body")
@@ -25,7 +25,7 @@ import URLLoading
 
     /// Answers each request over HTTP/2 with the length of its body.
     ///
-    /// - Parameter isForOne: Whether a connection takes one request.
+    /// - Parameter isForOne: Whether a connection accepts only one request.
     private func server(isForOne: Bool) throws -> ScriptedServer {
         let tls = try TrustedAuthority.server().with { $0.applicationProtocols = ["h2"] }
         return try ScriptedServer(tls: tls) { connection in

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Files that are sent: what can be wrong with them, and what they cost.
+/// Uploads of files: failures, and memory use.
 @Suite(.leavesNothing) struct FileUploadTests {
     private func calls(
         _ server: ScriptedServer, _ file: URL, _ delegate: RecordingDelegate = RecordingUploadDelegate()
@@ -107,7 +107,7 @@ import URLLoading
             ])
     }
 
-    /// A server that reads the head, lets the file be changed, and reads the rest.
+    /// A server that reads the head, waits while the file is changed, and reads the rest.
     private func server(_ body: Signal, _ change: @escaping @Sendable () -> Void) throws -> ScriptedServer {
         var options = ScriptedServer.Options()
         options.receiveBufferSize = 64 * 1024
@@ -293,7 +293,7 @@ import URLLoading
     }
 }
 
-/// Keeps of what was sent only the last, since there is much of it.
+/// Records only the last progress callback.
 private final class CountingSentDelegate: RecordingDelegate, @unchecked Sendable {
     // Sendable as the class it comes from.
     private let last = Watched<(Int64, Int64)?>(nil)

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Bodies that are needed again: after a redirect, and when a connection is lost.
+/// Bodies that are sent again: after redirects and lost connections.
 @Suite(.leavesNothing) struct RepeatedBodyTests {
     enum Kind: CaseIterable { case data, file, stream, requestStream }
 
@@ -120,7 +120,7 @@ import URLLoading
             ])
     }
 
-    // T-51: nobody has another
+    // T-51: no delegate provides another stream
     @Test("a redirect, and no second stream", arguments: [Kind.stream, .requestStream])
     func aRedirectAndNoSecondStream(kind: Kind) async throws {
         let server = try redirecting(307)
@@ -232,7 +232,7 @@ import URLLoading
         #expect(server.requests.map(\.body.count) == [Self.body.count, Self.body.count])
     }
 
-    /// A server that asks each request without a login who the user is.
+    /// A server that requires authentication.
     private static func asking() throws -> ScriptedServer {
         try .answering { request in
             request["Authorization"] == nil
@@ -266,7 +266,7 @@ import URLLoading
         #expect(server.requests.count == 1)
     }
 
-    // AUTH-35: nobody can be asked for it
+    // AUTH-35: without a delegate
     @Test("a challenge after a body that there is once, without a delegate") func aChallengeWithoutADelegate()
         async throws
     {

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Uploads that go on after their connection was lost, by themselves and by resume data.
+/// Resumed uploads, automatically and with resume data.
 @Suite(.leavesNothing) struct ResumedUploadTests {
     enum Kind: CaseIterable { case data, file, stream, announcedStream }
 
@@ -63,7 +63,7 @@ import URLLoading
             }
         }
 
-        /// The pauses between tries are over at once.
+        /// Retry delays are skipped.
         func callsUntilInvalid(on stepped: SteppedLoop) async throws -> [Call] {
             let delegate = delegate
             return try await stepped.skippingPauses(within: TimeLimits.seconds(2)) {
@@ -318,7 +318,7 @@ import URLLoading
         return options
     }
 
-    /// Uploads until the server has 300,000 bytes, and gives what it takes to go on.
+    /// Uploads until the server has 300,000 bytes, and returns resume data.
     private func interrupted(_ kind: Kind, _ setting: Setting) async throws -> Data? {
         let session = URLSession(setting.delegate, setting.configure)
         let task = setting.start(kind, session)
@@ -397,7 +397,7 @@ import URLLoading
         try await server.connection(0).waitForEnd()
     }
 
-    // RES-13: who just cancels wants none
+    // RES-13: `cancel()` produces none
     @Test("resume data of an upload that fails", arguments: [true, false])
     func resumeDataOfAnUploadThatFails(cancels: Bool) async throws {
         let setting = try Setting(Self.stalling)
@@ -457,7 +457,7 @@ import URLLoading
         session.invalidateAndCancel()
     }
 
-    // RES-10, RES-13: nothing proves who the user is
+    // RES-10, RES-13: no credentials
     @Test("resume data holds no secrets") func resumeDataHoldsNoSecrets() async throws {
         var setting = try Setting(Self.stalling)
         setting.fields = ["Authorization": "Bearer sesame", "Cookie": "a=sesame", "X-Own": "mine"]

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// When a streamed upload asks for its stream: when there is a connection to send it on (S-50), so over TLS when the server is
+/// When a streamed upload requests its stream: after a connection is available (S-50), so over TLS after the server is
 /// trusted (S-49).
 @Suite(.leavesNothing) struct SecureStreamedUploadTests {
     private static let body = [UInt8].pattern(count: 5_000)
@@ -30,7 +30,7 @@ import URLLoading
         $1(.useCredential, $0.protectionSpace.serverTrust.map { URLCredential(trust: $0) })
     }
 
-    /// Nobody vouches for it.
+    /// A server with an untrusted certificate.
     private func unknownServer() throws -> TLSServerOptions {
         _ = try TrustedAuthority.authority
         return TLSServerOptions(try TestIdentity.selfSigned(.localhost))
@@ -113,7 +113,7 @@ import URLLoading
                 ] + Self.success.withoutSent)
     }
 
-    // S-49, AUTH-6, AUTH-7: nothing is asked for that goes to nobody
+    // S-49, AUTH-6, AUTH-7: no stream is requested for an untrusted server
     @Test(
         "a server that is not trusted",
         arguments: [

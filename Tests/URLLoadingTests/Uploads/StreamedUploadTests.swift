@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Uploads of streams: who is asked for one, when, and what becomes of one that is no good.
+/// Uploads of streams: delegate callbacks, and faulty streams.
 @Suite(.leavesNothing) struct StreamedUploadTests {
     private static let body = [UInt8].pattern(count: 200_000)
 
@@ -15,7 +15,7 @@ import URLLoading
         .response(1, 200), .data(1, "PUT \(body.weight)"), .metrics(1), .completed(1, nil), .invalid,
     ]
 
-    /// With a delegate of the task's own.
+    /// With a task delegate.
     private func calls(
         _ delegate: RecordingDelegate, own: any URLSessionTaskDelegate, _ server: ScriptedServer
     ) async throws -> [Call] {
@@ -83,7 +83,7 @@ import URLLoading
         #expect(server.requests.isEmpty)
     }
 
-    // T-67, C-8: whoever never answers is waited for as long as the task has time
+    // T-67, C-8: a missing answer is limited by the resource timeout only
     @Test("the stream is never provided") func theStreamIsNeverProvided() async throws {
         let server = try ScriptedServer.weighing()
         defer { server.stop() }
@@ -99,7 +99,7 @@ import URLLoading
             try await calls(run, delegate) == [
                 .created(1), .needsStream(1, 0), .metrics(1), .completed(1, .timedOut), .invalid,
             ])
-        // Too late to be of use to anybody.
+        // Too late to have an effect.
         for answer in held.current { answer(InputStream(data: Data(Self.body))) }
         #expect(server.requests.isEmpty)
     }
@@ -142,7 +142,7 @@ import URLLoading
             ])
     }
 
-    // ERR-10: a stream that was read to its end by somebody is none
+    // ERR-10: a consumed stream fails
     @Test("a stream that is spent") func aStreamThatIsSpent() async throws {
         let server = try ScriptedServer.weighing()
         defer { server.stop() }
@@ -174,7 +174,7 @@ import URLLoading
         release.fire()
     }
 
-    // T-65: reading from a stream that waits holds up nobody else
+    // T-65: a blocked stream does not delay other loads
     @Test("a stream that waits holds up no other task") func aStreamThatWaitsHoldsUpNoOtherTask() async throws {
         let server = try ScriptedServer.weighing()
         defer { server.stop() }

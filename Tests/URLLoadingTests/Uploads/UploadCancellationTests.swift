@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Uploads that are cancelled and suspended, in each state that they can be in.
+/// Uploads that are cancelled and suspended, in each state.
 @Suite(.leavesNothing) struct UploadCancellationTests {
     enum Kind: CaseIterable { case data, file, stream }
     enum Moment: CaseIterable { case created, resumed, asked, sending, response, data }

@@ -3,13 +3,13 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// One upload in a session of its own, and all that is heard of it.
+/// One upload in its own session, and its callbacks.
 struct UploadRun {
     var server: ScriptedServer
     var path = "/"
     var method = "PUT"
     var fields: [String: String] = [:]
-    /// A body of the request's own, which an upload ignores.
+    /// The body of the request, which an upload ignores.
     var ownBody: Data?
     var queue: OperationQueue?
     var configure: (URLSessionConfiguration) -> Void = { _ in }
@@ -40,25 +40,25 @@ struct UploadRun {
 }
 
 extension [Call] {
-    /// What the task ended with.
+    /// The error of the task.
     var failure: URLError.Code? {
         for call in self { if case .completed(_, let code) = call { return code } }
         return nil
     }
 
-    /// The same without what was told of the sending, which depends on when the kernel took what.
+    /// The callbacks without progress, which depends on the kernel.
     var withoutSent: [Call] { filter { if case .sent = $0 { false } else { true } } }
 }
 
 extension ScriptedServer {
-    /// Answers each request with its method and the number and check sum of the bytes that it carried.
+    /// Responds with the method, and the length and checksum of the body.
     static func weighing(tls: TLSServerOptions? = nil) throws -> ScriptedServer {
         try .answering(tls: tls) { .text("\($0.method) \($0.body.weight)") }
     }
 }
 
 extension Sequence<UInt8> {
-    /// How many bytes, and a sum that depends on their order.
+    /// The length, and a checksum that depends on the order of bytes.
     var weight: String {
         var count = 0
         var sum: UInt64 = 0

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Upload tasks of data and of files: what they send, what they tell, and how their result comes.
+/// Upload tasks with data and files: requests, callbacks, results.
 @Suite(.leavesNothing) struct UploadTaskTests {
     enum Kind: CaseIterable { case data, file, stream }
 

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// How many connections requests use, and in which order they get them.
+/// The number of connections, and the order in which requests get them.
 @Suite(.leavesNothing) struct KeepAliveTests {
     // CONN-1
     @Test("a hundred requests one after the other use one connection")
@@ -342,7 +342,7 @@ import URLLoading
 }
 
 extension URLSession {
-    /// Returns when the session's loop has done what was posted to it before.
+    /// Returns when the session's loop has processed earlier posted work.
     fileprivate func flushed() async {
         // A task that ends at once, behind the others on the same loop.
         _ = try? await data(from: URL(fileURLWithPath: "/"))

@@ -2,8 +2,8 @@ import Foundation
 import TestSupport
 import URLLoading
 
-/// Runs one load in a session of its own and writes down what its delegate hears until the session is over, so that a
-/// second end, or anything after the end, shows.
+/// Runs one load in its own session, and records all callbacks until the session is invalid, so that callbacks after
+/// the end are detected.
 final class LoadRecorder: NSObject, URLSessionDataDelegate {
     /// A call of `didSendBodyData`.
     struct SentBody: Sendable, Equatable {
@@ -17,7 +17,7 @@ final class LoadRecorder: NSObject, URLSessionDataDelegate {
     let responses = EventRecorder<HTTPURLResponse>()
     private let onData: @Sendable (Int) -> Void
 
-    /// - Parameter onData: Called with the length of each piece of the body, instead of keeping it.
+    /// - Parameter onData: Called with the length of each piece of the body, instead of recording it.
     init(onData: (@Sendable (Int) -> Void)? = nil) {
         keepsData = onData == nil
         self.onData = onData ?? { _ in }
@@ -25,7 +25,7 @@ final class LoadRecorder: NSObject, URLSessionDataDelegate {
 
     private let keepsData: Bool
 
-    /// Everything that is heard of a load; the pieces of its body are joined.
+    /// All callbacks of a load, with the pieces of its body joined.
     static func load(
         _ request: URLRequest, within deadline: Duration = .seconds(30),
         configuring configure: (URLSessionConfiguration) -> Void = { _ in }
@@ -108,7 +108,7 @@ final class LoadRecorder: NSObject, URLSessionDataDelegate {
 }
 
 extension URLSession {
-    /// A session of its own stores, for several loads; `body` done, its connections are closed.
+    /// Runs `body` with an ephemeral session, and then invalidates it.
     static func using<Result>(
         _ configure: (URLSessionConfiguration) -> Void = { _ in }, _ body: (URLSession) async throws -> Result
     ) async throws -> Result {

@@ -1,17 +1,17 @@
 import URLLoading
 
-/// What the delegate of one load hears, as tests compare it.
+/// A delegate callback of one load, in comparable form.
 enum RecordedEvent: Sendable, Equatable, CustomStringConvertible {
-    /// An interim response, by its status.
+    /// An informational response, by its status.
     case informational(Int)
     /// The response, by its status.
     case response(Int)
     case data([UInt8])
-    /// The end, by the number of the error.
+    /// The end, with the code of the error.
     case completed(Int?)
-    /// An error that names another address than the one that failed.
+    /// An error with a wrong failing URL.
     case wrongFailingURL(String)
-    /// The session is over: nothing can come any more.
+    /// The session is invalid: no more callbacks.
     case invalid
 
     static func data(_ text: String) -> RecordedEvent { .data(Array(text.utf8)) }
@@ -34,7 +34,7 @@ enum RecordedEvent: Sendable, Equatable, CustomStringConvertible {
 }
 
 extension [RecordedEvent] {
-    /// The same, and the pieces of a body made one.
+    /// The events with the pieces of a body joined.
     var joined: [RecordedEvent] {
         reduce(into: []) { result, next in
             if case .data(let more) = next, case .data(let before)? = result.last {

@@ -3,9 +3,9 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// What a request looks like to the server.
+/// Requests as received by the server.
 @Suite(.leavesNothing) struct RequestHeadTests {
-    /// The request that a server gets for this one.
+    /// The request, as received by the server.
     private func sent(
         _ change: @Sendable (inout URLRequest) -> Void = { _ in }, path: String = "/",
         configuring configure: (URLSessionConfiguration) -> Void = { _ in }
@@ -20,7 +20,7 @@ import URLLoading
         return try #require(server.requests.first)
     }
 
-    /// Name and value of every field, sorted; what depends on program and user is left out.
+    /// Name and value of every field, sorted, without those that depend on program and user.
     private func fields(_ request: ReceivedRequest) -> [String] {
         request.fields.filter { !["User-Agent", "Accept-Language", "Host"].contains($0.name) }
             .map { "\($0.name): \($0.value)" }.sorted()

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Responses as servers send them, and what the caller sees.
+/// Responses, as delivered to the client.
 @Suite(.leavesNothing) struct ResponseTests {
     private func response(to path: String = "/", of server: ScriptedServer, method: String = "GET") async throws
         -> (recorded: [RecordedEvent], response: HTTPURLResponse)

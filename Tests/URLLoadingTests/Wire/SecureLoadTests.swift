@@ -73,7 +73,7 @@ import URLLoading
         #expect(server.connections.map { $0.handshake?.wasResumed } == [false, true, false, true])
     }
 
-    // TLS-9, C-32: nothing goes out before the handshake is over, which somebody could send again
+    // TLS-9, C-32: no replayable early data
     @Test("no early data, whatever the configuration says", arguments: [false, true])
     func noEarlyData(isEnabled: Bool) async throws {
         let server = try ScriptedServer.answering(tls: try TrustedAuthority.server()) { _ in .text("ok").closing() }

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Bodies on their way to the server.
+/// Request bodies.
 @Suite(.leavesNothing) struct UploadTests {
     private typealias SentBody = LoadRecorder.SentBody
 
@@ -145,7 +145,7 @@ import URLLoading
         try await Self.waitUntilGone { weakStream == nil }
     }
 
-    /// Looks again and again: no event tells that an object is gone.
+    /// Polls, because there is no event for the release of an object.
     private static func waitUntilGone(_ isGone: () -> Bool) async throws {
         let end = ContinuousClock.now + .testDeadline
         while !isGone(), ContinuousClock.now < end { await Task.yield() }
@@ -239,7 +239,7 @@ import URLLoading
         try await server.finish()
     }
 
-    // CONN-23: who refuses gets no body, and the connection, on which it would still be due, ends
+    // CONN-23: after a refusal the body is not sent, and the connection is closed
     @Test("a final answer instead of 100 Continue spares the body", arguments: [417, 401, 200])
     func aFinalAnswerInsteadOf100ContinueSparesTheBody(status: Int) async throws {
         let server = try ScriptedServer { connection in

@@ -1,8 +1,8 @@
 import Foundation
 import TestSupport
 
-/// The program in a process of its own, with a folder for what it writes. What it says is told with `FOLDER` for the
-/// folder's path and `SERVER` for the server's URL.
+/// Runs the program in its own process, with a folder for its files. In its output the folder's path is replaced by
+/// `FOLDER`, and the server's URL by `SERVER`.
 struct CommandHarness {
     let folder: TemporaryDirectory
     let server: ScriptedServer
@@ -13,10 +13,10 @@ struct CommandHarness {
     }
 
     var target: URL { folder.file("a") }
-    /// What is kept of a download that is not whole.
+    /// The folder of a partial download.
     var kept: URL { folder.file("a.download") }
 
-    /// The program stands beside the tests.
+    /// The program is in the folder of the test executable.
     static func executable() throws -> String {
         let tests = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
         return URL(fileURLWithPath: tests).deletingLastPathComponent().appendingPathComponent("urlsession").path
@@ -35,7 +35,7 @@ struct CommandHarness {
         return (exit, normalized(output))
     }
 
-    /// Starts a download, and ends it with a signal once it can be gone on with from so many bytes.
+    /// Starts a download, and ends it with a signal when it can be resumed from a number of bytes.
     func stopDownload(at count: Int, by signal: Int32, _ arguments: String...) async throws -> (
         exit: ChildProcess.Exit, output: String
     ) {

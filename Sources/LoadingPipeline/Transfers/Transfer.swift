@@ -1,0 +1,197 @@
+package import FoundationEssentials
+internal import Glibc
+package import LoadingConnections
+internal import LoadingEvents
+package import LoadingSemantics
+internal import LoadingTransport
+
+/// A transfer between a file and a server without a session: a `TransferRequest` in, numbered `TransferReport`s out, and a
+/// `TransferAnswer` for each challenge. It drives an `HTTPLoad`, as a task does, with the stores of its environment.
+///
+/// Confined to the environment's loop. Redirects are followed (BG-4). Server trust is evaluated by the default rules.
+package final class Transfer: LoadClient {
+    package let request: TransferRequest
+    private let environment: LoadingEnvironment
+    private let report: (TransferReport) -> Void
+    private let log = EventLog()
+    private let created = EventLog.now
+    private var load: HTTPLoad?
+    private var lastReport: UInt64 = 0
+    /// The report that the load waits for an answer to.
+    private var openChallenge: UInt64?
+    private var progress = TransferProgress()
+
+    /// - Parameter report: Called on the loop.
+    package init(
+        _ request: TransferRequest, in environment: LoadingEnvironment, report: @escaping (TransferReport) -> Void
+    ) {
+        self.request = request
+        self.environment = environment
+        self.report = report
+    }
+
+    // MARK: From the owner
+
+    /// Begins the transfer, which reports its end exactly once.
+    package func start() {
+        guard load == nil, lastReport == 0 else { return }
+        do throws(LoadError) {
+            let load = try makeLoad()
+            self.load = load
+            load.start(.first)
+        } catch {
+            end(error, body: .nothing)
+        }
+    }
+
+    package func suspend() { load?.suspend() }
+    package func resume() { load?.resume() }
+    package func setPriority(_ priority: Float) { load?.setPriority(priority) }
+
+    /// Ends the transfer with −999, and with a `TransferResumption` if another can go on from there.
+    package func cancel() { load?.cancel(.cancelled) }
+
+    /// An answer with the number of another report is dropped.
+    package func answer(_ answer: TransferAnswer) {
+        guard answer.number == openChallenge, let load else { return }
+        openChallenge = nil
+        switch answer.decision {
+        case .credential(let user, let password, let isKept):
+            load.answerChallenge(.credential(LoadCredential(user: user, password: password, isKept: isKept)))
+        case .defaultHandling: load.answerChallenge(.defaultHandling)
+        case .rejectProtectionSpace: load.answerChallenge(.nextSpace)
+        case .cancel: cancel()
+        }
+    }
+
+    private func makeLoad() throws(LoadError) -> HTTPLoad {
+        let url: HTTPURL
+        do { url = try HTTPURL(request.url) } catch { throw error.loadError }
+        // BG-1
+        guard url.scheme == .http || url.scheme == .https else { throw .unsupportedURL }
+        let loop = environment.loop
+        var next = LoadRequest(
+            url: url, urlText: request.url, method: request.method, fields: HTTPFields(request.fields),
+            body: request.bodyFile.map { LoadBody.file(FileReader(path: $0, on: loop)) } ?? LoadBody.none,
+            idleTimeout: request.idleTimeout, totalTimeout: request.totalTimeout ?? .infinity,
+            waitsForConnectivity: request.waitsForConnectivity, priority: request.priority)
+        next.service = NetworkService(
+            trafficClass: request.trafficClass, isMultipath: request.isMultipath,
+            requiresDNSSEC: request.requiresDNSSEC)
+        next.partition = request.partition
+        next.cachePolicy = CachePolicy(rawValue: request.cachePolicy) ?? .useProtocolCachePolicy
+        var destination = BodyDestination.file(.newFile(inFolder: request.folder))
+        if case .download(let download)? = request.resumption, let stopped = download.stopped {
+            destination = .stopped(stopped)
+        }
+        let load = HTTPLoad(next, in: environment, destination: destination, log: log, client: self)
+        if request.bodyFile != nil {
+            var stopped: StoppedUpload?
+            if case .upload(let upload)? = request.resumption { stopped = upload.stopped }
+            load.makeResumable(stopped)
+        }
+        return load
+    }
+
+    private func tell(_ event: TransferReport.Event) {
+        lastReport += 1
+        report(TransferReport(number: lastReport, event: event))
+    }
+
+    private func end(_ error: LoadError?, body: LoadedBody) {
+        load = nil
+        openChallenge = nil
+        let wall = Double(environment.loop.clock.wallNow) / 1e9 - Double(EventLog.now - created) / 1e9
+        tell(.metrics(TransferMetrics(created: created, createdWall: wall, events: log.events)))
+        switch (error, body) {
+        case (nil, .file(let path)): tell(.finished(file: path))
+        // A file is the only destination of a transfer.
+        case (nil, _): tell(.failed(TransferFailure(LoadError(code: LoadError.cannotCreateFile(0).code)), nil))
+        case (let error?, .stopped(let path, let point?)):
+            tell(.failed(TransferFailure(error), .download(TransferResumption.Download(point, path: path))))
+        case (let error?, .stopped(let path, nil)):
+            environment.loop.callOut(CalledOut { _ = unlink(path) })
+            tell(.failed(TransferFailure(error), nil))
+        case (let error?, .unsent(let stopped)):
+            tell(.failed(TransferFailure(error), .upload(TransferResumption.Upload(stopped))))
+        case (let error?, _): tell(.failed(TransferFailure(error), nil))
+        }
+    }
+
+    // MARK: From the load
+
+    package func loadIsWaitingForConnectivity(_ load: any Load) { tell(.waitingForConnectivity) }
+    package func load(_ load: any Load, isUpgradedTo url: String) { tell(.upgraded(url: url)) }
+
+    package func load(_ load: any Load, didReceive response: LoadResponse) -> ClientAnswer<Void> {
+        let offset = response.resumedOffset ?? 0
+        progress.received = offset
+        progress.toReceive = response.expectedLength < 0 ? -1 : offset + response.expectedLength
+        tell(
+            .response(
+                TransferHead(response.head, url: self.load?.request.urlText ?? request.url),
+                expectedLength: progress.toReceive, resumedOffset: offset))
+        return .now
+    }
+
+    package func load(
+        _ load: any Load, willRedirectTo proposed: LoadRequest, response: LoadResponse
+    ) -> ClientAnswer<Void> {
+        tell(
+            .redirected(
+                TransferHead(response.head, url: self.load?.request.urlText ?? request.url), url: proposed.urlText))
+        return .now
+    }
+
+    package func load(_ load: any Load, isAsked question: AuthenticationQuestion, by response: LoadResponse?) {
+        let proposal = question.failures == 0 ? question.proposal : nil
+        if let user = proposal?.user, let password = proposal?.password {
+            return load.answerChallenge(
+                .credential(LoadCredential(user: user, password: password, isKept: true, object: proposal?.object)))
+        }
+        if question.isQuiet { return load.answerChallenge(.defaultHandling) }
+        tell(.challenge(TransferChallenge(question)))
+        openChallenge = lastReport
+    }
+
+    package func loadAsksNoMore(_ load: any Load) {
+        if openChallenge == nil { return }
+        openChallenge = nil
+        tell(.challengeWithdrawn)
+    }
+
+    package func load(_ load: any Load, hasWritten count: Int64) {
+        progress.received += count
+        tell(.progress(progress))
+    }
+
+    package func load(_ load: any Load, willSendBodyOf length: Int64) { progress.toSend = length }
+
+    package func load(_ load: any Load, didSendBody bytes: Int64, total: Int64) {
+        progress.sent = total
+        tell(.progress(progress))
+    }
+
+    package func load(_ load: any Load, didEndWith error: LoadError?, body: LoadedBody) { end(error, body: body) }
+
+    // MARK: What a transfer does not decide
+
+    package var wantedParts: WantedParts { .none }
+    package var wantsConnectionChallenges: Bool { false }
+    package func load(_ load: any Load, asks question: SecurityQuestion) -> Bool { false }
+    package func load(_ load: any Load, didReceiveInformational head: ResponseHead) {}
+    package func load(_ load: any Load, didReceive response: SourceResponse) -> ClientAnswer<Void> { .now }
+    package func load(
+        _ load: any Load, leavesHTTPBy redirected: RedirectedRequest, response: LoadResponse
+    ) -> Bool { false }
+    package func load(
+        _ load: any Load, asksToMoveUploadTo proposed: LoadRequest, response: LoadResponse
+    ) -> Bool { false }
+    package func load(_ load: any Load, transactionEnded response: LoadResponse?) {}
+    package func load(
+        _ load: HTTPLoad, willStore entry: CacheEntry, _ lookup: @autoclosure () -> PendingLookup<CacheEntry?>
+    ) -> ClientAnswer<CacheEntry?> { .now(entry) }
+    package func load(_ load: any Load, didReceive data: Data) -> Bool { true }
+    package func load(_ load: any Load, hasCollected total: Int64) {}
+    package func load(_ load: any Load, needsBodyFrom offset: Int64) {}
+}

@@ -1,0 +1,153 @@
+package import LoadingEvents
+internal import LoadingSemantics
+
+/// One report of a transfer. The reports of a transfer are numbered from 1, without gaps, so that a receiver that comes back
+/// knows which it has (BG-6, BG-12).
+package struct TransferReport: Codable, Equatable, Sendable {
+    package var number: UInt64
+    package var event: Event
+
+    package init(number: UInt64, event: Event) {
+        self.number = number
+        self.event = event
+    }
+
+    package enum Event: Codable, Equatable, Sendable {
+        case waitingForConnectivity
+        /// The request goes to this URL instead, which is the same but for being secure.
+        case upgraded(url: String)
+        /// A redirect was followed (BG-4).
+        case redirected(TransferHead, url: String)
+        /// A server or a proxy requests a credential, and the transfer waits for the `TransferAnswer` with this number.
+        case challenge(TransferChallenge)
+        /// The last challenge needs no answer any more.
+        case challengeWithdrawn
+        /// The response, the length of the file that it leads to (−1 if unknown), and how much of that is there already.
+        case response(TransferHead, expectedLength: Int64, resumedOffset: Int64)
+        case progress(TransferProgress)
+        case metrics(TransferMetrics)
+        /// The end: the file with the body.
+        case finished(file: String)
+        /// The end: an error, and where another transfer can go on.
+        case failed(TransferFailure, TransferResumption?)
+
+        /// Whether no report follows.
+        package var isEnd: Bool {
+            switch self {
+            case .finished, .failed: true
+            default: false
+            }
+        }
+    }
+}
+
+/// The head of a response.
+package struct TransferHead: Codable, Equatable, Sendable {
+    package var url: String
+    package var status: Int
+    package var fields: [TransferField]
+
+    init(_ head: ResponseHead, url: String) {
+        self.url = url
+        status = head.status
+        fields = [TransferField](head.fields)
+    }
+}
+
+/// The totals of both bodies, in bytes; −1 for a total that is not known yet.
+package struct TransferProgress: Codable, Equatable, Sendable {
+    package internal(set) var sent: Int64 = 0
+    package internal(set) var toSend: Int64 = -1
+    package internal(set) var received: Int64 = 0
+    package internal(set) var toReceive: Int64 = -1
+}
+
+package struct TransferChallenge: Codable, Equatable, Sendable {
+    package enum Peer: String, Codable, Sendable {
+        case server
+        case proxy
+    }
+
+    package enum Scheme: String, Codable, Sendable {
+        case basic
+        case digest
+        case ntlm
+        case negotiate
+    }
+
+    package var peer: Peer
+    /// "http", "https", or "socks".
+    package var kind: String
+    package var host: String
+    package var port: UInt16
+    package var realm: String?
+    package var scheme: Scheme
+    /// The user of the proposed credential, which a client may use with a password of its own.
+    package var proposedUser: String?
+    package var failures: Int
+
+    init(_ question: AuthenticationQuestion) {
+        let space = question.space
+        switch space.kind {
+        case .server(let kind):
+            peer = .server
+            self.kind = "\(kind)"
+        case .proxy(let kind):
+            peer = .proxy
+            self.kind = "\(kind)"
+        }
+        host = space.host
+        port = space.port
+        realm = space.effectiveRealm
+        scheme =
+            switch space.scheme {
+            case .basic: .basic
+            case .digest: .digest
+            case .ntlm: .ntlm
+            case .negotiate: .negotiate
+            }
+        proposedUser = question.proposal?.user
+        failures = question.failures
+    }
+}
+
+/// The answer to a challenge.
+package struct TransferAnswer: Codable, Equatable, Sendable {
+    /// The number of the report with the challenge. An answer with another number is dropped.
+    package var number: UInt64
+    package var decision: Decision
+
+    package enum Decision: Codable, Equatable, Sendable {
+        case credential(user: String, password: String, isKept: Bool)
+        case defaultHandling
+        case rejectProtectionSpace
+        case cancel
+    }
+
+    package init(number: UInt64, decision: Decision) {
+        self.number = number
+        self.decision = decision
+    }
+}
+
+/// What the metrics of a task are made of (BG-25).
+package struct TransferMetrics: Codable, Equatable, Sendable {
+    /// The time of the start by the monotonic clock, in nanoseconds, and the same in seconds since 1970.
+    package var created: Int64
+    package var createdWall: Double
+    package var events: [LoadEvent]
+}
+
+package struct TransferFailure: Codable, Equatable, Sendable {
+    /// In `NSURLErrorDomain`.
+    package var code: Int
+    /// The URL that failed, if it is not that of the request.
+    package var url: String?
+    package var reason: String?
+
+    init(_ error: LoadError) {
+        code = error.code
+        url = error.url
+        reason = error.cause.map { "\($0)" }
+    }
+}

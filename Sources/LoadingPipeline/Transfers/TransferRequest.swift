@@ -1,0 +1,67 @@
+internal import LoadingSemantics
+
+/// A request for a transfer between a file and a server, as one process sends it to another (BG-5).
+package struct TransferRequest: Codable, Equatable, Sendable {
+    /// The number of the task in its session.
+    package var identifier = 0
+    package var taskDescription: String?
+    package var method = "GET"
+    package var url: String
+    package var fields: [TransferField] = []
+    /// The path of the file that is uploaded; nil for a request without a body (BG-2).
+    package var bodyFile: String?
+    /// The folder for the file with the body of the response.
+    package var folder: String
+    /// Where an earlier transfer stopped.
+    package var resumption: TransferResumption?
+
+    /// Seconds without activity before the transfer fails (C-6).
+    package var idleTimeout: Double = 60
+    /// Seconds from start to end (BG-10); nil for no limit.
+    package var totalTimeout: Double? = 7 * 24 * 3600
+    package var waitsForConnectivity = true
+    package var allowsCellularAccess = true
+    package var allowsExpensiveAccess = true
+    package var allowsConstrainedAccess = true
+    /// The DSCP of its packets (C-9).
+    package var trafficClass: UInt8 = 0
+    package var isMultipath = false
+    package var requiresDNSSEC = false
+    /// 0 to 1.
+    package var priority: Float = 0.5
+    /// The system may choose the time (BG-16).
+    package var isDiscretionary = false
+    /// Seconds since 1970 (BG-17).
+    package var earliestBegin: Double?
+    package var usesCookies = true
+    /// The cookie jar of its own that the request uses (COOK-24).
+    package var partition: String?
+    /// A raw value of `CachePolicy`.
+    package var cachePolicy = CachePolicy.useProtocolCachePolicy.rawValue
+
+    package init(url: String, folder: String) {
+        self.url = url
+        self.folder = folder
+    }
+}
+
+/// A header field.
+package struct TransferField: Codable, Equatable, Sendable {
+    package var name: String
+    package var value: String
+
+    package init(_ name: String, _ value: String) {
+        self.name = name
+        self.value = value
+    }
+}
+
+extension [TransferField] {
+    init(_ fields: HTTPFields) {
+        self = (0..<fields.count).map { TransferField(fields.name(at: $0), fields.value(at: $0)) }
+    }
+}
+
+extension HTTPFields {
+    init(_ fields: [TransferField]) { self.init(fields.map { ($0.name, $0.value) }) }
+}

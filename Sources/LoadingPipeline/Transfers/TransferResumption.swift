@@ -1,0 +1,93 @@
+internal import LoadingSemantics
+internal import LoadingTransport
+
+/// Where a transfer stopped, so that another goes on from there (RES-1, RES-13).
+package enum TransferResumption: Codable, Equatable, Sendable {
+    case download(Download)
+    case upload(Upload)
+
+    package struct Download: Codable, Equatable, Sendable {
+        /// The path of the file with the part that has arrived.
+        package var path: String
+        var originalURL: String
+        var url: String
+        var fields: [TransferField]
+        var entityTag: String?
+        var lastModified: String?
+        package var bytesReceived: Int64
+        var total: Int64?
+    }
+
+    package struct Upload: Codable, Equatable, Sendable {
+        var method: String
+        var url: String
+        var fields: [TransferField]
+        var length: Int64?
+        var uploadURL: String
+        var maximumSize: Int64?
+        var maximumAppendSize: Int64?
+        var maximumAge: Int64?
+        /// The length and the time of change of the file that was sent.
+        var fileLength: Int64?
+        var fileModified: Int64?
+    }
+}
+
+extension TransferResumption.Download {
+    init(_ point: DownloadResumePoint, path: String) {
+        self.path = path
+        originalURL = point.originalURL
+        url = point.url
+        fields = [TransferField](point.requestFields)
+        switch point.validator {
+        case .entityTag(let tag): entityTag = tag
+        case .lastModified(let date): lastModified = date
+        // A transfer has no FTP.
+        case .modificationTime: break
+        }
+        bytesReceived = point.bytesReceived
+        total = point.total
+    }
+
+    /// Nil if the values make no sense (RES-8).
+    var stopped: StoppedDownload? {
+        guard
+            let validator = entityTag.map({ ResumeValidator.entityTag($0) })
+                ?? lastModified.map({ .lastModified($0) }),
+            let point = DownloadResumePoint(
+                originalURL: originalURL, url: url, requestFields: HTTPFields(fields), validator: validator,
+                bytesReceived: bytesReceived, total: total, fileName: FileWriter.name(of: path))
+        else { return nil }
+        return StoppedDownload(point: point, path: path)
+    }
+}
+
+extension TransferResumption.Upload {
+    init(_ stopped: StoppedUpload) {
+        let point = stopped.point
+        method = point.method
+        url = point.url
+        fields = [TransferField](point.fields)
+        length = point.length
+        uploadURL = point.uploadURL
+        maximumSize = point.limits.maximumSize
+        maximumAppendSize = point.limits.maximumAppendSize
+        maximumAge = point.limits.maximumAge
+        fileLength = stopped.file?.length
+        fileModified = stopped.file?.modified
+    }
+
+    /// Nil if the values make no sense.
+    var stopped: StoppedUpload? {
+        let limits = UploadLimits(
+            maximumSize: maximumSize, maximumAppendSize: maximumAppendSize, maximumAge: maximumAge)
+        guard
+            let point = UploadResumePoint(
+                method: method, url: url, fields: HTTPFields(fields), length: length, uploadURL: uploadURL,
+                limits: limits)
+        else { return nil }
+        var file: FileFacts?
+        if let fileLength, let fileModified { file = FileFacts(length: fileLength, modified: fileModified) }
+        return StoppedUpload(point: point, file: file)
+    }
+}

@@ -1,0 +1,185 @@
+internal import Foundation
+internal import LoadingEvents
+internal import LoadingPipeline
+internal import LoadingSemantics
+internal import LoadingTransport
+
+/// Delivers a task's events and its end.
+extension TaskCore {
+    /// False if too many bytes are undelivered.
+    @discardableResult
+    func enqueue(_ event: TaskEvent, bytes: Int = 0) -> Bool {
+        lock.lock()
+        let mustSchedule = events.add(event, bytes: bytes)
+        let wantsMore = !events.isReadingStopped
+        lock.unlock()
+        if mustSchedule { core.delivery.schedule(self) }
+        return wantsMore
+    }
+
+    /// Makes the end wait for a handler's call. False if the end was delivered, or the task was never resumed.
+    func promiseAnswer() -> Bool {
+        // The last reference to the task may be released here, and its end acquires the lock.
+        let (task, isPromised) = lock.withLock {
+            let task = values.anyTask
+            return (task, task != nil && events.promise())
+        }
+        return withExtendedLifetime(task) { isPromised }
+    }
+
+    /// Makes the promised call of a handler.
+    func keepPromise(_ answer: @escaping @Sendable () -> Void) {
+        lock.lock()
+        let mustSchedule = events.keepPromise(answer)
+        lock.unlock()
+        if mustSchedule { core.delivery.schedule(self) }
+    }
+
+    func seal() {
+        lock.lock()
+        events.seal()
+        lock.unlock()
+    }
+
+    func deliver(_ extent: DeliveryExtent) -> Bool {
+        while true {
+            lock.lock()
+            let (batch, ending) = events.take(extent)
+            let session = values.session
+            let task = values.anyTask
+            lock.unlock()
+
+            if let session, let task {
+                for event in batch { call(event, session, task) }
+            }
+            if let ending {
+                finish(ending)
+                return false
+            }
+
+            lock.lock()
+            let (goesOn, mayRead) = events.tookBatch()
+            let isEndDue = events.isEndDue
+            lock.unlock()
+            if mayRead { core.loop.post { self.load?.resumeReading() } }
+            guard isEndDue, extent == .sealed else { return goesOn }
+        }
+    }
+
+    /// The end of a task without queue.
+    func callOut() {
+        while deliver(.all) {}
+    }
+
+    /// The reader of a feed needs more data.
+    func readerTookAll() { core.loop.post { self.load?.resumeReading() } }
+
+    func end(_ error: LoadError?, body: LoadedBody) {
+        guard !hasEnded else { return }
+        refuseEarlyOperations(error ?? .streamIsClosed)
+        hasEnded = true
+        // A task that never ran has metrics too (T-39, MET-16), and is in the log.
+        if log == nil {
+            makeLog()
+            log?.record(.ended, at: EventLog.now)
+        }
+        endError = error
+        if let error { log?.traceOnly(.taskFailed(code: error.code, reason: error.reasonForTrace)) }
+        load = nil
+        // In a forked process the timer is in a loop that has no thread.
+        if !ForkedProcess.isCurrent { delay?.end() }
+        delay = nil
+        withdrawChallenge()
+        // File operations may block on the disk.
+        let hasFile =
+            switch body {
+            case .file, .stopped: true
+            case .nothing, .whole, .unsent: false
+            }
+        let usesQueue =
+            result.usesQueue || hasFile || !delegates.isEmpty || locked { !$0.resumeDataHandlers.isEmpty }
+        deliver(TaskEnding(error: error, body: body), usesQueue: usesQueue)
+    }
+
+    /// Schedules the end after undelivered events: in the current delivery if there is one; otherwise on the queue, or,
+    /// without a queue, with the loop lent, because the caller's executor and deinits are the program's code and may
+    /// block.
+    func deliver(_ ending: TaskEnding, usesQueue: Bool) {
+        // Dropped events are released outside the lock.
+        let (mustSchedule, _) = lock.withLock { events.end(ending) }
+        guard mustSchedule else { return }
+        if usesQueue {
+            core.delivery.schedule(self)
+        } else if core.loop.isServed {
+            core.loop.callOut(self)
+        } else {
+            WorkWithoutLoop.perform { self.callOut() }
+        }
+    }
+
+    private var typeName: String { heldTask.map { String(describing: type(of: $0)) } ?? "Task" }
+
+    func shownError(_ error: LoadError, _ resumeData: Data? = nil) -> any Error {
+        if case .foreign(let foreign)? = error.cause { return foreign.shown(at: currentRequest?.url) }
+        return URLError.make(
+            error, url: currentRequest?.url, taskDescription: "\(typeName) <\(identifier)>",
+            userInfo: resumeData.map {
+                [isUpload ? NSURLSessionUploadTaskResumeData : NSURLSessionDownloadTaskResumeData: $0]
+            } ?? [:])
+    }
+
+    /// Resume data for the error (RES-2, RES-12, RES-13). None after a plain `cancel()`, which also removes the file.
+    private func resumeData(_ ending: TaskEnding, isWanted: Bool) -> Data? {
+        guard isWanted || ending.error != .cancelled else { return nil }
+        return switch ending.body {
+        case .stopped(_, let point?): DownloadResumeData(point).encoded
+        case .unsent(let stopped): self.resumeData(stopped)
+        default: nil
+        }
+    }
+
+    /// Delivers the end, and releases everything.
+    private func finish(_ ending: TaskEnding) {
+        let isResumeDataWanted = locked { !$0.resumeDataHandlers.isEmpty }
+        var resumeData = resumeData(ending, isWanted: isResumeDataWanted)
+        if case .stopped(let path, _) = ending.body {
+            switch resumeData {
+            case nil: UnfinishedFiles.shared.remove(path)
+            case .some where isResumeDataWanted: UnfinishedFiles.shared.keep(path)
+            case let data?: resumeData = data.removing(path)
+            }
+        }
+        let error = isSilent ? nil : ending.error.map { shownError($0, resumeData) }
+        let (session, task, resumeDataHandlers) = locked { values in
+            values.state = .completed
+            values.error = error
+            defer { values.resumeDataHandlers = [] }
+            return (values.session, values.anyTask ?? newTaskObject(), values.resumeDataHandlers)
+        }
+        for handler in resumeDataHandlers { handler(resumeData) }
+        locked { $0.progress }?.finish(self)
+        if case .feed(let feed) = result { feed.finish(error) }
+        if let session, !isSilent {
+            let metrics = log.flatMap {
+                $0.keepsEvents ? URLSessionTaskMetrics($0, created: creationTime, fetches: fetches) : nil
+            }
+            tellEnd(error, body: ending.body, metrics: metrics, session, task)
+        } else if case .file(let path) = ending.body {
+            UnfinishedFiles.shared.remove(path)
+        }
+        // Released outside the lock, because deinits may run the program's code.
+        let held = locked { [result] values in
+            let held = (values.delegate, values.delegateReference, values.session, values.task, task, result)
+            values.delegate = nil
+            values.delegateReference = nil
+            values.session = nil
+            // The answer to `willCacheResponse` may still be pending.
+            values.knownTask = values.task
+            values.task = nil
+            return held
+        }
+        result = .delivered
+        core.ended(self)
+        _ = held
+    }
+}

@@ -1,0 +1,74 @@
+internal import Foundation
+internal import LoadingPipeline
+internal import LoadingSemantics
+internal import LoadingTransport
+internal import Synchronization
+
+/// The requests of a task: the current one, and redirected ones. On the loop.
+extension TaskCore {
+    func note(_ response: URLResponse) {
+        if !fetches.isEmpty { fetches[fetches.count - 1].response = response }
+    }
+
+    /// The old request is released outside the lock, because it may contain a stream of the program.
+    func setCurrentRequest(_ request: URLRequest) {
+        var other: URLRequest? = request
+        locked { swap(&$0.currentRequest, &other) }
+    }
+
+    /// Replaces the request before anything was loaded.
+    func replaceRequest(_ request: URLRequest) {
+        setCurrentRequest(request)
+        bytesExpectedToSend.store(kind.knownBodyLength(of: request), ordering: .relaxed)
+        if !fetches.isEmpty { fetches[fetches.count - 1].request = request }
+    }
+
+    func follow(_ request: URLRequest) {
+        setCurrentRequest(request)
+        let length = bodyLengthAfterRedirect(to: request)
+        if length != 0 {
+            // A new body restarts the count. Without a body, the bytes sent before are reported.
+            bytesExpectedToSend.store(length, ordering: .relaxed)
+            bytesSent.store(0, ordering: .relaxed)
+        }
+        if log != nil { fetches.append(URLSessionTaskMetrics.Fetch(request: request)) }
+    }
+
+    func url(of load: any Load) -> URL? { locked { $0.currentRequest?.url } }
+
+    /// The delegate's answer to a redirect.
+    func answerRedirect(_ request: URLRequest?) {
+        guard let request else { return core.loop.post { self.load?.answerRedirect(nil) } }
+        core.loop.post { [self] in
+            guard let load, !load.hasEnded else { return }
+            // The new request may have another origin than the proposed one.
+            if let previous = currentRequest { droppedFields += additionalFieldsDropped(from: previous, to: request) }
+            if core.hasProtocols || load is SourceLoad { return redirect(load, to: request) }
+            do throws(LoadError) {
+                let next = try LoadRequest(
+                    request, of: core, without: droppedFields, body: bodyAfterRedirect(to: request, load),
+                    priority: priority)
+                follow(request)
+                load.answerRedirect(next)
+            } catch {
+                load.cancel(error.at(request.url?.absoluteString))
+            }
+        }
+    }
+
+    /// The header fields of the configuration that a redirect from one request to another removes (R-5, R-9, R-10,
+    ///
+    func additionalFieldsDropped(from previous: URLRequest, to next: URLRequest) -> [String] {
+        guard let url = previous.url, let target = next.url else { return [] }
+        var fields = HTTPFields()
+        for (name, value) in core.additionalFields { fields.append(name, value) }
+        let origin = RedirectSource(method: previous.method, url: url.absoluteString, fields: fields, hasBody: false)
+        // The status with which the rules produce the method of the next request.
+        let status = next.method == "GET" ? 303 : 307
+        guard
+            case .follow(let redirected) = RedirectRules.decide(
+                status: status, location: target.absoluteString, from: origin, count: 0)
+        else { return [] }
+        return redirected.droppedFields
+    }
+}

@@ -1,0 +1,555 @@
+import Foundation
+import LoadingConnections
+import LoadingSemantics
+import LoadingTestSupport
+import LoadingTransport
+import TestSupport
+import Testing
+
+@testable import LoadingPipeline
+
+/// What is said to who asks for credentials: responses in, steps and field values out. Nothing is sent, and no step of a
+/// conversation is made.
+@Suite struct AuthenticationStageTests {
+    private static let basic = #"Basic realm="r""#
+    private static let digest = #"Digest realm="r", nonce="n", qop="auth""#
+
+    /// A stage that works for one load, and what it knows.
+    private final class Bench {
+        var stage: AuthenticationStage
+        let memory: AuthenticationMemory
+        let stepped: SteppedLoop
+        let asker: ChallengeSource
+        var subject: AuthenticationSubject
+        /// Whether what was accepted before may be said again.
+        var isAllowed = true
+
+        init(
+            _ asker: ChallengeSource = .server, _ subject: AuthenticationSubject? = nil,
+            memory: AuthenticationMemory = AuthenticationMemory()
+        ) throws {
+            stepped = try SteppedLoop()
+            self.asker = asker
+            self.memory = memory
+            self.subject = try subject ?? AuthenticationStageTests.request()
+            stage = AuthenticationStage(asker, memory, stepped.loop)
+        }
+
+        private func text(_ step: AuthenticationStage.Step) -> String {
+            switch step {
+            case .deliver: return "deliver"
+            case .accepted(let credential, let space): return "accepted \(credential.user) \(space.scheme)"
+            case .sendAgain: return "send again"
+            case .speak(_, let token, _): return token.isEmpty ? "begin" : "speak"
+            case .ask(let question):
+                let failures = question.failures > 0 ? " after \(question.failures)" : ""
+                let refused = question.refused.map { " not \($0.user)" } ?? ""
+                let named = question.fromURL.map { " maybe \($0.user)" } ?? ""
+                return "ask \(question.space.scheme) \(question.space.realm ?? "-")\(failures)\(refused)\(named)"
+                    + (question.isQuiet ? " quietly" : "")
+            }
+        }
+
+        /// Takes a response with these challenges, or other fields.
+        func response(
+            _ status: Int, _ values: String..., field: String? = nil, mayBeShared: Bool = false
+        ) throws -> String {
+            let name = field ?? asker.challengeField
+            let head = ResponseHead(
+                status: status, version: .http11, fields: HTTPFields(values.map { (name, $0) }), byteCount: 0)
+            return text(try stage.step(after: head, to: subject, mayBeShared: mayBeShared))
+        }
+
+        func answer(_ answer: AuthenticationAnswer) -> String { text(stage.step(after: answer, to: subject)) }
+
+        func answer(_ user: String, _ password: String = "p", isKept: Bool = true) -> String {
+            answer(.credential(LoadCredential(user: user, password: password, isKept: isKept)))
+        }
+
+        func outcome(_ outcome: GSSSecurityContext.Outcome) -> String {
+            text(stage.step(after: outcome, to: subject))
+        }
+
+        /// What a request says, without what no test can foresee.
+        func says() -> String? {
+            let isAllowed = isAllowed
+            guard let value = stage.fieldValue(for: subject, isAllowed: { _, _ in isAllowed }) else { return nil }
+            guard value.hasPrefix("Digest") else { return value }
+            let kept = ["username", "nonce", "nc", "qop", "uri"]
+            return "Digest "
+                + value.dropFirst(7).split(separator: ", ").filter { pair in
+                    kept.contains { pair.hasPrefix($0 + "=") }
+                }.joined(separator: ", ")
+        }
+    }
+
+    private static func load(
+        _ url: String, _ fields: [(String, String)] = [], body: LoadBody = .none
+    ) throws -> LoadRequest {
+        LoadRequest(
+            url: try HTTPURL(url), urlText: url, method: "GET", fields: HTTPFields(fields), body: body, idleTimeout: 60,
+            totalTimeout: 60, waitsForConnectivity: false, priority: 0.5)
+    }
+
+    private static func request(
+        _ url: String = "http://a.example/x", _ fields: [(String, String)] = [], body: LoadBody = .none
+    ) throws -> AuthenticationSubject {
+        .request(try load(url, fields, body: body))
+    }
+
+    private static func proxy(_ text: String) throws -> ProxyServer { try #require(ProxyServer(text)) }
+
+    private static func token(_ user: String, _ password: String = "p") -> String {
+        "Basic " + Data("\(user):\(password)".utf8).base64EncodedString()
+    }
+
+    // MARK: Whom to ask for what
+
+    @Test(
+        "what a response leads to that is not expected",
+        arguments: [
+            // AUTH-34, AUTH-15
+            (401, [], "deliver"), (401, ["Unknown realm=r"], "deliver"), (401, ["Digest realm=r"], "deliver"),
+            (200, [basic], "deliver"), (403, [basic], "deliver"), (407, [basic], "deliver"), (304, [], "deliver"),
+            (401, [basic], "ask basic r"), (401, ["Basic"], "ask basic -"), (401, ["Unknown x", basic], "ask basic r"),
+            // AUTH-16: the strongest first, whatever the order
+            (401, [basic, digest], "ask digest r"), (401, ["\(basic), \(digest)"], "ask digest r"),
+            (401, [digest, basic, "NTLM"], "ask ntlm -"),
+            // AUTH-20: who has a ticket is not asked
+            (401, [digest, "NTLM", "Negotiate"], "begin"),
+        ] as [(Int, [String], String)])
+    func first(status: Int, challenges: [String], expected: String) throws {
+        let bench = try Bench()
+        let value = challenges.joined(separator: ", ")
+        #expect(try (challenges.isEmpty ? bench.response(status) : bench.response(status, value)) == expected)
+        #expect(bench.says() == nil && bench.stage.identity == 0 && !bench.stage.isConversing)
+    }
+
+    // AUTH-15, AUTH-19: a proxy that loads requests itself may send those of others over the same connection
+    @Test("where others use the connection it is not proved to be the user's") func shared() throws {
+        let bench = try Bench()
+        #expect(try bench.response(401, "Negotiate, NTLM", mayBeShared: true) == "deliver")
+        #expect(try bench.response(401, "Negotiate, NTLM, \(Self.basic)", mayBeShared: true) == "ask basic r")
+    }
+
+    // AUTH-18: the integrity of a body that can be read once only cannot be proved
+    @Test("protection of the body's integrity needs a body in memory") func integrity() throws {
+        let challenge = #"Digest realm="r", nonce="n", qop="auth-int""#
+        let bodies: [(LoadBody, String)] = [
+            (.none, "ask digest r"), (.bytes(Data("b".utf8)), "ask digest r"),
+            (.stream(nil, length: 1), "ask basic r"),
+        ]
+        for (body, expected) in bodies {
+            let bench = try Bench(.server, Self.request(body: body))
+            #expect(try bench.response(401, challenge, Self.basic) == expected)
+        }
+    }
+
+    @Test("a load that has said nothing ignores all but questions") func ignores() throws {
+        let bench = try Bench()
+        #expect([200, 304, 401, 407, 403].filter(bench.stage.ignores) == [200, 304, 407, 403])
+        _ = try bench.response(401, Self.basic)
+        _ = bench.answer("u")
+        #expect([200, 304, 401, 407].filter(bench.stage.ignores) == [])
+        let proxy = try Bench(.proxy, .forwarded(Self.load("http://a.example/"), by: Self.proxy("p.test:1")))
+        #expect([200, 401, 407].filter(proxy.stage.ignores) == [200, 401])
+    }
+
+    // MARK: The client's answer
+
+    private static let offer = [#"Digest realm="d", nonce="n""#, basic, #"Basic realm="s""#].joined(separator: ", ")
+
+    // AUTH-4, AUTH-5, AUTH-7, AUTH-29
+    @Test(
+        "what the client's answers lead to",
+        arguments: [
+            ("credential", ["send again"]),
+            ("nothing", ["deliver"]),
+            ("default", ["ask basic r quietly"]),
+            ("default default default", ["ask basic r quietly", "ask basic s quietly", "deliver"]),
+            ("next", ["ask basic r"]),
+            ("next next next", ["ask basic r", "ask basic s", "deliver"]),
+            ("next default default", ["ask basic r", "ask basic s quietly", "deliver"]),
+            ("default next credential", ["ask basic r quietly", "ask basic s quietly", "send again"]),
+            // The second answer is to nothing.
+            ("nothing credential", ["deliver", "deliver"]), ("credential credential", ["send again", "deliver"]),
+        ])
+    func answers(given: String, expected: [String]) throws {
+        let bench = try Bench()
+        #expect(try bench.response(401, Self.offer) == "ask digest d")
+        let steps = given.split(separator: " ").map { word in
+            switch word {
+            case "credential": bench.answer("u")
+            case "nothing": bench.answer(.nothing)
+            case "default": bench.answer(.defaultHandling)
+            default: bench.answer(.nextSpace)
+            }
+        }
+        #expect(steps == expected)
+    }
+
+    // AUTH-5: what was rejected is not asked for again in this load
+    @Test("a space that was rejected is not offered again") func rejected() throws {
+        let bench = try Bench()
+        _ = try bench.response(401, Self.offer)
+        #expect(bench.answer(.nextSpace) == "ask basic r")
+        #expect(bench.answer("u") == "send again")
+        #expect(try bench.response(401, Self.offer) == "ask basic r after 1 not u")
+    }
+
+    // AUTH-17: a name that no server could read back is not sent
+    @Test("a credential that cannot be written is none") func unwritable() throws {
+        let bench = try Bench()
+        _ = try bench.response(401, Self.basic)
+        #expect(bench.answer("a:b") == "deliver")
+        #expect(bench.says() == nil)
+    }
+
+    // MARK: Refusals
+
+    // AUTH-8, AUTH-9
+    @Test("refusals are counted for each space, and the refused credential is told") func refusals() throws {
+        let bench = try Bench()
+        var steps: [String] = []
+        for user in ["a", "b"] {
+            steps.append(try bench.response(401, Self.basic))
+            _ = bench.answer(user)
+            #expect(bench.says() == Self.token(user))
+        }
+        steps.append(try bench.response(401, Self.basic))
+        // Another space has its own count, and says nothing of the one before.
+        steps.append(try bench.response(401, #"Basic realm="other""#))
+        #expect(
+            steps == ["ask basic r", "ask basic r after 1 not a", "ask basic r after 2 not b", "ask basic other"])
+        #expect(bench.says() == nil)
+    }
+
+    @Test("a server that asks for another space has not refused") func otherSpace() throws {
+        let bench = try Bench()
+        _ = try bench.response(401, Self.basic)
+        _ = bench.answer("u")
+        #expect(try bench.response(401, #"Basic realm="other""#) == "ask basic other")
+        #expect(try bench.response(401, Self.basic) == "ask basic r")
+    }
+
+    // AUTH-18
+    @Test("a nonce that was too old is no refusal, three times") func stale() throws {
+        let bench = try Bench()
+        _ = try bench.response(401, Self.digest)
+        _ = bench.answer("u")
+        #expect(bench.says() == #"Digest username="u", uri="/x", nonce="n", nc=00000001, qop=auth"#)
+        var steps: [String] = []
+        for number in 1...4 {
+            steps.append(try bench.response(401, #"Digest realm="r", nonce="n\#(number)", qop="auth", stale=true"#))
+            if number < 4 {
+                #expect(bench.says() == #"Digest username="u", uri="/x", nonce="n\#(number)", nc=00000001, qop=auth"#)
+            }
+        }
+        #expect(steps == ["send again", "send again", "send again", "ask digest r after 1 not u"])
+    }
+
+    @Test("a server that is never content is not asked for ever") func endless() throws {
+        let bench = try Bench()
+        var steps: [String] = []
+        for number in 0..<66 {
+            steps.append(try bench.response(401, #"Basic realm="\#(number)""#))
+            if steps.last != "deliver" { _ = bench.answer("u") }
+        }
+        #expect(steps == (0..<64).map { "ask basic \($0)" } + ["deliver", "deliver"])
+        // A redirect may lead to the next question; that the user was let in begins anew.
+        #expect(try bench.response(302) == "deliver")
+        #expect(try bench.response(401, Self.basic) == "deliver")
+        #expect(try bench.response(204) == "deliver")
+        #expect(try bench.response(401, Self.basic) == "ask basic r")
+    }
+
+    // MARK: What was accepted
+
+    // AUTH-22, AUTH-26
+    @Test("what a server has accepted is said unasked, below the same directory") func remembered() throws {
+        let memory = AuthenticationMemory()
+        let bench = try Bench(.server, Self.request("http://a.example/dir/x"), memory: memory)
+        _ = try bench.response(401, Self.basic)
+        _ = bench.answer("u")
+        #expect(try bench.response(200) == "accepted u basic")
+        // From now on the memory counts, also for the same load.
+        #expect(bench.says() == Self.token("u"))
+        for (url, expected) in [
+            ("http://a.example/dir/y", Self.token("u")), ("http://a.example/dir/deep/y", Self.token("u")),
+            ("http://a.example/", nil), ("http://a.example:81/dir/y", nil), ("https://a.example/dir/y", nil),
+            ("http://b.example/dir/y", nil),
+        ] {
+            let other = try Bench(.server, Self.request(url), memory: memory)
+            #expect(other.says() == expected, "\(url)")
+        }
+    }
+
+    // AUTH-27
+    @Test("what the caller says himself is not replaced, until the server asks") func saidByCaller() throws {
+        let memory = AuthenticationMemory()
+        let first = try Bench(memory: memory)
+        _ = try first.response(401, Self.basic)
+        _ = first.answer("u")
+        _ = try first.response(200)
+        let bench = try Bench(.server, Self.request("http://a.example/x", [("Authorization", "mine")]), memory: memory)
+        #expect(bench.says() == nil)
+        #expect(try bench.response(401, Self.basic) == "ask basic r")
+        _ = bench.answer("v")
+        #expect(bench.says() == Self.token("v"))
+    }
+
+    // AUTH-22: storage may have lost it, or been told to forget
+    @Test("what may not be used any more is forgotten") func notAllowed() throws {
+        let memory = AuthenticationMemory()
+        let first = try Bench(memory: memory)
+        _ = try first.response(401, Self.basic)
+        _ = first.answer("u")
+        _ = try first.response(200)
+        #expect(memory.knowsServers)
+        let bench = try Bench(memory: memory)
+        bench.isAllowed = false
+        #expect(bench.says() == nil)
+        #expect(!memory.knowsServers)
+    }
+
+    // AUTH-22: for this load alone
+    @Test("a credential that is not to be kept is no other load's") func notKept() throws {
+        let memory = AuthenticationMemory()
+        let bench = try Bench(memory: memory)
+        _ = try bench.response(401, Self.basic)
+        _ = bench.answer("u", isKept: false)
+        #expect(try bench.response(200) == "deliver")
+        #expect(bench.says() == Self.token("u"))
+        #expect(!memory.knowsServers)
+        bench.stage.redirected()
+        #expect(bench.says() == nil)
+    }
+
+    // AUTH-9: nobody gave it for this load, so nothing is counted
+    @Test("what is remembered and refused is forgotten, and counts as no failure") func rememberedAndRefused() throws {
+        let memory = AuthenticationMemory()
+        let first = try Bench(memory: memory)
+        _ = try first.response(401, Self.basic)
+        _ = first.answer("u")
+        _ = try first.response(200)
+        let bench = try Bench(memory: memory)
+        #expect(bench.says() == Self.token("u"))
+        #expect(try bench.response(401, Self.basic) == "ask basic r not u")
+        #expect(!memory.knowsServers)
+    }
+
+    // AUTH-18, AUTH-26: the same nonce must not be counted twice
+    @Test("loads that share a nonce count its uses together") func nonceCount() throws {
+        let memory = AuthenticationMemory()
+        let first = try Bench(memory: memory)
+        _ = try first.response(401, Self.digest)
+        _ = first.answer("u")
+        _ = first.says()
+        #expect(try first.response(200) == "accepted u digest")
+        var counts: [String] = []
+        for _ in 0..<2 {
+            let bench = try Bench(memory: memory)
+            counts.append(try #require(bench.says()))
+            // The server names the next nonce to one of them.
+            #expect(try bench.response(200, #"nextnonce="m""#, field: "Authentication-Info") == "deliver")
+        }
+        #expect(
+            counts == [
+                #"Digest username="u", uri="/x", nonce="n", nc=00000002, qop=auth"#,
+                #"Digest username="u", uri="/x", nonce="m", nc=00000001, qop=auth"#,
+            ])
+    }
+
+    // AUTH-18
+    @Test("who does not know the password is no server", arguments: ["200", "304", "404"]) func impostor(status: String)
+        throws
+    {
+        let bench = try Bench()
+        _ = try bench.response(401, Self.digest)
+        _ = bench.answer("u")
+        _ = bench.says()
+        let number = try #require(Int(status))
+        let error = #expect(throws: LoadError.self) {
+            _ = try bench.response(number, #"rspauth="0", qop=auth"#, field: "Authentication-Info")
+        }
+        #expect(error?.code == -1011)
+        #expect(!bench.memory.knowsServers)
+    }
+
+    // AUTH-28: what the proxy asks says nothing of what the server makes of the user
+    @Test("a proxy's question is no answer of the server's") func proxysQuestion() throws {
+        let bench = try Bench()
+        _ = try bench.response(401, Self.basic)
+        _ = bench.answer("u")
+        #expect(try bench.response(407) == "deliver")
+        #expect(!bench.memory.knowsServers && bench.says() == Self.token("u"))
+    }
+
+    // MARK: The user of the address
+
+    // AUTH-8, AUTH-10, AUTH-11: proposed once for each scheme
+    @Test("the user whom the address names is proposed until he was refused") func userOfAddress() throws {
+        let bench = try Bench(.server, Self.request("http://u:p@a.example/x"))
+        #expect(bench.says() == nil)
+        #expect(try bench.response(401, Self.basic) == "ask basic r maybe u")
+        _ = bench.answer("u")
+        #expect(try bench.response(401, Self.basic) == "ask basic r after 1 not u")
+        // Whatever the server calls its spaces.
+        #expect(try bench.response(401, #"Basic realm="s""#) == "ask basic s")
+        #expect(try bench.response(401, Self.digest) == "ask digest r maybe u")
+    }
+
+    @Test("elsewhere on the server he may be asked for once more") func userAccepted() throws {
+        let bench = try Bench(.server, Self.request("http://u:p@a.example/x"))
+        _ = try bench.response(401, Self.basic)
+        _ = bench.answer("u")
+        #expect(try bench.response(200) == "accepted u basic")
+        #expect(try bench.response(401, #"Basic realm="s""#) == "ask basic s maybe u")
+    }
+
+    @Test("another credential than the address's does not use it up") func otherUser() throws {
+        let bench = try Bench(.server, Self.request("http://u:p@a.example/x"))
+        _ = try bench.response(401, Self.basic)
+        _ = bench.answer("u", "other")
+        #expect(try bench.response(401, Self.basic) == "ask basic r after 1 not u maybe u")
+    }
+
+    // R-24
+    @Test("a redirect names a user too") func userOfRedirect() throws {
+        var request = try Self.load("http://a.example/x")
+        request.redirectedUser = ("v", nil)
+        let bench = try Bench(.server, .request(request))
+        #expect(try bench.response(401, Self.basic) == "ask basic r maybe v")
+    }
+
+    // MARK: Other peers
+
+    @Test("what one server was told is no other's, and is said again where it was asked for") func peers() throws {
+        let bench = try Bench()
+        let home = bench.subject
+        _ = try bench.response(401, Self.basic)
+        _ = bench.answer("u")
+        #expect(bench.says() == Self.token("u"))
+        bench.subject = try Self.request("http://b.example/x")
+        #expect(bench.says() == nil)
+        #expect(try bench.response(401, Self.basic) == "ask basic r")
+        bench.subject = home
+        #expect(bench.says() == Self.token("u"))
+        bench.stage.redirected()
+        #expect(bench.says() == nil)
+    }
+
+    // MARK: The user of the settings
+
+    // PROXY-2, AUTH-28
+    @Test("who the settings say the user is is said to the proxy unasked, and then by each scheme once") func settings()
+        throws
+    {
+        let proxy = try Self.proxy("http://u:p@proxy.test:3128")
+        let bench = try Bench(.proxy, .forwarded(Self.load("http://a.example/x"), by: proxy))
+        #expect(bench.says() == Self.token("u"))
+        // It wants something else, and Basic is not said again.
+        let digest = #"Digest realm="r", nonce="n", qop="auth""#
+        #expect(try bench.response(407, digest, Self.basic) == "send again")
+        #expect(bench.says() == #"Digest username="u", uri="http://a.example/x", nonce="n", nc=00000001, qop=auth"#)
+        #expect(try bench.response(407, digest, Self.basic) == "ask digest r not u")
+        #expect(bench.answer(.nextSpace) == "ask basic r not u")
+    }
+
+    // PROXY-2: the proxy may not have looked at what nobody had asked for
+    @Test("a proxy that offers no Basic is told by what it offers") func settingsByDigest() throws {
+        let proxy = try Self.proxy("http://u:p@proxy.test:3128")
+        let memory = AuthenticationMemory()
+        let bench = try Bench(
+            .proxy, .tunnel(to: ProxyDestination(HTTPURL("https://a.example/")), by: proxy), memory: memory)
+        #expect(bench.says() == Self.token("u"))
+        #expect(try bench.response(407, Self.digest) == "send again")
+        #expect(bench.says() == #"Digest username="u", uri="a.example:443", nonce="n", nc=00000001, qop=auth"#)
+        #expect(try bench.response(200) == "accepted u digest")
+        let next = try Bench(
+            .proxy, .tunnel(to: ProxyDestination(HTTPURL("https://b.example/")), by: proxy), memory: memory)
+        next.isAllowed = false
+        // Nobody is asked about what the settings say.
+        #expect(next.says() == #"Digest username="u", uri="b.example:443", nonce="n", nc=00000002, qop=auth"#)
+    }
+
+    // AUTH-28: TLS ends at the one and not at the other
+    @Test("what one proxy was told is not told to the next") func nextProxy() throws {
+        let load = try Self.load("http://a.example/x")
+        let bench = try Bench(.proxy, .forwarded(load, by: Self.proxy("https://proxy.test:3128")))
+        _ = try bench.response(407, Self.basic)
+        _ = bench.answer("u")
+        #expect(bench.says() == Self.token("u"))
+        bench.subject = .forwarded(load, by: try Self.proxy("http://proxy.test:3128"))
+        #expect(bench.says() == nil)
+        bench.subject = .forwarded(load, by: try Self.proxy("https://proxy.test:3128"))
+        #expect(bench.says() == Self.token("u"))
+    }
+
+    // MARK: Conversations
+
+    // AUTH-19, AUTH-20
+    @Test("what the steps of a conversation lead to") func conversation() throws {
+        let bench = try Bench()
+        #expect(try bench.response(401, "Negotiate, \(Self.basic)") == "begin")
+        #expect(bench.outcome(.token([1, 2], continues: true)) == "send again")
+        #expect(bench.says() == "Negotiate AQI=")
+        #expect(bench.stage.isConversing && bench.stage.identity != 0)
+        #expect(try bench.response(401, "Negotiate AwQ=") == "speak")
+        #expect(bench.outcome(.token([5], continues: false)) == "send again")
+        #expect(bench.says() == "Negotiate BQ==")
+        // It was the user whom the system knows, so there is no credential to keep.
+        #expect(try bench.response(200) == "deliver")
+        #expect(bench.memory.knowsServers)
+        // The connection is his: no request has to say so.
+        #expect(bench.says() == nil && bench.stage.identity != 0 && !bench.stage.isConversing)
+    }
+
+    // AUTH-20, AUTH-5
+    @Test(
+        "a conversation that comes to nothing",
+        arguments: [
+            // There is no library: on to the next scheme.
+            (GSSSecurityContext.Outcome.unsupported, "ask basic r"),
+            // No ticket: the client may know a password.
+            (.failed, "ask negotiate -"), (.complete, "ask negotiate -"),
+        ])
+    func noConversation(outcome: GSSSecurityContext.Outcome, expected: String) throws {
+        let bench = try Bench()
+        _ = try bench.response(401, "Negotiate, \(Self.basic)")
+        #expect(bench.outcome(outcome) == expected)
+        #expect(bench.says() == nil && bench.stage.identity == 0)
+        // A second outcome is of nothing.
+        #expect(bench.outcome(.token([1], continues: true)) == "deliver")
+    }
+
+    // AUTH-9, AUTH-19
+    @Test("a password that a conversation could not prove is refused") func refusedInConversation() throws {
+        let bench = try Bench()
+        #expect(try bench.response(401, "NTLM") == "ask ntlm -")
+        #expect(bench.answer("u") == "begin")
+        #expect(bench.outcome(.token([1], continues: true)) == "send again")
+        #expect(bench.says() == "NTLM AQ==")
+        #expect(try bench.response(401, "NTLM Ag==") == "speak")
+        #expect(bench.outcome(.failed) == "ask ntlm - after 1 not u")
+        #expect(bench.answer("v") == "begin")
+        #expect(bench.outcome(.token([1], continues: true)) == "send again")
+        // The server has heard, and asks from the beginning: it has not let him in.
+        #expect(try bench.response(401, "NTLM") == "ask ntlm - after 2 not v")
+    }
+
+    // AUTH-19: each user's connections are his
+    @Test("users have connections of their own, the same each time") func identities() throws {
+        let memory = AuthenticationMemory()
+        func identity(_ user: String, isKept: Bool = true) throws -> UInt64 {
+            let bench = try Bench(memory: memory)
+            _ = try bench.response(401, "NTLM")
+            _ = bench.answer(user, isKept: isKept)
+            _ = bench.outcome(.token([1], continues: true))
+            return bench.stage.identity
+        }
+        let identities = try [identity("a"), identity("b"), identity("a"), identity("c", isKept: false)]
+        #expect(identities[0] == identities[2] && Set(identities).count == 3)
+        #expect(try identity("c", isKept: false) != identities[3])
+    }
+}

@@ -1,0 +1,70 @@
+import LoadingConnections
+import LoadingEvents
+import LoadingTransport
+
+/// A connection, or a place on one, that carries what a test has it carry. Confined to the load's loop.
+final class FakeCarrier: ExchangeCarrier {
+    private let name: String
+    let isTrusted = true
+    let isShared: Bool
+    let isElsewhere: Bool
+    private(set) var isClosed = false
+    /// What `confirm` says.
+    var isAlive = true
+    /// What it was told, in order; told apart by the names of the carriers.
+    private let record: (String) -> Void
+    private(set) var request: ExchangeRequest?
+    private(set) weak var observer: (any ExchangeObserver)?
+
+    init(_ name: String, isShared: Bool = false, isElsewhere: Bool = false, _ record: @escaping (String) -> Void) {
+        self.name = name
+        self.isShared = isShared
+        self.isElsewhere = isElsewhere
+        self.record = record
+    }
+
+    private func note(_ event: String) { record("\(name) \(event)") }
+
+    func start(_ request: ExchangeRequest, observer: any ExchangeObserver) {
+        self.request = request
+        self.observer = observer
+        note("starts")
+    }
+
+    func cancel() {
+        isClosed = true
+        note("cancelled")
+    }
+
+    func confirm() -> Bool {
+        note("confirmed")
+        return isAlive
+    }
+
+    func drain(then: (@Sendable () -> Void)?) {
+        note("drained")
+        then?()
+    }
+
+    func facts(isReused: Bool) -> ConnectionFacts {
+        ConnectionFacts(
+            protocolName: isShared ? "h2" : "http/1.1", isReused: isReused, isProxied: false, localAddress: name,
+            localPort: nil, remoteAddress: nil, remotePort: nil, tlsVersion: nil, tlsCipherSuite: nil)
+    }
+
+    func avoidConnection() { note("avoided") }
+    func setPriority(_ priority: Float) { note("priority \(priority)") }
+    func setSuspended(_ suspended: Bool) { note(suspended ? "suspended" : "resumed") }
+    func putBack() { note("put back") }
+    func hold() { note("held") }
+    func letGo() { note("let go") }
+
+    // What decides nothing here.
+    var receivedBodyWireBytes: Int64 { 0 }
+    var acknowledgement: Acknowledgement? { nil }
+    func setPaused(_ paused: Bool) {}
+    func startOfBody(most: Int) -> [UInt8]? { [] }
+    func holdRest() {}
+    func readRest() {}
+    func giveAway() -> HandedConnection? { nil }
+}
