@@ -5,7 +5,7 @@ URL ?=
 FILTER ?=
 filter = $(if $(FILTER),--filter '$(FILTER)')
 
-.PHONY: run test plain test-plain test-tsan test-asan soak fuzz bench lint format layers behaviour clean
+.PHONY: run test plain test-plain test-tsan test-asan test-engine-tsan soak fuzz fuzz-check bench budgets lint format layers behaviour clean
 
 # Builds the client and shows the main job; with URL=https://… it loads that URL.
 run:
@@ -17,10 +17,11 @@ else
 	.build/release/urlsession get --metrics --include '$(URL)'
 endif
 
-# Every test. One at a time, because each checks that it leaves no descriptor and no thread behind.
+# Every test. One at a time, because each checks that it leaves no descriptor and no thread behind; those of modules without
+# process-wide state in a second process. With FILTER=… some tests, in one process.
 test:
 	@scripts/install test
-	$(SWIFT) test --no-parallel $(filter)
+	SWIFT='$(SWIFT)' scripts/test '$(FILTER)'
 
 # The library without HTTP/3, which a package trait turns off; and the tests of that.
 plain:
@@ -39,6 +40,12 @@ test-asan:
 	@scripts/install test
 	scripts/test-sanitized address $(FILTER)
 
+# Of the engine: the tests of protocols, connections and loads. A script for proxies runs in a process that is limited in a way that
+# the sanitizer's own memory does not allow.
+test-engine-tsan:
+	@scripts/install test
+	scripts/test-sanitized thread '^(LoadingProtocols|LoadingConnections|LoadingPipeline)Tests\.' ScriptRunTests
+
 # 100,000 requests with random cancels, resets and invalidations: nothing may be left behind.
 soak:
 	@scripts/install build
@@ -49,9 +56,20 @@ fuzz:
 	@scripts/install build
 	scripts/fuzz
 
+# Each target for some seconds.
+fuzz-check:
+	@scripts/install build
+	scripts/fuzz --check 15
+
 bench:
 	@scripts/install bench
 	scripts/bench --markdown docs/benchmarks.md
+
+# Only what can be counted: instructions, allocations, system calls, sizes.
+budgets:
+	@scripts/install build
+	@scripts/install count
+	scripts/bench --budgets
 
 lint: layers
 	scripts/behaviour --check

@@ -1,6 +1,7 @@
 """The command line of scripts/bench."""
 
 import argparse
+import itertools
 import os
 import resource
 import signal
@@ -10,12 +11,13 @@ import time
 from pathlib import Path
 from statistics import median
 
-from . import build, clients, counting, report, trust, workloads
+from . import budgets, build, clients, counting, report, trust, workloads
 from .measure import Bench, Sample, load, measure, save, timestamp
 from .server import start_servers
 from .summary import check, summarise
 
 RESULTS = build.ROOT / "results"
+BUDGETS = build.ROOT / "budgets.json"
 OPEN_FILES = 65_536
 
 
@@ -38,11 +40,16 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="about a tenth of the work, twice")
     parser.add_argument("--no-build", action="store_true", help="use the Swift programs that are there")
     parser.add_argument("--check", nargs="?", const="ours", metavar="CLIENT", help="hold it against budgets.json")
+    parser.add_argument("--budgets", action="store_true", help="hold only what can be counted against budgets.json")
     parser.add_argument("--callgrind", action="store_true", help="instructions a request or MiB instead of time")
     parser.add_argument("--strace", action="store_true", help="system calls a request or MiB instead of time")
     parser.add_argument("--markdown", type=Path, help="a page whose results are replaced")
     parser.add_argument("--from", dest="saved", type=Path, help="measure nothing, report a file of results again")
-    return parser.parse_args()
+    arguments = parser.parse_args()
+    if arguments.budgets:
+        arguments.clients = budgets.names_of_clients(BUDGETS)
+        arguments.workloads = budgets.names_of_workloads(BUDGETS)
+    return arguments
 
 
 def say(text: str) -> None:
@@ -112,6 +119,8 @@ def run(arguments: argparse.Namespace, folder: Path) -> int:
         bench = Bench(servers, programs, trust.environment(folder / "certs", trusted), folder)
         work = plan(arguments, chosen, trusted, set(servers))
         RESULTS.mkdir(exist_ok=True)
+        if arguments.budgets:
+            return check_budgets(bench, folder)
         if arguments.callgrind or arguments.strace:
             return finish_counts(arguments, count(arguments, bench, work))
         samples = measure(bench, work, 2 if arguments.quick else arguments.repetitions, say)
@@ -128,6 +137,19 @@ def run(arguments: argparse.Namespace, folder: Path) -> int:
     save(path, facts, samples)
     say(f"{path}")
     return finish(arguments, facts, samples)
+
+
+def check_budgets(bench: Bench, folder: Path) -> int:
+    passed = True
+    try:
+        sizes = budgets.check_sizes(BUDGETS, bench.programs, folder)
+        for finding in itertools.chain(sizes, budgets.check_counts(BUDGETS, bench, RESULTS)):
+            say(f"{'pass' if finding.passed else 'FAIL'}  {finding.text}")
+            passed = passed and finding.passed
+    except counting.CountingFailure as failure:
+        say(f"FAIL  not counted: {failure}")
+        passed = False
+    return 0 if passed else 1
 
 
 def finish_counts(arguments: argparse.Namespace, counts: dict[str, list[counting.Count]]) -> int:
@@ -155,7 +177,7 @@ def finish(arguments: argparse.Namespace, facts: dict, samples: list[Sample]) ->
     passed = not any(sample.failure for sample in samples)
     if arguments.check:
         say("")
-        for verdict in check(build.ROOT / "budgets.json", summary, measured, arguments.check):
+        for verdict in check(BUDGETS, summary, measured, arguments.check):
             say(f"{'pass' if verdict.passed else 'MISS'}  {verdict.text}")
             passed = passed and bool(verdict.passed)
     return 0 if passed else 1

@@ -1,4 +1,4 @@
-"""Instructions and system calls a request or a MiB: figures without noise.
+"""Instructions, allocations and system calls a request or a MiB: figures without noise.
 
 Each is the difference of two runs of different size, so what a process costs once falls away.
 """
@@ -75,6 +75,19 @@ def instructions(bench: Bench, client: Client, workload: Workload, keep: Path) -
         if not found:
             raise CountingFailure(f"{client.name} {workload.name}: callgrind gave no total")
         totals.append(int(found[1]))
+    return Count(workload.name, client.name, unit, (totals[1] - totals[0]) / units, {})
+
+
+def allocations(bench: Bench, client: Client, workload: Workload) -> Count:
+    """Calls of malloc and its like, by memcheck."""
+    small, large, units, unit = sizes(workload)
+    totals = []
+    for size in (small, large):
+        tool = ["valgrind", "--tool=memcheck", "--undef-value-errors=no", "--leak-check=no"]
+        found = re.search(r"total heap usage: ([\d,]+) allocs", counted_run(bench, client, size, tool, without_debug_info=True))
+        if not found:
+            raise CountingFailure(f"{client.name} {workload.name}: memcheck gave no total")
+        totals.append(int(found[1].replace(",", "")))
     return Count(workload.name, client.name, unit, (totals[1] - totals[0]) / units, {})
 
 

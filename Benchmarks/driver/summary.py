@@ -94,7 +94,7 @@ class Verdict:
 def check(path: Path, summary: Summary, workloads: dict[str, Workload], subject: str) -> list[Verdict]:
     """Each budget of the file against `subject`; `passed` is None where it was not measured."""
     verdicts = []
-    for name, budgets in json.loads(path.read_text()).items():
+    for name, budgets in json.loads(path.read_text())["ratios"].items():
         workload = workloads.get(name, BY_NAME.get(name))
         for budget in budgets if workload and name in workloads else []:
             value, allowed, text = judge(budget, summary, workload, subject)

@@ -52,6 +52,7 @@ package final class ForkGuards: @unchecked Sendable {
 
     func hold() {
         lock.lock()
+        Lock.isOrderChecked = false
         held = members.values.sorted { $0.number < $1.number }
         let deadline = cll_now() + Self.lockTimeout
         for member in held { member.guarded.hold(until: deadline) }
@@ -61,6 +62,7 @@ package final class ForkGuards: @unchecked Sendable {
         var leftovers: [AnyObject] = []
         for member in held.reversed() { leftovers += member.guarded.release(inChild: inChild) }
         held = []
+        Lock.isOrderChecked = true
         lock.unlock()
         withExtendedLifetime(leftovers) {}
     }

@@ -5,19 +5,66 @@ internal import Synchronization
 /// A mutex of four bytes: one compare-and-swap if uncontended, a futex otherwise.
 ///
 /// Not `Synchronization.Mutex`, because the thread sanitizer does not see that one and reports false races. Not
-/// recursive. Hold it only for a few instructions, and not during callouts.
+/// recursive. Hold it only for a few instructions, and not during callouts. docs/threads.md lists the locks and the order of those
+/// that are held together; debug builds check that order.
 package struct Lock: ~Copyable, Sendable {
+    /// A thread that holds a lock may acquire only locks of higher levels.
+    package enum Level: UInt, Sendable {
+        /// Held while locks of all other levels are acquired.
+        case outer = 1
+        /// Held while inner locks are acquired.
+        case middle = 2
+        /// Held while only the lock of the free buffers is acquired.
+        case inner = 4
+        /// The lock of the free buffers, which is acquired wherever the bytes of a body are released. No other lock is acquired while
+        /// it is held.
+        case buffers = 8
+    }
+
     /// 0: free; 1: held; 2: held, with sleeping waiters.
     private let word = Atomic<UInt32>(0)
 
-    package init() {}
+    #if DEBUG
+        private let level: Level
+        /// The levels of the locks that a thread holds, one bit each, and `uncheckedOrder`.
+        private static let held = ThreadWord()
+        private static let uncheckedOrder: UInt = 16
+    #endif
+
+    /// Whether the calling thread must take locks in the order of their levels. Not while it holds all locks of `ForkGuards` for
+    /// a fork, some of which have the same level: it waits for each for a limited time, so no other thread can block it.
+    @inline(__always)
+    static var isOrderChecked: Bool {
+        get {
+            #if DEBUG
+                held.value & uncheckedOrder == 0
+            #else
+                false
+            #endif
+        }
+        set {
+            #if DEBUG
+                held.value = newValue ? held.value & ~uncheckedOrder : held.value | uncheckedOrder
+            #endif
+        }
+    }
+
+    package init(_ level: Level = .inner) {
+        #if DEBUG
+            self.level = level
+        #endif
+    }
 
     package func lock() {
+        #if DEBUG
+            noteLocking()
+        #endif
         if word.compareExchange(expected: 0, desired: 1, ordering: .acquiring).exchanged { return }
         lockSlowly()
     }
 
-    /// Acquires the lock. Returns false if it is still held at the deadline, in nanoseconds of the monotonic clock.
+    /// Acquires the lock. Returns false if it is still held at the deadline, in nanoseconds of the monotonic clock. Used for forks:
+    /// the order is not checked.
     package func lock(until deadline: Int64) -> Bool {
         while !word.compareExchange(expected: 0, desired: 1, ordering: .acquiring).exchanged {
             if cll_now() >= deadline { return false }
@@ -27,8 +74,23 @@ package struct Lock: ~Copyable, Sendable {
     }
 
     package func unlock() {
+        #if DEBUG
+            if Self.isOrderChecked { Self.held.value &= ~level.rawValue }
+        #endif
         if word.exchange(0, ordering: .releasing) == 2 { wakeOne() }
     }
+
+    #if DEBUG
+        private func noteLocking() {
+            guard Self.isOrderChecked else { return }
+            let held = Self.held.value
+            // Also when it is free: the order is wrong before two threads ever meet in it.
+            if held >= level.rawValue {
+                DebugCheck.fail("A lock of level \(level) is taken while one of its level or an inner one is held")
+            }
+            Self.held.value = held | level.rawValue
+        }
+    #endif
 
     /// Runs `body` with the lock held.
     @inline(__always)

@@ -34,10 +34,16 @@ package final class RouteWatch: ReadinessHandler, LoopTimerTarget, @unchecked Se
         let loop: EventLoop
     }
 
+    /// Somebody on some loop.
+    private struct Waiting {
+        let loop: EventLoop
+        let wait: LoopBox<RouteWait>
+    }
+
     private let openSocket: (@Sendable () -> Int32)?
     private let lock = Lock()
     /// By number, in the order in which they came.
-    private var waiting: [UInt64: LoopBox<RouteWait>] = [:]
+    private var waiting: [UInt64: Waiting] = [:]
     private var waitCount: UInt64 = 0
     private var changeCount: UInt64 = 0
     private var subscription: NetlinkSubscription?
@@ -69,7 +75,7 @@ package final class RouteWatch: ReadinessHandler, LoopTimerTarget, @unchecked Se
         lock.lock()
         waitCount &+= 1
         let wait = RouteWait(number: waitCount, of: self, on: loop, body)
-        let box = LoopBox(wait)
+        let box = Waiting(loop: loop, wait: LoopBox(wait))
         let isListening = listen(on: loop)
         let mayHaveChanged = isListening && (mark.isUnmonitored || mark.changeCount != changeCount)
         if isListening { waiting[wait.number] = box }
@@ -96,9 +102,9 @@ package final class RouteWatch: ReadinessHandler, LoopTimerTarget, @unchecked Se
         let told = lock.withLock {
             isTelling = false
             defer { waiting = [:] }
-            return waiting.values.sorted { $0.value.number < $1.value.number }
+            return waiting.sorted { $0.key < $1.key }
         }
-        for box in told { box.value.loop.post { box.value.tell() } }
+        for (_, waiting) in told { waiting.loop.post { [wait = waiting.wait] in wait.value.tell() } }
     }
 
     /// How many wait for a change.

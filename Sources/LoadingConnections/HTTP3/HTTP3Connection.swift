@@ -17,6 +17,7 @@ final class HTTP3Connection: MultiplexedConnection, AddressRaceCandidate, Datagr
     /// Where it leads.
     let service: AlternativeService
     private var answerCount = 0
+    /// A number, changed for each request: no access can overlap another, so that is not checked.
     @exclusivity(unchecked) var requestCount = 0
     /// Whether a response has come over it. Before that it may turn out to be of no use.
     var hasAnswered: Bool { answerCount > 0 }

@@ -6,6 +6,7 @@ internal import LoadingTransport
 extension ConnectionPool {
     /// The exchange ended in order and the connection may carry another.
     func release(_ connection: HTTP1Connection) {
+        loop.checkConfinement(of: "A connection pool")
         guard connection.generation == generation else { return discard(connection) }
         let origin = connection.primaryOrigin
         if let first = origin.waiting.first(),

@@ -18,6 +18,9 @@ package import LoadingTransport
 /// A server may close an idle connection at any time, and a request that is on its way then is lost. So a connection is
 /// looked at before it carries a request that cannot be repeated, and after a second of idleness before it carries any
 /// (CONN-10).
+///
+/// No access to what each request needs here lasts while a taker, a connection or an attempt is called, so exclusive access
+/// to that is not checked.
 package final class ConnectionPool {
     package let loop: EventLoop
     let security: ConnectionSecurity
@@ -91,6 +94,7 @@ package final class ConnectionPool {
     package func takeIdle(
         _ origin: ConnectionKey, isRepeatable: Bool, assumesHTTP3: Bool = false
     ) -> (any HTTPExchangeStream)? {
+        loop.checkConfinement(of: "A connection pool")
         guard let known = origins[origin], !known.hasLine else { return nil }
         if mayUpgrade(known, isAssumed: assumesHTTP3) { return nil }
         if let shared = known.shared {
@@ -104,6 +108,7 @@ package final class ConnectionPool {
     }
 
     package func request(_ request: ConnectionRequest) {
+        loop.checkConfinement(of: "A connection pool")
         if !request.acceptsReused, let known = origins[request.origin] {
             // Idle connections that are as old as the one that died make room for a new one. With the last of them
             // the origin may be forgotten, so it is looked up after that.
@@ -135,6 +140,7 @@ package final class ConnectionPool {
 
     /// Withdraws a request. An attempt that no request waits for is cancelled.
     package func withdraw(_ request: ConnectionRequest) {
+        loop.checkConfinement(of: "A connection pool")
         request.delegate = nil
         request.sharedAttempt = nil
         guard let origin = origins[request.origin] else { return }
@@ -146,12 +152,14 @@ package final class ConnectionPool {
 
     /// A waiting request moves to the place of its new priority (T-19).
     package func setPriority(_ priority: Float, of request: ConnectionRequest) {
+        loop.checkConfinement(of: "A connection pool")
         guard let origin = origins[request.origin] else { return request.priority = priority }
         origin.waiting.setPriority(priority, of: request)
     }
 
     /// From now on every request goes over a new connection (CONN-18).
     package func retireAll() {
+        loop.checkConfinement(of: "A connection pool")
         generation += 1
         security.forgetResumptions()
         for connection in origins.values.flatMap(\.idleConnections) { discard(connection) }
@@ -165,6 +173,7 @@ package final class ConnectionPool {
 
     /// Closes everything. Nothing waits any more and nothing is asked for afterwards.
     package func shutDown() {
+        loop.checkConfinement(of: "A connection pool")
         for origin in Array(origins.values) { origin.closeAll() }
         origins = [:]
         routes?.end()

@@ -38,7 +38,7 @@ protocol BodySinkOwner: AnyObject {
 /// **Flow.** Bytes are delivered only while the owner lets them through and the client accepts more. What arrives nevertheless is
 /// kept in the backlog, still encoded: one buffer, or on a multiplexed connection as much as the stream's window allows.
 ///
-/// The owner may call back, so no access to a stored property lasts while the owner is called.
+/// The owner may call back, so no access to a stored property lasts while the owner is called; exclusive access is not checked.
 final class BodySink {
     private let loop: EventLoop
     /// Set from the start of the load to its end; clearing it breaks the reference cycle.

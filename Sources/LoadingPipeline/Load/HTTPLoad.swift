@@ -63,9 +63,9 @@ package final class HTTPLoad: Load, LoopTimerTarget {
     /// The response whose body is being read, once its head is here.
     @exclusivity(unchecked) var response: LoadResponse?
     /// The request that the client is asked about, while it is asked about a redirect.
-    @exclusivity(unchecked) var proposal: LoadRequest?
+    var proposal: LoadRequest?
     /// How the upload's connection was lost, while the client is asked whether it may go on elsewhere.
-    @exclusivity(unchecked) var uploadLoss: LoadError?
+    var uploadLoss: LoadError?
     let sink: BodySink
     /// The body had parts, or should have had.
     @exclusivity(unchecked) var partsAreOver = false
@@ -91,6 +91,7 @@ package final class HTTPLoad: Load, LoopTimerTarget {
     // MARK: From the client
 
     package func start(_ reason: LoadEvent.FetchReason) {
+        environment.loop.checkConfinement(of: "A load")
         guard machine.receive(.start) else { return }
         sink.owner = self
         clock.begin(at: environment.loop.now)
@@ -105,6 +106,7 @@ package final class HTTPLoad: Load, LoopTimerTarget {
 
     /// Stops sending, receiving and the clocks (T-2).
     package func suspend() {
+        environment.loop.checkConfinement(of: "A load")
         guard machine.receive(.suspend) else { return }
         clock.suspend(at: environment.loop.now)
         environment.loop.disarm(timer)
@@ -120,6 +122,7 @@ package final class HTTPLoad: Load, LoopTimerTarget {
     }
 
     package func resume() {
+        environment.loop.checkConfinement(of: "A load")
         guard machine.receive(.resume) else { return }
         clock.resume(at: environment.loop.now)
         armTimer()
@@ -130,7 +133,10 @@ package final class HTTPLoad: Load, LoopTimerTarget {
     }
 
     /// Ends the load with `error`, unless it has ended.
-    package func cancel(_ error: LoadError) { end(error) }
+    package func cancel(_ error: LoadError) {
+        environment.loop.checkConfinement(of: "A load")
+        end(error)
+    }
 
     /// From now on another client is told.
     package func handOver(to client: any LoadClient) {
@@ -138,6 +144,7 @@ package final class HTTPLoad: Load, LoopTimerTarget {
     }
 
     package func abandon() {
+        environment.loop.checkConfinement(of: "A load")
         guard !machine.hasEnded else { return }
         dropExchange()
         stop()
@@ -157,6 +164,7 @@ package final class HTTPLoad: Load, LoopTimerTarget {
 
     /// The client takes more after it said that it had enough.
     package func resumeReading() {
+        environment.loop.checkConfinement(of: "A load")
         guard sink.resumeReading() else { return }
         noteActivity()
         flow()
@@ -164,6 +172,7 @@ package final class HTTPLoad: Load, LoopTimerTarget {
 
     /// A request that waits for a connection moves to the place of its new priority (T-19).
     package func setPriority(_ priority: Float) {
+        environment.loop.checkConfinement(of: "A load")
         request.priority = priority
         exchange?.setPriority(priority)
     }

@@ -27,7 +27,7 @@ package final class GSSSecurityContext: Callout, @unchecked Sendable {
 
     private struct Operation {
         var token: [UInt8]
-        var then: (Outcome) -> Void
+        var then: LoopBox<(Outcome) -> Void>
     }
 
     private let mechanism: Mechanism
@@ -65,7 +65,9 @@ package final class GSSSecurityContext: Callout, @unchecked Sendable {
 
     /// Processes the peer's token, which is empty at first. Calls `then` on the loop, asynchronously, once.
     package func next(_ token: [UInt8] = [], then: @escaping (Outcome) -> Void) {
+        loop.checkConfinement(of: "A security conversation")
         steps += 1
+        let then = LoopBox(then)
         lock.withLock { operation = Operation(token: token, then: then) }
         loop.callOut(self)
     }
@@ -77,7 +79,7 @@ package final class GSSSecurityContext: Callout, @unchecked Sendable {
         }
         guard let operation else { return }
         let outcome = step(operation.token)
-        let then = LoopBox(operation.then)
+        let then = operation.then
         loop.post { [self] in
             if case .token(_, continues: true) = outcome { isComplete = false } else { isComplete = true }
             then.value(outcome)

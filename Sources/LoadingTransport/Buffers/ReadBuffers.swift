@@ -20,19 +20,15 @@ package enum ReadBuffers {
 
     private final class Storage: ForkGuarded, @unchecked Sendable {
         // Sendable because everything is guarded by `lock`.
-        private let lock = Lock()
+        private let lock = ForkGuardedLock(.buffers)
         private var buffers: [UnsafeMutableRawPointer] = []
-        private var isHeld = false
 
         init() { ForkGuards.shared.add(self) }
 
-        func hold(until deadline: Int64) {
-            if lock.lock(until: deadline) { isHeld = true }
-        }
+        func hold(until deadline: Int64) { lock.hold(until: deadline) }
 
         func release(inChild: Bool) -> [AnyObject] {
-            if isHeld { lock.unlock() }
-            isHeld = false
+            lock.release()
             return []
         }
 

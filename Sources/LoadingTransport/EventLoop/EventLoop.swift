@@ -17,7 +17,10 @@ internal import Synchronization
 /// whole protocol is one atomic word, `baton`; docs/decisions/0001-loop-lending.md has the reasons and the proof.
 package final class EventLoop: @unchecked Sendable {
     // Sendable because every stored property is immutable, atomic, guarded by `lock`, or confined to the thread that
-    // holds the baton; the baton is passed with release and acquire ordering.
+    // holds the baton; the baton is passed with release and acquire ordering. Debug builds check who uses what is confined.
+    //
+    // Exclusive access to the lists of work is not checked: they are swapped or appended to, and nothing of others runs
+    // meanwhile. A job that posts another appends to `inbox`, and `jobs` is only read while jobs run.
 
     // MARK: Confined to the thread that runs the loop
 
@@ -41,15 +44,14 @@ package final class EventLoop: @unchecked Sendable {
 
     // MARK: Shared, guarded by `lock`
 
-    private let lock = Lock()
+    /// Held during a fork: a process that is forked off can still post, though nothing comes of it.
+    let lock = ForkGuardedLock()
     @exclusivity(unchecked) private var inbox: [@Sendable () -> Void] = []
     /// Nil where it has been taken: none is let go of with the lock held, for its end may be anybody's code.
     @exclusivity(unchecked) private var callouts: [(any Callout)?] = []
     /// How many of them have been made.
     private var calloutsHead = 0
     private var isAsleep = false
-    /// Whether the lock is held for a fork.
-    private var isHeld = false
 
     // MARK: Shared, immutable or atomic
 
@@ -62,7 +64,7 @@ package final class EventLoop: @unchecked Sendable {
     /// Whether a thread was started for the loop, which then always has one.
     private let hasThread = Atomic(false)
     /// Held while one is started.
-    private let startLock = Lock()
+    private let startLock = Lock(.middle)
 
     /// After so many jobs those who have been called for have their turn in between.
     private static let jobsTogether = 32
@@ -122,17 +124,6 @@ package final class EventLoop: @unchecked Sendable {
         if mustWake { cll_eventfd_signal(wakeup) }
     }
 
-    /// A process that is forked off can still post, though nothing comes of it.
-    func hold(until deadline: Int64) {
-        if lock.lock(until: deadline) { isHeld = true }
-    }
-
-    func release() {
-        guard isHeld else { return }
-        isHeld = false
-        lock.unlock()
-    }
-
     /// Whether what is posted is done: there is a thread, and it is one of this process.
     @inline(__always)
     package var isServed: Bool { hasThread.load(ordering: .relaxed) && !ForkedProcess.isCurrent }
@@ -158,6 +149,7 @@ package final class EventLoop: @unchecked Sendable {
     /// is told once and holds until a read or write says that it would block). Returns nil, with errno set, when the
     /// kernel refuses.
     package func register(_ descriptor: Int32, _ handler: any ReadinessHandler) -> LoopRegistration? {
+        checkConfinement(of: "The registration of a descriptor")
         let index: Int
         if let free = freeRegistrations.popLast() {
             index = free
@@ -177,6 +169,7 @@ package final class EventLoop: @unchecked Sendable {
 
     /// Forgets a descriptor. Events of it that this turn has already fetched are dropped.
     package func unregister(_ descriptor: Int32, _ registration: LoopRegistration) {
+        checkConfinement(of: "The registration of a descriptor")
         guard registration.index < registrations.count,
             registrations[registration.index].generation == registration.generation
         else { return }
@@ -188,6 +181,7 @@ package final class EventLoop: @unchecked Sendable {
 
     /// Calls `handler` again in the next turn, with no readiness of its own, without waiting for the kernel.
     package func callAgain(_ handler: any ReadinessHandler) {
+        checkConfinement(of: "The list of handlers to call again")
         unfinished.append(handler)
     }
 
@@ -196,10 +190,14 @@ package final class EventLoop: @unchecked Sendable {
     /// Arms, moves or, when it was armed, postpones `timer`. Postponing is a store: the heap learns of it when the
     /// earlier deadline comes.
     package func arm(_ timer: LoopTimer, at deadline: Int64, for target: any LoopTimerTarget) {
+        checkConfinement(of: "A timer")
         timers.arm(timer, at: deadline, for: target)
     }
 
-    package func disarm(_ timer: LoopTimer) { timers.disarm(timer) }
+    package func disarm(_ timer: LoopTimer) {
+        checkConfinement(of: "A timer")
+        timers.disarm(timer)
+    }
 
     /// How many timers are armed, for checks that nothing was left behind.
     package var armedTimerCount: Int { timers.count }
@@ -209,6 +207,8 @@ package final class EventLoop: @unchecked Sendable {
 
     /// Runs the loop on the calling thread until the loop has gone to another thread.
     func run() {
+        noteRunning(true)
+        defer { noteRunning(false) }
         switch clock {
         case .monotonic: while round() {}
         case .stepped: while !hasEnded, round() {}
@@ -230,6 +230,7 @@ package final class EventLoop: @unchecked Sendable {
 
     /// Calls out with the loop lent. False when the loop is somebody else's by the time the callbacks are done.
     private func callOutLent() -> Bool {
+        noteRunning(false)
         let lent = baton.load(ordering: .relaxed) &+ 3 & ~1 | 1
         // Sequentially consistent, against the watch that goes to sleep: either it sees the loop lent, or we see it
         // asleep.
@@ -239,7 +240,9 @@ package final class EventLoop: @unchecked Sendable {
             callout.callOut()
             if baton.load(ordering: .relaxed) != lent { return false }
         }
-        return baton.compareExchange(expected: lent, desired: lent & ~1, ordering: .acquiringAndReleasing).exchanged
+        guard take(lent: lent) else { return false }
+        noteRunning(true)
+        return true
     }
 
     private func nextCallout() -> (any Callout)? {

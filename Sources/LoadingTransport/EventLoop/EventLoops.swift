@@ -18,24 +18,21 @@ package enum EventLoops {
     private final class Storage: ForkGuarded, @unchecked Sendable {
         // Sendable because everything is guarded by `lock`.
 
-        private let lock = Lock()
+        private let lock = ForkGuardedLock(.outer)
         private var loops: [EventLoop] = []
         private var next = 0
-        private var isHeld = false
 
         init() { ForkGuards.shared.add(self) }
 
         func hold(until deadline: Int64) {
-            guard lock.lock(until: deadline) else { return }
-            isHeld = true
-            for loop in loops { loop.hold(until: deadline) }
+            guard lock.hold(until: deadline) else { return }
+            for loop in loops { loop.lock.hold(until: deadline) }
         }
 
         func release(inChild: Bool) -> [AnyObject] {
-            guard isHeld else { return [] }
-            isHeld = false
-            for loop in loops { loop.release() }
-            lock.unlock()
+            lock.release {
+                for loop in loops { loop.lock.release() }
+            }
             return []
         }
 

@@ -1,7 +1,44 @@
+internal import LoadingEvents
+
 /// Carries something that is confined to a loop through a closure that other threads hold on to but only the loop
 /// calls.
+///
+/// It belongs to the loop that it is made on, or to one that is named. Debug builds check that `value` is read there.
 package struct LoopBox<Value>: @unchecked Sendable {
-    // Sendable because whoever makes one promises that `value` is used on its loop only.
-    package let value: Value
-    package init(_ value: Value) { self.value = value }
+    // Sendable because `value` is read on one loop only, which debug builds check.
+
+    #if DEBUG
+        private let contents: Value
+        private let loop: UInt
+
+        package var value: Value {
+            EventLoop.checkConfinement(to: loop, of: "A LoopBox<\(Value.self)>")
+            return contents
+        }
+    #else
+        package let value: Value
+    #endif
+
+    /// On the loop that `value` is confined to.
+    package init(_ value: Value) {
+        #if DEBUG
+            if EventLoop.current == 0, EventLoop.isChecked {
+                DebugCheck.fail("A LoopBox<\(Value.self)> is made off every event loop, and for none")
+            }
+            contents = value
+            loop = EventLoop.current
+        #else
+            self.value = value
+        #endif
+    }
+
+    /// On any thread.
+    package init(_ value: Value, on loop: EventLoop) {
+        #if DEBUG
+            contents = value
+            self.loop = loop.mark
+        #else
+            self.value = value
+        #endif
+    }
 }

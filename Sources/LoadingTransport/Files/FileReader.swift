@@ -50,6 +50,7 @@ package final class FileReader: Callout, @unchecked Sendable {
     }
 
     private func enqueue(_ operation: Operation) {
+        loop.checkConfinement(of: "A file reader")
         lock.lock()
         operations.append(operation)
         let mustStart = !isRunning

@@ -155,6 +155,7 @@ package final class FileWriter: Callout, LoopTimerTarget, @unchecked Sendable {
 
     /// Stops waiting for a descriptor: without one, the file fails.
     package func giveUp() {
+        loop.checkConfinement(of: "A file writer")
         lock.withLock { mayWait = false }
         tryAgain()
     }
@@ -175,6 +176,7 @@ package final class FileWriter: Callout, LoopTimerTarget, @unchecked Sendable {
     }
 
     private func enqueue(_ operation: Operation) {
+        loop.checkConfinement(of: "A file writer")
         lock.lock()
         operations.append(operation)
         let mustStart = !isRunning

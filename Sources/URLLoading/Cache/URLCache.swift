@@ -38,8 +38,8 @@ open class URLCache: NSObject, @unchecked Sendable {
     private static let sharedCache = SharedCache()
 
     private final class SharedCache: @unchecked Sendable {
+        // Sendable because `cache` is guarded by `lock`.
         private let lock = Lock()
-        /// Guarded by `lock`.
         private var cache: URLCache?
 
         func get() -> URLCache {

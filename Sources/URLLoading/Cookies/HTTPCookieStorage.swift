@@ -74,8 +74,8 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
     private static let groups = GroupStorages()
 
     private final class GroupStorages: @unchecked Sendable {
-        private let lock = Lock()
-        /// Guarded by `lock`.
+        // Sendable because `storages` is guarded by `lock`, which is held while a storage is made.
+        private let lock = Lock(.outer)
         private var storages: [String: HTTPCookieStorage] = [:]
 
         func storage(_ identifier: String) -> HTTPCookieStorage {

@@ -27,20 +27,16 @@ final class DelegateCapabilities: Sendable {
 
     private final class Registry: ForkGuarded, @unchecked Sendable {
         // Sendable because everything is guarded by `lock`.
-        private let lock = Lock()
-        private var isHeld = false
+        private let lock = ForkGuardedLock()
         /// One entry for each delegate class, so it is bounded.
         private var records: [ObjectIdentifier: DelegateCapabilities] = [:]
 
         init() { ForkGuards.shared.add(self) }
 
-        func hold(until deadline: Int64) {
-            if lock.lock(until: deadline) { isHeld = true }
-        }
+        func hold(until deadline: Int64) { lock.hold(until: deadline) }
 
         func release(inChild: Bool) -> [AnyObject] {
-            if isHeld { lock.unlock() }
-            isHeld = false
+            lock.release()
             return []
         }
 

@@ -3,9 +3,7 @@ internal import LoadingPipeline
 internal import LoadingSemantics
 
 /// The client of a custom `URLProtocol`. The protocol may keep it and call it after the load has ended.
-final class ProtocolClient: NSObject, URLProtocolClient, @unchecked Sendable {
-    // Sendable: immutable.
-
+final class ProtocolClient: NSObject, URLProtocolClient, Sendable {
     private let source: ProtocolSource
     /// The request to load.
     let request: URLRequest

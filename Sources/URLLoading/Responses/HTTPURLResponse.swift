@@ -6,6 +6,7 @@ package import LoadingSemantics
 ///
 /// The fields are kept as received; the dictionary is built on first access. Thread-safe.
 open class HTTPURLResponse: URLResponse, @unchecked Sendable {
+    // Sendable as its superclass: constants, and `dictionary` behind the lock.
     private let status: Int
     private let version: String
     private let fields: HTTPFields

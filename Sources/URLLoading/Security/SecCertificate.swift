@@ -3,8 +3,7 @@ internal import LoadingSemantics
 internal import LoadingTransport
 
 /// An X.509 certificate. Immutable; two are equal when their bytes are.
-public final class SecCertificate: NSObject, @unchecked Sendable {
-    // Sendable: constants only.
+public final class SecCertificate: NSObject, Sendable {
     let certificate: Certificate
     let der: [UInt8]
 

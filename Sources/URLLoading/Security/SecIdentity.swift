@@ -4,8 +4,7 @@ internal import LoadingTransport
 /// A certificate with its private key, for TLS client authentication. Immutable.
 ///
 /// Linux has no keychain. `SecPKCS12Import` reads an identity from an archive.
-public final class SecIdentity: NSObject, @unchecked Sendable {
-    // Sendable: constants only.
+public final class SecIdentity: NSObject, Sendable {
     let certificate: SecCertificate
     let key: SecKey
     /// The intermediate certificates that came with it.

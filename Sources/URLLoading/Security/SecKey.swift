@@ -2,8 +2,7 @@ public import Foundation
 internal import LoadingTransport
 
 /// A public or private key. Immutable. Keys are equal if they are the same half of the same key pair.
-public final class SecKey: NSObject, @unchecked Sendable {
-    // Sendable: constants only.
+public final class SecKey: NSObject, Sendable {
     let key: CryptographicKey
 
     init(_ key: CryptographicKey) { self.key = key }

@@ -1,8 +1,7 @@
 public import Foundation
 
 /// A policy that a certificate chain must satisfy. Immutable.
-public final class SecPolicy: NSObject, @unchecked Sendable {
-    // Sendable: constants only.
+public final class SecPolicy: NSObject, Sendable {
     enum Kind: Equatable {
         case basic
         /// `isServer`: whether the certificate is a server's or a client's.

@@ -15,10 +15,11 @@ internal import LoadingTransport
 /// - **Without a queue**: callbacks run one at a time on the loop's thread, with the loop lent (see `EventLoop`). After
 ///   the first access of `delegateQueue` they are operations on that queue.
 final class DeliveryQueue: Callout, @unchecked Sendable {
-    // Sendable: `lock` guards all mutable state.
+    // Sendable: `lock` guards all mutable state. It also separates accesses, so exclusive access to what each batch changes is not
+    // checked.
 
     private let loop: EventLoop
-    private let lock = Lock()
+    let lock = ForkGuardedLock()
     /// The program's queue, or our own after the first access of `delegateQueue`.
     private var operationQueue: OperationQueue?
     /// Taken entries are nil. Entries are not released under the lock, because a deinit may run the program's code.
@@ -28,8 +29,6 @@ final class DeliveryQueue: Callout, @unchecked Sendable {
     /// Set if our queue was created during a callback on the loop's thread. The queue's first operation waits for its
     /// end.
     private var gate: DispatchSemaphore?
-    /// Whether the lock is held for a fork.
-    private var isHeld = false
 
     init(loop: EventLoop, operationQueue: OperationQueue?) {
         self.loop = loop
@@ -53,16 +52,6 @@ final class DeliveryQueue: Callout, @unchecked Sendable {
         }
         operationQueue = queue
         return queue
-    }
-
-    func hold(until deadline: Int64) {
-        if lock.lock(until: deadline) { isHeld = true }
-    }
-
-    func release() {
-        guard isHeld else { return }
-        isHeld = false
-        lock.unlock()
     }
 
     /// Schedules a delivery, from any thread. Must not be called again before the delivery has run.

@@ -8,7 +8,8 @@ internal import LoadingTransport
 
 /// The state of a session: its values, tasks, loop, and invalidation.
 final class SessionCore: ForkGuarded, @unchecked Sendable {
-    // Sendable: `lock` guards the mutable state, and `environment` is confined to the loop.
+    // Sendable: `lock` guards the mutable state, and `environment` is confined to the loop, which debug builds check. The lock also
+    // separates accesses, so exclusive access to what each task changes is not checked.
 
     let configuration: SessionValues
     let additionalFields: [(name: String, value: String)]
@@ -18,10 +19,12 @@ final class SessionCore: ForkGuarded, @unchecked Sendable {
     let loop: EventLoop
     /// Logs the tasks, if enabled.
     let trace: SessionTrace?
+    private let boxedEnvironment: LoopBox<LoadingEnvironment>
     /// Confined to the loop.
-    let environment: LoadingEnvironment
+    var environment: LoadingEnvironment { boxedEnvironment.value }
 
-    private let lock = Lock()
+    /// Taken with the lock of a task held.
+    private let lock = ForkGuardedLock(.middle)
     private var currentDelegate: (any URLSessionDelegate)?
     @exclusivity(unchecked) private var currentDelegateReference: DelegateReference?
     private var label: String?
@@ -33,8 +36,7 @@ final class SessionCore: ForkGuarded, @unchecked Sendable {
     private var isShared = false
     /// Whether the session was invalidated by `invalidateAndCancel`.
     private var cancelsTasks = false
-    /// Whether the lock is held for a fork, and those of which tasks with it.
-    private var isHeld = false
+    /// The tasks whose locks are held for a fork.
     private var heldTasks: [TaskCore] = []
     private var heldObjects: [URLSessionTask] = []
 
@@ -84,7 +86,7 @@ final class SessionCore: ForkGuarded, @unchecked Sendable {
             maximumPerHost: configuration.httpMaximumConnectionsPerHost, isAlwaysDirect: proxies.rules.isEmpty,
             alternatives: configuration.alternatives)
         pool.requiredVersion = configuration.requiredHTTPVersion
-        environment = LoadingEnvironment(
+        let environment = LoadingEnvironment(
             loop: loop, pool: pool,
             transportSecurity: TransportSecurityStage(hosts: configuration.hsts, rules: transportSecurity),
             proxies: proxies,
@@ -94,6 +96,7 @@ final class SessionCore: ForkGuarded, @unchecked Sendable {
         environment.cookies = SessionCookies(configuration)
         environment.responses = SessionResponses()
         environment.credentials = configuration.urlCredentialStorage.map { SessionCredentials($0) }
+        boxedEnvironment = LoopBox(environment, on: loop)
         ForkGuards.shared.add(self)
     }
 
@@ -102,21 +105,20 @@ final class SessionCore: ForkGuarded, @unchecked Sendable {
     // MARK: Forks
 
     func hold(until deadline: Int64) {
-        guard lock.lock(until: deadline) else { return }
-        let (waiting, running) = (self.waiting, self.running)
-        lock.unlock()
-        heldObjects = waiting.values.compactMap { $0.task }
-        heldTasks = Array(running.values) + heldObjects.compactMap { $0.core }
+        lock.withLock(until: deadline) {
+            heldObjects = waiting.values.compactMap { $0.task }
+            heldTasks = Array(running.values)
+        }
+        heldTasks += heldObjects.compactMap { $0.core }
         // Lock order: task before session.
-        for task in heldTasks { task.hold(until: deadline) }
-        if lock.lock(until: deadline) { isHeld = true }
-        delivery.hold(until: deadline)
+        for task in heldTasks { task.lock.hold(until: deadline) }
+        lock.hold(until: deadline)
+        delivery.lock.hold(until: deadline)
     }
 
     func release(inChild: Bool) -> [AnyObject] {
-        delivery.release()
-        if isHeld { lock.unlock() }
-        isHeld = false
+        delivery.lock.release()
+        lock.release()
         for task in heldTasks { task.release(inChild: inChild) }
         defer { (heldTasks, heldObjects) = ([], []) }
         return (heldTasks as [AnyObject]) + (heldObjects as [AnyObject])
@@ -319,14 +321,12 @@ final class SessionCore: ForkGuarded, @unchecked Sendable {
     }
 
     private func closeConnections() {
-        let environment = LoopBox(environment)
-        loop.post { environment.value.pool.shutDown() }
+        loop.post { [boxedEnvironment] in boxedEnvironment.value.pool.shutDown() }
     }
 
     /// Removes the credentials of the session and of its storage (S-89).
     func forgetCredentials() {
-        let environment = LoopBox(environment)
-        loop.post { environment.value.authentication.forgetAll() }
+        loop.post { [boxedEnvironment] in boxedEnvironment.value.authentication.forgetAll() }
         guard let storage = configuration.urlCredentialStorage else { return }
         if type(of: storage) == URLCredentialStorage.self { return storage.removeAll() }
         let options = [NSURLCredentialStorageRemoveSynchronizableCredentials: true]
@@ -348,9 +348,8 @@ final class SessionCore: ForkGuarded, @unchecked Sendable {
     }
 
     func renewConnections() {
-        let environment = LoopBox(environment)
-        loop.post {
-            environment.value.renewConnections()
+        loop.post { [boxedEnvironment] in
+            boxedEnvironment.value.renewConnections()
             ProxyResolver.shared.forgetAnswers()
         }
     }

@@ -16,7 +16,8 @@ final class PersistentRecords<Memory: RecordMemory>: FlushedStore, @unchecked Se
 
     private typealias AnyRecordStore = any RecordStore<Memory.Record>
 
-    private let lock = Lock()
+    /// Held while `firstReading`'s is taken, and that of a cookie storage.
+    private let lock = Lock(.middle)
     private var memory: Memory
     /// Nil for a store in memory only.
     private let file: File?

@@ -19,9 +19,12 @@ extension TaskCore {
 
     /// Makes the end wait for a handler's call. False if the end was delivered, or the task was never resumed.
     func promiseAnswer() -> Bool {
-        lock.lock()
-        defer { lock.unlock() }
-        return values.anyTask != nil && events.promise()
+        // The last reference to the task may be released here, and its end acquires the lock.
+        let (task, isPromised) = lock.withLock {
+            let task = values.anyTask
+            return (task, task != nil && events.promise())
+        }
+        return withExtendedLifetime(task) { isPromised }
     }
 
     /// Makes the promised call of a handler.
@@ -83,7 +86,8 @@ extension TaskCore {
         endError = error
         if let error { log?.traceOnly(.taskFailed(code: error.code, reason: error.reasonForTrace)) }
         load = nil
-        delay?.end()
+        // In a forked process the timer is in a loop that has no thread.
+        if !ForkedProcess.isCurrent { delay?.end() }
         delay = nil
         withdrawChallenge()
         // File operations may block on the disk.

@@ -14,6 +14,8 @@ internal import Synchronization
 /// when too many bytes are waiting (T-65).
 final class TaskCore: Delivery, Callout, @unchecked Sendable {
     // Sendable: the mutable state is atomic, guarded by `lock`, confined to the loop, or confined to the deliveries.
+    // Exclusive access to what each request changes is not checked: the lock separates accesses, and no access to what is the loop's
+    // lasts while the load or a delegate is called.
 
     let core: SessionCore
     let identifier: Int
@@ -28,11 +30,10 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
 
     // MARK: Guarded by `lock`
 
-    let lock = Lock()
+    /// Lock order: task before session.
+    let lock = ForkGuardedLock(.outer)
     @exclusivity(unchecked) var values = Values()
     @exclusivity(unchecked) var events = DelegateEventQueue()
-    /// Whether the lock is held for a fork.
-    private var isHeld = false
 
     struct Values {
         var state = URLSessionTask.State.suspended
@@ -146,15 +147,11 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
         return body(&values)
     }
 
-    func hold(until deadline: Int64) {
-        if lock.lock(until: deadline) { isHeld = true }
-    }
-
+    /// After a fork, for which `lock` was held.
     func release(inChild: Bool) {
-        guard isHeld else { return }
-        isHeld = false
-        if inChild { events.deliveryIsGone() }
-        lock.unlock()
+        lock.release {
+            if inChild { events.deliveryIsGone() }
+        }
     }
 
     /// The public task, from `resume` or `cancel` to the end.

@@ -13,9 +13,9 @@ import URLLoading
 /// Invariant: the contents are consistent whenever the process is killed. A file name always stands for the contents
 /// that its record describes, and records are replaced atomically.
 ///
-/// Unchecked: used by one thread at a time: the thread of `run` before and after the load, the delegate queue during
+/// Used by one thread at a time: the thread of `run` before and after the load, the delegate queue during
 /// it.
-final class UnfinishedDownload: @unchecked Sendable {
+final class UnfinishedDownload: Sendable {
     let target: String
     let folder: String
     private let descriptor: Int32

@@ -3,8 +3,7 @@ import URLLoading
 
 /// Answers the challenges of a TLS handshake: server trust (`-k`, `--cacert`, `--pin`) and client certificate
 /// (`--cert`).
-struct TLSChallengeResponder: @unchecked Sendable {
-    // Sendable: constants only.
+struct TLSChallengeResponder: Sendable {
     private let isInsecure: Bool
     private let anchors: [SecCertificate]?
     private let pins: Set<Data>

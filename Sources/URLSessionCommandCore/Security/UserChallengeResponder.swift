@@ -2,8 +2,7 @@ package import Foundation
 package import URLLoading
 
 /// Answers HTTP and FTP authentication challenges with the credential of `--user`.
-package struct UserChallengeResponder: @unchecked Sendable {
-    // Sendable: constants only.
+package struct UserChallengeResponder: Sendable {
     private let credential: URLCredential?
     private let methods: Set<String>
     /// The origin of the URL. The credential is not sent to another origin after a redirect.

@@ -7,8 +7,8 @@ import URLLoading
 /// It is the session's delegate and forwards each callback to `target`. Header fields and user information of URLs are
 /// not printed.
 ///
-/// Unchecked: all properties are constants, and the delegates are used on the delegate queue only.
-final class DelegateTrace: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, @unchecked Sendable {
+/// The delegates are used on the delegate queue only.
+final class DelegateTrace: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, Sendable {
     private let target: any URLSessionTaskDelegate
     private let data: (any URLSessionDataDelegate)?
     private let download: (any URLSessionDownloadDelegate)?

@@ -163,7 +163,7 @@ private final class Visitor: ConnectionRequestDelegate, @unchecked Sendable {
     func outcome() async throws -> String? { try await recorded.waitFor(count: 1).first }
 
     func answer(_ answer: ConnectionChallenge.Answer) async {
-        let answer = LoopBox(answer)
+        let answer = LoopBox(answer, on: connectionPool.loop)
         await connectionPool.onLoop { _ in self.question?.answer(answer.value) }
     }
 

@@ -452,8 +452,9 @@ extension BodySink {
     fileprivate func receive(_ text: String) { Array(text.utf8).withUnsafeBytes { receive($0) } }
 }
 
-/// Runs what is to be tried on a loop's thread.
+private let loop = EventLoops.assign()
+
+/// Runs what is to be tried on the loop's thread, always of the same loop.
 private func onLoop<Value: Sendable>(_ body: @escaping @Sendable (EventLoop) -> Value) async -> Value {
-    let loop = EventLoops.assign()
-    return await withCheckedContinuation { done in loop.post { done.resume(returning: body(loop)) } }
+    await withCheckedContinuation { done in loop.post { done.resume(returning: body(loop)) } }
 }

@@ -18,9 +18,10 @@ import Testing
         _ place: FileWriter.Destination, _ orders: @escaping @Sendable (FileWriter) -> Void
     ) async throws -> (written: Int64, closed: Result<String, FileWriter.Failure>) {
         let loop = EventLoops.assign()
-        let observer = LoopBox(Observer())
+        let recorder = Observer()
+        let observer = LoopBox(recorder, on: loop)
         let writer = FileWriter(place, on: loop)
-        let (written, closed) = (observer.value.written, observer.value.closed)
+        let (written, closed) = (recorder.written, recorder.closed)
         loop.post {
             writer.observer = observer.value
             orders(writer)
@@ -130,9 +131,10 @@ import Testing
         let folder = try TemporaryDirectory()
         let answers = EventRecorder<Bool>()
         let loop = EventLoops.assign()
-        let observer = LoopBox(Observer())
+        let recorder = Observer()
+        let observer = LoopBox(recorder, on: loop)
         let writer = FileWriter(.newFile(inFolder: folder.path), on: loop)
-        let (written, closed) = (observer.value.written, observer.value.closed)
+        let (written, closed) = (recorder.written, recorder.closed)
         loop.post {
             writer.observer = observer.value
             _ = writer.write(Data("ab".utf8))

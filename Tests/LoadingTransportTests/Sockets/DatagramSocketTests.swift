@@ -24,7 +24,7 @@ import Testing
     ) async throws {
         let loop = EventLoops.assign()
         let isDone = Signal("the loop")
-        let box = LoopBox(owner)
+        let box = LoopBox(owner, on: loop)
         loop.post {
             defer { isDone.fire() }
             guard let address = SocketAddress(literal: "127.0.0.1", port: UInt16(truncatingIfNeeded: port)),
