@@ -294,8 +294,14 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
 
     /// The HSTS hosts. Copies share them, like other stores (C-34).
     package var hsts: HSTSStore {
-        get { read { $0.hsts } }
-        set { write(newValue) { swap(&$0.hsts, &$1) } }
+        // The persistent store is opened without the lock, because its first use reads from the disk.
+        get { read { $0 }.hsts }
+        set {
+            // Keeps the old store until the lock is released.
+            let previous = read { $0 }
+            lock.withLock { values.hsts = newValue }
+            withExtendedLifetime(previous) {}
+        }
     }
 
     /// The folder for downloads, so that partial files survive the process's temporary files; nil for the temporary
