@@ -102,9 +102,9 @@ import Testing
         try #require(port != 0)
         let reader = Reader()
         let reads = reader.reads
-        let box = Watched<LoopBox<DatagramSocket>?>(nil)
+        let box = Watched<(socket: LoopBox<DatagramSocket>, loop: EventLoop)?>(nil)
         try await using(port: port, owner: reader) { near in
-            box.withValue { $0 = LoopBox(near) }
+            box.withValue { $0 = (LoopBox(near), near.loop) }
             let isConnected = near.localAddress.withSockaddr { pointer, count in
                 connect(descriptor, pointer.assumingMemoryBound(to: sockaddr.self), count)
             }
@@ -121,6 +121,6 @@ import Testing
         let read = try await reads.wait(for: "datagrams") { $0.isEmpty ? nil : $0 }
         #expect(read == [[11_000, 1_200, 0]])
         let near = try #require(box.current)
-        near.value.loop.post { near.value.close() }
+        near.loop.post { [socket = near.socket] in socket.value.close() }
     }
 }
