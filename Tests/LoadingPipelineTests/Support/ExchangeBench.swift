@@ -84,7 +84,7 @@ final class ExchangeBench: @unchecked Sendable {
     /// Gives the exchange that waits a connection.
     func give(_ name: String, isReused: Bool = false, isShared: Bool = false, isElsewhere: Bool = false) {
         let carrier = make(name, isShared: isShared, isElsewhere: isElsewhere)
-        load.exchange?.took(carrier, isReused: isReused, events: [])
+        load.exchange?.connectionBecameAvailable(carrier, isReused: isReused, events: [])
     }
 
     /// Starts the load with a connection that is held for it.
