@@ -7,7 +7,7 @@ final class FakeCarrier: HTTPExchangeStream {
     private let name: String
     let isTrusted = true
     let isShared: Bool
-    let isElsewhere: Bool
+    let mayBeMisdirected: Bool
     private(set) var isClosed = false
     /// What `confirm` says.
     var isAlive = true
@@ -16,10 +16,10 @@ final class FakeCarrier: HTTPExchangeStream {
     private(set) var request: ExchangeRequest?
     private(set) weak var observer: (any ExchangeObserver)?
 
-    init(_ name: String, isShared: Bool = false, isElsewhere: Bool = false, _ record: @escaping (String) -> Void) {
+    init(_ name: String, isShared: Bool = false, mayBeMisdirected: Bool = false, _ record: @escaping (String) -> Void) {
         self.name = name
         self.isShared = isShared
-        self.isElsewhere = isElsewhere
+        self.mayBeMisdirected = mayBeMisdirected
         self.record = record
     }
 
@@ -55,7 +55,7 @@ final class FakeCarrier: HTTPExchangeStream {
     func disallowConnection() { note("avoided") }
     func setPriority(_ priority: Float) { note("priority \(priority)") }
     func setSuspended(_ suspended: Bool) { note(suspended ? "suspended" : "resumed") }
-    func putBack() { note("put back") }
+    func returnUnused() { note("put back") }
     func hold() { note("held") }
     func letGo() { note("let go") }
 
@@ -64,7 +64,7 @@ final class FakeCarrier: HTTPExchangeStream {
     var acknowledgement: Acknowledgement? { nil }
     func setPaused(_ paused: Bool) {}
     func startOfBody(most: Int) -> [UInt8]? { [] }
-    func holdRest() {}
-    func readRest() {}
-    func giveAway() -> DetachedConnection? { nil }
+    func holdBody() {}
+    func resumeBody() {}
+    func detachConnection() -> DetachedConnection? { nil }
 }
