@@ -84,7 +84,7 @@ final class ExchangeBench: @unchecked Sendable {
     /// Gives the exchange that waits a connection.
     func give(_ name: String, isReused: Bool = false, isShared: Bool = false, mayBeMisdirected: Bool = false) {
         let carrier = make(name, isShared: isShared, mayBeMisdirected: mayBeMisdirected)
-        load.exchange?.took(carrier, isReused: isReused, events: [])
+        load.exchange?.connectionBecameAvailable(carrier, isReused: isReused, events: [])
     }
 
     /// Starts the load with a connection that is held for it.
