@@ -211,14 +211,14 @@ import Testing
     @Test(
         "a 421 has the request go to the origin's own server, once",
         arguments: [(true, ["a starts", "a avoided", "a cancelled", "b starts", "b avoided"]), (false, ["a starts"])])
-    func misdirected(isElsewhere: Bool, expected: [String]) async throws {
+    func misdirected(mayBeMisdirected: Bool, expected: [String]) async throws {
         let bench = try ExchangeBench(ExchangeBench.request("POST"))
         try await bench.run { bench in
             bench.load.start(.first)
-            bench.give("a", isElsewhere: isElsewhere)
+            bench.give("a", mayBeMisdirected: mayBeMisdirected)
             bench.head(421, [("Content-Type", "text/plain")])
-            guard isElsewhere else { return }
-            bench.give("b", isElsewhere: true)
+            guard mayBeMisdirected else { return }
+            bench.give("b", mayBeMisdirected: true)
             bench.head(421, [("Content-Type", "text/plain")])
         }
         #expect(try await bench.get { $0.carried } == expected)

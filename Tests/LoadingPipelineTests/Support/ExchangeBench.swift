@@ -74,22 +74,22 @@ final class ExchangeBench: @unchecked Sendable {
 
     // MARK: Connections
 
-    private func make(_ name: String, isShared: Bool, isElsewhere: Bool) -> FakeCarrier {
-        carrier = FakeCarrier(name, isShared: isShared, isElsewhere: isElsewhere) { [weak self] event in
+    private func make(_ name: String, isShared: Bool, mayBeMisdirected: Bool) -> FakeCarrier {
+        carrier = FakeCarrier(name, isShared: isShared, mayBeMisdirected: mayBeMisdirected) { [weak self] event in
             self?.carried.append(event)
         }
         return carrier
     }
 
     /// Gives the exchange that waits a connection.
-    func give(_ name: String, isReused: Bool = false, isShared: Bool = false, isElsewhere: Bool = false) {
-        let carrier = make(name, isShared: isShared, isElsewhere: isElsewhere)
+    func give(_ name: String, isReused: Bool = false, isShared: Bool = false, mayBeMisdirected: Bool = false) {
+        let carrier = make(name, isShared: isShared, mayBeMisdirected: mayBeMisdirected)
         load.exchange?.connectionBecameAvailable(carrier, isReused: isReused, events: [])
     }
 
     /// Starts the load with a connection that is held for it.
     func start(holding name: String, by way: ProxyRoute = .direct, isBeginning: Bool) {
-        let carrier = make(name, isShared: false, isElsewhere: false)
+        let carrier = make(name, isShared: false, mayBeMisdirected: false)
         load.heldConnection = HeldConnection(carrier: carrier, way: way, isBeginning: isBeginning)
         load.start(.first)
     }

@@ -16,10 +16,10 @@ final class FakeCarrier: HTTPExchangeStream {
     private(set) var request: ExchangeRequest?
     private(set) weak var observer: (any ExchangeObserver)?
 
-    init(_ name: String, isShared: Bool = false, isElsewhere: Bool = false, _ record: @escaping (String) -> Void) {
+    init(_ name: String, isShared: Bool = false, mayBeMisdirected: Bool = false, _ record: @escaping (String) -> Void) {
         self.name = name
         self.isShared = isShared
-        mayBeMisdirected = isElsewhere
+        self.mayBeMisdirected = mayBeMisdirected
         self.record = record
     }
 
