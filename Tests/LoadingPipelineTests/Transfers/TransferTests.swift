@@ -19,7 +19,7 @@ import Testing
         #expect(try await run.outcome() == ["response 200 5 0", "progress 0/-1 5/5", "metrics", "finished"])
         #expect(run.reports.events.map(\.number) == [1, 2, 3, 4])
         #expect(run.text == "hello")
-        let metrics = run.reports.events.compactMap { report in
+        let metrics = run.reports.events.compactMap { report -> TransferMetrics? in
             if case .metrics(let metrics) = report.event { metrics } else { nil }
         }
         #expect(metrics.first?.events.first?.kind == .fetchStarted(.first))
