@@ -86,4 +86,32 @@ import Testing
         }
         #expect(scopes.space(of: try url("http://host999/"))?.realm == "r")
     }
+
+    // AUTH-26
+    @Test func theLatestOfSpacesWithOneScope() throws {
+        let host = try url("http://example.com/")
+        var scopes = AuthenticationScopes()
+        for realm in ["a", "b"] {
+            scopes.add(.basic(acceptedAt: host), of: try space(realm, at: "http://example.com/"), at: host)
+        }
+        #expect(scopes.space(of: host)?.realm == "b")
+        scopes.remove(try space("b", at: "http://example.com/"))
+        #expect(scopes.space(of: host)?.realm == "a")
+    }
+
+    @Test func whatIsRemovedMakesRoom() throws {
+        var scopes = AuthenticationScopes()
+        let host = "http://example.com/"
+        func add(_ number: Int) throws {
+            let path = try url(host + "\(number)/")
+            scopes.add(.basic(acceptedAt: path), of: try space("\(number)", at: host), at: path)
+        }
+        for number in 0..<256 { try add(number) }
+        scopes.remove(try space("100", at: host))
+        try add(256)
+        #expect(scopes.space(of: try url(host + "0/"))?.realm == "0")
+        try add(257)
+        #expect(scopes.space(of: try url(host + "0/")) == nil)
+        #expect(scopes.space(of: try url(host + "1/"))?.realm == "1")
+    }
 }

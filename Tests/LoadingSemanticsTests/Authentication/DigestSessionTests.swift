@@ -25,7 +25,7 @@ import Testing
         AuthenticationInfo(HTTPFields([("Authentication-Info", value)]), of: .server)
     }
 
-    private func parameters(_ answer: DigestAnswer?) -> [String: String] {
+    private func parameters(_ answer: DigestCredentials?) -> [String: String] {
         let fields = HTTPFields([("WWW-Authenticate", answer?.fieldValue ?? "")])
         let all = AuthenticationChallenge.all(in: fields, of: .server).first?.parameters.all ?? []
         return Dictionary(all.map { ($0.name, $0.value) }) { first, _ in first }
@@ -127,10 +127,10 @@ import Testing
     }
 
     @Test(arguments: [
-        ("auth, auth-int", DigestProtection.authentication), ("auth-int,auth", .authentication),
+        ("auth, auth-int", DigestQOP.authentication), ("auth-int,auth", .authentication),
         ("auth-int", .integrity), ("AUTH", .authentication), ("auth-conf,auth-int", .integrity), ("", .legacy),
     ])
-    func protections(options: String, expected: DigestProtection) throws {
+    func protections(options: String, expected: DigestQOP) throws {
         #expect(try challenge(Self.start + ", qop=\"\(options)\"").protection == expected)
     }
 
@@ -167,6 +167,30 @@ import Testing
         var session = try session(Self.start + ", qop=auth, charset=UTF-8", user: "J\u{E4}s\u{F8}n Doe")
         let answer = session.answer(method: "GET", target: "/", clientNonce: "a")
         #expect(answer?.fieldValue.hasPrefix("Digest username*=UTF-8''J%C3%A4s%C3%B8n%20Doe, realm=") == true)
+    }
+
+    // RFC 8187 §3.2.1: letters and digits stand for themselves
+    @Test func whatIsEncodedInNames() throws {
+        var session = try session(Self.start + ", qop=auth, charset=UTF-8", user: "\u{E4}09azAZ/:@[`{-")
+        let answer = session.answer(method: "GET", target: "/", clientNonce: "a")
+        #expect(
+            answer?.fieldValue.hasPrefix("Digest username*=UTF-8''%C3%A409azAZ%2F%3A%40%5B%60%7B%2D, realm=") == true)
+    }
+
+    // RFC 9110 §5.6.4: all three are sent back
+    @Test(arguments: ["realm", "nonce", "opaque"]) func controlsInChallenges(name: String) {
+        let whole = ["realm": "r", "nonce": "n", "opaque": "o"]
+        func read(_ parameters: [String: String]) -> DigestChallenge? {
+            DigestChallenge(
+                AuthenticationChallenge(
+                    scheme: "digest",
+                    parameters: parameters.map { AuthenticationParameters.Parameter($0.key, $0.value) }))
+        }
+        #expect(read(whole) != nil)
+        #expect(read(whole.merging([name: "a\tb"]) { $1 }) != nil)
+        for control in ["\u{0}", "\u{1F}", "\u{7F}", "\r\n"] {
+            #expect(read(whole.merging([name: "a\(control)b"]) { $1 }) == nil)
+        }
     }
 
     @Test func namesThatCannotBeWritten() throws {
@@ -240,7 +264,7 @@ import Testing
     @Test(arguments: [
         (
             #"rspauth="86d3b25618d41854ca5039a5d7e53ff6355d5134a9b1fb088a78ac3c462195a0""#,
-            DigestAnswer.ServerProof.right
+            DigestCredentials.ServerProof.right
         ),
         (#"rspauth="86D3B25618D41854CA5039A5D7E53FF6355D5134A9B1FB088A78AC3C462195A0", qop=auth"#, .right),
         (
@@ -256,7 +280,7 @@ import Testing
         (#"rspauth="724d0c27aa5b736407cc00de2de227f881454ef6203dbf2c4e5387d57ea15741", qop=auth-int"#, .missing),
         ("nextnonce=x", .missing), ("", .missing),
     ])
-    func serverProofs(value: String, expected: DigestAnswer.ServerProof) throws {
+    func serverProofs(value: String, expected: DigestCredentials.ServerProof) throws {
         var session = try session(Self.start + ", qop=auth, algorithm=SHA-256")
         let answer = session.answer(method: "GET", target: "/dir/index.html", clientNonce: Self.clientNonce)
         #expect(answer?.serverProof(in: info(value)) == expected)
