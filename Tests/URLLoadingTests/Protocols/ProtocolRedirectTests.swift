@@ -1,4 +1,5 @@
 import Foundation
+import LoadingTransport
 import TestSupport
 import Testing
 
