@@ -74,10 +74,12 @@ struct RequestBodyPump {
         switch try piece.get() {
         case .bytes(let data):
             let taken = missing.map { data.prefix(Int(clamping: $0)) } ?? data
-            next = .bytes(taken, offset: taken.startIndex, then: rest(of: source, after: taken.count))
+            let source = rest(of: source, after: taken.count)
+            next = taken.isEmpty ? Self.after(source) : .bytes(taken, offset: taken.startIndex, then: source)
         case .piped(let pipe, let count):
             let taken = missing.map { min(count, Int(clamping: $0)) } ?? count
-            next = .pipe(pipe, taken, then: rest(of: source, after: taken))
+            let source = rest(of: source, after: taken)
+            next = taken == 0 ? Self.after(source) : .pipe(pipe, taken, then: source)
         case .end:
             if let missing, missing > 0 { throw .requestBodyStreamExhausted }
             next = .end

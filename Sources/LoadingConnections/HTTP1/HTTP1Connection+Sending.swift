@@ -83,11 +83,13 @@ extension HTTP1Connection {
         guard body.isAwaited else { return }
         do throws(LoadError) { try body.received(piece) } catch { return fail(error) }
         if isChunked {
-            if case .bytes(let data, _, _) = body.next {
+            switch body.next {
+            case .bytes(let data, _, _):
                 unsent.append(chunk: data)
                 body.advance(by: data.count)
-            } else {
-                unsent.appendLastChunk()
+            case .end: unsent.appendLastChunk()
+            // An empty piece.
+            case .pipe, .source, .awaited, .held, .stopped: break
             }
         }
         pump()

@@ -21,12 +21,13 @@ extension HTTPLoad {
     }
 
     /// Brings what is stored for the request, which the load waits for.
-    package var pendingContents: PendingLookup<CacheContents> {
-        PendingLookup(on: environment.loop) { [weak self] contents in
-            guard let self, passes(.cacheLookup) else { return }
-            cache.contents = contents
-            advance()
-        }
+    package func makeContentsLookup() -> PendingLookup<CacheContents> {
+        awaiting(
+            PendingLookup(on: environment.loop) { [self] contents in
+                guard passes(.cacheLookup) else { return }
+                cache.contents = contents
+                advance()
+            })
     }
 
     /// Gives the request all but its body, and does what the cache says of it.

@@ -34,12 +34,21 @@ extension HTTPLoad {
     }
 
     /// Brings the value of the `Cookie` field that the load waits for; nil without cookies.
-    package var pendingCookies: PendingLookup<String?> {
-        PendingLookup(on: environment.loop) { [weak self] field in
-            guard let self, passes(.cookies) else { return }
-            cookies = field
-            advance()
-        }
+    package func makeCookieLookup() -> PendingLookup<String?> {
+        awaiting(
+            PendingLookup(on: environment.loop) { [self] field in
+                guard passes(.cookies) else { return }
+                cookies = field
+                advance()
+            })
+    }
+
+    /// Keeps a lookup until the end, which withdraws it. A weak reference to the load instead would make each of its retains and
+    /// releases slow.
+    func awaiting<Value: Sendable>(_ lookup: PendingLookup<Value>) -> PendingLookup<Value> {
+        storeLookup?.withdraw()
+        storeLookup = lookup
+        return lookup
     }
 
     // MARK: Body

@@ -37,6 +37,8 @@ package final class HTTPLoad: Load, LoopTimerTarget {
     /// The proxy that the caller's own authorization is for.
     var confidant: AuthenticationPeer?
     var credentialLookup: PendingLookup<ProposedCredential?>?
+    /// What the stores are asked for before the request goes out.
+    @exclusivity(unchecked) var storeLookup: (any WithdrawableLookup)?
     /// The value of the `Cookie` field; nil without cookies.
     @exclusivity(unchecked) var cookies: String?
     @exclusivity(unchecked) var cache = CacheStage()
@@ -301,6 +303,7 @@ package final class HTTPLoad: Load, LoopTimerTarget {
         exchange = nil
         letGoOfHeldConnection()
         credentialLookup?.withdraw()
+        storeLookup?.withdraw()
         sink.dropBacklog()
     }
 

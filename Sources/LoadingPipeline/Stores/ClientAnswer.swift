@@ -12,9 +12,15 @@ extension ClientAnswer where Value == Void {
     package static var now: Self { .now(()) }
 }
 
+/// A lookup whose answer may be given up.
+protocol WithdrawableLookup: AnyObject {
+    /// The answer is no longer needed. On the loop.
+    func withdraw()
+}
+
 /// The place for an answer that a store gives later, from any thread. The first answer counts, and it does not keep the load:
 /// a disk, or a store that the program has written, may never answer.
-package final class PendingLookup<Value: Sendable>: @unchecked Sendable {
+package final class PendingLookup<Value: Sendable>: WithdrawableLookup, @unchecked Sendable {
     // Sendable because `take` is confined to the loop.
     private let loop: EventLoop
     private let isAnswered = Atomic(false)
@@ -35,6 +41,5 @@ package final class PendingLookup<Value: Sendable>: @unchecked Sendable {
         }
     }
 
-    /// The answer is no longer needed. On the loop.
     func withdraw() { take = nil }
 }

@@ -1,6 +1,6 @@
 /// The cookies of a session. Called on the loop of its loads; must not block.
 package protocol CookieStore: AnyObject {
-    /// The value of the `Cookie` field of the load's request; nil without cookies. After `.later`, `load.pendingCookies` brings
+    /// The value of the `Cookie` field of the load's request; nil without cookies. After `.later`, `load.makeCookieLookup()` brings
     /// it, and the load waits.
     func cookies(for load: HTTPLoad) -> ClientAnswer<String?>
     /// The response to the load's request sets cookies, by these fields.

@@ -4,7 +4,7 @@ package import LoadingSemantics
 /// The cached responses of a session. Called on the loop of its loads; must not block.
 package protocol ResponseStore: AnyObject {
     /// What is stored for the load's request, or for the GET of its address; nil if the load uses no cache. After `.later`,
-    /// `load.pendingContents` brings it, and the load waits.
+    /// `load.makeContentsLookup()` brings it, and the load waits.
     func contents(for load: HTTPLoad) -> ClientAnswer<CacheContents?>
     /// Stores a complete response, or removes the older one with nil: the client wants neither. After `.later`, the load ends
     /// with `load.finishStoring`.

@@ -26,12 +26,12 @@ final class SessionResponses: ResponseStore {
             guard let disk = cache.beginLookup(of: key) else {
                 return .now(CacheContents(entry: nil, limit: cache.limit))
             }
-            let (lookup, limit) = (load.pendingContents, cache.limit)
+            let (lookup, limit) = (load.makeContentsLookup(), cache.limit)
             cache.lookUp(key, on: disk) { lookup.answer(CacheContents($0, limit: limit)) }
             return .later
         }
         guard let object = task.dataTask else { return .now(nil) }
-        let lookup = load.pendingContents
+        let lookup = load.makeContentsLookup()
         // The properties of responses are the program's code too.
         let ignoresStored = load.request.cachePolicy.ignoresStored
         task.core.loop.callOut(

@@ -34,7 +34,7 @@ final class SessionCookies: CookieStore {
         if isPlain {
             let origin = CookieRequest(load.request, document: shown.mainDocumentURL)
             if storage.isLoaded(for: origin) { return .now(storage.field(for: origin)) }
-            let lookup = load.pendingCookies
+            let lookup = load.makeCookieLookup()
             storage.whenLoaded(for: origin) { lookup.answer(storage.field(for: origin)) }
             return .later
         }
@@ -43,7 +43,7 @@ final class SessionCookies: CookieStore {
         guard let object = task.heldTask, let target = CookieRequest(shown)?.url, target.scheme == url.scheme,
             target.host == url.host
         else { return .now(nil) }
-        let lookup = load.pendingCookies
+        let lookup = load.makeCookieLookup()
         let question = CalledOut {
             storage.getCookiesFor(object) { cookies in
                 lookup.answer(HTTPCookie.requestHeaderFields(with: cookies ?? [])["Cookie"])

@@ -51,6 +51,12 @@ import Testing
         #expect(pump.isAtEnd)
     }
 
+    @Test("empty pieces are not written", arguments: [nil, 2] as [Int64?]) func emptyPieces(length: Int64?) throws {
+        var pump = RequestBodyPump(.source(Pieces("", "ab", ""), length: length), expectsContinue: false)
+        #expect(try sent(&pump, most: 9) == ["ab"])
+        #expect(pump.isAtEnd)
+    }
+
     @Test("a body without bytes is at its end at once, and is not held back", arguments: [false, true])
     func nothing(expectsContinue: Bool) {
         let source = Pieces("a")

@@ -348,9 +348,10 @@ private final class FileSink: Sendable {
         stepped = try SteppedLoop()
         folder = try TemporaryDirectory()
         // Nothing runs on the loop yet.
-        sink = LoopBox(BodySink(destination(folder), on: stepped.loop))
-        sink.value.owner = owner
-        sink.value.open()
+        let sink = BodySink(destination(folder), on: stepped.loop)
+        sink.owner = owner
+        sink.open()
+        self.sink = LoopBox(sink, on: stepped.loop)
     }
 
     func run<Value: Sendable>(_ body: @escaping @Sendable (BodySink) -> Value) async throws -> Value {
