@@ -151,7 +151,7 @@ final class HTTP3Connection: MultiplexedConnection, AddressRaceCandidate, Datagr
             // Without a local address no PING acknowledgement can arrive.
             pool.loop.disarm(answerTimer)
             if isIdle { return lose(.networkConnectionLost(ENETDOWN)) }
-            // New requests fail for want of a route, or wait for one (CONN-12, CONN-14).
+            // New requests fail because there is no route, or wait for one (CONN-12, CONN-14).
             if isAdopted, !isRetired { pool.retire(self) }
             return
         }
