@@ -1,29 +1,30 @@
 package import LoadingSemantics
 
-/// Who gets what an exchange brings. Called on the loop; after `exchangeEnded` or `exchangeFailed` nothing comes any
-/// more.
+/// Receives the events of an exchange. Called on the loop. No call follows `exchangeEnded` or `exchangeFailed`.
 package protocol ExchangeObserver: AnyObject {
     func exchangeSentHead(bytes: Int)
-    /// So much of the body is with the kernel; `onWire` with the framing of its chunks, which alone may be all.
+    /// The kernel took `bytes` bytes of the body. `onWire` includes chunk framing. `bytes` is 0 if only framing was
+    /// taken.
     func exchangeSentBody(bytes: Int, onWire: Int)
     func exchangeSentRequest()
-    /// In place of `exchangeSentRequest`: it went out before the connection was given for it, in that time.
+    /// Called instead of `exchangeSentRequest` if the request was sent as early data, between `start` and `end`, before
+    /// the connection was assigned to it.
     func exchangeSentRequestEarly(from start: Int64, until end: Int64)
-    /// The first byte of the response is here.
+    /// The first byte of the response was received.
     func exchangeStartedResponse()
     func exchangeReceived(informational head: ResponseHead)
     func exchangeReceived(head: ResponseHead, body: BodyLength)
     /// Bytes of the body, valid only during the call.
     func exchangeReceived(body: UnsafeRawBufferPointer)
-    /// Where the next bytes of the body should be read to, `most` of them at the most; nil to get them through
-    /// `exchangeReceived(body:)`. Followed by `exchangeFilled(_:)` with how many came.
+    /// Returns a buffer for the next bytes of the body, for at most `most` bytes. Nil to receive them through
+    /// `exchangeReceived(body:)`. `exchangeFilled(_:)` follows with the number of bytes read.
     func exchangeBuffer(most: Int) -> UnsafeMutableRawBufferPointer?
     func exchangeFilled(_ count: Int)
-    /// An empty pipe that the next bytes of the body may go into unseen; nil to get them otherwise. Followed by
-    /// `exchangeFilledPipe(_:)` when some went.
+    /// Returns an empty pipe for the next bytes of the body, which then bypass the memory of the process. Nil to
+    /// receive them otherwise. `exchangeFilledPipe(_:)` follows if bytes were moved.
     func exchangePipe() -> Int32?
     func exchangeFilledPipe(_ count: Int)
-    /// The response is complete; its body took so many bytes on the wire, framing included.
+    /// The response is complete. `bodyBytes` is the size of its body on the wire, including framing.
     func exchangeEnded(bodyBytes: Int64)
     func exchangeFailed(_ failure: ExchangeFailure)
 }
@@ -32,18 +33,18 @@ extension ExchangeObserver {
     package func exchangeSentRequestEarly(from start: Int64, until end: Int64) { exchangeSentRequest() }
 }
 
-/// Why an exchange came to nothing.
+/// Why an exchange failed.
 package struct ExchangeFailure {
     package var error: LoadError
-    /// What decides whether the request may go out again (CONN-10, CONN-4).
+    /// Decides whether the request may be sent again (CONN-10, CONN-4).
     package var progress: LostExchange.Progress
-    /// The server takes this request over HTTP/1.1 only.
+    /// The server accepts this request over HTTP/1.1 only.
     package var requiresHTTP1: Bool
-    /// The connection is lost, and the server may be reached in another way.
+    /// The connection is lost, and another transport to the server may work.
     package var hasOtherWay: Bool
     /// Whether the connection has carried no other request.
     package var wasAlone: Bool
-    /// When the server last answered anybody over such connections, by the loop's clock; 0 if that is not known.
+    /// When the server last responded to any request over such connections, on the loop's clock. 0 if unknown.
     package var lastAnswer: Int64
 
     package init(

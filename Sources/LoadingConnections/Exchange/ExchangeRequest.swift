@@ -1,18 +1,18 @@
 package import LoadingProtocols
 package import LoadingSemantics
 
-/// One request to be sent and its response to be read: what a connection carries. Confined to the connection's loop.
+/// One request to send and its response to read, as a connection carries it. Confined to the connection's loop.
 package struct ExchangeRequest {
     package var method: String
     package var target: HTTP1RequestTarget
-    /// Host, and what the caller set.
+    /// The Host field, and the fields that the caller set.
     package var fields: HTTPFields
-    /// What every request of the session carries.
+    /// The default fields, which every request of the session carries.
     package var defaults: HTTPFields
     package var body: RequestBody
-    /// The fields ask for `100 Continue` before the body goes out.
+    /// Whether the fields request `100 Continue` before the body is sent.
     package var expectsContinue: Bool
-    /// The fields ask to close the connection after the response.
+    /// Whether the fields request that the connection closes after the response.
     package var asksToClose: Bool
 
     package init(

@@ -3,11 +3,11 @@ package import LoadingProtocols
 package import LoadingSemantics
 package import LoadingTransport
 
-/// What a request carries.
+/// The body of a request.
 package enum RequestBody {
     case none
     case bytes(Data)
-    /// A stream of bytes; `length` when it is announced, else the body goes out chunked (MISC-5).
+    /// A stream of bytes. `length` is its announced length; without one, the body is sent chunked (MISC-5).
     case source(any RequestBodySource, length: Int64?)
 
     /// How the body is framed (MISC-5).
@@ -20,23 +20,23 @@ package enum RequestBody {
     }
 }
 
-/// Gives a request body piece by piece, each when the one before is with the kernel, so a body of any size needs one
-/// piece of memory. Used on one loop.
+/// Supplies a request body in pieces. Each piece is requested after the kernel took the previous one, so a body of any
+/// size needs the memory of one piece. Used on one loop.
 package protocol RequestBodySource: AnyObject {
-    /// Whether nothing has been asked for yet: only then the body can still be sent whole.
+    /// Whether no piece has been requested. Only then can the whole body still be sent.
     var isUntouched: Bool { get }
-    /// Asks for the next piece. `deliver` is called once, on the loop, now or later.
+    /// Requests the next piece. `deliver` is called once, on the loop, now or later.
     ///
-    /// - Parameter mayBePiped: Whether the bytes need not pass through the memory of the process.
+    /// - Parameter mayBePiped: Whether the bytes may bypass the memory of the process.
     func nextPiece(mayBePiped: Bool, _ deliver: @escaping (Result<BodyPiece, LoadError>) -> Void)
-    /// No more is needed.
+    /// No more pieces are needed.
     func cancel()
 }
 
-/// What a `RequestBodySource` gives next.
+/// The next piece from a `RequestBodySource`.
 package enum BodyPiece {
     case bytes(Data)
-    /// So many bytes that lie in a pipe. It is empty when the next piece is asked for.
+    /// A number of bytes in a pipe. The pipe is empty when the next piece is requested.
     case piped(SplicePipe, Int)
     case end
 }

@@ -2,20 +2,20 @@ internal import FoundationEssentials
 internal import LoadingSemantics
 internal import LoadingTransport
 
-/// The body of one request on its way out. A value without a socket: a connection sends what `next` holds, and reports with
-/// `advance(by:)` how much was taken.
+/// The state of one request body that is being sent. A value without a socket: a connection sends the bytes of `next`
+/// and reports with `advance(by:)` how many were taken.
 ///
-/// With `Expect: 100-continue` the body is held back until the server answers, or until the connection's timer fires after
+/// With `Expect: 100-continue`, the body is held until the server responds, or until the connection's timer fires after
 /// `TimeLimits.continueTimeout` (CONN-23).
 struct RequestBodyPump {
     enum Next {
         case end
         /// The bytes from `offset` on, then the source.
         case bytes(Data, offset: Int, then: (any RequestBodySource)?)
-        /// So many bytes in a pipe, then the source.
+        /// A number of bytes in a pipe, then the source.
         case pipe(SplicePipe, Int, then: (any RequestBodySource)?)
         case source(any RequestBodySource)
-        /// The source was called and has not answered.
+        /// The source was called and has not delivered yet.
         case awaited(any RequestBodySource)
         case held(RequestBody)
         /// The rest is not sent.
@@ -23,7 +23,7 @@ struct RequestBodyPump {
     }
 
     private(set) var next = Next.end
-    /// How many bytes the source still has to give, if its length was announced.
+    /// The number of bytes that the source still has to supply, if its length was announced.
     private var missing: Int64?
 
     init() {}
@@ -50,7 +50,7 @@ struct RequestBodyPump {
     var isHeld: Bool { if case .held = next { true } else { false } }
     var isAwaited: Bool { if case .awaited = next { true } else { false } }
 
-    /// So many bytes of `next` were taken.
+    /// Removes `count` bytes of `next` that were taken.
     mutating func advance(by count: Int) {
         switch next {
         case .bytes(let data, let offset, let source):
@@ -64,11 +64,11 @@ struct RequestBodyPump {
 
     private static func after(_ source: (any RequestBodySource)?) -> Next { source.map { .source($0) } ?? .end }
 
-    /// The source is called now.
+    /// Marks the source as called.
     mutating func awaitSource() { if case .source(let source) = next { next = .awaited(source) } }
 
-    /// Takes the answer of the source, without what exceeds the announced length: behind it that would be read as another
-    /// request.
+    /// Accepts a piece from the source, without the bytes that exceed the announced length: the server would read those
+    /// as another request.
     mutating func received(_ piece: Result<BodyPiece, LoadError>) throws(LoadError) {
         guard case .awaited(let source) = next else { return }
         switch try piece.get() {
@@ -96,15 +96,16 @@ struct RequestBodyPump {
 
     // MARK: 100 (Continue)
 
-    /// A body that was held back may be sent. False if none was.
+    /// Allows a held body to be sent. Returns false if none was held.
     mutating func release() -> Bool {
         guard case .held(let body) = next else { return false }
         begin(body)
         return true
     }
 
-    /// Whether a final response means that the server does not want the rest: always if the body was held back; in the middle
-    /// of the body if the response redirects or refuses. A server that answers 2xx in the middle may still be reading.
+    /// Whether a final response means that the server does not want the rest: always if the body was held; in the
+    /// middle of the body if the response is a redirect or an error. A server that responds 2xx in the middle may still
+    /// be reading.
     func isUnwanted(after status: Int) -> Bool {
         switch next {
         case .end, .stopped: false

@@ -13,7 +13,7 @@ final class Drain: ExchangeObserver {
         self.then = then
     }
 
-    /// Told once.
+    /// Calls the completion handler once.
     func end() {
         then?()
         then = nil

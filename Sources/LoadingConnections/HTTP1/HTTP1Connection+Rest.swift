@@ -1,9 +1,10 @@
 internal import LoadingProtocols
 internal import LoadingTransport
 
-/// What follows the head of a response can wait, until it is known whose it is.
+/// The bytes after a response head can wait until it is decided which part reads them: HTTP, or the owner of the
+/// detached connection.
 extension HTTP1Connection {
-    /// Reads ahead with a copy of the parser, so that the same is read again.
+    /// Reads ahead with a copy of the parser, so that the parser reads the same bytes again later.
     package func startOfBody(most: Int) -> [UInt8]? {
         var parser = parser
         var input = unparsed
@@ -15,11 +16,11 @@ extension HTTP1Connection {
         return start
     }
 
-    /// Has what follows the head wait, unread as far as may be, for `resumeBody` or `detachConnection`. Has no effect but while the
-    /// head is told.
+    /// Holds the bytes after the head, unread where possible, until `resumeBody` or `detachConnection`. Only has an
+    /// effect while the head is delivered.
     package func holdBody() { isRestHeld = isTellingHead }
 
-    /// Goes on with what follows the head.
+    /// Continues with the bytes after the head.
     package func resumeBody() {
         guard isRestHeld, observer != nil else { return }
         isRestHeld = false
@@ -29,8 +30,8 @@ extension HTTP1Connection {
         bytes.withUnsafeBytes { parse($0) }
     }
 
-    /// Gives the connection away from the end of the head on; the observer hears nothing more. Nil when it has gone
-    /// another way already, or the request is not sent to its end.
+    /// Detaches the connection from the end of the head on. The observer is not notified any more. Nil if the rest is
+    /// not held, the exchange is over, the connection is closed, or the request is not sent completely.
     package func detachConnection() -> DetachedConnection? {
         guard observer != nil, isRestHeld, isSentWhole, !isClosed else { return nil }
         let bytes = rest

@@ -6,7 +6,7 @@ internal import LoadingTransport
 
 /// Sending the request: unsent bytes first, then the body.
 extension HTTP1Connection {
-    /// Writes the head (and a small body with it) and keeps what the socket did not take.
+    /// Writes the head, with a small body behind it, and keeps the bytes that the socket did not take.
     func writeFirst(_ bytes: [UInt8]) {
         var taken = 0
         switch bytes.withUnsafeBytes({ stream.write($0) }) {
@@ -47,7 +47,7 @@ extension HTTP1Connection {
         }
     }
 
-    /// False when the socket is full or the exchange is over.
+    /// Returns false when the socket is full or the exchange is over.
     private func flushUnsent() -> Bool {
         guard let count = count(of: unsent.withUnsent { stream.write($0) }) else { return false }
         note(unsent.took(count))
@@ -55,12 +55,12 @@ extension HTTP1Connection {
     }
 
     private func send(_ data: Data, from offset: Int) -> Bool {
-        // One write of this size keeps within the time of a turn.
+        // A write of this size stays within the time of a turn.
         let end = min(data.endIndex, offset + 1024 * 1024)
         return took(data[offset..<end].withUnsafeBytes { stream.write($0) })
     }
 
-    /// False when the socket is full or the exchange is over.
+    /// Returns false when the socket is full or the exchange is over.
     private func took(_ write: StreamWrite) -> Bool {
         guard let count = count(of: write) else { return false }
         body.advance(by: count)
@@ -68,7 +68,7 @@ extension HTTP1Connection {
         return true
     }
 
-    /// How much was written; nil when the socket is full, or the exchange over.
+    /// The number of bytes written. Nil when the socket is full or the exchange is over.
     private func count(of write: StreamWrite) -> Int? {
         switch write {
         case .bytes(let count): return count
@@ -107,7 +107,7 @@ extension HTTP1Connection {
         if onWire > 0 { observer?.exchangeSentBody(bytes: sent.body, onWire: onWire) }
     }
 
-    /// The body that was held back is sent from now on.
+    /// Starts to send the body that was held for 100 (Continue).
     func releaseBody() { if body.release() { pool.loop.disarm(timer) } }
 
     func stopSending() {
@@ -121,14 +121,14 @@ extension HTTP1Connection {
         pool.loop.disarm(timer)
     }
 
-    /// A server that answered and closed while we were still sending makes the write fail. Its answer counts, so what
-    /// it sent is read first; the reading ends with the connection's own end or failure.
+    /// A write fails if the server responded and closed while the request was still being sent. That response counts,
+    /// so the received data is read first. The read then ends with the connection's own end or failure.
     private func fail(writing failure: StreamFailure) {
-        // The peer has closed the connection: reading tells how it ended, but not whether that was by a reset.
+        // The peer has closed the connection. Reading shows how it ended, but not whether a reset ended it.
         guard failure.code == ECONNRESET || failure.code == EPIPE else { return fail(LoadError(failure)) }
         if failure.code == ECONNRESET { takenBefore = 0 }
         stopSending()
-        // In the next turn: what the loop reads into may be in use for another connection in this one.
+        // Reads in the next turn: the loop's read buffer may be in use for another connection in this turn.
         stream.callAgain()
     }
 }

@@ -5,47 +5,50 @@ internal import LoadingProtocols
 internal import LoadingSemantics
 package import LoadingTransport
 
-/// A connection that speaks HTTP/1.1: carries one exchange after the other over a `ByteStream`. Confined to its loop,
-/// owned by its pool.
+/// An HTTP/1.1 connection. Carries one exchange after the other over a `ByteStream`. Confined to its loop, owned by its
+/// pool.
 ///
-/// Back-pressure: while `isPaused` nothing is read, so the kernel's buffer fills and the server's window closes.
+/// Back-pressure: while `isPaused` is set, the connection does not read. The kernel's buffer fills, and the TCP window
+/// closes.
 package final class HTTP1Connection: HTTPExchangeStream, ByteStreamOwner, LoopTimerTarget {
     let primaryOrigin: OriginConnections
     let generation: Int
     let pool: ConnectionPool
     let stream: ByteStream
 
-    // Kept by the pool.
+    // Maintained by the pool.
     var isIdle = false
     var idleSince: Int64 = 0
     var idleDeadline: Int64 = 0
-    /// Armed for a deadline that may have moved since, and may be armed while the connection is in use: a connection
-    /// that is used again and again costs no change of timers.
+    /// Armed for a deadline that may have moved since. The timer can stay armed while the connection is in use, so
+    /// frequent reuse does not change timers.
     let expiryTimer = LoopTimer()
-    /// From the server's `Keep-Alive: timeout=`, less a second for what is on its way.
+    /// The idle lifetime from the server's `Keep-Alive: timeout=`, minus one second for data in transit.
     private(set) var announcedIdleLifetime: Int64 = .max
 
-    // The exchange that is under way.
+    // The current exchange.
     /// How far the request has come (CONN-10).
     var progress = LostExchange.Progress.unsent
-    /// The request carries `Connection: close`.
+    /// Whether the request carries `Connection: close`.
     private var closesAfterResponse = false
     var observer: (any ExchangeObserver)?
-    /// Counts the exchanges: an observer may give way to another within one.
+    /// Counts the exchanges. An observer may be replaced by another within one exchange.
     private(set) var exchangeNumber: UInt64 = 0
     private(set) var parser = HTTP1ResponseParser()
-    /// The bytes that the server had taken before, where that may show that it has not taken the request, else 0.
+    /// The bytes that the server had acknowledged before the request. 0 if that cannot show that the server has not
+    /// received the request.
     var takenBefore: UInt64 = 0
-    /// The final response's head is here, and so many bytes after it.
+    /// Whether the head of the final response was received, and the number of bytes received after it.
     private var hasHead = false
     package private(set) var receivedBodyWireBytes: Int64 = 0
     private(set) var isPaused = false
-    /// Whether the connection stays out of the pool when the exchange ends, for another one of the same conversation.
+    /// Whether the connection stays out of the pool at the end of the exchange, for another exchange of the same
+    /// conversation.
     private var isHeld = false
     private(set) var isTellingHead = false
-    /// What was read behind the head, while the head is told.
+    /// Bytes that were read after the head, while the head is delivered.
     private(set) var unparsed = UnsafeRawBufferPointer(start: nil, count: 0)
-    /// The response has ended HTTP on this connection.
+    /// Whether the response has switched the connection to another protocol.
     private(set) var hasSwitched = false
     private(set) var isSuspended = false
     private(set) var isHandlingReadiness = false
@@ -54,23 +57,23 @@ package final class HTTP1Connection: HTTPExchangeStream, ByteStreamOwner, LoopTi
 
     // Its request; see `HTTP1Connection+Sending`.
     var body = RequestBodyPump()
-    /// What the socket did not take yet.
+    /// Bytes that the socket has not taken yet.
     var unsent = UnsentBytes()
     private(set) var isChunked = false
     var isSentWhole = false
 
-    // What follows the head of its response; see `HTTP1Connection+Rest`.
-    /// Whether that waits for `resumeBody`, and what of it has been read already.
+    // The bytes after the response head; see `HTTP1Connection+Rest`.
+    /// Whether these bytes wait for `resumeBody`, and those that were read already.
     var isRestHeld = false
     var rest: [UInt8] = []
 
     /// A body up to this size goes out in one write with the head.
     private static let joinedBodyLimit = 64 * 1024
-    /// Bytes of one connection that a turn reads before the others have theirs.
+    /// The bytes that one turn reads from a connection before other connections get their turn.
     private static let readBudget = 128 * 1024
-    /// From this many expected bytes on it pays to read straight into the body's own buffer.
+    /// The minimum number of expected bytes for which a read directly into the body's own buffer pays off.
     private static let directReadMinimum = 16 * 1024
-    /// From this many on it pays to have the kernel move them to where they go.
+    /// The minimum number of expected bytes for which a splice within the kernel pays off.
     private static let spliceMinimum = 128 * 1024
     private static let spliceMost = 512 * 1024
 
@@ -84,11 +87,11 @@ package final class HTTP1Connection: HTTPExchangeStream, ByteStreamOwner, LoopTi
 
     package var isClosed: Bool { stream.isClosed }
 
-    /// Whether the server has neither closed the connection nor said anything, as the kernel knows now.
+    /// Whether the server has neither closed the connection nor sent anything, according to the kernel now.
     var isSilent: Bool { stream.isSilent }
 
-    /// The same as far as the loop has heard. What came together with a response is not told again while the connection is
-    /// idle, so the kernel is asked when there may be something.
+    /// Like `isSilent`, but makes a system call only if there may be input. Input that arrived together with a response
+    /// is not reported again while the connection is idle.
     private var seemsSilent: Bool { !stream.mayHaveMore || isSilent }
 
     /// Whether the default evaluation trusts the server, and not only a delegate.
@@ -139,8 +142,8 @@ package final class HTTP1Connection: HTTPExchangeStream, ByteStreamOwner, LoopTi
                 method: request.method, target: request.target, body: framing, fields: request.fields,
                 additional: request.defaults, to: &head)
         } catch {
-            // Nothing was sent, so the connection is as good as before. It goes back in a turn of its own, so that a
-            // long line of such requests is no recursion.
+            // Nothing was sent, so the connection is still usable. It is returned in a later turn, so that a long queue
+            // of such requests does not recurse.
             self.observer = nil
             let box = LoopBox(self)
             pool.loop.post { box.value.giveBack() }
@@ -156,7 +159,7 @@ package final class HTTP1Connection: HTTPExchangeStream, ByteStreamOwner, LoopTi
         if observer === self.observer { pump() }
     }
 
-    /// Returns a connection that was given out and has carried nothing. The server may have closed it meanwhile.
+    /// Returns a connection that was handed out and has carried nothing. The server may have closed it meanwhile.
     private func giveBack() {
         if isClosed { return }
         if seemsSilent { pool.release(self) } else { pool.discard(self) }
@@ -171,14 +174,14 @@ package final class HTTP1Connection: HTTPExchangeStream, ByteStreamOwner, LoopTi
 
     // MARK: Receiving
 
-    /// Stops or goes on reading. Going on takes effect in this turn or the next.
+    /// Stops or resumes reading. Resuming takes effect in this turn or the next.
     package func setPaused(_ paused: Bool) {
         guard paused != isPaused else { return }
         isPaused = paused
         if !paused, stream.mayHaveMore, !isHandlingReadiness { stream.callAgain() }
     }
 
-    /// Stops or goes on sending too.
+    /// Stops or resumes sending too.
     package func setSuspended(_ suspended: Bool) {
         isSuspended = suspended
         if !suspended { pump() }
@@ -194,7 +197,7 @@ package final class HTTP1Connection: HTTPExchangeStream, ByteStreamOwner, LoopTi
         if !isSentWhole { pump() }
     }
 
-    /// While idle a server may only close; anything else makes the connection useless.
+    /// On an idle connection, the server may only close. Any other input makes the connection unusable.
     private func checkIdle() {
         guard isIdle else { return }
         switch stream.read(into: pool.loop.scratch) {
@@ -274,7 +277,7 @@ package final class HTTP1Connection: HTTPExchangeStream, ByteStreamOwner, LoopTi
 
     private func receivedEnd(isTruncated: Bool) {
         do {
-            // Without an announced length only TLS's own goodbye tells a whole body from one that was cut
+            // Without an announced length, only TLS close_notify distinguishes a complete body from a truncated one
             // (RFC 9112 §9.8).
             guard let event = try parser.inputEnded(), !isTruncated else {
                 return fail(.networkConnectionLost, isGoodbye: true)
@@ -324,13 +327,14 @@ package final class HTTP1Connection: HTTPExchangeStream, ByteStreamOwner, LoopTi
 
     private var isRequestSent: Bool { body.isAtEnd && unsent.isEmpty }
 
-    /// The response is read to its end; then the connection closes.
+    /// Stops sending if the response shows that the rest of the request is unwanted. The response is read to its end,
+    /// then the connection closes.
     private func stopIfUnwanted(after status: Int) {
         if body.isUnwanted(after: status) || !unsent.isEmpty && status >= 300 { stopSending() }
     }
 
-    /// How long a connection may be idle whose server says `Keep-Alive: timeout=5, max=100`, in nanoseconds: it closes after
-    /// so many idle seconds. Nil if the server says nothing that makes sense.
+    /// How long a connection may be idle after `Keep-Alive: timeout=5, max=100`, in nanoseconds. The server closes it
+    /// after `timeout` idle seconds. Nil if the field has no valid timeout.
     static func idleLifetime(announced text: String) -> Int64? {
         var lifetime: Int64?
         for parameter in text.utf8.split(separator: UInt8(ascii: ",")) {
@@ -339,7 +343,7 @@ package final class HTTP1Connection: HTTPExchangeStream, ByteStreamOwner, LoopTi
                 name.filter({ $0 != " " }).lowercased() == "timeout",
                 let seconds = Int64(value.filter { $0 != " " }), (0...1_000_000).contains(seconds)
             else { continue }
-            // A second for what is on its way.
+            // A margin of one second for data in transit.
             lifetime = max(0, TimeLimits.seconds(seconds) - TimeLimits.standard.keepAliveMargin)
         }
         return lifetime
@@ -355,20 +359,20 @@ package final class HTTP1Connection: HTTPExchangeStream, ByteStreamOwner, LoopTi
         if !mayReuse || !seemsSilent { pool.discard(self) } else if !isHeld { pool.release(self) }
     }
 
-    /// Keeps the connection out of the pool when this exchange ends. Who calls this starts another exchange or lets the
-    /// connection go.
+    /// Keeps the connection out of the pool when this exchange ends. The caller starts another exchange or calls
+    /// `letGo`.
     package func hold() { isHeld = true }
 
     package func returnUnused() { giveBack() }
 
     package func confirm() -> Bool {
-        // The kernel is asked: the loop may not have heard yet what came a moment ago.
+        // Checks the kernel's state: the loop may not have reported yet what arrived a moment ago.
         if !isClosed, generation == pool.generation, isSilent { return true }
         if !isClosed { pool.discard(self) }
         return false
     }
 
-    /// HTTP/1.1 has no way to say it.
+    /// HTTP/1.1 has no priority signal.
     package func setPriority(_ priority: Float) {}
 
     /// A connection that was held for a conversation cannot serve another request.
@@ -378,12 +382,12 @@ package final class HTTP1Connection: HTTPExchangeStream, ByteStreamOwner, LoopTi
     }
 
     private func fail(reading failure: StreamFailure) {
-        // A reset that follows the server's end is EPIPE, one out of nothing ECONNRESET.
+        // A reset after the server's FIN is EPIPE. Any other reset is ECONNRESET.
         fail(LoadError(failure), isGoodbye: failure.code == EPIPE)
     }
 
-    /// - Parameter isGoodbye: The server has ended its side before anything else. That came with how much it had taken by then,
-    ///   and what it takes later it answers no more. A reset out of nothing says nothing of the kind.
+    /// - Parameter isGoodbye: Whether the server closed its side first. Its FIN also acknowledges what it had received
+    ///   by then, and it answers nothing that it receives later. A reset without a FIN gives no such information.
     func fail(_ error: LoadError, isGoodbye: Bool = false) {
         guard let observer else { return }
         var progress = progress
@@ -400,7 +404,8 @@ package final class HTTP1Connection: HTTPExchangeStream, ByteStreamOwner, LoopTi
         if observer == nil { pool.discard(self) } else { fail(.networkConnectionLost(ENETDOWN)) }
     }
 
-    /// Gives the exchange up: the observer hears nothing more, and the connection, in an unknown state, is closed.
+    /// Cancels the exchange. The observer is not notified any more. The connection is in an unknown state and is
+    /// closed.
     package func cancel() {
         guard observer != nil else { return }
         (observer as? Drain)?.end()
@@ -409,8 +414,8 @@ package final class HTTP1Connection: HTTPExchangeStream, ByteStreamOwner, LoopTi
         pool.discard(self)
     }
 
-    /// Goes on with a response that nobody wants: when its rest is small and comes soon the connection can be used
-    /// again, else it is closed. Either way `then` is called in a turn after that.
+    /// Reads the rest of a response that is not needed. If the rest is small and arrives soon, the connection can be
+    /// used again; else it is closed. In both cases `then` is called in a later turn.
     package func drain(then: (@Sendable () -> Void)?) {
         guard observer != nil else {
             if let then { pool.loop.post(then) }

@@ -1,35 +1,35 @@
 internal import FoundationEssentials
 internal import LoadingProtocols
 
-/// Bytes of a request that are on their way to the socket: its head, perhaps a small body behind it, or a chunk. Keeps
-/// apart what of them is head, body and framing.
+/// Bytes of a request that wait for the socket: its head, a small body behind the head, or a chunk. Counts the bytes of
+/// head, body and framing separately.
 struct UnsentBytes {
-    /// What the kernel took.
+    /// The bytes that the kernel took.
     struct Sent: Equatable {
         var head = 0
         var body = 0
-        /// What frames a chunk.
+        /// The framing of a chunk.
         var framing = 0
     }
 
     private var bytes: [UInt8] = []
     private var start = 0
     private var headCount = 0
-    /// Where the data of a chunk lies; what is around it is framing. Nil: there is no framing.
+    /// The range of a chunk's data; the bytes around it are framing. Nil if there is no framing.
     private var chunk: Range<Int>?
 
-    /// Memory beyond this is given back when all is sent.
+    /// A buffer with more bytes than this is freed when all bytes are sent.
     private static let keptCapacity = 64 * 1024
 
     var isEmpty: Bool { start == bytes.count }
 
-    /// Begins a request with so many bytes of head, which the caller sends himself as far as the socket takes them.
+    /// Begins a request with a head of `count` bytes. The caller writes the head to the socket and keeps the rest here.
     mutating func begin(head count: Int) {
         clear()
         headCount = count
     }
 
-    /// Keeps what the socket did not take.
+    /// Keeps the bytes that the socket did not take.
     mutating func keep(_ rest: ArraySlice<UInt8>) {
         bytes = Array(rest)
         start = 0
@@ -44,7 +44,7 @@ struct UnsentBytes {
 
     mutating func appendLastChunk() {
         chunk = bytes.count..<bytes.count
-        // Without trailers there is nothing in it that could be refused.
+        // Without trailers the encoder has nothing to refuse.
         try? HTTP1RequestEncoder.appendLastChunk(to: &bytes)
     }
 
@@ -52,11 +52,11 @@ struct UnsentBytes {
         bytes.withUnsafeBytes { body(UnsafeRawBufferPointer(rebasing: $0[start...])) }
     }
 
-    /// The kernel took so many of the bytes that are kept.
+    /// Removes `count` bytes that the kernel took.
     mutating func took(_ count: Int) -> Sent {
         let range = start..<(start + count)
         start = range.upperBound
-        // What is left of a head is never together with a chunk.
+        // The rest of a head is never kept together with a chunk.
         let framing = headCount == 0 ? chunk.map { count - range.clamped(to: $0).count } ?? 0 : 0
         if isEmpty {
             if bytes.count > Self.keptCapacity { bytes = [] } else { bytes.removeAll(keepingCapacity: true) }
@@ -66,14 +66,14 @@ struct UnsentBytes {
         return sent(count, framing: framing)
     }
 
-    /// What these bytes are, the first that are sent.
+    /// Classifies the next `count` sent bytes.
     mutating func sent(_ count: Int, framing: Int = 0) -> Sent {
         let head = min(count, headCount)
         headCount -= head
         return Sent(head: head, body: count - head - framing, framing: framing)
     }
 
-    /// Whether some of the head is still to be sent.
+    /// Whether a part of the head is unsent.
     var hasHead: Bool { headCount > 0 }
 
     mutating func clear() {

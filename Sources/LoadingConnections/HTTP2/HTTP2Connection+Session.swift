@@ -1,7 +1,8 @@
 internal import LoadingProtocols
 internal import LoadingSemantics
 
-/// What the session tells of its streams. The session may be asked for more from here, but neither reads nor writes.
+/// Events of the session's streams. These methods may call the session's requests, but neither read from nor write to
+/// the socket.
 extension HTTP2Connection: HTTP2SessionObserver {
     func session(_ session: HTTP2Session, receivedInformational head: HTTPStreamResponseHead, on stream: Int32) {
         streams[Int64(stream)]?.received(informational: head)
@@ -26,7 +27,8 @@ extension HTTP2Connection: HTTP2SessionObserver {
         switch failure {
         case nil: break
         case .refused where goodbye == .http11Required: closed.fail(.http11Required, loss: loss)
-        // Whatever others have come to there, it is none of this request's doing. Of a server that has answered nobody it is.
+        // The request did not cause the loss that ended other streams. On a connection without any response, the cause
+        // applies to the request too.
         case .connectionLost(after: .unsent) where answerCount > 0:
             closed.fail(.connectionLost(after: .unsent), loss: nil)
         case let failure?: closed.fail(failure, loss: loss)

@@ -4,13 +4,13 @@ internal import LoadingProtocols
 internal import LoadingSemantics
 internal import LoadingTransport
 
-/// A connection that speaks HTTP/2: carries many exchanges at once, each as an `HTTPStream`. Confined to its loop, owned
-/// by its pool.
+/// An HTTP/2 connection. Carries many exchanges at once, each as an `HTTPStream`. Confined to its loop, owned by its
+/// pool.
 ///
-/// What a turn has asked for goes out together, in the next one. Back-pressure is the streams' own: a reader that has
-/// enough does not give back what its stream's window allowed, and the others go on.
+/// Output that is requested during one turn is sent together in the next turn. Back-pressure applies per stream: a full
+/// reader does not return its stream's flow-control window, and the other streams continue.
 ///
-/// No access to what is stored here lasts while a stream or the pool is called, so exclusive access is not checked.
+/// No access to the properties here lasts while a stream or the pool is called, so exclusive access is not checked.
 final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTarget {
     let primaryOrigin: OriginConnections
     let pool: ConnectionPool
@@ -22,40 +22,40 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
     private lazy var session = HTTP2Session(observer: self)
     @exclusivity(unchecked) var streams: [Int64: HTTPStream] = [:]
     @exclusivity(unchecked) var gathering: [HTTPStream] = []
-    /// Handed out, and not begun yet.
+    /// Streams that were handed out and have not begun.
     @exclusivity(unchecked) private var reservedCount = 0
-    /// What the socket did not take. Its memory is the session's until more is asked for.
+    /// Output that the socket did not take. The session owns its memory until the next output is requested.
     @exclusivity(unchecked) private var unsent = UnsafeRawBufferPointer(start: nil, count: 0)
     @exclusivity(unchecked) private var isHandlingReadiness = false
     @exclusivity(unchecked) private var isTurnPlanned = false
     /// Whether a waiting request may have a stream now.
     @exclusivity(unchecked) private var hasRoomForMore = false
-    /// Why the connection was given up, once it was.
+    /// Why the connection was lost; nil while it is not.
     private(set) var loss: LoadError?
-    /// Why the server takes no more, if it has said so.
+    /// The error code of the server's GOAWAY; nil if none was received.
     var goodbye: HTTP2ErrorCode?
     private var hasWriteFailed = false
-    /// How much the peer had taken when it was last asked for a sign of life.
+    /// The bytes that the peer had acknowledged when the answer timer was last armed.
     private var bytesAcknowledged: UInt64 = 0
-    /// Streams that are done away with, until that goes out.
+    /// Streams that were reset, until their RST_STREAM frames go out.
     var ending: Set<Int64> = []
     private(set) var answerCount = 0
     @exclusivity(unchecked) var requestCount = 0
-    /// How many the server is expected to take, since it took no more on another connection.
+    /// The number of requests that the server is expected to accept, learned from an earlier connection.
     @exclusivity(unchecked) private var requestLimit: RequestLimit?
-    /// The PING that is out to find out whether it takes more.
+    /// The payload of the PING that verifies `requestLimit`, while it is outstanding.
     private var limitQuestion: UInt64?
-    /// How much the peer had taken, and when it was last heard of, when it was last looked whether it takes anything.
+    /// The bytes that the peer had acknowledged, and the time of the last received data, at the last stall check.
     private var stall = (bytesAcknowledged: 0 as UInt64, lastHeard: 0 as Int64)
 
     @exclusivity(unchecked) private(set) var idleSince: Int64
-    /// When something came last.
+    /// When the connection last received data.
     @exclusivity(unchecked) private(set) var lastHeard: Int64
     private let idleTimer = LoopTimer()
     private let answerTimer = LoopTimer()
     private let stallTimer = LoopTimer()
 
-    /// Bytes of one connection that a turn reads before the others have theirs.
+    /// The bytes that one turn reads from a connection before other connections get their turn.
     private static let readBudget = 256 * 1024
 
     init(stream: ByteStream, primaryOrigin: OriginConnections, pool: ConnectionPool) {
@@ -90,7 +90,7 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
         ConnectionFacts(of: stream, to: primaryOrigin.key, speaking: "h2", isReused: isReused)
     }
 
-    /// Begins with what each connection begins with. What the server says first may have come with its handshake.
+    /// Sends the connection preface. The server's first frames may have arrived with its handshake.
     func start() {
         pool.loop.arm(idleTimer, at: pool.loop.now + pool.loop.limits.multiplexedIdle, for: self)
         planTurn()
@@ -102,7 +102,7 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
         guard mayOpenStream else { return nil }
         let idleTime = pool.loop.now - max(idleSince, lastHeard)
         if isIdle, !isHandlingReadiness, !isRepeatable || idleTime > pool.loop.limits.unverifiedReuse {
-            // The server may have closed it, or said goodbye, without the loop's having heard of that.
+            // The server may have closed the connection or sent GOAWAY, and the loop may not have read that yet.
             hearNews()
             guard mayOpenStream else { return nil }
         }
@@ -123,25 +123,26 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
             && session.openStreamCount + reservedCount < session.maximumConcurrentStreams && !isAtLimit
     }
 
-    // MARK: Servers that take few requests
+    // MARK: Request limits
 
-    /// Whether as many requests were begun as the server is expected to take.
+    /// Whether the number of begun requests has reached the expected limit.
     private var isAtLimit: Bool {
         guard let count = requestLimit?.count else { return false }
         return requestCount + reservedCount >= count
     }
 
-    /// Asks the server for an answer behind the last request that it is expected to take. If it takes no more it has said so
-    /// before that answer; what it took on another connection may have had another reason, as that the server was restarted.
+    /// Sends a PING behind the last request that the server is expected to accept. A server that accepts no more sends
+    /// GOAWAY before the acknowledgement. The limit on the earlier connection may have had another cause, such as a
+    /// server restart.
     private func askAboutLimit() {
         guard isAtLimit, limitQuestion == nil, reservedCount == 0, !isClosed, !isRetired, unsent.isEmpty,
             !session.hasUnsentRequests
         else { return }
         if requestLimit?.isFirm == true { return retire() }
-        // Apart from the questions for a sign of life, which are times.
+        // Bit 63 distinguishes this payload from the payloads of liveness PINGs, which are times.
         let question = UInt64(bitPattern: pool.loop.now) | 1 << 63
         limitQuestion = question
-        // A server that is long in answering is not lost; others go to another connection meanwhile.
+        // A slow acknowledgement does not fail the connection. Meanwhile, other requests use another connection.
         session.ping(question)
         stream.callAgain()
     }
@@ -153,7 +154,7 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
     func receivedResponse() {
         answerCount &+= 1
         primaryOrigin.lastAnswer = pool.loop.now
-        // Also of a server that answers no PING.
+        // This also works with a server that acknowledges no PING.
         if let requestLimit, requestLimit.isDisproved(by: answerCount) { liftLimit() }
     }
 
@@ -164,11 +165,11 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
         becameFree()
     }
 
-    /// The server takes no requests behind that stream.
+    /// The server takes no requests after stream `lastStream`.
     func receivedGoodbye(lastStream: Int32, _ code: HTTP2ErrorCode) {
         goodbye = code
         pool.retire(self)
-        // The first of two goodbyes does not say which was the last (RFC 9113 §6.8).
+        // The first of two GOAWAY frames does not name the last stream (RFC 9113 §6.8).
         guard lastStream > 0, lastStream < Int32.max else { return }
         let taken = min(requestCount, Int(lastStream / 2) + 1)
         if code == .noError, taken > 0 { pool.noteRequestLimit(.told(taken), of: primaryOrigin.key) }
@@ -202,7 +203,7 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
     }
 
     private func end(_ number: Int64, _ code: HTTP2ErrorCode) {
-        // It may be told as closed at once.
+        // The session may report the stream as closed within `reset`.
         if streams[number] != nil { ending.insert(number) }
         session.reset(Int32(clamping: number), code: code)
         planTurn()
@@ -227,14 +228,14 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
         Int64(session.receivedBodyFrameBytes(on: Int32(clamping: number)))
     }
 
-    /// What the socket has not taken is outstanding as well. What others have sent behind it may be among that.
+    /// Bytes that the socket has not taken are outstanding too. They may include bytes of other streams.
     func acknowledgement(of number: Int64) -> Acknowledgement? {
         guard var acknowledgement = stream.acknowledgement else { return nil }
         acknowledgement.outstanding += UInt64(unsent.count)
         return acknowledgement
     }
 
-    /// There may be a stream for a waiting request.
+    /// A waiting request may get a stream now.
     func becameFree() {
         guard !isClosed else { return }
         hasRoomForMore = true
@@ -247,7 +248,7 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
 
     // MARK: Turns
 
-    /// Has what was asked for go out in the next turn.
+    /// Schedules the next turn, which sends the pending output.
     private func planTurn() {
         guard !isTurnPlanned, !isHandlingReadiness, !isClosed else { return }
         isTurnPlanned = true
@@ -274,7 +275,7 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
         closeIfDone()
     }
 
-    /// Whether there is no more for now.
+    /// Returns whether all available input was read.
     @discardableResult
     private func receive(into buffer: UnsafeMutableRawBufferPointer) -> Bool {
         var budget = Self.readBudget
@@ -303,11 +304,11 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
         return true
     }
 
-    /// Takes what the kernel has and the loop has not heard of.
+    /// Reads data that the kernel has and the loop has not reported yet.
     private func hearNews() {
         guard stream.hasPendingInput else { return }
-        // What the loop reads into may be in use: this can be in the midst of another connection's turn, though not of its
-        // own.
+        // The loop's read buffer may be in use: this call can happen within another connection's turn, but not within
+        // its own.
         isHandlingReadiness = true
         withUnsafeTemporaryAllocation(byteCount: 16 * 1024, alignment: 16) { _ = receive(into: $0) }
         isHandlingReadiness = false
@@ -323,7 +324,7 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
                     case .bytes(let count): unsent = UnsafeRawBufferPointer(rebasing: unsent[count...])
                     case .wouldBlock: return
                     case .failed:
-                        // What the server has said before it closed is read first; the reading ends with the cause.
+                        // Data that the server sent before it closed is read first. The read then ends with the cause.
                         unsent = UnsafeRawBufferPointer(start: nil, count: 0)
                         hasWriteFailed = true
                         return stream.callAgain()
@@ -358,7 +359,8 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
 
     /// The peer has violated the protocol.
     private func giveUp(_ error: HTTP2Error) {
-        // The last words are for its log. Behind a part of a frame they would be read as the rest of it.
+        // Sends the GOAWAY for the server's log. It is not sent behind a partial frame, where the server would read it
+        // as the rest of that frame.
         while unsent.isEmpty, let words = try? session.nextOutput(), case .bytes(words.count) = stream.write(words) {}
         lose(.cannotParseResponse("HTTP/2: \(error)"))
     }
@@ -388,8 +390,8 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
         stream.close()
     }
 
-    /// A peer that takes nothing does not take either that a stream is done away with, which would be there for as long as the
-    /// connection. Nobody may be left who waits for it.
+    /// Starts the stall check. A peer that receives nothing does not receive RST_STREAM either, and the reset stream
+    /// would stay open as long as the connection. No request may remain that waits for it.
     private func watchStall() {
         guard !ending.isEmpty, !unsent.isEmpty, !isClosed, !stallTimer.isArmed else { return }
         stall = (stream.bytesAcknowledged, lastHeard)
@@ -399,13 +401,13 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
     func timerFired(_ timer: LoopTimer) {
         if timer === stallTimer {
             if ending.isEmpty || unsent.isEmpty { return }
-            // Of some sockets it is not known how much was taken, or of one of several ways alone.
+            // For some sockets the number of acknowledged bytes is unknown, or covers only one of several paths.
             let isKnown = stall.bytesAcknowledged > 0 && !stream.isMultipath
             let isGone = isKnown && stall == (stream.bytesAcknowledged, lastHeard)
             return isGone ? lose(.networkConnectionLost) : watchStall()
         }
         if timer === answerTimer {
-            // The question may still stand behind what is being sent.
+            // The PING may still be queued behind other output.
             let taken = stream.bytesAcknowledged
             if taken == bytesAcknowledged { return lose(.networkConnectionLost) }
             bytesAcknowledged = taken
@@ -415,7 +417,7 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
         let end = idleSince + pool.loop.limits.multiplexedIdle
         guard end <= pool.loop.now else { return pool.loop.arm(idleTimer, at: end, for: self) }
         retire()
-        // A peer that does not even take the goodbye is not waited for.
+        // A peer that does not even receive the GOAWAY is not waited for.
         bytesAcknowledged = stream.bytesAcknowledged
         pool.loop.arm(answerTimer, at: pool.loop.now + pool.loop.limits.http2PingTimeout, for: self)
     }

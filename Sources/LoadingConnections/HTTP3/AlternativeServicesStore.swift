@@ -1,22 +1,22 @@
 internal import LoadingEvents
 package import LoadingSemantics
 
-/// What origins have said about where else they speak HTTP/3 (CONN-6), as the sessions know it that share this. May be used
-/// from any thread, also a loop's: nothing here waits for a disk.
+/// The alternative services for HTTP/3 that origins advertised (CONN-6). Sessions can share one store. Safe to use from
+/// any thread, including a loop's: no call waits for a disk.
 package protocol AlternativeServicesStore: AnyObject, Sendable {
     func services(of origin: HostPort, at now: Int64) -> [AlternativeService]
-    /// Does what a response says.
+    /// Records the `Alt-Svc` field of a response.
     func note(_ fields: HTTPFields, from url: HTTPURL, at now: Int64)
-    /// The server there says that it is not the origin.
+    /// Removes a service that is not authoritative for the origin.
     func remove(_ service: AlternativeService, of origin: HostPort)
-    /// The network in which all this was said, as far as it is for one alone.
+    /// The network in which the network-specific entries were recorded.
     var network: KnownNetwork { get }
-    /// What was said for the network alone that was there before is forgotten.
+    /// Removes the entries that are specific to the previous network.
     func networkChanged(at now: Int64)
     func removeAll()
 }
 
-/// One that is in memory alone.
+/// A store in memory only.
 package final class TransientAlternatives: AlternativeServicesStore, @unchecked Sendable {
     // Sendable because the table is guarded by `lock`.
     private let lock = Lock()

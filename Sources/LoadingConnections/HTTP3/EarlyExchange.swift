@@ -1,7 +1,7 @@
 internal import LoadingProtocols
 
-/// A request that went out before the server had answered, and what has come of it until somebody takes it up. The window
-/// of its stream bounds that.
+/// A request that was sent as early data, and the events of its stream until a request adopts it. The stream's
+/// flow-control window limits their size.
 struct EarlyExchange {
     enum News {
         case sentHead(Int)
@@ -9,21 +9,21 @@ struct EarlyExchange {
         case informational(HTTPStreamResponseHead)
         case head(HTTPStreamResponseHead, isWhole: Bool)
         case body([UInt8])
-        /// `bytes`: what the body took on the wire.
+        /// `bytes`: the size of the body on the wire.
         case end(bytes: Int64)
     }
 
     let request: HTTPStreamRequest
     let number: Int64
-    /// When it was given to the connection.
+    /// When the request was submitted to the connection.
     let start: Int64
     var news: [News] = []
-    /// Somebody wants the answer.
+    /// Whether a request has adopted the stream.
     var isTakenUp = false
-    /// Both directions of its stream are over.
+    /// Whether both directions of the stream are closed.
     var isClosed = false
 
-    /// Whether the server does not take it before the handshake is over (RFC 8470).
+    /// Whether the server rejects the request until the handshake is complete (425 Too Early, RFC 8470).
     var isTooEarly: Bool {
         news.contains { if case .head(let head, _) = $0 { head.status == Self.tooEarly } else { false } }
     }

@@ -4,38 +4,38 @@ internal import LoadingProtocols
 internal import LoadingSemantics
 internal import LoadingTransport
 
-/// Makes one HTTP/3 connection: name, address, handshake, trust. Confined to its pool's loop; tells the outcome once, never
-/// within `start`, and nothing after `cancel`.
+/// Makes one HTTP/3 connection: DNS lookup, address race, QUIC handshake and trust decision. Confined to its pool's
+/// loop. Reports the outcome once, never within `start`, and reports nothing after `cancel`.
 final class HTTP3Attempt {
     let service: AlternativeService
     private let primaryOrigin: OriginConnections
     private let pool: ConnectionPool
     private weak var challengeDelegate: (any ConnectionChallengeDelegate)?
-    /// How often the network had changed when it was begun.
+    /// The number of network changes when the attempt was created.
     private let networkChanges: Int
-    /// Who waits for the connection, whose request may go out before it is there.
+    /// Returns the waiting request, which may be sent as early data.
     var early: (() -> ConnectionRequest?)?
-    /// A request that goes out early does so once.
+    /// Whether a request was sent as early data. This happens at most once per attempt.
     private var isEarlyOut = false
     private(set) var events: [LoadEvent] = []
-    /// When the origin's name was asked about first, if that was before.
+    /// When the first lookup of the origin's name started, if that was before this attempt.
     var lookupStart: Int64?
     private var race: AddressRace<HTTP3Connection>?
     private var trust: ServerTrustDecision?
-    /// Whom the decision was about, and what it was.
+    /// The certificates that the last trust decision covers, and its result.
     private var trusted: (certificates: [[UInt8]], isTrusted: Bool)?
-    /// By what this side is to be known, while somebody is asked.
+    /// The open challenge for a client certificate.
     private var question: ConnectionChallenge?
     private var hasAskedForIdentity = false
     private var identity: HTTP3Identity?
-    /// Whose handshake is through, while it is decided whether the server is trusted.
+    /// The connection whose handshake is complete, while the trust decision is pending.
     private var connection: HTTP3Connection?
-    /// Whether nobody waits for the connection, so that nothing is decided about its server.
+    /// Whether no request waits for the connection. No trust decision is made then.
     private var isHeld = false
     private var completed: (() -> Void)?
     private var outcome: ((Result<HTTP3Connection, HTTP3AttemptFailure>) -> Void)?
 
-    /// - Parameter service: Where the origin speaks HTTP/3.
+    /// - Parameter service: The service where the origin offers HTTP/3.
     init(
         to service: AlternativeService, for primaryOrigin: OriginConnections, pool: ConnectionPool,
         challengeDelegate: any ConnectionChallengeDelegate
@@ -48,9 +48,9 @@ final class HTTP3Attempt {
     }
 
     /// - Parameters:
-    ///   - completed: Called when a handshake is through, before anybody is asked about the server. Where that asks for a
-    ///     certificate there may be a second.
-    ///   - outcome: The connection, which is the caller's to give to the pool or to close.
+    ///   - completed: Called when a handshake is complete, before the trust decision. A client certificate may require
+    ///     a second handshake, and then a second call.
+    ///   - outcome: Receives the connection. The caller adds it to the pool or closes it.
     func start(
         completed: @escaping () -> Void, outcome: @escaping (Result<HTTP3Connection, HTTP3AttemptFailure>) -> Void
     ) {
@@ -59,7 +59,8 @@ final class HTTP3Attempt {
         startRace()
     }
 
-    /// Whoever has begun it needs no connection any more. It goes on for another, as one that nobody waits for.
+    /// Passes the attempt to another delegate when the attempt's initiator no longer needs a connection. The attempt
+    /// continues in the held state: no request waits for it.
     func pass(
         to challengeDelegate: any ConnectionChallengeDelegate, early: @escaping () -> ConnectionRequest?,
         completed: @escaping () -> Void,
@@ -72,7 +73,8 @@ final class HTTP3Attempt {
         hold()
     }
 
-    /// Holds a failure against the place, unless it is this machine's, or that of a network which is another by now.
+    /// Records the failure against the service's host and port. Failures of this machine do not count, and neither do
+    /// failures from before a network change.
     func blamePlace(for failure: HTTP3AttemptFailure) {
         let services = pool.http3Services
         guard failure.isOfServer, networkChanges == services.networkChanges else { return }
@@ -101,8 +103,8 @@ final class HTTP3Attempt {
         race.start(record: { [weak self] in self?.record($0) }) { [weak self] in self?.raceEnded($0) }
     }
 
-    /// What may go out with the beginning of a session's handshake. The server proves in it that it is whom the session was
-    /// made with, and no more is asked of it then.
+    /// The request that may be sent as early data of a resumed session. Resumption proves that the server is the one
+    /// with which the session was established. No further check of the server is made then.
     private func earlyRequest(in session: ConnectionSecurity.QUICSession?) -> HTTPStreamRequest? {
         guard !isEarlyOut, let session, session.wasEvaluated, session.resumption.hasEarlyData,
             pool.security.requirements(on: primaryOrigin.key)?.pins == nil, let request = early?(),
@@ -126,8 +128,8 @@ final class HTTP3Attempt {
         connection = nil
     }
 
-    /// Nobody waits for the connection any more. It is made, and then held until somebody does; what went out early is not
-    /// his.
+    /// No request waits for the connection any more. The attempt completes the handshake, then holds the connection
+    /// until a request waits for it. An early request is dropped, since it does not belong to the next request.
     func hold() {
         isHeld = true
         trust?.cancel()
@@ -140,21 +142,21 @@ final class HTTP3Attempt {
         connection?.dropEarly()
     }
 
-    /// The connection whose handshake is through while nobody waits for it.
+    /// The connection whose handshake is complete while no request waits for it.
     var held: HTTP3Connection? { isHeld ? connection : nil }
 
-    /// Somebody else waits for the connection now.
+    /// A different request waits for the connection now.
     func challengeDelegateChanged() {
         if isHeld {
             isHeld = false
-            // Not at once: the pool is in the middle of something.
+            // Posted to a later turn: the pool is in the middle of an operation.
             let step = LoopBox({ [weak self] in self?.goOn() ?? () })
             return pool.loop.post { step.value() }
         }
         trust?.challengeDelegateChanged()
         guard let question, case .clientCertificate(let request) = question.subject else { return }
         question.withdraw()
-        // Not at once: the pool is in the middle of something.
+        // Posted to a later turn: the pool is in the middle of an operation.
         let step = LoopBox({ [weak self] in
             guard let self, outcome != nil, self.question === question else { return }
             ask(request)
@@ -162,7 +164,7 @@ final class HTTP3Attempt {
         pool.loop.post { step.value() }
     }
 
-    /// What was held lacks a decision.
+    /// Makes the outstanding trust decision for a connection that was held.
     private func goOn() {
         guard outcome != nil, !isHeld, let connection, trust == nil, question == nil else { return }
         decide(about: connection)
@@ -177,7 +179,7 @@ final class HTTP3Attempt {
         events.append(LoadEvent(time: time, kind: kind))
     }
 
-    /// QUIC has one handshake for both.
+    /// The transport and TLS share one handshake in QUIC. Only the first start of the race is recorded.
     private func recordStart() {
         let isFirst = !events.contains { if case .secureConnectionStarted = $0.kind { true } else { false } }
         if isFirst { record(.secureConnectionStarted) }
@@ -188,7 +190,7 @@ final class HTTP3Attempt {
         race = nil
         switch result {
         case .failure(.noDescriptor): fail(.connectionAttemptFailed(EMFILE))
-        // Who was asked once is not asked again over TCP.
+        // A client certificate that was requested once is not requested again over TCP.
         case .failure(.unreachable(let error)):
             end(.failure(HTTP3AttemptFailure(error: error, isRefusal: identity != nil)))
         case .success(let connection):
@@ -203,7 +205,8 @@ final class HTTP3Attempt {
             connection.reject()
             return fail(LoadError(TLSError(code: TLSError.secureConnectionFailed, reason: "no peer certificate")))
         }
-        // The same server once more, which knows now whom it speaks with.
+        // A second handshake with the same server, which now carries the client certificate. The decision is still
+        // valid.
         if let trusted, trusted.certificates == connection.certificates {
             return decided(.success(trusted.isTrusted))
         }
@@ -233,7 +236,7 @@ final class HTTP3Attempt {
         }
     }
 
-    /// The server wants to know whom it speaks with.
+    /// The server requests a client certificate.
     private func ask(_ request: TLSIdentityRequest) {
         hasAskedForIdentity = true
         let question = ConnectionChallenge(.clientCertificate(request), of: primaryOrigin.key) { [weak self] in
@@ -258,22 +261,22 @@ final class HTTP3Attempt {
             let error = LoadError(TLSError(code: TLSError.clientCertificateRejected, reason: "no private key"))
             return end(.failure(HTTP3AttemptFailure(error: error, isRefusal: true)))
         }
-        // GnuTLS takes it at the beginning of a handshake, and not later.
+        // GnuTLS accepts an identity only at the beginning of a handshake.
         self.identity = shown
         startRace()
     }
 
-    /// The connection is good for requests.
+    /// Makes the connection available for requests.
     private func begin() {
         guard let connection, let isTrusted = trusted?.isTrusted else { return }
         self.connection = nil
-        // The server may have gone while it was looked at.
+        // The server may have closed the connection during the trust decision.
         guard !connection.isClosed else {
-            // For want of a certificate, as it may be: over TCP it would be no other.
+            // The cause may be a missing client certificate, which would be the same over TCP.
             let error = connection.loss ?? .networkConnectionLost
             return end(.failure(HTTP3AttemptFailure(error: error, isRefusal: hasAskedForIdentity)))
         }
-        // Or take no requests, and then it is as if it were gone.
+        // A connection that takes no requests counts as lost.
         guard connection.takesRequests else {
             connection.close()
             return fail(.networkConnectionLost)
@@ -296,7 +299,7 @@ final class HTTP3Attempt {
 }
 
 extension HTTP3Identity {
-    /// Nil if its key cannot leave where it is.
+    /// Nil if the private key cannot be exported.
     fileprivate init?(_ identity: TLSIdentity, for server: [UInt8]) {
         guard let chain = identity.chain?.der, let key = identity.privateKey else { return nil }
         self.init(chain: chain, key: key, reader: server)

@@ -1,11 +1,12 @@
 internal import LoadingSemantics
 
-/// Why there is no HTTP/3 connection.
+/// Why an attempt produced no HTTP/3 connection.
 struct HTTP3AttemptFailure: Error {
     var error: LoadError
-    /// Whether the server answered, and was not trusted, or did not get to know whom it speaks with.
+    /// Whether the server answered, but was not trusted, or did not learn the client's identity.
     var isRefusal: Bool
 
-    /// Whether it is to be held against the server, or against the way to it. What this machine lacks is not.
+    /// Whether the failure counts against the server or the network path to it. A resource or route that this machine
+    /// lacks does not count.
     var isOfServer: Bool { !error.isDescriptorShortage && !error.isNoRoute }
 }

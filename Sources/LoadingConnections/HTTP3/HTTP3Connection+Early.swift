@@ -2,9 +2,9 @@ internal import LoadingEvents
 internal import LoadingProtocols
 internal import LoadingSemantics
 
-/// Early data (RFC 8446 §2.3): a request goes out with the first packets of a resumed session. What comes of it is kept here
-/// until the handshake is through, the server is trusted, and the connection is given to somebody who asks for just that;
-/// whoever asks for something else, or whose early request came to nothing, has his request sent as ever.
+/// Early data (RFC 8446 §2.3): a request is sent with the first packets of a resumed session. Its response is kept here
+/// until the handshake is complete, the server is trusted, and the connection is used for an equal request. A different
+/// request, or one whose early data was not accepted, is sent in the usual manner.
 extension HTTP3Connection {
     func sendEarly(_ request: HTTPStreamRequest) {
         guard session.mayOpenEarlyStream else { return }
@@ -12,7 +12,7 @@ extension HTTP3Connection {
         early = EarlyExchange(request: request, number: number, start: EventLog.now)
     }
 
-    /// False if it is not of the early request.
+    /// Returns false if `number` is not the early request's stream.
     @discardableResult
     func keepEarly(_ news: EarlyExchange.News, on number: Int64) -> Bool {
         guard early?.number == number else { return false }
@@ -20,17 +20,17 @@ extension HTTP3Connection {
         return true
     }
 
-    /// The early request's stream is over, and nobody has taken it up yet.
+    /// The early request's stream is closed, and no request has adopted it yet.
     func earlyEnded(_ number: Int64, with failure: HTTPStreamFailure?) {
         guard early?.number == number else { return }
-        // The server did not take early data, or not this.
+        // The server did not accept early data, or not this request.
         if failure != nil { early = nil }
         early?.isClosed = true
     }
 
     func forgetEarly(_ number: Int64) { if early?.number == number { early = nil } }
 
-    /// The number of the early request if it is this one.
+    /// The stream number of the early request if it equals `request`.
     func takeUpEarly(_ request: HTTPStreamRequest, for stream: HTTPStream) -> Int64? {
         guard let early, !early.isTakenUp, early.request == request else { return nil }
         if early.isTooEarly {
@@ -43,7 +43,7 @@ extension HTTP3Connection {
         return early.number
     }
 
-    /// Tells what has come before the early request was taken up.
+    /// Delivers the events that arrived before the early request was adopted.
     func replayEarly() {
         guard let early, early.isTakenUp, !early.news.isEmpty, let stream = streams[early.number] else { return }
         self.early?.news = []
@@ -64,13 +64,14 @@ extension HTTP3Connection {
         if early.isAnswered { self.early = nil }
     }
 
-    /// What an early response took on the wire whose stream is over.
+    /// The bytes that an early response took on the wire, once its stream is closed.
     func earlyWireBytes(of number: Int64) -> Int64? {
         guard let early, early.number == number, case .end(let bytes)? = early.news.last else { return nil }
         return bytes
     }
 
-    /// Whether the server wants the early request once more, now that the handshake is over; and so it gets it.
+    /// Whether the server requires the early request again after the handshake (425, RFC 8470). If so, this sends it
+    /// again.
     func isTooEarly(_ head: HTTPStreamResponseHead, on number: Int64) -> Bool {
         guard head.status == EarlyExchange.tooEarly, let early, early.number == number,
             let stream = streams.removeValue(forKey: number)
@@ -90,7 +91,7 @@ extension HTTP3Connection {
         return true
     }
 
-    /// Nobody has asked for what went out early.
+    /// Resets the early request's stream if no request has adopted it.
     func dropEarly() {
         guard let early, !early.isTakenUp else { return }
         self.early = nil

@@ -1,7 +1,8 @@
 internal import LoadingEvents
 internal import LoadingProtocols
 
-/// What the session tells of its streams. The session may be asked for more from here, but neither reads nor writes.
+/// Events of the session's streams. These methods may call the session's requests, but neither read from nor write to
+/// the socket.
 extension HTTP3Connection: HTTP3SessionObserver {
     func session(_ session: HTTP3Session, presented chain: [[UInt8]], cipherSuite: UInt16) {
         presented(chain, cipherSuite: cipherSuite)

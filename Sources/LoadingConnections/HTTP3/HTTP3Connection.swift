@@ -4,86 +4,87 @@ internal import LoadingProtocols
 internal import LoadingSemantics
 internal import LoadingTransport
 
-/// A connection that speaks HTTP/3 over QUIC: carries many exchanges at once, each as an `HTTPStream`. Confined to its
-/// loop; owned by the race that makes it, then by its pool.
+/// An HTTP/3 connection over QUIC. Carries many exchanges at once, each as an `HTTPStream`. Confined to its loop. Owned
+/// by the address race that makes it, then by its pool.
 ///
-/// QUIC's own clockwork (what is lost, what is sent again, and how fast) is a deadline of the session's, which is one
-/// timer here. What a turn has asked for goes out together, in the next one.
+/// The session computes one deadline for QUIC's loss detection, retransmission and pacing. One timer here implements
+/// it. Output that is requested during one turn is sent together in the next turn.
 final class HTTP3Connection: MultiplexedConnection, AddressRaceCandidate, DatagramSocketOwner, LoopTimerTarget {
     let primaryOrigin: OriginConnections
     let pool: ConnectionPool
     var coalescedOrigins: [OriginConnections] = []
     var isRetired = false
-    /// Where it leads.
+    /// The service that this connection reaches.
     let service: AlternativeService
     private var answerCount = 0
-    /// A number, changed for each request: no access can overlap another, so that is not checked.
+    /// Changes with each request. Accesses to this integer cannot overlap, so exclusivity is not checked.
     @exclusivity(unchecked) var requestCount = 0
-    /// Whether a response has come over it. Before that it may turn out to be of no use.
+    /// Whether the connection has received a response. Until then HTTP/3 may prove unusable there.
     var hasAnswered: Bool { answerCount > 0 }
     let version = HTTPVersion.http3
     private var socket: DatagramSocket
     private(set) lazy var session = makeSession()
     var streams: [Int64: HTTPStream] = [:]
     var gathering: [HTTPStream] = []
-    /// Given out, and not begun yet.
+    /// Streams that were handed out and have not begun.
     private var reservedCount = 0
-    /// What went out before the handshake was through.
+    /// The request that was sent as early data.
     var early: EarlyExchange?
-    /// What the socket did not take. Its memory is the session's until more is asked for.
+    /// Output that the socket did not take. The session owns its memory until the next output is requested.
     private var unsent: HTTP3Output?
     private var isHandlingReadiness = false
     private var isTurnPlanned = false
-    /// Whether somebody who waits may have a stream now.
+    /// Whether a waiting request may get a stream now.
     private var hasRoomForMore = false
-    /// Why the connection was given up, once it was.
+    /// Why the connection was lost; nil while it is not.
     private(set) var loss: LoadError?
-    /// Whether the server has ended the connection for what it saw of the handshake.
+    /// Whether the server closed the connection because of the handshake.
     private(set) var isRefusedByHandshake = false
-    /// Whether its address is gone and there is no way from another one.
+    /// Whether the local address is gone and no other local address has a route to the server.
     private(set) var hasLostLocalAddress = false
 
-    /// Told when the handshake is through, or has failed; before anybody has looked at the certificates.
+    /// Called when the handshake has completed or failed, before the trust decision.
     private var opened: ((LoadError?) -> Void)?
     private var isHandshakeComplete = false
-    /// The server's certificates in DER, the leaf first, once they are known.
+    /// The server's certificates in DER, the leaf first; empty until they are known.
     private(set) var certificates: [[UInt8]] = []
     private(set) var cipherSuite: UInt16?
     /// Whether the default evaluation trusts the server.
     private(set) var isTrusted = false
-    /// For whom the sessions are that the server offers to resume.
+    /// The peer under which session tickets from the server are stored.
     private let origin: ConnectionSecurity.QUICPeer
-    /// What this side is known by, should the server ask.
+    /// The client identity to present if the server requests one.
     private let identity: HTTP3Identity?
-    /// The session that is offered to be resumed.
+    /// The session that this connection tries to resume.
     private var resumed: ConnectionSecurity.QUICSession?
-    /// Whether a request goes out with the beginning of the handshake; else nothing does (TLS-9).
+    /// Whether a request is sent as early data. Without a request, no early data is sent (TLS-9).
     private let beginsEarly: Bool
-    /// Those for the next connections, until it is known what they are worth.
+    /// Resumption tickets for later connections, kept here until the trust decision.
     private var resumptions: [HTTP3Resumption] = []
-    /// The server is trusted.
+    /// Whether `begin(isTrusted:)` was called, which happens once the server is trusted.
     private var hasBegun = false
 
-    /// Which sessions are of its time.
+    /// The generation of the session cache when the connection was made.
     private let generation: Int
     private(set) var idleSince: Int64
-    /// When something came last.
+    /// When the connection last received a datagram.
     private var lastHeard: Int64
     private let sessionTimer = LoopTimer()
     private let idleTimer = LoopTimer()
     private let answerTimer = LoopTimer()
     private let streamCreditTimer = LoopTimer()
-    /// Armed while streams are open, for the next look whether anything has come.
+    /// Armed while streams are open. Schedules the next check for received datagrams.
     private let silenceTimer = LoopTimer()
 
-    /// Bytes of one connection that a turn reads before the others have theirs. With more a client that keeps up would
-    /// still be full in each turn, and what it does not take at once is copied twice.
+    /// The bytes that one turn reads from a connection before other connections get their turn. With a larger budget, a
+    /// client that keeps up would still have full buffers in each turn, and the bytes that it does not take at once are
+    /// copied twice.
     private static let readBudget = 256 * 1024
-    /// Bytes that a turn sends before the others have theirs.
+    /// The bytes that one turn sends before other connections get their turn.
     private static let writeBudget = 1024 * 1024
 
-    /// Begins with the handshake. `opened` is told once, never before this returns, unless the connection is closed
-    /// before.
+    /// Starts the handshake. Calls `opened` once, never before this initializer returns. If the connection is closed
+    /// before, `opened` is not called.
     init(
         to address: SocketAddress, of service: AlternativeService, as origin: ConnectionSecurity.QUICPeer,
         knownBy identity: HTTP3Identity?, resuming resumed: ConnectionSecurity.QUICSession?,
@@ -125,11 +126,11 @@ final class HTTP3Connection: MultiplexedConnection, AddressRaceCandidate, Datagr
     var isClosed: Bool { socket.isClosed }
     var isIdle: Bool { streams.isEmpty && reservedCount == 0 }
     var isAlternative: Bool { !service.isOwn(of: primaryOrigin.key.place) }
-    /// Whether the server lets requests be made, once it is trusted.
+    /// Whether the server allows requests, once it is trusted.
     var takesRequests: Bool { !session.isGoingAway && session.maximumConcurrentStreams > 0 }
 
     var peer: ConnectedPeer? {
-        // Who has told this server who he is has not told another.
+        // A client certificate identifies the client to this server only.
         guard let cipherSuite, !session.isIdentityRequested else { return nil }
         return ConnectedPeer(
             address: socket.remoteAddress, certificates: certificates,
@@ -140,17 +141,17 @@ final class HTTP3Connection: MultiplexedConnection, AddressRaceCandidate, Datagr
     var canMigrate: Bool { true }
     var remoteAddress: SocketAddress? { socket.remoteAddress }
 
-    /// The connection goes on from another address of this machine's (RFC 9000 §9). Where there is none, the streams wait
-    /// for one until QUIC's own timer ends the connection, and new ones are not let wait with them.
+    /// Migrates the connection to another local address (RFC 9000 §9). Without another address, open streams wait for
+    /// one until QUIC's own timer ends the connection. The connection takes no new streams meanwhile.
     func localAddressWasLost() {
         let before = socket
         guard !isClosed, opened == nil else { return lose(.networkConnectionLost(ENETDOWN)) }
         guard let next = try? DatagramSocket(to: before.remoteAddress, on: pool.loop, owner: self) else {
             hasLostLocalAddress = true
-            // No answer can come.
+            // Without a local address no PING acknowledgement can arrive.
             pool.loop.disarm(answerTimer)
             if isIdle { return lose(.networkConnectionLost(ENETDOWN)) }
-            // Who comes now hears that there is no way, or waits for one (CONN-12, CONN-14).
+            // New requests fail because there is no route, or wait for one (CONN-12, CONN-14).
             if isAdopted, !isRetired { pool.retire(self) }
             return
         }
@@ -176,7 +177,7 @@ final class HTTP3Connection: MultiplexedConnection, AddressRaceCandidate, Datagr
 
     // MARK: Opening
 
-    /// The handshake is through. Whoever races for the connection is told when the turn is over.
+    /// The handshake is complete. The race is notified at the end of the turn.
     func completedHandshake() { isHandshakeComplete = true }
 
     private func tellOpened() {
@@ -190,10 +191,10 @@ final class HTTP3Connection: MultiplexedConnection, AddressRaceCandidate, Datagr
         self.cipherSuite = cipherSuite
     }
 
-    /// Whether the default evaluation has trusted the server when the session was made that goes on here.
+    /// Whether the default evaluation trusted the server when the session that is resumed here was established.
     var wasEvaluated: Bool { session.isResumed && resumed?.wasEvaluated == true }
 
-    /// What the server wants to know this side by; nil if it does not ask.
+    /// The server's request for a client certificate; nil if it sends none.
     var identityRequest: TLSIdentityRequest? {
         guard session.isIdentityRequested else { return nil }
         return TLSIdentityRequest(serverName: primaryOrigin.key.host, distinguishedNames: session.issuers)
@@ -201,7 +202,7 @@ final class HTTP3Connection: MultiplexedConnection, AddressRaceCandidate, Datagr
 
     var stapledResponse: [UInt8]? { session.stapledResponse }
 
-    /// Servers say by the alerts of TLS what they think of a certificate, or of none (TLS-5).
+    /// Maps a TLS alert of the server to the error for a missing or rejected client certificate (TLS-5).
     private func meaning(of error: HTTP3Error) -> LoadError {
         if error == .unusableIdentity {
             return LoadError(TLSError(code: TLSError.clientCertificateRejected, reason: "HTTP/3: \(error)"))
@@ -214,15 +215,15 @@ final class HTTP3Connection: MultiplexedConnection, AddressRaceCandidate, Datagr
             TLSError(code: state.errorCode(alert: Int32(code & 0xFF)), reason: "HTTP/3: \(error)"))
     }
 
-    /// A session for the next connection, which is worth what this one is. Where the server has asked for a certificate
-    /// there is none, so that it asks again.
+    /// Stores a ticket for the next connection, with the trust decision of this connection. If the server requested a
+    /// client certificate, no ticket is stored, so that the server requests it again.
     func keep(_ resumption: HTTP3Resumption) {
         guard hasBegun else { return resumptions.append(resumption) }
         if session.isIdentityRequested { return }
         pool.security.keep(resumption, of: generation, wasEvaluated: isTrusted, for: origin)
     }
 
-    /// The server is trusted. From now on the connection is the pool's.
+    /// The server is trusted. From now on the pool owns the connection.
     func begin(isTrusted: Bool) {
         self.isTrusted = isTrusted
         hasBegun = true
@@ -233,7 +234,7 @@ final class HTTP3Connection: MultiplexedConnection, AddressRaceCandidate, Datagr
         planTurn()
     }
 
-    /// The server is not trusted, and is told so.
+    /// The server is not trusted. Sends it a TLS alert and closes the connection.
     func reject() {
         session.reject(alert: 42)
         flush()
@@ -289,7 +290,7 @@ final class HTTP3Connection: MultiplexedConnection, AddressRaceCandidate, Datagr
         becameFree()
     }
 
-    /// The server is there, and knows the connection.
+    /// The server acknowledged a PING: it is alive and still has the state of this connection.
     func receivedAnswer() { pool.loop.disarm(answerTimer) }
 
     func cancel(_ number: Int64) {
@@ -325,7 +326,7 @@ final class HTTP3Connection: MultiplexedConnection, AddressRaceCandidate, Datagr
         earlyWireBytes(of: number) ?? Int64(session.receivedBodyFrameBytes(on: number))
     }
 
-    /// The peer may take more than before.
+    /// The peer may accept more streams than before.
     func roomChanged() {
         guard !isClosed else { return }
         pool.loop.disarm(streamCreditTimer)
@@ -333,7 +334,7 @@ final class HTTP3Connection: MultiplexedConnection, AddressRaceCandidate, Datagr
         planTurn()
     }
 
-    /// A stream is nobody's any more: there may be room for somebody who waits.
+    /// A stream was released. A waiting request may get a stream now.
     func becameFree() {
         guard !isClosed else { return }
         hasRoomForMore = true
@@ -346,7 +347,7 @@ final class HTTP3Connection: MultiplexedConnection, AddressRaceCandidate, Datagr
 
     // MARK: Turns
 
-    /// Has what was asked for go out in the next turn.
+    /// Schedules the next turn, which sends the pending output.
     func planTurn() {
         guard !isTurnPlanned, !isHandlingReadiness, !isClosed else { return }
         isTurnPlanned = true
@@ -366,7 +367,7 @@ final class HTTP3Connection: MultiplexedConnection, AddressRaceCandidate, Datagr
         flush()
         isHandlingReadiness = false
         setDeadline()
-        // Who comes now is better off elsewhere, and so is who waits.
+        // New and waiting requests are better served by another connection.
         if isAdopted, !isRetired, !isClosed, session.isFull, pool.mayHaveAnother(to: primaryOrigin) { retire() }
         if hasRoomForMore {
             hasRoomForMore = false
@@ -382,13 +383,13 @@ final class HTTP3Connection: MultiplexedConnection, AddressRaceCandidate, Datagr
             guard budget > 0 else { return socket.callAgain() }
             switch socket.read(into: buffer) {
             case .datagrams(let count, let segment, let mark):
-                // Small ones cost as much as others.
+                // A small datagram costs as much as a larger one.
                 budget -= max(count, 512)
                 lastHeard = pool.loop.now
                 receive(UnsafeRawBufferPointer(rebasing: buffer[..<count]), segment: segment, mark: mark)
             case .wouldBlock: return
-            // Nobody listens, or there is no way: while the handshake is on this is the end. Later anybody on the way may
-            // have said so, and QUIC's own timers decide.
+            // The port is closed, or there is no route. This ends the connection during the handshake. Later, the error
+            // may be forged by any host on the path, so QUIC's own timers decide.
             case .failed(let failure):
                 if opened != nil { return lose(.connectionAttemptFailed(failure.code)) }
                 return socket.callAgain()
@@ -435,7 +436,7 @@ final class HTTP3Connection: MultiplexedConnection, AddressRaceCandidate, Datagr
     private func setDeadline() {
         guard !isClosed else { return }
         if let deadline = session.deadline {
-            // Postponing a timer is cheap, moving it to an earlier time is not dear.
+            // Postponing a timer is cheap. Moving it to an earlier time costs little.
             pool.loop.arm(sessionTimer, at: deadline, for: self)
         } else {
             pool.loop.disarm(sessionTimer)
@@ -455,8 +456,8 @@ final class HTTP3Connection: MultiplexedConnection, AddressRaceCandidate, Datagr
         pool.loop.arm(silenceTimer, at: pool.loop.now + pool.loop.limits.http3StreamSilence, for: self)
     }
 
-    /// A server that has crashed tells nobody, and those whose responses do not go on would wait for their own time. One
-    /// that is slow acknowledges the question.
+    /// A crashed server sends no notice, and exchanges whose responses stall would wait for their own timeouts. A slow
+    /// server still acknowledges the PING.
     private func lookForSilence() {
         if isIdle { return }
         let end = lastHeard + pool.loop.limits.http3StreamSilence
@@ -469,7 +470,8 @@ final class HTTP3Connection: MultiplexedConnection, AddressRaceCandidate, Datagr
         pool.loop.arm(silenceTimer, at: next, for: self)
     }
 
-    /// A server that has answered all requests and allows no others is one whose HTTP/3 has failed: there is TCP.
+    /// HTTP/3 counts as failed at a server that has answered all requests and grants no more streams. Requests use TCP
+    /// instead.
     private func streamCreditTimedOut() {
         guard hasNoStreamCredit, !isRetired else { return }
         pool.http3Services.failed(service, of: primaryOrigin.key.place, at: pool.loop.now)
@@ -481,7 +483,7 @@ final class HTTP3Connection: MultiplexedConnection, AddressRaceCandidate, Datagr
         closeAtOnce()
     }
 
-    /// Whether the pool has it, or had.
+    /// Whether the pool has, or had, this connection.
     var isAdopted = false
 
     func closeAtOnce() {
@@ -492,12 +494,12 @@ final class HTTP3Connection: MultiplexedConnection, AddressRaceCandidate, Datagr
     private func giveUp(_ error: HTTP3Error) {
         if error == .helloRetryRequest, resumed != nil { return beginAnew() }
         isRefusedByHandshake = error.isOfHandshake && !session.isHandshakeConfirmed
-        // The last words are for its log.
+        // Sends the CONNECTION_CLOSE for the server's log.
         if let words = try? session.nextOutput(at: pool.loop.now) { _ = send(words) }
         lose(meaning(of: error))
     }
 
-    /// A response has begun: whoever is there speaks HTTP/3.
+    /// A response has begun. This proves that the server supports HTTP/3.
     func answered() {
         answerCount &+= 1
         primaryOrigin.lastAnswer = pool.loop.now
@@ -505,30 +507,32 @@ final class HTTP3Connection: MultiplexedConnection, AddressRaceCandidate, Datagr
         pool.http3Services.succeeded(service, of: primaryOrigin.key.place)
     }
 
-    /// A request was refused. Who has never answered one may refuse all, and there is TCP; had he answered one before, the next
-    /// connection would be as good as this one.
+    /// The server refused a request. If it has never answered one, it may refuse all of them, and requests use TCP
+    /// instead. If it has answered one, the next connection would be as good as this one.
     func refused() {
         guard !hasAnswered else { return }
         pool.http3Services.failed(service, of: primaryOrigin.key.place, at: pool.loop.now)
         if isAdopted, !isRetired { retire() }
     }
 
-    /// What a stream is told of its end. A server that ends the connection for what it saw of the handshake has read no request;
-    /// and there is TCP. But one that has asked for a certificate would say the same there.
+    /// The failure that is reported to a stream. A server that closes the connection because of the handshake has read
+    /// no request, so the request can use TCP. A server that requested a client certificate would fail in the same
+    /// manner over TCP.
     func told(_ failure: HTTPStreamFailure) -> HTTPStreamFailure {
         let isElsewhereBetter = isRefusedByHandshake && !hasAnswered && !session.isIdentityRequested
         if case .connectionLost(after: .sent) = failure, isElsewhereBetter { return .refused }
         return failure
     }
 
-    /// A connection without any response may be lost because it is one over QUIC; but one that has asked for a certificate may
-    /// have wanted another, and would over TCP.
+    /// A connection without any response may be lost because of QUIC, so another transport may work. A server that
+    /// requested a client certificate may have required a different one, and would do so over TCP too.
     var hasOtherWay: Bool {
         guard let loss else { return false }
         return !hasAnswered && !loss.isNoRoute && !session.isIdentityRequested
     }
 
-    /// What went out early was for nothing, and so was the handshake: GnuTLS cannot say hello once more after that.
+    /// Starts over after a HelloRetryRequest: the early data and the handshake are void, because GnuTLS cannot send a
+    /// second ClientHello after early data.
     private func beginAnew() {
         early = nil
         unsent = nil
@@ -551,14 +555,14 @@ final class HTTP3Connection: MultiplexedConnection, AddressRaceCandidate, Datagr
         if let opened {
             self.opened = nil
             session.fail()
-            // Never before `init` has returned: this is called from turns alone.
+            // This is called from turns only, so never before `init` has returned.
             return opened(error)
         }
         if isAdopted { pool.letGo(self) }
         session.fail()
     }
 
-    /// Those whose streams these are hear nothing.
+    /// The observers of open streams are not notified.
     func close() {
         guard !isClosed else { return }
         opened = nil
@@ -605,7 +609,7 @@ extension HTTP3Endpoints {
 }
 
 extension SocketAddress {
-    /// The bytes of its `sockaddr`.
+    /// The bytes of the `sockaddr`.
     fileprivate var octets: [UInt8] {
         withSockaddr { Array(UnsafeRawBufferPointer(start: $0, count: Int($1))) }
     }

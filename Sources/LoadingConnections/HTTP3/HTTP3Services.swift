@@ -1,17 +1,18 @@
 internal import CLoadingLinux
 internal import LoadingSemantics
 
-/// Where origins speak HTTP/3, as far as a session knows: what they have said (CONN-6), and where it did not work lately
-/// (CONN-8). Confined to the loop of the session's pool.
+/// Where origins offer HTTP/3, as far as a session knows: the alternative services that they advertised (CONN-6), and
+/// the services that failed recently (CONN-8). Confined to the loop of the session's pool.
 final class HTTP3Services {
     private let said: any AlternativeServicesStore
-    /// What QUIC does not reach, whoever is looked for there.
+    /// Hosts and ports that QUIC does not reach, for all origins.
     private var unreachable = BrokenServices<HostPort>()
-    /// Who does not speak for an origin. To be named by others does nobody harm, so that is between the two.
+    /// Alternative services that are not authoritative for an origin. This is recorded per origin, so that an origin
+    /// cannot harm a service by advertising it.
     private var strangers = BrokenServices<Stranger>()
-    /// The machine's addresses when the first of this was learnt or used, and when they were last looked at.
+    /// The machine's addresses at the last check. Nil until the first entry is recorded or used.
     private var addresses: LocalAddresses?
-    /// How often it was noticed that they are others.
+    /// The number of address changes that were detected.
     private(set) var networkChanges = 0
 
     private struct Stranger: Hashable {
@@ -21,12 +22,12 @@ final class HTTP3Services {
 
     init(_ said: any AlternativeServicesStore) { self.said = said }
 
-    /// Where to try; nil if nowhere is known, or all that is known has failed.
+    /// The service to try; nil if none is known, or all known services have failed.
     ///
     /// - Parameters:
-    ///   - isAssumed: Whether the origin itself is to be tried, whatever is known (CONN-7).
-    ///   - mayBeElsewhere: Whether other hosts may be gone to. Where there are proxies, one may be meant for them.
-    ///   - isWatched: Whether a change of the network is told; else it is looked whether there was one.
+    ///   - isAssumed: Whether to try the origin itself, whatever is known (CONN-7).
+    ///   - mayBeElsewhere: Whether other hosts may be used. With proxies configured, a proxy may apply to those hosts.
+    ///   - isWatched: Whether network changes are reported. If not, this method checks for a change.
     func service(
         of origin: HostPort, isAssumed: Bool, mayBeElsewhere: Bool, isWatched: Bool, at now: Int64
     ) -> AlternativeService? {
@@ -41,7 +42,7 @@ final class HTTP3Services {
         return isAssumed && !isBroken(origin, at: now) ? AlternativeService(port: origin.port) : nil
     }
 
-    /// The same of what records of DNS say.
+    /// Like the method above, for services from HTTPS records in DNS.
     func service(
         of origin: HostPort, among records: [HTTPSRecord], mayBeElsewhere: Bool, at now: Int64
     ) -> AlternativeService? {
@@ -57,16 +58,16 @@ final class HTTP3Services {
         return (mayBeElsewhere || place.host == origin.host) && !isBroken(place, for: origin, at: now)
     }
 
-    /// Whether HTTP/3 has failed at an origin's own place lately.
+    /// Whether HTTP/3 failed recently at an origin's own host and port.
     func isBroken(_ origin: HostPort, at now: Int64) -> Bool { isBroken(origin, for: origin, at: now) }
 
     private func isBroken(_ place: HostPort, for origin: HostPort, at now: Int64) -> Bool {
         unreachable.contains(place, at: now) || strangers.contains(Stranger(place: place, origin: origin), at: now)
     }
 
-    /// What a response of an origin says.
+    /// Records the `Alt-Svc` field of an origin's response.
     func note(_ fields: HTTPFields, from url: HTTPURL) {
-        // Asked of each response: few have one.
+        // Called for each response; few have the field.
         guard fields.contains("Alt-Svc") else { return }
         noteAddresses()
         said.note(fields, from: url, at: Self.today)
@@ -77,7 +78,7 @@ final class HTTP3Services {
         unreachable.failed(service.hostPort(for: origin), at: now)
     }
 
-    /// There is a server, and it is not taken for the origin.
+    /// The server at the service answers, but is not accepted as the origin.
     func isRefused(_ service: AlternativeService, of origin: HostPort, at now: Int64) {
         noteAddresses()
         strangers.failed(Stranger(place: service.hostPort(for: origin), origin: origin), at: now)
@@ -89,13 +90,14 @@ final class HTTP3Services {
         strangers.succeeded(Stranger(place: place, origin: origin))
     }
 
-    /// The server there says that it is not the origin (RFC 7838 §6), and is left alone though the origin may name it again.
+    /// The server responded that it is not authoritative for the origin (RFC 7838 §6). The service is not used for a
+    /// while, even if the origin advertises it again.
     func isMisdirected(_ service: AlternativeService, of origin: HostPort, at now: Int64) {
         said.remove(service, of: origin)
         isRefused(service, of: origin, at: now)
     }
 
-    /// Something begins in the network that is there now. How often that has changed tells later whether it is the same.
+    /// Returns the number of network changes so far. The caller compares it later to detect a change.
     func noteNetwork() -> Int {
         noteAddresses()
         return networkChanges
@@ -105,17 +107,18 @@ final class HTTP3Services {
 
     private func lookAtNetwork() { if let addresses = LocalAddresses() { networkChanged(to: addresses) } }
 
-    /// These are the machine's addresses now. If they were others what was in the way may be gone, and what was said may
-    /// have been for the other network.
+    /// Sets the machine's current addresses. After a change, recorded failures may not apply any more, and advertised
+    /// services may have been for the other network.
     func networkChanged(to addresses: LocalAddresses) {
-        // Most of what is told changes nothing: a lifetime is renewed, or somebody else's route comes.
+        // Most notifications change nothing: an address lifetime is renewed, or an unrelated route is added.
         if let before = self.addresses, before != addresses {
             unreachable.removeAll()
             strangers.removeAll()
             networkChanges += 1
         }
         self.addresses = addresses
-        // Another session may have seen to that already, and what was said since then is for this network.
+        // Another session with the same store may have reported the change already. Services recorded since then are
+        // for this network.
         if said.network.changes(to: addresses) { said.networkChanged(at: Self.today) }
     }
 

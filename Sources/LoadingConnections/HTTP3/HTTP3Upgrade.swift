@@ -2,26 +2,26 @@ internal import LoadingEvents
 internal import LoadingSemantics
 internal import LoadingTransport
 
-/// Tries HTTP/3 for an origin that is reached by another version already (CONN-8). One request waits for it, for a moment;
-/// then that has what else there is, and this goes on to its own end, which alone tells whether HTTP/3 works there. So does
-/// what was begun beside TCP, and was slower.
+/// Tries HTTP/3 for an origin that is already reached over another version (CONN-8). One request waits for it for a
+/// short time, then uses the other connections. The upgrade continues to its own end, because only that shows whether
+/// HTTP/3 works there. The same applies to an attempt that was started in parallel with TCP and was slower.
 ///
-/// Nobody is asked about a server on behalf of nobody. So a connection whose handshake is through while no request waits for
-/// it is put by until one comes, or nobody has come for as long as an idle connection is kept.
+/// No challenge is issued unless a request waits for it. A connection whose handshake is complete while no request
+/// waits is held until a request arrives, at most for the idle timeout of a connection.
 ///
-/// Confined to the pool's loop, owned by its origin; ends with exactly one call of the pool's `succeeded` or `failed`, never
-/// within `start` or `goOn`, and with none after `cancel`.
+/// Confined to the pool's loop and owned by its origin. Ends with exactly one call of the pool's `succeeded` or
+/// `failed`, never within `start` or `goOn`, and with no call after `cancel`.
 final class HTTP3Upgrade: ConnectionChallengeDelegate, LoopTimerTarget {
     let primaryOrigin: OriginConnections
-    /// Who waits for it.
+    /// The request that waits for the connection.
     private(set) var request: ConnectionRequest?
-    /// Whether somebody has waited for it and does not any more.
+    /// Whether a request stopped waiting, or the upgrade began without one.
     private(set) var wasLeft: Bool
-    /// How often connections had been given up when it was begun.
+    /// The pool's generation when the upgrade began. It increases when connections are flushed.
     let generation: Int
     private let pool: ConnectionPool
     private var attempt: HTTP3Attempt?
-    /// Whether what is asked for may cost a second handshake.
+    /// Whether the open challenge may require a second handshake.
     private var mayHandshakeAgain = false
     private let timer = LoopTimer()
 
@@ -37,7 +37,7 @@ final class HTTP3Upgrade: ConnectionChallengeDelegate, LoopTimerTarget {
         attempt = HTTP3Attempt(to: service, for: primaryOrigin, pool: pool, challengeDelegate: self)
     }
 
-    /// Goes on with what was begun for an attempt that has come to something otherwise.
+    /// Continues an attempt whose initiator got another connection.
     init(with attempt: HTTP3Attempt, of generation: Int, at primaryOrigin: OriginConnections, pool: ConnectionPool) {
         self.attempt = attempt
         self.primaryOrigin = primaryOrigin
@@ -73,15 +73,15 @@ final class HTTP3Upgrade: ConnectionChallengeDelegate, LoopTimerTarget {
         attempt = nil
     }
 
-    /// What has happened of what the request has waited for.
+    /// The events of the attempt, if its request still waits for it.
     var events: [LoadEvent] { wasLeft ? [] : attempt?.events ?? [] }
 
-    /// The connection that lacks nothing but a request.
+    /// The held connection, which is ready except for a request.
     var held: HTTP3Connection? { attempt?.held }
 
-    // MARK: Who waits
+    // MARK: The waiting request
 
-    /// Its request is served otherwise, or is no more.
+    /// Its request is served by another connection, or was cancelled.
     func leave() {
         request?.upgrade = nil
         request = nil
@@ -90,7 +90,7 @@ final class HTTP3Upgrade: ConnectionChallengeDelegate, LoopTimerTarget {
         pool.loop.arm(timer, at: pool.loop.now + pool.loop.limits.multiplexedIdle, for: self)
     }
 
-    /// A request waits for the connection that is held.
+    /// A request waits for the held connection now.
     func join(_ request: ConnectionRequest) {
         self.request = request
         pool.loop.disarm(timer)
@@ -100,7 +100,7 @@ final class HTTP3Upgrade: ConnectionChallengeDelegate, LoopTimerTarget {
 
     func timerFired(_ timer: LoopTimer) {
         if request != nil { return pool.isLate(self) }
-        // Nobody has come for it, or it has come to no end of its own.
+        // No request arrived for the held connection, or the attempt did not complete in time.
         if held == nil {
             attempt?.blamePlace(for: HTTP3AttemptFailure(error: .timedOut, isRefusal: false))
         }
@@ -111,7 +111,7 @@ final class HTTP3Upgrade: ConnectionChallengeDelegate, LoopTimerTarget {
     var proxyAuthorizer: (any ProxyAuthorizer)? { request?.delegate?.proxyAuthorizer }
 
     func handshakeReceived(challenge question: ConnectionChallenge) -> Bool {
-        // People take their time.
+        // A user's answer may take long.
         if request != nil { pool.loop.disarm(timer) }
         if case .clientCertificate = question.subject { mayHandshakeAgain = true }
         return request?.delegate?.connectionReceived(challenge: question) ?? false
@@ -124,9 +124,9 @@ final class HTTP3Upgrade: ConnectionChallengeDelegate, LoopTimerTarget {
         }
     }
 
-    // MARK: What comes of it
+    // MARK: Completion
 
-    /// What is left is to evaluate the server, and mostly for people to decide.
+    /// Only the trust decision remains, which may need the user. The timeout does not apply to it.
     private func handshakeIsThrough() {
         if request != nil { pool.loop.disarm(timer) }
     }

@@ -3,14 +3,13 @@ internal import LoadingEvents
 internal import LoadingTransport
 internal import Synchronization
 
-/// What one connection does, packet by packet, in the form of qlog: for people who look for what has gone wrong. No
-/// keys and no contents stand there.
+/// The packet-level log of one connection in qlog format, for debugging. It contains no keys and no contents.
 ///
-/// It is written between two turns with the loop lent. No load is disturbed by it: the file ends where the disk has not kept
-/// up, and there is none where it cannot be made.
+/// The file is written between two turns, while the loop is lent to a callout. Writing does not disturb any load: the
+/// file ends early if the disk is too slow, and is missing if it cannot be created.
 final class QlogFile: Callout, @unchecked Sendable {
-    // Sendable because `waiting`, `isAtWork` and `hasEnded` are guarded by `lock`, and `descriptor` belongs to who is at
-    // work, of whom there is one at a time.
+    // Sendable because `waiting`, `isAtWork` and `hasEnded` are guarded by `lock`, and `descriptor` is used by the
+    // running callout only. At most one callout runs at a time.
 
     private let loop: EventLoop
     private let path: String
@@ -20,13 +19,13 @@ final class QlogFile: Callout, @unchecked Sendable {
     private var hasEnded = false
     private var descriptor: Int32 = -1
 
-    /// Bytes that may wait for the disk.
+    /// The maximum number of bytes that wait for the disk.
     private static let most = 4 * 1024 * 1024
     private static let number = Atomic(0)
 
-    /// Nil unless the environment names a folder for such files.
+    /// Nil unless the environment variable `QLOGDIR` names a folder for such files.
     ///
-    /// - Parameter host: Stands in the file's name.
+    /// - Parameter host: Is part of the file's name.
     init?(of host: String, on loop: EventLoop) {
         guard let folder = getenv("QLOGDIR").map({ String(cString: $0) }), !folder.isEmpty else { return nil }
         let name = host.utf8.prefix(100).map { octet in
@@ -38,7 +37,7 @@ final class QlogFile: Callout, @unchecked Sendable {
     }
 
     deinit {
-        // Nobody is at work, since who is holds this.
+        // No callout is running: a running callout retains this object.
         if descriptor >= 0 { close(descriptor) }
     }
 
@@ -51,7 +50,7 @@ final class QlogFile: Callout, @unchecked Sendable {
         }
     }
 
-    /// - Parameter piece: A record, there during the call only.
+    /// - Parameter piece: A record, valid during the call only.
     func write(_ piece: UnsafeRawBufferPointer) {
         let begins = lock.withLock {
             if waiting.count + piece.count > Self.most { hasEnded = true }
@@ -69,7 +68,7 @@ final class QlogFile: Callout, @unchecked Sendable {
         }
     }
 
-    /// What waits; nil if nothing does, and then nobody is at work.
+    /// The waiting bytes. Nil if there are none, and then no callout is running.
     private func next() -> [UInt8]? {
         lock.withLock {
             defer { waiting = [] }
@@ -86,7 +85,7 @@ final class QlogFile: Callout, @unchecked Sendable {
             while !rest.isEmpty {
                 let count = Glibc.write(descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
                 if count < 0, errno == EINTR { continue }
-                // A file that takes nothing will take nothing.
+                // A write that takes no bytes will not take any later.
                 guard count > 0 else { return false }
                 rest = rest.dropFirst(count)
             }

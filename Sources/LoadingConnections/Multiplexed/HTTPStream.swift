@@ -4,15 +4,14 @@ internal import LoadingProtocols
 internal import LoadingSemantics
 internal import LoadingTransport
 
-/// One exchange on a connection that carries many. Confined to its loop; held by its connection while it is open, and by whoever
-/// uses it.
+/// One exchange on a connection that carries many. Confined to its loop. Retained by its connection while it is open,
+/// and by its user.
 final class HTTPStream: HTTPExchangeStream, LoopTimerTarget {
     private let connection: any MultiplexedConnection
     private let origin: OriginConnections
-    /// Its number, once it has begun.
+    /// The stream's number, once it has begun.
     private var number: Int64?
     private var observer: (any ExchangeObserver)?
-    /// How many responses had begun on the connection when this began.
     private var method = ""
     private var isIncremental = false
     private var urgency: Int?
@@ -22,28 +21,29 @@ final class HTTPStream: HTTPExchangeStream, LoopTimerTarget {
     private var isFilling = false
     private var isSentWhole = false
     private var isSuspended = false
-    /// For how long an answer to `Expect` is waited for.
+    /// Limits the wait for a response to `Expect: 100-continue`.
     private var timer: LoopTimer?
 
     // The response.
     private var hasStarted = false
     private var isPaused = false
-    /// What has come and is not done with: the server may send so much less.
+    /// Body bytes that were received and not yet consumed. They still count against the server's flow-control window.
     private var unconsumed = 0
-    /// What is still to come of the body; nil if that was not announced.
+    /// The bytes of the body that are still expected; nil if no length was announced.
     private var expected: Int64?
-    /// Where the observer wants what a turn brings of the body, and how much of that is there.
+    /// The observer's buffer for the body bytes of a turn, and how many of its bytes are filled.
     private var room: UnsafeMutableRawBufferPointer?
     private var gathered = 0
-    /// Whether the connection will ask for what is gathered.
+    /// Whether the stream is in the connection's `gathering` list.
     private var isAwaited = false
     private var endedWireBytes: Int64?
 
-    /// A body whose length nobody has announced is gathered where its pieces are as long as a packet, so many bytes at a time.
+    /// A body of unannounced length is gathered if its pieces are about as long as a packet. `unannouncedRoom` is the
+    /// most that is gathered at a time.
     private static let gatheredPiece = 1024
     private static let unannouncedRoom = 64 * 1024
 
-    /// - Parameter origin: Whose exchange it is: that of the connection, or one of its coalescedOrigins.
+    /// - Parameter origin: The origin of the exchange: the connection's primary origin or one of its coalesced origins.
     init(on connection: any MultiplexedConnection, for origin: OriginConnections) {
         self.connection = connection
         self.origin = origin
@@ -62,7 +62,7 @@ final class HTTPStream: HTTPExchangeStream, LoopTimerTarget {
 
     func facts(isReused: Bool) -> ConnectionFacts { connection.facts(isReused: isReused) }
 
-    // MARK: For the load
+    // MARK: HTTPExchangeStream
 
     func start(_ request: ExchangeRequest, observer: any ExchangeObserver) {
         self.observer = observer
@@ -107,7 +107,7 @@ final class HTTPStream: HTTPExchangeStream, LoopTimerTarget {
         if let number { connection.cancel(number) }
     }
 
-    /// To reset the stream is cheaper than to read the rest.
+    /// Resets the stream, which is cheaper than reading the rest.
     func drain(then: (@Sendable () -> Void)?) {
         cancel()
         if let then { connection.pool.loop.post(then) }
@@ -115,7 +115,8 @@ final class HTTPStream: HTTPExchangeStream, LoopTimerTarget {
 
     func returnUnused() { connection.returnUnused() }
 
-    /// A place that was not used at once is asked for again, so that the pool looks whether the server takes more.
+    /// A stream that was not used at once is returned. The caller requests another one, so that the pool checks whether
+    /// the server accepts more streams.
     func confirm() -> Bool {
         returnUnused()
         return false
@@ -123,14 +124,14 @@ final class HTTPStream: HTTPExchangeStream, LoopTimerTarget {
 
     func startOfBody(most: Int) -> [UInt8]? { nil }
 
-    // A connection that others share stays where it is.
+    // A shared connection can be neither held nor detached.
     func holdBody() {}
     func resumeBody() {}
     func detachConnection() -> DetachedConnection? { nil }
     func hold() {}
     func letGo() {}
 
-    /// RFC 9218 has 0 for the most urgent and 3 for what says nothing.
+    /// In RFC 9218, 0 is the most urgent and 3 is the default.
     static func urgency(of priority: Float) -> Int {
         let distance = (priority.isNaN ? 0.5 : min(max(priority, 0), 1)) - 0.5
         return 3 - Int((distance * (distance > 0 ? 6 : 8)).rounded())
@@ -138,7 +139,7 @@ final class HTTPStream: HTTPExchangeStream, LoopTimerTarget {
 
     // MARK: The request's body
 
-    /// Writes what there is into a frame.
+    /// Writes the available body bytes into a DATA frame.
     func fill(_ buffer: UnsafeMutableRawBufferPointer) -> HTTPStreamBodyRead {
         var filled = 0
         isFilling = true
@@ -174,7 +175,7 @@ final class HTTPStream: HTTPExchangeStream, LoopTimerTarget {
         if !isFilling, let number { connection.resumeBody(of: number) }
     }
 
-    /// The body that was held back is sent from now on.
+    /// Starts to send the body that was held for 100 (Continue).
     private func releaseBody() {
         guard body.release() else { return }
         stopWaiting()
@@ -213,13 +214,13 @@ final class HTTPStream: HTTPExchangeStream, LoopTimerTarget {
         observer?.exchangeSentRequest()
     }
 
-    /// Its request went out before this was there, in that time.
+    /// The request was sent as early data, between `start` and `end`, before this stream existed.
     func sentRequestEarly(from start: Int64, until end: Int64) {
         isSentWhole = true
         observer?.exchangeSentRequestEarly(from: start, until: end)
     }
 
-    /// Its request goes out once more, and the answer to that counts.
+    /// The request is sent again as stream `number`. Only the response to that stream counts.
     func move(to number: Int64) { self.number = number }
 
     func received(informational head: HTTPStreamResponseHead) {
@@ -230,8 +231,9 @@ final class HTTPStream: HTTPExchangeStream, LoopTimerTarget {
 
     func received(_ head: HTTPStreamResponseHead, isWhole: Bool) {
         noteStart()
-        // Who has not asked for the body has no use for it. Who has found fault may still want to read it before he goes on: to stop
-        // in the midst of it cannot be said on a stream without giving up the response.
+        // A final response instead of 100 (Continue) means that the server does not need the body. A server that
+        // responds in the middle of the body may still read the rest before it continues. A client cannot stop in the
+        // middle of a body without giving up the response.
         if body.isHeld { stopSending() }
         let length: BodyLength =
             if method == "HEAD" || head.status == 204 || head.status == 304 {
@@ -251,7 +253,8 @@ final class HTTPStream: HTTPExchangeStream, LoopTimerTarget {
         observer?.exchangeStartedResponse()
     }
 
-    /// What comes in one turn is handed out together, since each piece costs its receiver the same, however short it is.
+    /// The body bytes of one turn are delivered together, because each delivery costs the receiver the same, however
+    /// short it is.
     func received(_ bytes: UnsafeRawBufferPointer) {
         unconsumed += bytes.count
         var rest = bytes
@@ -270,7 +273,8 @@ final class HTTPStream: HTTPExchangeStream, LoopTimerTarget {
         if gathered == 0, !isPaused { giveBackWindow() }
     }
 
-    /// Room for a piece and for what may follow it; nil for one that is better given as it is.
+    /// Returns a buffer for a piece and for the pieces that may follow. Nil for a piece that is better delivered
+    /// directly.
     private func makeRoom(for count: Int) -> UnsafeMutableRawBufferPointer? {
         let most: Int
         if let expected {
@@ -289,7 +293,7 @@ final class HTTPStream: HTTPExchangeStream, LoopTimerTarget {
         return buffer
     }
 
-    /// The turn is over.
+    /// Delivers the gathered bytes at the end of the turn.
     func turnEnded() {
         isAwaited = false
         handOut()
@@ -321,12 +325,12 @@ final class HTTPStream: HTTPExchangeStream, LoopTimerTarget {
         let bytes = connection.bodyWireBytes(of: number)
         endedWireBytes = bytes
         detach()
-        // The rest of a request that was answered already is of no use to anybody.
+        // The server has responded already and does not need the rest of the request.
         if !isSentWhole { connection.stopRequest(of: number) }
         observer.exchangeEnded(bodyBytes: bytes)
     }
 
-    /// The observer is told nothing more, and what it has not read is dropped.
+    /// Detaches the observer, which is not notified any more. Unread data is dropped.
     func detach() {
         observer = nil
         forgetGathered()
@@ -334,7 +338,7 @@ final class HTTPStream: HTTPExchangeStream, LoopTimerTarget {
         giveBackWindow()
     }
 
-    /// The body cannot be sent.
+    /// Fails the exchange: the request body cannot be sent.
     private func fail(_ error: LoadError) {
         handOut()
         guard let observer else { return }

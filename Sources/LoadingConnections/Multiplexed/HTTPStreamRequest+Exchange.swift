@@ -3,14 +3,14 @@ internal import LoadingProtocols
 internal import LoadingSemantics
 
 extension ExchangeRequest {
-    /// Whether the caller has said that each piece of the response is of use as it comes (RFC 9218 §4.2).
+    /// Whether the caller marked the response as incremental: each piece is of use as it arrives (RFC 9218 §4.2).
     var isIncremental: Bool {
         let block = fields.contains("Priority") ? fields : defaults
         guard block.contains("Priority") else { return false }
         return StructuredField.dictionary(block.values("Priority").joined(separator: ", "))?["i"] == .boolean(true)
     }
 
-    /// The request as a stream begins with it.
+    /// The request in the form that a stream sends.
     func asStream(urgency: Int?) -> HTTPStreamRequest {
         var fields = fields
         if let urgency, urgency != 3, !fields.contains("Priority"), !defaults.contains("Priority") {
@@ -30,7 +30,7 @@ extension ExchangeRequest {
 }
 
 extension HTTP1RequestTarget {
-    /// What stands in `:path`.
+    /// The value of `:path`.
     fileprivate var path: String {
         switch self {
         case .origin(let path, let query), .absolute(_, _, let path, let query):

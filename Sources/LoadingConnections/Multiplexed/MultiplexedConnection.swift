@@ -3,59 +3,61 @@ internal import LoadingProtocols
 internal import LoadingSemantics
 internal import LoadingTransport
 
-/// A connection that carries many exchanges at once, each as an `HTTPStream`: HTTP/2 over TLS, HTTP/3 over QUIC. Confined
-/// to its loop, owned by its pool.
+/// A connection that carries many exchanges at once, each as an `HTTPStream`: HTTP/2 over TLS, HTTP/3 over QUIC.
+/// Confined to its loop, owned by its pool.
 protocol MultiplexedConnection: RoutedConnection {
-    /// The origin it was made for.
+    /// The origin that the connection was made for.
     var primaryOrigin: OriginConnections { get }
-    /// Other origins that its certificate covers, and whose requests it carries too (CONN-3).
+    /// Coalesced origins: the certificate covers them, and the connection carries their requests too (CONN-3).
     var coalescedOrigins: [OriginConnections] { get set }
-    /// Whether it takes no new requests.
+    /// Whether the connection takes no new requests.
     var isRetired: Bool { get set }
     var pool: ConnectionPool { get }
     var version: HTTPVersion { get }
     var isClosed: Bool { get }
-    /// Whether it has no streams, and none is reserved.
+    /// Whether the connection has neither open nor reserved streams.
     var isIdle: Bool { get }
-    /// Since when, on the loop's clock.
+    /// Since when the connection is idle, on the loop's clock.
     var idleSince: Int64 { get }
     /// Whether the default evaluation trusts the server, and not only a delegate.
     var isTrusted: Bool { get }
-    /// Whether it leads to an alternative service of its origin.
+    /// Whether the connection reaches an alternative service of its origin.
     var isAlternative: Bool { get }
-    /// The server and the negotiated parameters; nil if they are not known.
+    /// The server and the negotiated parameters. Nil if they are not known, or if the server requested a client
+    /// certificate.
     var peer: ConnectedPeer? { get }
     func facts(isReused: Bool) -> ConnectionFacts
-    /// Whether it has no streams, and the server grants none.
+    /// Whether the connection has no streams and the server grants none.
     var hasNoStreamCredit: Bool { get }
     /// Whether the server may be reachable by another route, now that this connection is lost.
     var hasOtherWay: Bool { get }
-    /// How many requests were begun on it.
+    /// The number of requests that were begun on the connection.
     var requestCount: Int { get set }
 
-    // MARK: For its pool
+    // MARK: Interface to the pool
 
-    /// Room for one more exchange; nil if there is none.
+    /// Reserves a stream for one more exchange; nil if there is no room.
     ///
-    /// - Parameter isRepeatable: Whether it may be begun again should the connection turn out dead (CONN-10).
+    /// - Parameter isRepeatable: Whether the request may be sent again if the connection turns out to be lost
+    ///   (CONN-10).
     func openStream(isRepeatable: Bool, for origin: OriginConnections) -> HTTPStream?
-    /// Takes no new exchanges, and closes when it has carried its last.
+    /// Takes no new exchanges, and closes the connection after the last open exchange.
     func retire()
     func closeAtOnce()
-    /// Those whose streams these are hear nothing.
+    /// The observers of open streams are not notified.
     func close()
 
-    // MARK: For its streams
+    // MARK: Interface to streams
 
-    /// Those that have gathered what this turn has brought. Each hears `turnEnded` when it is over.
+    /// Streams that have gathered body bytes in this turn. `turnEnded` is called on each at the end of the turn.
     var gathering: [HTTPStream] { get set }
-    /// The stream's number, or why there is none.
+    /// Begins a stream. Returns its number, or why it did not begin.
     func begin(_ stream: HTTPStream, with request: HTTPStreamRequest) -> Result<Int64, HTTPStreamRequestError>
-    /// A stream that was handed out is not used.
+    /// Returns a stream that was handed out and is not used.
     func returnUnused()
-    /// The response is not needed.
+    /// Resets a stream whose response is not needed.
     func cancel(_ number: Int64)
-    /// The response is whole; what is left of the request is of no use to anybody.
+    /// Stops a request whose response is complete. The server does not need the rest of the request.
     func stopRequest(of number: Int64)
     func resumeBody(of number: Int64)
     func consumed(_ count: Int, on number: Int64)
@@ -65,7 +67,7 @@ protocol MultiplexedConnection: RoutedConnection {
 }
 
 extension MultiplexedConnection {
-    /// What a turn has brought is handed out.
+    /// Delivers the body bytes that the streams gathered in this turn.
     func handOutGathered() {
         while let stream = gathering.popLast() { stream.turnEnded() }
     }

@@ -1,23 +1,23 @@
 internal import LoadingSemantics
 internal import LoadingTransport
 
-/// Stays behind on a connection whose owner has written his last byte and listens no more: were it closed now, whatever
-/// the peer still says would make the kernel drop what is on its way there. Reads and drops until the peer ends, for a
-/// while. Held by the loop.
+/// Keeps a connection open after its owner has written the last byte and stopped reading. After an immediate close,
+/// further data from the peer would make the kernel drop the bytes that are in transit to the peer. Reads and discards
+/// input until the peer closes, for a limited time. Retained by the loop.
 final class LingeringClose: ByteStreamOwner, LoopTimerTarget {
     private let stream: ByteStream
     private let timer = LoopTimer()
-    /// The peer does not know yet that nothing more is written.
+    /// Whether the peer has not yet been notified that nothing more is written.
     private var isClosingWriting: Bool
 
-    /// Bytes that a turn reads before others have theirs.
+    /// The bytes that one turn reads before other connections get their turn.
     private static let readBudget = 256 * 1024
 
     static func begin(on stream: ByteStream, isClosingWriting: Bool) {
         let farewell = LingeringClose(stream, isClosingWriting)
         stream.owner = farewell
         stream.loop.arm(farewell.timer, at: stream.loop.now + stream.loop.limits.lingeringClose, for: farewell)
-        // What has come already makes no readiness of its own.
+        // Input that has arrived already causes no new readiness event.
         stream.callAgain()
     }
 

@@ -3,22 +3,22 @@ internal import LoadingEvents
 internal import LoadingSemantics
 package import LoadingTransport
 
-/// A connection of plain bytes that belongs to one owner and never to a pool: made for him, or taken over from HTTP.
-/// Confined to its loop; nothing is told after `close`, and nothing within `connect`.
+/// A connection of plain bytes that belongs to one owner and never to a pool: made for that owner, or detached from
+/// HTTP. Confined to its loop. The owner is not called after `close`, and never within `connect`.
 package final class StreamConnection: ByteStreamOwner, ConnectionChallengeDelegate {
     private let origin: ConnectionKey
     private let pool: ConnectionPool
-    /// Held until the connection is closed or given away.
+    /// Retained until the connection is closed or detached.
     private var owner: (any StreamConnectionOwner)?
     private var dial: TransportConnector?
     private var handshake: SecureHandshake?
     private var stream: ByteStream?
     private let descriptorWait: DescriptorWait
     private var isClosingWriting = false
-    /// The question about the connection that is open.
+    /// The open challenge of the connection.
     private var question: ConnectionChallenge?
 
-    /// - Parameter origin: host and port, and the name by which a server has to prove itself once TLS is wanted.
+    /// - Parameter origin: The host and port, and the name that the server must authenticate as if TLS is used.
     package init(to origin: ConnectionKey, in pool: ConnectionPool, owner: any StreamConnectionOwner) {
         self.origin = origin
         isSecure = false
@@ -27,7 +27,7 @@ package final class StreamConnection: ByteStreamOwner, ConnectionChallengeDelega
         self.owner = owner
     }
 
-    /// Goes on with a connection that carried HTTP.
+    /// Takes over a connection that carried HTTP.
     package init(_ handed: DetachedConnection, in pool: ConnectionPool, owner: any StreamConnectionOwner) {
         origin = handed.origin
         isSecure = handed.origin.isSecure
@@ -40,7 +40,7 @@ package final class StreamConnection: ByteStreamOwner, ConnectionChallengeDelega
 
     // MARK: Connecting
 
-    /// Finds the host and connects to it; the owner hears how that went.
+    /// Resolves the host and connects to it. The owner is notified of the result.
     package func connect() {
         let dial =
             dial
@@ -66,15 +66,15 @@ package final class StreamConnection: ByteStreamOwner, ConnectionChallengeDelega
         }
     }
 
-    /// The step that the first hop has not completed, and since when; nil if something else is awaited.
+    /// The step that the first hop has not completed, and since when. Nil if the connection waits for something else.
     package var awaits: PendingPhase? { isAsking ? nil : dial?.awaits }
 
     // MARK: TLS
 
-    /// Whether TLS is spoken with the host. What ends at a proxy is not that.
+    /// Whether TLS with the host is in use. TLS that ends at a proxy does not count.
     package private(set) var isSecure: Bool
 
-    /// Puts TLS over the open connection; the owner hears how that went.
+    /// Starts TLS over the open connection. The owner is notified of the result.
     package func secure() {
         guard let stream else { return }
         let handshake = SecureHandshake(stream, to: origin, with: pool.security, carriesHTTP: false, for: self) {
@@ -118,22 +118,22 @@ package final class StreamConnection: ByteStreamOwner, ConnectionChallengeDelega
         owner?.connectionIsReady()
     }
 
-    /// Has the owner called in the next turn though the kernel has nothing new to say.
+    /// Calls the owner in the next turn, even if the kernel reports nothing new.
     package func callAgain() { stream?.callAgain() }
 
     package func read(into buffer: UnsafeMutableRawBufferPointer) -> StreamRead {
         stream?.read(into: buffer) ?? .wouldBlock
     }
 
-    /// Whether a read may bring something.
+    /// Whether a read may return something.
     package var mayHaveMore: Bool { stream?.mayHaveMore ?? false }
 
     package func write(_ bytes: UnsafeRawBufferPointer) -> StreamWrite { stream?.write(bytes) ?? .wouldBlock }
 
-    /// Tells the peer that nothing more is written.
+    /// Closes the sending side, so that the peer reads the end of the stream.
     package func closeWriting() { isClosingWriting = stream?.closeWriting() == false }
 
-    /// Whether the machine would now take another way to the peer than this connection does.
+    /// Whether the machine's current route to the peer uses another local address than this connection.
     package var hasBetterRoute: Bool {
         guard let stream, let local = stream.localAddress, let remote = stream.remoteAddress,
             let source = remote.preferredSource
@@ -143,14 +143,14 @@ package final class StreamConnection: ByteStreamOwner, ConnectionChallengeDelega
 
     // MARK: The end
 
-    /// Gives the open connection away.
+    /// Detaches the open connection from its owner.
     package func detachConnection() -> ByteStream? {
         owner = nil
         defer { stream = nil }
         return stream
     }
 
-    /// The owner is done in order: what was written still arrives, though the peer may go on speaking.
+    /// Closes in order: written data still arrives, even if the peer continues to send.
     package func closeWhenHeard() {
         if let stream = detachConnection() { LingeringClose.begin(on: stream, isClosingWriting: isClosingWriting) }
         close()
@@ -173,22 +173,22 @@ package final class StreamConnection: ByteStreamOwner, ConnectionChallengeDelega
 package protocol StreamConnectionOwner: AnyObject {
     func connectionOpened()
     func connectionSecured()
-    /// It could not be made, or not be made secure.
+    /// The connection could not be made, or could not be secured.
     func connectionFailed(_ failure: ConnectionFailure)
-    /// A handshake needs an answer. False to have the default apply.
+    /// A handshake needs an answer. Return false to apply the default.
     func connectionReceived(challenge question: ConnectionChallenge) -> Bool
     /// Authenticates to proxies.
     var proxyAuthorizer: (any ProxyAuthorizer)? { get }
-    /// An answer has come; the network has its turn again.
+    /// The challenge was answered, and the handshake continues.
     func connectionIsActive()
-    /// It may be read or written again.
+    /// The connection may be readable or writable again.
     func connectionIsReady()
 }
 
-/// A connection that carried HTTP, and belongs to no pool any more.
+/// A connection that carried HTTP and no longer belongs to a pool.
 package struct DetachedConnection {
     package let stream: ByteStream
     package let origin: ConnectionKey
-    /// What was read behind the head of the response.
+    /// Bytes that were read after the head of the response.
     package let rest: [UInt8]
 }
