@@ -6,12 +6,11 @@ import Testing
 
 @Suite(.leakChecked) struct BodyCollectorTests {
     /// A body that came in pieces of that size.
-    private func body(_ count: Int, pieces: Int, announced: Int64) -> Data {
+    private func body(_ whole: [UInt8], pieces: Int, announced: Int64) -> Data {
         var collector = BodyCollector()
         collector.expect(announced)
-        let whole = [UInt8].pattern(count: count)
-        for start in stride(from: 0, to: count, by: pieces) {
-            let isAppended = whole[start..<min(start + pieces, count)].withUnsafeBytes { collector.append($0) }
+        for start in stride(from: 0, to: whole.count, by: pieces) {
+            let isAppended = whole[start..<min(start + pieces, whole.count)].withUnsafeBytes { collector.append($0) }
             #expect(isAppended)
         }
         return collector.take()
@@ -23,7 +22,8 @@ import Testing
         arguments: [0, 1, 256, 257, 16_384, 1 << 20, (4 << 20) - 1, 4 << 20, (4 << 20) + 1, 9_000_001], [-1, 0, 1, 2])
     func contents(count: Int, announcement: Int) {
         let announced = announcement < 1 ? Int64(announcement) : Int64(announcement == 1 ? count : 2 * count + 1)
-        #expect(body(count, pieces: 100_000, announced: announced) == Data([UInt8].pattern(count: count)))
+        let whole = [UInt8].pattern(count: count)
+        #expect(body(whole, pieces: 100_000, announced: announced) == Data(whole))
     }
 
     @Test("bytes that are read into the collector") func room() throws {
@@ -42,14 +42,15 @@ import Testing
 
     // T-30: the program decides how long a body stays, not the allocator
     @Test("a large body's memory goes back with the body") func memoryGoesBack() {
-        let count = 20_000_000
+        // Made once: the allocator may keep an array of this size.
+        let whole = [UInt8].pattern(count: 20_000_000)
         var resident: [Int] = []
         // The second would stay: what was freed once is the measure of what is kept. What an allocator keeps is there after
         // every body; what other tests of the process use comes and goes.
         var growth: Int { (resident.last ?? 0) - (resident.first ?? 0) }
         repeat {
-            let body = body(count, pieces: 128 * 1024, announced: Int64(count))
-            #expect(body.count == count)
+            let body = body(whole, pieces: 128 * 1024, announced: Int64(whole.count))
+            #expect(body.count == whole.count)
             withExtendedLifetime(body) {}
             resident.append(Memory.resident)
         } while resident.count < 4 || growth >= Memory.limit(8_000_000) && resident.count < 20
