@@ -11,7 +11,7 @@ final class ProxyTunnel: ByteStreamOwner {
     enum Outcome {
         case open(ByteStream)
         case failed(ProxyFailure)
-        /// Once more, over another connection to the proxy.
+        /// The request must be repeated on another connection to the proxy.
         case again(Introduction)
     }
 
