@@ -21,7 +21,7 @@ final class TransportConnector {
     private var tunnel: ProxyTunnel?
     /// When the current step started.
     private var stepBeginning: Int64 = 0
-    /// The first request of the next connection to the proxy.
+    /// The credentials for the first request of the next connection to the proxy.
     private var introduction: ProxyTunnel.Introduction?
 
     /// Called at the start of the first try and of each further one.

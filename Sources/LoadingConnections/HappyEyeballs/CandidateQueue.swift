@@ -1,7 +1,7 @@
 internal import LoadingTransport
 
-/// Addresses that have not been tried. Each family is in the resolver's order; the families alternate, IPv6 first (RFC
-/// 8305 §4).
+/// Addresses that have not been tried. Each family is in the resolver's order. The families alternate, IPv6 first
+/// (RFC 8305 §4).
 struct CandidateQueue: Sendable {
     private var ipv6: [SocketAddress] = []
     private var ipv4: [SocketAddress] = []

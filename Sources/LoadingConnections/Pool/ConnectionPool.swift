@@ -22,8 +22,8 @@ package import LoadingTransport
 /// is checked before it carries a request that cannot be repeated, and after a second of idleness before it carries any
 /// request (CONN-10).
 ///
-/// No access to the properties that each request uses lasts while a delegate, a connection or an attempt is called, so
-/// exclusive access to them is not checked.
+/// Every request uses the properties with unchecked exclusivity. The check is not needed, because no access to them
+/// lasts during a call of a delegate, a connection or an attempt.
 package final class ConnectionPool {
     package let loop: EventLoop
     let security: ConnectionSecurity

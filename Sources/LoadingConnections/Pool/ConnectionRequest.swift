@@ -41,8 +41,8 @@ package final class ConnectionRequest {
         self.delegate = delegate
     }
 
-    /// Whether a connection is being made for this request without another request's challenge, or the server must
-    /// grant a stream.
+    /// Whether this request waits for the network and not for other requests: a connection is being made, without an
+    /// open challenge of another request, or the server must grant a stream.
     package var isBeingServed: Bool {
         attempt != nil || upgrade != nil || sharedAttempt?.isAsking == false
             || isWaiting && line?.hasNoStreamCredit == true

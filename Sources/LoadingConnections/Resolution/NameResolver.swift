@@ -7,8 +7,9 @@ internal import Synchronization
 /// Resolves host names with the system's resolver (hosts file, DNS, mDNS, as the machine is configured), and queries
 /// name servers for the services of an origin.
 ///
-/// The address families are resolved separately, so that a slow AAAA answer does not delay a fast A answer (RFC 8305
-/// §3). Services have a queue of their own, because a server that does not support such queries may never answer them.
+/// The address families are resolved separately, so that a slow AAAA answer does not delay a fast A answer
+/// (RFC 8305 §3). Services have a queue of their own, because a server that does not support such queries may never
+/// answer them.
 ///
 /// Each session has one resolver with its own cache; the threads are shared by the process.
 package final class NameResolver: Sendable {
