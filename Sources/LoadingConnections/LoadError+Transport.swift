@@ -4,7 +4,7 @@ package import LoadingSemantics
 package import LoadingTransport
 
 extension LoadError {
-    /// What the failure of an established connection means to a load (ERR-5).
+    /// The error of a load whose established connection has failed (ERR-5).
     package init(_ failure: StreamFailure) {
         switch failure {
         case .posix(let failure): self = .networkConnectionLost(failure.code)
@@ -12,7 +12,7 @@ extension LoadError {
         }
     }
 
-    /// What the failure of a handshake means to a load (TLS-5).
+    /// The error of a load whose TLS handshake has failed (TLS-5).
     init(_ error: TLSError) {
         let cause: Cause =
             if error.isOfLibrary {
@@ -25,7 +25,7 @@ extension LoadError {
         self.init(code: error.code, cause: cause)
     }
 
-    /// What the failure of an FTP load means (ERR-5, ERR-7, ERR-8).
+    /// The error of an FTP load that has failed (ERR-5, ERR-7, ERR-8).
     init(_ failure: FTPFailure) {
         switch failure {
         case .malformedReply, .lineTooLong, .tooManyLines, .tooManyReplies, .unexpectedReply, .noPort:
@@ -39,17 +39,17 @@ extension LoadError {
         }
     }
 
-    /// There are no credentials that the server accepts (AUTH-29).
+    /// The server accepts none of the credentials (AUTH-29).
     package static func loginRefused(_ reply: FTPReply) -> LoadError {
         LoadError(code: LoadError.userAuthenticationRequired.code, cause: .ftp(reply))
     }
 
-    /// A request that must not be written: part of it would be read as something else.
+    /// The request must not be written, because a server could parse part of it as something else.
     init(_ error: HTTP1EncodingError) {
         self.init(code: LoadError.badURL.code, cause: .http(String(describing: error)))
     }
 
-    /// The same over HTTP/2, or a connection that takes no more.
+    /// The same for a stream of HTTP/2 or HTTP/3; `notAllowed` means that the connection takes no more requests.
     init(_ error: HTTPStreamRequestError) {
         self =
             switch error {
@@ -58,11 +58,11 @@ extension LoadError {
             }
     }
 
-    /// What the early end of a stream means to a load.
+    /// The error of a load whose stream ended early.
     ///
     /// - Parameters:
-    ///   - version: What the stream spoke.
-    ///   - loss: Why its connection was given up, if it was.
+    ///   - version: The stream's version of HTTP.
+    ///   - loss: Why the stream's connection was lost or closed; nil if it is still open.
     init(_ failure: HTTPStreamFailure, over version: HTTPVersion, loss: LoadError?) {
         self =
             switch failure {
@@ -75,7 +75,7 @@ extension LoadError {
 }
 
 extension LoadError {
-    /// Why a connection over QUIC is no more.
+    /// Why a QUIC connection ended.
     init(_ error: HTTP3Error) {
         self =
             switch error {
@@ -92,13 +92,13 @@ extension LoadError.Cause {
 }
 
 extension FTPReply {
-    /// The code of a load that was refused with this.
+    /// The error code of a load that the server refused with this reply.
     fileprivate var errorCode: Int {
         switch code {
         case 425: LoadError.cannotConnectToHost.code
         case 426: LoadError.networkConnectionLost.code
         case 450: LoadError.resourceUnavailable.code
-        // One reply for a file that is not there and for one that may not be read; the text tells, if anything does.
+        // Servers use one reply for a missing file and for a forbidden one; only the text can tell the two apart.
         case 550, 553: saysForbidden ? -1102 : -1100
         default: -1011
         }

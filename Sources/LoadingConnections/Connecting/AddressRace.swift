@@ -2,14 +2,15 @@ internal import LoadingEvents
 internal import LoadingSemantics
 internal import LoadingTransport
 
-/// Finds the first of an origin's addresses that answers: does what `HappyEyeballs` says, with the resolver, something
-/// that is begun with each address (a TCP connection, a QUIC handshake), and a timer. Confined to its loop; tells the outcome once, never within `start`, and nothing after `cancel`.
+/// Finds the first address of an origin that answers. Runs `HappyEyeballs` with the resolver, a timer, and one
+/// candidate for each address (a TCP connection or a QUIC handshake). Confined to its loop. Reports the outcome once,
+/// never within `start`, and nothing after `cancel`.
 ///
-/// When none of the addresses answers and the resolver had them from memory, the name is asked anew, and what is new
-/// among the addresses is tried.
+/// If no address answers and the resolver had the addresses in its cache, the name is resolved again, and those
+/// addresses that are new are tried.
 final class AddressRace<Candidate: AddressRaceCandidate>: LoopTimerTarget {
     typealias Failure = AddressRaceFailure
-    /// Begins with an address. How that ends is told once, and never before it returns.
+    /// Starts a candidate for an address. Its outcome is reported once, never before this returns.
     typealias Begin = (SocketAddress, @escaping (LoadError?) -> Void) throws(POSIXFailure) -> Candidate
 
     private let begin: Begin
@@ -21,7 +22,7 @@ final class AddressRace<Candidate: AddressRaceCandidate>: LoopTimerTarget {
     private var running: [HappyEyeballs.Attempt: Candidate] = [:]
     private let timer = LoopTimer()
     private var record: ((LoadEvent.Kind) -> Void)?
-    /// Told what a name leads to, before it is gone there. The race may be cancelled from within.
+    /// Called with the addresses of a name before any of them is tried. The callee may cancel the race.
     var onAddresses: (([SocketAddress]) -> Void)?
     private var outcome: ((Result<Candidate, Failure>) -> Void)?
     private var tickets: [NameResolver.Ticket] = []
@@ -30,12 +31,12 @@ final class AddressRace<Candidate: AddressRaceCandidate>: LoopTimerTarget {
     private var hasRememberedAddresses = false
     private var tried: Set<SocketAddress> = []
     private(set) var firstConnectTime: Int64 = .max
-    /// What became of the remembered addresses, once the name is asked anew.
+    /// The error of the cached addresses, once the name is resolved again.
     private var rememberedFailure: LoadError?
 
     /// - Parameters:
-    ///   - origin: Its name is looked up, and the addresses get its port.
-    ///   - awaitsServices: Whether nothing is begun before `servicesKnown`, for a moment.
+    ///   - origin: Its name is resolved, and its port is added to the addresses.
+    ///   - awaitsServices: Whether connecting waits for `servicesKnown`, up to a short time limit.
     init(
         to origin: ConnectionKey, on loop: EventLoop, resolver: NameResolver, awaitsServices: Bool = false,
         begin: @escaping Begin
@@ -57,7 +58,7 @@ final class AddressRace<Candidate: AddressRaceCandidate>: LoopTimerTarget {
         self.outcome = outcome
         if let literal { return perform(.resolved(literal.family, [literal])) }
         if origin.service.requiresDNSSEC, !NameResolver.isLocal(origin.host) {
-            // No resolver here validates DNSSEC (CONN-20).
+            // The resolver does not validate DNSSEC (CONN-20).
             let box = LoopBox(self)
             return loop.post { box.value.end(.failure(.unreachable(.cannotFindHost))) }
         }
@@ -72,10 +73,10 @@ final class AddressRace<Candidate: AddressRaceCandidate>: LoopTimerTarget {
         stop()
     }
 
-    /// Whether an address was gone to.
+    /// Whether at least one address was tried.
     var hasBegun: Bool { !tried.isEmpty }
 
-    /// What services there are is known, and changes nothing here.
+    /// The lookup of services has ended and does not change this race.
     func servicesKnown() { perform(.servicesKnown) }
 
     // MARK: Names
@@ -98,7 +99,7 @@ final class AddressRace<Candidate: AddressRaceCandidate>: LoopTimerTarget {
         case .success(let addresses):
             if isRemembered { hasRememberedAddresses = true }
             resolvedCount += addresses.count
-            // The first answer that can be used ends the phase; the other may come while a connect is under way.
+            // The first usable answer ends the phase; the other may arrive while a connect is in progress.
             if resolvedCount == addresses.count { recordResolution() }
             if !addresses.isEmpty { onAddresses?(addresses) }
             guard outcome != nil else { return }
@@ -113,21 +114,21 @@ final class AddressRace<Candidate: AddressRaceCandidate>: LoopTimerTarget {
         }
     }
 
-    /// The time for names is told once: what is asked anew later lies within the time for connecting.
+    /// The resolution phase is recorded once: a later resolution is part of the time for connecting.
     private func recordResolution() {
         if rememberedFailure == nil { record?(.resolutionEnded(addresses: resolvedCount)) }
     }
 
-    /// If no name server can be reached and there is no route, the network is to blame (CONN-12).
+    /// If no name server is reachable and there is no route, the error is that of a missing network (CONN-12).
     private func error(for failure: NameFailure) -> LoadError {
         guard failure.isTemporary, !RouteWatch.hasRoute else { return .cannotFindHost(failure.code) }
         return LoadError(code: LoadError.notConnectedToInternet.code, cause: .dns(failure.code))
     }
 
-    /// None of the addresses answers: the next request resolves the name again.
+    /// No address answers: the next request resolves the name again.
     private func failedAll(_ error: LoadError) {
         let worst = rememberedFailure.map { $0.tellingRank >= error.tellingRank ? $0 : error } ?? error
-        // Without a network no address answers, and no name server either.
+        // Without a network, neither an address nor a name server answers.
         guard literal == nil, resolvedCount > 0, worst.code != LoadError.notConnectedToInternet.code else {
             return end(.failure(.unreachable(worst)))
         }
@@ -163,10 +164,10 @@ final class AddressRace<Candidate: AddressRaceCandidate>: LoopTimerTarget {
         tried.insert(address)
         firstConnectTime = min(firstConnectTime, loop.now)
         do throws(POSIXFailure) {
-            // What has been begun holds the race until it has ended.
+            // The candidate retains the race until it has ended.
             running[attempt] = try begin(address) { [self] failure in ended(attempt, failure) }
         } catch {
-            // Told in a turn of its own, so that a long line of requests to a dead address is no recursion.
+            // Reported in a later turn, so that many requests to an unreachable address do not recurse.
             let box = LoopBox(self)
             loop.post { box.value.ended(attempt, .connectionAttemptFailed(error.code)) }
         }
@@ -201,14 +202,14 @@ final class AddressRace<Candidate: AddressRaceCandidate>: LoopTimerTarget {
     }
 }
 
-/// What an `AddressRace` begins with an address: the first that comes through wins, and the others are closed.
+/// What an `AddressRace` starts for each address. The first that succeeds wins, and the others are closed.
 protocol AddressRaceCandidate: AnyObject, SendableMetatype {
     func close()
 }
 
-/// Why none of an origin's addresses was reached.
+/// Why no address of an origin was reached.
 enum AddressRaceFailure: Error {
-    /// The process or the machine has no descriptor left, or no thread to ask with.
+    /// The process or the machine has no free descriptor, or no thread for the lookup.
     case noDescriptor
     case unreachable(LoadError)
 }
@@ -227,7 +228,7 @@ extension AddressRace<ByteStream> {
     }
 }
 
-/// Owns a stream that is being connected.
+/// Owns a stream while it connects.
 private final class ConnectingStream: ByteStreamOwner {
     private let told: (LoadError?) -> Void
 

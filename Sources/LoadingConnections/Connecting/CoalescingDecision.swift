@@ -1,9 +1,9 @@
 internal import LoadingSemantics
 internal import LoadingTransport
 
-/// Whether a connection that was made for another origin may carry the requests of this one too (CONN-3): its certificate
-/// has to cover this origin as well, and whoever wants to be asked about the server is asked. Confined to the pool's loop;
-/// tells the outcome once, never within `start`, and nothing after `cancel`.
+/// Decides whether a connection to another origin may also carry the requests of this origin (CONN-3). Its certificate
+/// must cover this origin too, and a delegate that handles server trust challenges is challenged. Confined to the
+/// pool's loop. Reports the outcome once, never within `start`, and nothing after `cancel`.
 final class CoalescingDecision {
     let connection: any MultiplexedConnection
     private let origin: ConnectionKey
@@ -29,7 +29,7 @@ final class CoalescingDecision {
             return pool.loop.post { tell.value() }
         }
         let peer = TLSPeer(serverName: origin.host, chain: chain, stapledResponse: nil)
-        // No challenge is presented for a certificate of another server.
+        // A certificate that does not cover this origin causes no challenge.
         pool.security.evaluate(peer, wantsKeys: false, on: pool.loop) { [weak self] result in
             guard let self, outcome != nil else { return }
             if case .reject = result.verdict { return end(false) }
@@ -46,7 +46,7 @@ final class CoalescingDecision {
         trust.start()
     }
 
-    /// Another load waits for the connection now.
+    /// Another request waits for the connection now.
     func challengeDelegateChanged() { trust?.challengeDelegateChanged() }
 
     func cancel() {

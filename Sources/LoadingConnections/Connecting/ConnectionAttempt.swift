@@ -2,42 +2,43 @@ internal import LoadingEvents
 internal import LoadingSemantics
 internal import LoadingTransport
 
-/// Makes one connection for a pool: name, address, socket, a way through a proxy, TLS. Confined to the pool's loop; ends
-/// with exactly one call of the pool's `succeeded` or `failed`, never within `start`, and with none after `cancel`.
+/// Makes one connection for a pool: name resolution, socket, proxy if there is one, TLS. Confined to the pool's loop.
+/// Ends with exactly one call of the pool, such as `succeeded` or `failed`, never within `start`, and with none after
+/// `cancel`.
 ///
-/// Where the server is known to speak HTTP/3, that is tried first, and TCP beside it when there is no answer for a moment:
-/// the first handshake that is through wins (CONN-8). Where that is TCP's, HTTP/3 goes on as an `HTTP3Upgrade`. Where nothing
-/// is known, name servers are asked beside the addresses (CONN-6).
+/// If the server is known to support HTTP/3, HTTP/3 is tried first. TCP starts in parallel if there is no answer after
+/// a short time, and the first completed handshake wins (CONN-8). If TCP wins, HTTP/3 continues as an `HTTP3Upgrade`.
+/// If nothing is known about HTTP/3, the HTTPS record is queried in parallel with the addresses (CONN-6).
 final class ConnectionAttempt: ConnectionChallengeDelegate, LoopTimerTarget {
     let primaryOrigin: OriginConnections
-    /// The request it was started for, while that waits.
+    /// The request that it was started for, or another one that it was passed on to; nil if that no longer waits.
     private(set) var request: ConnectionRequest?
-    /// What has happened on the way that has come furthest.
+    /// The events of the transport that has progressed furthest.
     var events: [LoadEvent] {
         if let http3, dial == nil, secure == nil { return http3.events }
         return ownEvents
     }
-    /// What has happened but for HTTP/3.
+    /// The events of TCP.
     private var ownEvents: [LoadEvent] = []
     private let pool: ConnectionPool
     private var dial: TransportConnector?
     private var secure: SecureHandshake?
     private var secureBeginning: Int64 = 0
     private var http3: HTTP3Attempt?
-    /// What that has become since TCP is there.
+    /// The HTTP/3 attempt after TCP has won.
     private weak var upgrade: HTTP3Upgrade?
     private var coalescing: CoalescingDecision?
-    /// Whether a connection of another origin's was thought of already.
+    /// Whether coalescing with another origin's connection was considered already.
     private var hasTriedCoalescing = false
-    /// The question about records of DNS, until it is answered.
+    /// The pending query for HTTPS records.
     private var servicesTicket: NameResolver.Ticket?
-    /// Of HTTP/3, before TCP.
+    /// The head start of HTTP/3 over TCP.
     private let headStart = LoopTimer()
-    /// Why there is no connection over TCP, while there may be one over QUIC.
+    /// Why TCP failed, while HTTP/3 may still succeed.
     private var failure: ConnectionFailure?
     private let descriptorWait: DescriptorWait
     private var hasEnded = false
-    /// When it was begun, and how often connections had been given up by then.
+    /// When it was started, and the pool's generation at that time.
     let beginning: Int64
     let generation: Int
     /// Whether a challenge was presented.
@@ -56,11 +57,11 @@ final class ConnectionAttempt: ConnectionChallengeDelegate, LoopTimerTarget {
 
     func start() {
         if pool.requiredVersion == .http3 {
-            // Also where it has failed lately: there is nothing else to try.
+            // HTTP/3 is tried even if it has failed recently, because no other version is allowed.
             let known = pool.http3Service(of: primaryOrigin.key, isAssumed: true)
             return startHTTP3(known ?? AlternativeService(port: primaryOrigin.key.port))
         }
-        // What is tried already is not tried twice.
+        // An upgrade already tries HTTP/3.
         if primaryOrigin.upgrade != nil { return startTCP() }
         if let service = pool.http3Service(of: primaryOrigin.key, isAssumed: request?.assumesHTTP3 ?? false) {
             return startHTTP3(service)
@@ -74,13 +75,14 @@ final class ConnectionAttempt: ConnectionChallengeDelegate, LoopTimerTarget {
         let dial = dial ?? makeDial()
         self.dial = dial
         dial.start(awaitsServices: awaitsServices)
-        // The first use of TLS takes milliseconds, which pass here while the name is looked up. A failure comes again.
+        // The first use of TLS takes milliseconds; this runs while the name is resolved. A failure is reported by the
+        // handshake.
         if primaryOrigin.key.isSecure { _ = try? pool.security.context() }
     }
 
     private func makeDial() -> TransportConnector {
         let dial = TransportConnector(to: primaryOrigin.key, in: pool, for: self) { [weak self] in self?.dialEnded($0) }
-        // Only the last try is told of: there may be any number of them.
+        // Only the events of the last try are kept, because there may be any number of tries.
         dial.onBeginning = { [weak self] in self?.ownEvents = [] }
         dial.onEvent = { [weak self] in self?.record($0) }
         dial.onAddresses = { [weak self] in self?.found($0) }
@@ -116,7 +118,7 @@ final class ConnectionAttempt: ConnectionChallengeDelegate, LoopTimerTarget {
     var proxyAuthorizer: (any ProxyAuthorizer)? { request?.delegate?.proxyAuthorizer }
 
     func handshakeReceived(challenge question: ConnectionChallenge) -> Bool {
-        // One of the two is enough to be asked about.
+        // Only one transport may cause challenges.
         if secure != nil { leaveHTTP3() }
         isAsking = request?.delegate?.connectionReceived(challenge: question) ?? false
         if isAsking { hasAsked = true }
@@ -135,7 +137,7 @@ final class ConnectionAttempt: ConnectionChallengeDelegate, LoopTimerTarget {
         return securedProxy != nil ? PendingPhase(step: .connection, since: secureBeginning) : dial?.awaits
     }
 
-    /// The proxy that TLS is being made with.
+    /// The proxy of the TLS handshake in progress.
     private var securedProxy: ProxyServer? {
         if secure != nil, case .forwarding(let proxy, _) = primaryOrigin.key.proxyMode { proxy } else { nil }
     }
@@ -146,7 +148,7 @@ final class ConnectionAttempt: ConnectionChallengeDelegate, LoopTimerTarget {
 
     // MARK: HTTP/3
 
-    /// Begins before the addresses are asked for, so that what is known of both comes in that order.
+    /// Called before the addresses are resolved, so that cached answers arrive in that order.
     private func askForServices() {
         guard pool.mayFindHTTP3(of: primaryOrigin.key) else { return }
         let told = LoopBox({ [weak self] (answer: HTTPSRecordAnswer) -> Void in self?.learned(answer) })
@@ -157,7 +159,7 @@ final class ConnectionAttempt: ConnectionChallengeDelegate, LoopTimerTarget {
     private func learned(_ answer: HTTPSRecordAnswer) {
         guard !hasEnded, servicesTicket != nil else { return }
         servicesTicket = nil
-        // What comes after TCP has set out, or while somebody else's connection is looked at, is for the next one.
+        // Too late for this attempt: TCP has started to connect, or another origin's connection is considered.
         guard let dial, dial.isResolving else { return }
         guard primaryOrigin.upgrade == nil, case .success(let found) = answer,
             let service = pool.http3Service(of: primaryOrigin.key, among: found)
@@ -197,7 +199,8 @@ final class ConnectionAttempt: ConnectionChallengeDelegate, LoopTimerTarget {
                 ownEvents = attempt.events
                 return fail(ConnectionFailure(failure.error))
             }
-            // Whoever was asked does not trust the server itself, whatever it speaks. One that stands in for it is left alone.
+            // A challenged delegate refused the handshake, so it would fail over TCP as well. A refusal of an
+            // alternative endpoint does not count against the origin.
             if failure.isRefusal, hasAsked, primaryOrigin.shared == nil,
                 attempt.service.isOwn(of: primaryOrigin.key.place)
             {
@@ -208,10 +211,10 @@ final class ConnectionAttempt: ConnectionChallengeDelegate, LoopTimerTarget {
         }
     }
 
-    /// HTTP/3 has not come in time, or not at all.
+    /// HTTP/3 has failed or has not completed in time.
     private func goOnWithoutHTTP3() {
         if primaryOrigin.shared != nil {
-            // Another attempt's connection, for all.
+            // Another attempt made a connection that all requests share.
             end()
             endHTTP3()
             endTCP()
@@ -225,8 +228,8 @@ final class ConnectionAttempt: ConnectionChallengeDelegate, LoopTimerTarget {
         if dial == nil, secure == nil { startTCP() }
     }
 
-    /// TCP is there first, or all but there. To be slower is not to be broken, so what was begun goes on to its own end, if it
-    /// is of use to anybody.
+    /// TCP has won, or its handshake is about to be completed. A slower HTTP/3 attempt is not a failed one, so it
+    /// continues as an `HTTP3Upgrade` if later requests can use it.
     private func leaveHTTP3() {
         if let http3, primaryOrigin.upgrade == nil, primaryOrigin.shared?.version != .http3,
             generation == pool.generation
@@ -240,7 +243,8 @@ final class ConnectionAttempt: ConnectionChallengeDelegate, LoopTimerTarget {
         endHTTP3()
     }
 
-    /// Whoever was asked about the server would be asked about it twice by the next load: over QUIC, and over TCP.
+    /// If this attempt caused a challenge, an upgrade without a request would cause a second one about the same server
+    /// for the next load: one over QUIC, one over TCP.
     private func dropUpgrade() {
         if hasAsked, let upgrade, upgrade === primaryOrigin.upgrade, upgrade.request == nil {
             pool.dropUpgrade(of: primaryOrigin)
@@ -268,7 +272,7 @@ final class ConnectionAttempt: ConnectionChallengeDelegate, LoopTimerTarget {
 
     // MARK: Connections of other origins
 
-    /// The host's name leads to these addresses, and there may be a connection to one of them (CONN-3).
+    /// The name has these addresses; the pool may have a connection to one of them (CONN-3).
     private func found(_ addresses: [SocketAddress]) {
         guard !hasTriedCoalescing, http3 == nil,
             let connection = pool.candidate(for: primaryOrigin.key, at: addresses)
@@ -325,7 +329,7 @@ final class ConnectionAttempt: ConnectionChallengeDelegate, LoopTimerTarget {
         secure = nil
         switch outcome {
         case .failure(let error) where error.isDescriptorShortage:
-            // The roots that the server's certificate is judged by could not be read.
+            // The root certificates could not be read.
             waitForDescriptor()
         case .failure(let error):
             fail(proxy.map { ConnectionFailure(error, inHandshakeWith: $0) } ?? ConnectionFailure(error))
@@ -345,7 +349,7 @@ final class ConnectionAttempt: ConnectionChallengeDelegate, LoopTimerTarget {
 
     private func fail(_ failure: ConnectionFailure) {
         if http3 != nil {
-            // It may still come through.
+            // HTTP/3 may still succeed.
             self.failure = failure
             return pool.loop.arm(headStart, at: pool.loop.now + pool.loop.limits.http3LastChance, for: self)
         }

@@ -1,8 +1,9 @@
 internal import LoadingSemantics
 internal import LoadingTransport
 
-/// Waits for a descriptor when the process has none left. Nothing is wrong with the server then: somebody's connection
-/// will end, an idle one of ours at once. Confined to the pool's loop.
+/// Waits for a descriptor when the process has none left. That is not a failure of the server. A descriptor becomes
+/// free when any connection of the process ends; an idle connection of the pool is closed at once. Confined to the
+/// pool's loop.
 final class DescriptorWait: LoopTimerTarget {
     private let pool: ConnectionPool
     private let timer = LoopTimer()
@@ -10,7 +11,7 @@ final class DescriptorWait: LoopTimerTarget {
 
     init(_ pool: ConnectionPool) { self.pool = pool }
 
-    /// Calls `again` in a later turn, unless it is ended before.
+    /// Calls `again` in a later turn, unless `end` is called before.
     func begin(_ again: @escaping () -> Void) {
         self.again = again
         let delay = pool.closeOneIdle() ? 0 : pool.loop.limits.descriptorRetry

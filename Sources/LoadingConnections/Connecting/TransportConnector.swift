@@ -2,8 +2,8 @@ internal import LoadingEvents
 internal import LoadingSemantics
 internal import LoadingTransport
 
-/// Reaches a host: name, address, socket, and a way through a proxy where one leads there. Confined to the pool's loop;
-/// tells the outcome once for each `start`, never within it, and nothing after `cancel`.
+/// Connects to a host: name resolution, socket, and a tunnel through a proxy if the route has one. Confined to the
+/// pool's loop. Reports the outcome once for each `start`, never within it, and nothing after `cancel`.
 final class TransportConnector {
     enum Failure: Error {
         case noDescriptor
@@ -13,21 +13,21 @@ final class TransportConnector {
     private let origin: ConnectionKey
     private let pool: ConnectionPool
     private weak var challengeDelegate: (any ConnectionChallengeDelegate)?
-    /// Whether the host may speak first.
+    /// Whether the host may send before the client does.
     private let isGreeted: Bool
     private var outcome: ((Result<ByteStream, Failure>) -> Void)?
     private var race: AddressRace<ByteStream>?
     private var handshake: SecureHandshake?
     private var tunnel: ProxyTunnel?
-    /// When the step that is under way was begun.
+    /// When the current step started.
     private var stepBeginning: Int64 = 0
-    /// What the proxy is told on the next connection to it.
+    /// The credentials for the first request of the next connection to the proxy.
     private var introduction: ProxyTunnel.Introduction?
 
-    /// A try begins, the first one or another.
+    /// Called at the start of the first try and of each further one.
     var onBeginning: (() -> Void)?
     var onEvent: ((LoadEvent.Kind) -> Void)?
-    /// What the name of the host leads to. It may be cancelled from within.
+    /// The addresses of the host's name. The callee may cancel the connector.
     var onAddresses: (([SocketAddress]) -> Void)?
 
     init(
@@ -42,11 +42,12 @@ final class TransportConnector {
         self.outcome = outcome
     }
 
-    /// - Parameter awaitsServices: Whether it connects to nothing before `servicesKnown`, for a moment.
+    /// - Parameter awaitsServices: Whether connecting waits for `servicesKnown`, up to a short time limit.
     func start(awaitsServices: Bool = false) {
         onBeginning?()
         if origin.proxyMode != nil, origin.service.requiresDNSSEC, !NameResolver.needsNoNameServer(origin.host) {
-            // A proxy that is to find the host proves nothing to us; and one that loads the request is not found itself.
+            // A proxy that resolves the host gives no proof of DNSSEC validation, and the name of a forwarding proxy is
+            // not validated either.
             var failure = ConnectionFailure(.cannotFindHost)
             if case .forwarding = origin.proxyMode { failure.permitsNextRoute = true }
             let told = LoopBox((self, failure))
@@ -60,7 +61,7 @@ final class TransportConnector {
         race.start(record: { [weak self] in self?.onEvent?($0) }) { [weak self] in self?.raceEnded($0) }
     }
 
-    /// Whether no address was gone to yet.
+    /// Whether no address was tried yet.
     var isResolving: Bool { race?.hasBegun == false }
 
     /// The step that the first hop has not completed, and since when; nil if something else is awaited.
@@ -74,7 +75,7 @@ final class TransportConnector {
         return PendingPhase(step: tunnel == nil ? .connection : .tunnel, since: stepBeginning)
     }
 
-    /// What services there are is known, and changes nothing here.
+    /// The lookup of services has ended and does not change this connector.
     func servicesKnown() { race?.servicesKnown() }
 
     func cancel() {
@@ -111,7 +112,7 @@ final class TransportConnector {
         }
     }
 
-    /// TLS that ends at the proxy.
+    /// The TLS handshake with an https proxy.
     private func secure(_ stream: ByteStream, _ proxy: ProxyServer) {
         stepBeginning = pool.loop.now
         let handshake = SecureHandshake(

@@ -2,12 +2,12 @@ internal import Glibc
 internal import LoadingEvents
 internal import LoadingTransport
 
-/// The addresses of this machine's interfaces that are up, at one moment.
+/// The addresses of this machine's active interfaces at one moment.
 struct LocalAddresses: Equatable {
-    /// Whether there is a carrier where the address is.
+    /// Whether the interface of each address has a carrier.
     private let carries: [SocketAddress: Bool]
 
-    /// Nil if the kernel does not tell.
+    /// Nil if the kernel does not provide them.
     init?() {
         var list: UnsafeMutablePointer<ifaddrs>?
         guard getifaddrs(&list) == 0 else { return nil }
@@ -26,7 +26,7 @@ struct LocalAddresses: Equatable {
                 }
             guard let known = SocketAddress(sockaddr: address, count: size) else { continue }
             let hasCarrier = flags & UInt32(IFF_RUNNING) != 0
-            // The kernel does not always name the interface of a socket's link-local address.
+            // The kernel does not always include the interface (scope) in a socket's link-local address.
             for name in Set([known.with(port: 0), known.with(port: 0).withoutScope]) {
                 found[name] = hasCarrier || found[name] ?? false
             }
@@ -34,16 +34,16 @@ struct LocalAddresses: Equatable {
         carries = found
     }
 
-    /// Whether the addresses are the same, which a cable that is pulled out does not change.
+    /// Whether the addresses are the same. An unplugged cable does not change them.
     static func == (left: Self, right: Self) -> Bool { left.carries.keys == right.carries.keys }
 
-    /// Whether it is one of them. All of 127.0.0.0/8 is there as long as one is.
+    /// Whether the address is one of them. All of 127.0.0.0/8 exists if one loopback address does.
     func contains(_ address: SocketAddress) -> Bool {
         if address.isLoopback { return carries.keys.contains { $0.isLoopback } }
         return carries[address.with(port: 0)] != nil
     }
 
-    /// Whether what goes out from it can go anywhere: its interface has a carrier.
+    /// Whether packets from the address can leave: its interface has a carrier.
     func mayCarry(_ address: SocketAddress) -> Bool { address.isLoopback || carries[address.with(port: 0)] == true }
 }
 
@@ -55,7 +55,7 @@ package final class KnownNetwork: @unchecked Sendable {
 
     package init() {}
 
-    /// Keeps the addresses of now. Whether there were others before.
+    /// Stores the current addresses. Returns whether different ones were stored before.
     func changes(to addresses: LocalAddresses) -> Bool {
         lock.withLock {
             defer { self.addresses = addresses }

@@ -6,7 +6,7 @@ package final class RouteWait: LoopTimerTarget {
     let number: UInt64
     let loop: EventLoop
     private let watch: RouteWatch
-    /// Until it was called, or the wait has ended.
+    /// Nil once it was called or the wait has ended.
     private var body: (() -> Void)?
     private let timer = LoopTimer()
 
@@ -17,7 +17,7 @@ package final class RouteWait: LoopTimerTarget {
         self.body = body
     }
 
-    /// Ends the wait: nothing is called any more.
+    /// Ends the wait: the closure is not called any more.
     package func end() {
         guard body != nil else { return }
         body = nil
@@ -31,7 +31,7 @@ package final class RouteWait: LoopTimerTarget {
         body?()
     }
 
-    /// Ends the wait after a while, since no change will be reported.
+    /// Ends the wait after a while, because no change will be reported.
     func tellLater() { loop.arm(timer, at: loop.now + loop.limits.routeWatchRetry, for: self) }
 
     package func timerFired(_ timer: LoopTimer) { tell() }

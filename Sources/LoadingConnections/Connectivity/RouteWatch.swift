@@ -4,37 +4,38 @@ internal import LoadingEvents
 internal import LoadingSemantics
 package import LoadingTransport
 
-/// Tells when links, addresses or routes of this machine change, by rtnetlink, and whether it has any way out.
+/// Reports changes of this machine's links, addresses and routes, through rtnetlink, and whether there is any route to
+/// other networks.
 ///
-/// Who may come to wait takes a mark before he tries to connect, and waits for a change since that mark: so a route
-/// that appears while he tries is not missed. One netlink socket for the process, opened on the loop of whoever asks
-/// first and kept from then on. While the kernel gives none, waiting ends after a second by itself.
+/// A client takes a mark before it tries to connect, and later waits for a change since that mark. So a route that
+/// appears during the try is not missed. The process has one netlink socket, which the first use opens on its loop and
+/// which stays open. If the kernel provides none, each wait ends by itself after a second.
 package final class RouteWatch: ReadinessHandler, LoopTimerTarget, @unchecked Sendable {
-    // Sendable because everything mutable is guarded by `lock`; readiness comes on one loop only, and the timer is that of
-    // one loop as long as `isTelling`.
+    // Sendable because everything mutable is guarded by `lock`. Readiness is reported on one loop only, and the timer
+    // belongs to one loop while `isTelling` is true.
 
     package static let shared = RouteWatch(openSocket: cll_route_socket)
     private static let unchanging = RouteWatch(openSocket: nil)
 
-    /// The watch for what runs on `loop`. The network of a loop with a stepped clock never changes: the socket stays with the
+    /// The watch for `loop`. For a loop with a stepped clock the network never changes: the socket would stay with the
     /// loop that opens it, and such a loop ends before the process does.
     package static func watch(for loop: EventLoop) -> RouteWatch { loop.isStepped ? unchanging : shared }
 
     /// A moment from which on changes count.
     package struct Mark: Sendable, Equatable {
         fileprivate let changeCount: UInt64
-        /// There was no subscription then, so changes since are unknown.
+        /// There was no subscription at that moment, so later changes are unknown.
         fileprivate let isUnmonitored: Bool
     }
 
-    /// What the watch listens to: each message is a change.
+    /// The source of changes: each message is a change.
     private struct NetlinkSubscription {
         let descriptor: Int32
         let registration: LoopRegistration
         let loop: EventLoop
     }
 
-    /// Somebody on some loop.
+    /// A wait and its loop.
     private struct Waiting {
         let loop: EventLoop
         let wait: LoopBox<RouteWait>
@@ -42,26 +43,26 @@ package final class RouteWatch: ReadinessHandler, LoopTimerTarget, @unchecked Se
 
     private let openSocket: (@Sendable () -> Int32)?
     private let lock = Lock()
-    /// By number, in the order in which they came.
+    /// By number, in the order of arrival.
     private var waiting: [UInt64: Waiting] = [:]
     private var waitCount: UInt64 = 0
     private var changeCount: UInt64 = 0
     private var subscription: NetlinkSubscription?
-    /// Whether the timer is armed, and those who wait will be told when it fires.
+    /// Whether the timer is armed. When it fires, all waits are notified.
     private(set) var isTelling = false
     private let timer = LoopTimer()
 
-    /// - Parameter openSocket: Nil where nothing ever changes.
+    /// - Parameter openSocket: Nil if the network never changes.
     package init(openSocket: (@Sendable () -> Int32)?) { self.openSocket = openSocket }
 
-    /// Whether the kernel has a way to addresses that are nobody's in particular, in either family. A bridge for containers or
-    /// an interface that leads to its own network alone is no way out.
+    /// Whether the kernel has a route to arbitrary addresses, in either family. A container bridge or an interface with
+    /// only its own network does not count.
     package static var hasRoute: Bool {
-        // Of those that are kept for documents (RFC 5737, RFC 3849). Nothing is sent.
+        // Addresses for documentation (RFC 5737, RFC 3849). Nothing is sent.
         ["192.0.2.1", "2001:db8::1"].contains { SocketAddress(literal: $0, port: 443)?.hasRoute ?? false }
     }
 
-    /// The present moment. Called on `loop`.
+    /// The current moment. Called on `loop`.
     package func mark(on loop: EventLoop) -> Mark {
         lock.lock()
         defer { lock.unlock() }
@@ -69,8 +70,8 @@ package final class RouteWatch: ReadinessHandler, LoopTimerTarget, @unchecked Se
         return Mark(changeCount: changeCount, isUnmonitored: !isListening)
     }
 
-    /// Calls `body` on `loop`, once and never within this call, soon after something has changed since `mark`. Called on
-    /// `loop`; who waits no more says so with `RouteWait.end()`.
+    /// Calls `body` on `loop`, once and never within this call, soon after a change since `mark`. Called on `loop`.
+    /// `RouteWait.end()` ends the wait.
     package func wait(since mark: Mark, on loop: EventLoop, _ body: @escaping () -> Void) -> RouteWait {
         lock.lock()
         waitCount &+= 1
@@ -88,7 +89,7 @@ package final class RouteWatch: ReadinessHandler, LoopTimerTarget, @unchecked Se
         return wait
     }
 
-    /// Has those who wait told when the burst is over. Called on `loop`.
+    /// Notifies all waits when a burst of changes is over. Called on `loop`.
     private func tellSoon(on loop: EventLoop) {
         let mustArm = lock.withLock {
             guard !isTelling, !waiting.isEmpty else { return false }
@@ -107,12 +108,12 @@ package final class RouteWatch: ReadinessHandler, LoopTimerTarget, @unchecked Se
         for (_, waiting) in told { waiting.loop.post { [wait = waiting.wait] in wait.value.tell() } }
     }
 
-    /// How many wait for a change.
+    /// The number of waits for a change.
     package var waitingCount: Int { lock.withLock { waiting.count } }
 
     func forget(_ wait: RouteWait) { lock.withLock { waiting[wait.number] = nil } }
 
-    /// Opens the socket unless that has been done; false when the kernel gives none. Called on `loop`, with the lock
+    /// Opens the socket if it is not open. Returns false if the kernel provides none. Called on `loop`, with the lock
     /// held.
     private func listen(on loop: EventLoop) -> Bool {
         guard subscription == nil, let openSocket else { return true }
@@ -128,12 +129,13 @@ package final class RouteWatch: ReadinessHandler, LoopTimerTarget, @unchecked Se
 
     package func becameReady(_ readiness: Readiness) {
         guard let subscription = lock.withLock({ self.subscription }) else { return }
-        // What changed does not matter, so the first byte of each message will do: everybody who waits tries again.
+        // The contents of a change do not matter, because every wait leads to a new try. So only the first byte is
+        // read.
         var hasChanged = false
         var byte: UInt8 = 0
         var count = cll_recv(subscription.descriptor, &byte, 1)
         var code = cll_errno()
-        // ENOBUFS: more has changed than the kernel could keep for us.
+        // ENOBUFS: the kernel has dropped messages, so there were changes.
         while count > 0 || count < 0 && code == ENOBUFS {
             hasChanged = true
             count = cll_recv(subscription.descriptor, &byte, 1)
@@ -142,7 +144,7 @@ package final class RouteWatch: ReadinessHandler, LoopTimerTarget, @unchecked Se
         let isBroken = count == 0 || code != EAGAIN && code != EWOULDBLOCK
         guard hasChanged || isBroken else { return }
         if isBroken {
-            // The next call opens another one.
+            // The next call opens another socket.
             subscription.loop.unregister(subscription.descriptor, subscription.registration)
             close(subscription.descriptor)
         }

@@ -1,7 +1,7 @@
 internal import LoadingSemantics
 
-/// What name servers said lately about services. That there are none is remembered too, and that nobody answered: what is
-/// asked beside the addresses is worth no second try soon.
+/// Recent answers of name servers about HTTPS records. The absence of records and failed queries are cached too: a
+/// query in parallel with the addresses is not worth a second try soon.
 struct HTTPSRecordCache: ResolverCache {
     private struct Entry {
         let answer: HTTPSRecordAnswer
@@ -24,13 +24,13 @@ struct HTTPSRecordCache: ResolverCache {
         if case .success(let found) = answer, let seconds = found.lifetime {
             lifetime = min(TimeLimits.seconds(Int64(seconds)), TimeLimits.standard.longestRecordLifetime)
         }
-        // What is to be believed for no time at all may still be in the place of something older.
+        // A record with a lifetime of 0 is not cached, but replaces an older one.
         if lifetime == 0 { return entries[question] = nil }
         if entries.count >= Self.most, entries[question] == nil { makeRoom(at: now) }
         entries[question] = Entry(answer: answer, expiry: now + lifetime)
     }
 
-    /// Drops what has expired; if nothing has, the half that expires first.
+    /// Drops expired entries; if none has expired, the half that expires first.
     private mutating func makeRoom(at now: Int64) {
         entries = entries.filter { $0.value.expiry > now }
         guard entries.count >= Self.most else { return }

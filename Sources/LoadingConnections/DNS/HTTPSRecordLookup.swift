@@ -2,18 +2,18 @@ internal import CLoadingLinux
 internal import Glibc
 internal import LoadingSemantics
 
-/// Asks the system's name servers for the HTTPS records of an origin, and for those of the names that it is another name
-/// of (RFC 9460 §3). Takes its time.
+/// Queries the system's name servers for the HTTPS records of an origin, and follows AliasMode records (RFC 9460 §3).
+/// Blocks.
 struct HTTPSRecordLookup {
     private let question: HTTPSRecordQuery
     private let hosts: () -> HostsFile
     private let ask: (String) -> Result<HTTPSAnswer, NameFailure>
 
-    /// How many aliases are followed.
+    /// The number of aliases that are followed.
     private static let mostAliases = 4
-    /// A larger answer is none.
+    /// A larger answer counts as a failure.
     private static let mostBytes = 16_384
-    /// How often all servers are asked. No load waits for this answer once there is a connection.
+    /// The number of rounds over all servers. Once there is a connection, no load waits for this answer.
     private static let tries: Int32 = 2
 
     init(
@@ -26,7 +26,7 @@ struct HTTPSRecordLookup {
     }
 
     func answer() -> HTTPSRecordAnswer {
-        // A name in the hosts file means that machine, whatever DNS says.
+        // A name in the hosts file means that machine, whatever DNS contains.
         if hosts().names(question.host) { return .success(.none) }
         var name = question.name
         var lifetime: UInt32?
@@ -40,7 +40,7 @@ struct HTTPSRecordLookup {
             switch answer.content {
             case .none: return .success(HTTPSRecordSet([], lifetime: lifetime))
             case .services(let records):
-                // A record may name anything, also what is this machine's or its network's own.
+                // A record may name any target, including this machine or a host in its network.
                 let usable = records.filter { $0.target == name || HTTPSRecordQuery.isForNameServers($0.target) }
                 return .success(HTTPSRecordSet(usable, lifetime: lifetime))
             case .alias(let target):
@@ -58,7 +58,7 @@ struct HTTPSRecordLookup {
         let count = cll_ask_name_servers(
             name, 65, &message, Int32(message.count), TimeLimits.standard.recordQueryTimeout, tries)
         guard count >= 0 else {
-            // The name has no such records, or is not there at all: then it has none of any kind.
+            // The name has no such records, or does not exist at all: in both cases it has no HTTPS records.
             let isNothing = count == -CLL_NO_SUCH_NAME || count == -CLL_NO_SUCH_DATA
             return isNothing ? .success(HTTPSAnswer(.none, lifetime: nil)) : .failure(NameFailure(code: EAI_AGAIN))
         }

@@ -1,7 +1,7 @@
 package import LoadingSemantics
 internal import LoadingTransport
 
-/// What a name server is asked: the services of an origin of https.
+/// A query for the HTTPS records of an https origin.
 package struct HTTPSRecordQuery: Hashable, Sendable {
     package let host: String
     package let port: UInt16
@@ -11,15 +11,15 @@ package struct HTTPSRecordQuery: Hashable, Sendable {
         self.port = port
     }
 
-    /// RFC 9460 §9.1.
+    /// The name to query (RFC 9460 §9.1).
     package var name: String {
         let name = host.hasSuffix(".") ? String(host.dropLast()) : host
         return port == 443 ? name : "_\(port)._https.\(name)"
     }
 
-    /// Whether this is anything for DNS: no address, no name of this machine or of its own network, and none that is not
-    /// to leave it (RFC 6761 §6.3 and §6.4, RFC 6762 §3, RFC 7686 §2). A name without a dot may get one from the search
-    /// list of the system, which is for addresses alone.
+    /// Whether DNS may be queried for this host. Excluded are addresses, names of this machine or of its own network,
+    /// and names that must not reach DNS (RFC 6761 §6.3 and §6.4, RFC 6762 §3, RFC 7686 §2). A name without a dot is
+    /// excluded too: the system's search list may complete it, but that applies to addresses only.
     package var mayBeAsked: Bool { Self.isForNameServers(host) }
 
     static func isForNameServers(_ host: String) -> Bool {
@@ -32,13 +32,13 @@ package struct HTTPSRecordQuery: Hashable, Sendable {
     private static let local = [".local", ".invalid", ".onion"]
 }
 
-/// What a name server said about the services of an origin, or why it said nothing.
+/// The HTTPS records of an origin, or why the query failed.
 package typealias HTTPSRecordAnswer = Result<HTTPSRecordSet, NameFailure>
 
-/// The services of an origin, in the order of preference; maybe none.
+/// The services of an origin, in the order of preference; may be empty.
 package struct HTTPSRecordSet: Hashable, Sendable {
     package let records: [HTTPSRecord]
-    /// How long that is to be believed, in seconds; nil if nothing says so.
+    /// How long the answer may be cached, in seconds; nil if the answer does not specify it.
     package let lifetime: UInt32?
 
     package init(_ records: [HTTPSRecord], lifetime: UInt32?) {

@@ -5,15 +5,16 @@ package import LoadingProtocols
 package import LoadingSemantics
 package import LoadingTransport
 
-/// Gets one file or listing from an FTP server: a control connection, which `FTPConversation` speaks on, and a data
-/// connection. Confined to the pool's loop. It is no connection of the pool's, from which it has the resolver, and each
+/// Gets one file or listing from an FTP server: a control connection, whose protocol is in `FTPConversation`, and a
+/// data connection. Confined to the pool's loop. The pool provides the resolver but does not own the connection; each
 /// load makes its own.
 ///
-/// The data connection leads to the address of the control connection, whatever the server says: otherwise a server
-/// could have us connect to machines that only we can reach. Through a proxy it leads to the same name.
+/// The data connection uses the address of the control connection, whatever address the server sends. Otherwise a
+/// server could make the client connect to hosts that only the client can reach. Through a proxy it uses the same host
+/// name.
 ///
-/// Back-pressure: while `isPaused` nothing is read from the data connection, so the kernel's buffer fills and the
-/// server's window closes. What is said on the control connection is little, and is read at any time.
+/// Back-pressure: while `isPaused` is true, nothing is read from the data connection, so the kernel's buffer fills and
+/// the TCP window closes. The control connection carries little data and is always read.
 package final class FTPConnection: ByteStreamOwner {
     private let origin: ConnectionKey
     private let pool: ConnectionPool
@@ -22,15 +23,15 @@ package final class FTPConnection: ByteStreamOwner {
     private var parser = FTPReplyParser()
     private let descriptorWait: DescriptorWait
     private var dial: TransportConnector?
-    /// For the data connection through a proxy.
+    /// Makes the data connection through a proxy.
     private var dataDial: TransportConnector?
     private var control: ByteStream?
     private var data: ByteStream?
-    /// What the control connection's socket did not take yet.
+    /// The bytes that the control connection's socket has not accepted yet.
     private var unsent: [UInt8] = []
     private var dataPort: UInt16 = 0
     private var isDataConnected = false
-    /// What comes over the data connection is what was asked for.
+    /// Whether the bytes on the data connection belong to the requested transfer.
     private var isTransferring = false
     private var hasAllData = false
     private var receivedCount: Int64 = 0
@@ -38,7 +39,7 @@ package final class FTPConnection: ByteStreamOwner {
     private var isReading = false
     private var isOver = false
 
-    /// Bytes that a turn reads before others have theirs.
+    /// The number of bytes that one turn reads before other work on the loop runs.
     private static let readBudget = 256 * 1024
 
     package init(
@@ -54,7 +55,7 @@ package final class FTPConnection: ByteStreamOwner {
         descriptorWait = DescriptorWait(pool)
     }
 
-    /// Begins; every outcome is told in a later turn.
+    /// Starts the load; every outcome is reported in a later turn.
     package func start() {
         let dial =
             dial
@@ -65,7 +66,7 @@ package final class FTPConnection: ByteStreamOwner {
         dial.start()
     }
 
-    /// Nothing more is wanted, and nothing more is told.
+    /// Ends the load; nothing is reported any more.
     package func cancel() {
         isOver = true
         observer = nil
@@ -80,7 +81,7 @@ package final class FTPConnection: ByteStreamOwner {
         data = nil
     }
 
-    /// Stops or goes on reading the data connection. Going on takes effect in a later turn.
+    /// Pauses or resumes reading of the data connection. Resuming takes effect in a later turn.
     package func setPaused(_ paused: Bool) {
         guard paused != isPaused else { return }
         isPaused = paused
@@ -92,7 +93,7 @@ package final class FTPConnection: ByteStreamOwner {
     /// The step that the first hop has not completed, and since when; nil if something else is awaited.
     package var awaits: PendingPhase? { dial?.awaits }
 
-    /// What it is that nothing has come in time.
+    /// The error of a load that has timed out.
     package var silence: LoadError {
         guard let proxyMode = origin.proxyMode, awaits != nil || dataDial?.awaits != nil else { return .timedOut }
         return proxyMode.silence
@@ -112,7 +113,7 @@ package final class FTPConnection: ByteStreamOwner {
             control = stream
             let facts = ConnectionFacts(of: stream, to: origin, speaking: "ftp", isReused: false)
             observer?.ftpRecorded(.connectionAssigned(facts))
-            // The greeting may be here already.
+            // The greeting may have arrived already.
             if stream.mayHaveMore { stream.callAgain() }
         }
     }
@@ -216,7 +217,7 @@ package final class FTPConnection: ByteStreamOwner {
         switch unsent.withUnsafeBytes({ control.write($0) }) {
         case .bytes(let count): unsent.removeFirst(count)
         case .wouldBlock: break
-        // What the server said before it went is still to be read, and then its end.
+        // Read what the server sent before it closed; reading then reports the end.
         case .failed: unsent = []
         }
     }
@@ -259,7 +260,7 @@ package final class FTPConnection: ByteStreamOwner {
             case .begin(let transfer):
                 isTransferring = true
                 observer?.ftpBegins(transfer)
-                // What has come before may not be told of again.
+                // No new event is guaranteed for bytes that arrived earlier.
                 if let data, !isReading { data.callAgain() }
             case .refusedLogin(let reply):
                 let observer = observer
@@ -279,18 +280,18 @@ package final class FTPConnection: ByteStreamOwner {
     }
 }
 
-/// Told what comes of an `FTPConnection`, on its loop.
+/// Observes an `FTPConnection`, on its loop.
 package protocol FTPConnectionObserver: AnyObject {
     func ftpRecorded(_ event: LoadEvent.Kind)
-    /// The server has said something, whatever it is.
+    /// The server has sent bytes, whatever they are.
     func ftpIsAlive()
-    /// There is no connection to the server, and has been none. The last message.
+    /// The server could not be reached. The last call.
     func ftpFoundNoWay(_ failure: ConnectionFailure)
-    /// What comes next is what was asked for.
+    /// The bytes that follow belong to the requested transfer.
     func ftpBegins(_ transfer: FTPTransfer)
     func ftpReceived(_ data: Data)
-    /// The server does not let the user in. The last message.
+    /// The server refuses the login. The last call.
     func ftpRefusedLogin(_ reply: FTPReply)
-    /// The last message.
+    /// The load has ended. The last call.
     func ftpEnded(_ error: LoadError?)
 }

@@ -1,6 +1,6 @@
 internal import LoadingTransport
 
-/// Addresses that have not been tried, family by family in the resolver's order, given out in turns with IPv6 first
+/// Addresses that have not been tried. Each family is in the resolver's order. The families alternate, IPv6 first
 /// (RFC 8305 §4).
 struct CandidateQueue: Sendable {
     private var ipv6: [SocketAddress] = []
@@ -11,7 +11,7 @@ struct CandidateQueue: Sendable {
     var isEmpty: Bool { ipv6.isEmpty && ipv4.isEmpty }
     var hasIPv6: Bool { !ipv6.isEmpty }
 
-    /// Takes each address once, and of each family no more than anyone should try.
+    /// Adds each address once, up to the maximum for its family.
     mutating func add(_ addresses: [SocketAddress]) {
         for address in addresses {
             let count = known.count { $0.family == address.family }

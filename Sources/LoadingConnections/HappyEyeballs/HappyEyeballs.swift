@@ -2,12 +2,12 @@ internal import Glibc
 package import LoadingSemantics
 package import LoadingTransport
 
-/// Finds the address of a host that answers first, with IPv6 ahead (RFC 8305, CONN-9).
+/// Finds the address of a host that answers first, with a preference for IPv6 (RFC 8305, CONN-9).
 ///
-/// A value without sockets and without a clock: tell it what has happened and when, and do what it says. Times are
-/// nanoseconds of any clock that never goes back. After `succeeded` or `failed` it says no more.
+/// A value without sockets and without a clock: it takes events and their times, and returns the actions to perform.
+/// Times are nanoseconds of any monotonic clock. After `succeeded` or `failed` it returns no more actions.
 package struct HappyEyeballs: Sendable {
-    /// Names one attempt.
+    /// Identifies one attempt.
     package typealias Attempt = Int
 
     package enum Input: Sendable, Equatable {
@@ -16,51 +16,51 @@ package struct HappyEyeballs: Sendable {
         case resolutionFailed(SocketAddress.Family, LoadError)
         case attemptFailed(Attempt, LoadError)
         case attemptSucceeded(Attempt)
-        /// What else was asked beside the addresses is known, and the race is still wanted.
+        /// The lookup of services has ended, and the race is still needed.
         case servicesKnown
-        /// The moment of the last `setDeadline` has come.
+        /// The time of the last `setDeadline` has come.
         case deadline
-        /// The connection is not needed any more.
+        /// The connection is no longer needed.
         case cancelled
     }
 
     package enum Action: Sendable, Equatable {
         case connect(Attempt, SocketAddress)
-        /// Close it, whatever it has come to.
+        /// Close the attempt, whatever its state.
         case abandon(Attempt)
-        /// Replaces the deadline before.
+        /// Replaces the previous deadline.
         case setDeadline(Int64)
         case clearDeadline
         case succeeded(Attempt)
         case failed(LoadError)
     }
 
-    /// A host with a hundred addresses gets its first few tried.
+    /// Only the first addresses of a host with very many addresses are tried.
     package static let maximumAddressesPerFamily = 8
 
     private let attemptDelay: Int64
     private let resolutionDelay: Int64
-    /// The families whose answer is still to come.
+    /// The families that are not resolved yet.
     private var unresolved: Set<SocketAddress.Family>
-    /// Whether it is still to be heard what services there are.
+    /// Whether the lookup of services is still pending.
     private var awaitsServices: Bool
     private var waiting = CandidateQueue()
     private var running: [Attempt] = []
     private var attemptCount = 0
     private var lastAttemptTime: Int64 = 0
-    /// When the first attempt may begin without the answers that are missing.
+    /// When the first attempt may start without the pending answers.
     private var resolutionDelayEnd: Int64?
     private var deadline: Int64?
     private var isOver = false
 
-    /// Everything that went wrong so far, in order.
+    /// All failures so far, in order.
     package private(set) var failures: [LoadError] = []
 
     /// - Parameters:
-    ///   - families: Those that are being resolved.
-    ///   - awaitsServices: Whether name servers are asked about services too.
-    ///   - limits: `resolutionDelay`: all questions are asked at once, mostly of the same server, so what is to come comes with
-    ///     the first answer or soon after. `attemptDelay` within its bounds.
+    ///   - families: The families that are being resolved.
+    ///   - awaitsServices: Whether name servers are also queried for services.
+    ///   - limits: `resolutionDelay` is short, because all queries are sent at once, mostly to the same server, so the
+    ///     other answers arrive with the first one or soon after. `attemptDelay` is clamped to its bounds.
     package init(
         families: Set<SocketAddress.Family> = [.ipv4, .ipv6], awaitsServices: Bool = false,
         limits: TimeLimits = .standard
@@ -94,7 +94,7 @@ package struct HappyEyeballs: Sendable {
             awaitsServices = false
             return advance(at: now)
         case .deadline:
-            // Timers may be early; then the same deadline is set again.
+            // A timer may fire early; then the same deadline is set again.
             deadline = nil
             return advance(at: now)
         case .cancelled:
@@ -102,7 +102,7 @@ package struct HappyEyeballs: Sendable {
         }
     }
 
-    /// Starts at most one attempt, and brings the deadline in line with what is left.
+    /// Starts at most one attempt, and updates the deadline.
     private mutating func advance(at now: Int64, isFailure: Bool = false) -> [Action] {
         var actions: [Action] = []
         if !waiting.isEmpty, mayStart(at: now, isFailure: isFailure), let address = waiting.next() {
@@ -145,7 +145,7 @@ package struct HappyEyeballs: Sendable {
         return actions
     }
 
-    /// Of equals the first; a host without any address cannot be found.
+    /// The first of those with the highest rank. A host without any address cannot be found.
     private var mostTellingFailure: LoadError {
         var best: LoadError?
         for failure in failures where best.map({ failure.tellingRank > $0.tellingRank }) ?? true { best = failure }
@@ -154,8 +154,8 @@ package struct HappyEyeballs: Sendable {
 }
 
 extension LoadError {
-    /// How much a failure of one attempt says about the host: one that answered beats one that was never reached,
-    /// and any attempt beats a name that was not found in one family.
+    /// How much the failure of an attempt says about the host. A host that answered ranks above one that was never
+    /// reached, and any attempt ranks above a name that was not found in one family.
     var tellingRank: Int {
         switch (code, cause) {
         case (-1299 ... -1200, _): 6

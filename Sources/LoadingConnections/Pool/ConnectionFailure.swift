@@ -1,15 +1,15 @@
 package import LoadingSemantics
 
-/// Why there is no connection.
+/// Why no connection was made.
 package struct ConnectionFailure {
     package var error: LoadError
-    /// What has happened to the connection itself, which `error` does not tell of one to a proxy (PROXY-10).
+    /// The failure of the connection itself. If a proxy failed, `error` does not contain it (PROXY-10).
     package let reason: LoadError
-    /// Whether the next way of a `ProxyRouteList` may be tried.
+    /// Whether the next route of a `ProxyRouteList` may be tried.
     package internal(set) var permitsNextRoute = false
-    /// How far the way was gone.
+    /// The step of the route that failed.
     package private(set) var step = ConnectPhase.connection
-    /// Whether it concerns trust or credentials: another request may succeed.
+    /// Whether it concerns trust or credentials, so that another request may succeed.
     package internal(set) var isPersonal: Bool
 
     package init(_ error: LoadError) {
@@ -18,7 +18,7 @@ package struct ConnectionFailure {
         isPersonal = -1299 ... -1200 ~= error.code
     }
 
-    /// - Parameter proxy: Nil where the settings name none that there can be.
+    /// - Parameter proxy: Nil if the settings name no valid proxy.
     package init(_ failure: ProxyFailure, of proxy: ProxyServer?) {
         var error = failure.loadError
         error.proxy = proxy.map { FailedProxy($0, status: failure.status) }
@@ -29,7 +29,7 @@ package struct ConnectionFailure {
         isPersonal = failure == .tunnelRefused(status: 407) || failure == .badCredentials
     }
 
-    /// The TLS handshake with a proxy failed, so there is no connection to it.
+    /// The TLS handshake with a proxy failed, so there is no connection to the proxy.
     init(_ error: LoadError, inHandshakeWith proxy: ProxyServer) {
         var error = error
         error.proxy = FailedProxy(proxy)
@@ -40,15 +40,15 @@ package struct ConnectionFailure {
 
 /// The steps of a route, in order.
 package enum ConnectPhase: Sendable {
-    /// The address of the first hop.
+    /// Name resolution of the first hop.
     case resolution
-    /// The first connection, with its TLS where a proxy wants that.
+    /// The connection to the first hop, with its TLS handshake if the first hop is a proxy that requires TLS.
     case connection
-    /// That the proxy has made a tunnel.
+    /// Establishing the tunnel through the proxy.
     case tunnel
 }
 
-/// The step of a route that is awaited, and since when, by the loop's clock.
+/// The step of a route that is in progress, and when it started, by the loop's clock.
 package struct PendingPhase: Sendable {
     package let step: ConnectPhase
     package let since: Int64

@@ -1,23 +1,23 @@
 internal import LoadingSemantics
 package import LoadingTransport
 
-/// Where a connection leads: scheme class, host and port (RFC 6454). Two requests may share a connection when their
-/// origins are equal.
+/// The key of a connection: scheme class, host and port (RFC 6454), and whatever else must match. Two requests may
+/// share a connection if their keys are equal.
 package struct ConnectionKey: Hashable, Sendable {
-    /// Whether TLS is spoken.
+    /// Whether the connection uses TLS.
     package let isSecure: Bool
     /// Lower-case name, or an address literal without brackets.
     package let host: String
     package let port: UInt16
-    /// Whose connections these are, for schemes that prove a connection to be somebody's and not a request (AUTH-19); 0
-    /// for nobody's.
+    /// The identity that the connection authenticates, for schemes that authenticate a connection and not a request
+    /// (AUTH-19); 0 for none.
     package let identity: UInt64
-    /// Whether nothing but HTTP/1.1 may be spoken: one request at a time, and a connection that can be held, switched to
-    /// another protocol, and proved to be somebody's.
+    /// Whether only HTTP/1.1 may be negotiated. Such a connection carries one request at a time. It can be reserved,
+    /// switched to another protocol, and authenticated as a whole.
     package var needsHTTP1: Bool
-    /// What the connection wants of the network.
+    /// The connection's requirements on the network.
     package let service: NetworkService
-    /// How a proxy comes into it, if one does.
+    /// How the connection uses a proxy; nil if it uses none.
     package let proxyMode: ProxyMode?
 
     package init(
@@ -33,7 +33,7 @@ package struct ConnectionKey: Hashable, Sendable {
         self.proxyMode = proxyMode
     }
 
-    /// What a socket is connected to.
+    /// The key of the host that a socket is connected to: the proxy of a tunnel, or else this host.
     var firstHop: ConnectionKey {
         guard case .tunnel(let proxy) = proxyMode else { return self }
         return ConnectionKey(
@@ -42,6 +42,6 @@ package struct ConnectionKey: Hashable, Sendable {
 
     var place: HostPort { HostPort(host, port) }
 
-    /// Whether one connection may carry all requests at once (CONN-2).
+    /// Whether one connection may carry all requests in parallel (CONN-2).
     var mayShare: Bool { isSecure && !needsHTTP1 }
 }

@@ -3,10 +3,11 @@ internal import LoadingProtocols
 package import LoadingSemantics
 internal import LoadingTransport
 
-/// Connections that are being made: when to start one, and what becomes of its result.
+/// Connection attempts: when one is started, and what happens with its result.
 extension ConnectionPool {
-    /// An attempt whose request was served otherwise goes on for somebody else who waits, and whose time counts from
-    /// now on; without one it is given up, since nobody would see to its end.
+    /// Called when the request of an attempt was served otherwise or withdrawn. The attempt continues for another
+    /// waiting request, whose time counts from now on. Without such a request it is cancelled, because no request would
+    /// handle its challenges.
     func passOnAttempt(of request: ConnectionRequest, at origin: OriginConnections) {
         guard let attempt = request.attempt else { return }
         request.attempt = nil
@@ -43,7 +44,7 @@ extension ConnectionPool {
             && (origin.attemptCount == 0 || !isUnknown(origin.key))
     }
 
-    /// Whether it will show with the first connection what the server speaks.
+    /// Whether the first connection will show which version of HTTP the server negotiates.
     func isUnknown(_ origin: ConnectionKey) -> Bool { origin.mayShare && !serversOfHTTP1.contains(origin) }
 
     @discardableResult
@@ -63,7 +64,7 @@ extension ConnectionPool {
         let first = attempt.request
         if stream.tls?.session.applicationProtocol == "h2" {
             guard origin.key.mayShare else {
-                // It was not offered.
+                // The client did not offer h2.
                 stream.close()
                 return failed(attempt, with: ConnectionFailure(LoadError(code: TLSError.secureConnectionFailed)))
             }
@@ -92,11 +93,11 @@ extension ConnectionPool {
         } else {
             keepIdle(connection, at: origin)
         }
-        // Requests that waited for the server's version.
+        // These requests waited until the server's version was known.
         startAttempts(at: origin)
     }
 
-    /// A connection that all can share. One is enough.
+    /// A multiplexed connection, which all requests share. One is enough.
     private func adopt(_ stream: ByteStream, of attempt: ConnectionAttempt, first: ConnectionRequest?) {
         let origin = attempt.primaryOrigin
         if let shared = origin.shared {
@@ -121,12 +122,12 @@ extension ConnectionPool {
             origin.waiting.remove(next)
             hand(opened, of: origin, to: next, isReused: isReused, events: events)
         }
-        // One from before a flush serves only the request that it was made for (CONN-18).
+        // A connection from before a flush serves only the request that it was made for (CONN-18).
         if itsGeneration == generation { serve(from: connection) } else { connection.retire() }
     }
 
-    /// A connection for another origin whose server may be that of this one too: its name leads to the same address
-    /// (RFC 9113 §9.1.1). Whether the certificate covers it is still to be seen.
+    /// A connection of another origin whose server may also serve this origin, because this host's name has the same
+    /// address (RFC 9113 §9.1.1). The caller must check whether the certificate covers this origin.
     func candidate(for origin: ConnectionKey, at addresses: [SocketAddress]) -> (any MultiplexedConnection)? {
         guard origin.mayShare, origin.proxyMode == nil, !coalescingDisallowed.contains(origin) else { return nil }
         return origins.values.lazy.compactMap(\.shared).first { connection in
@@ -140,7 +141,7 @@ extension ConnectionPool {
         }
     }
 
-    /// The server of that connection has proved to be that of the attempt's origin too.
+    /// The server of that connection is also authoritative for the attempt's origin.
     func succeeded(_ attempt: ConnectionAttempt, sharing connection: any MultiplexedConnection) {
         let origin = attempt.primaryOrigin
         origin.finish(attempt)
@@ -164,7 +165,7 @@ extension ConnectionPool {
         startAttempts(at: origin)
     }
 
-    /// Where to try HTTP/3 for such an origin; nil if nowhere.
+    /// The endpoint for HTTP/3 with an origin; nil if HTTP/3 is not tried.
     func http3Service(of origin: ConnectionKey, isAssumed: Bool) -> AlternativeService? {
         guard maySpeakHTTP3(origin) else { return nil }
         return http3Services.service(
@@ -172,15 +173,15 @@ extension ConnectionPool {
             at: loop.now)
     }
 
-    /// The same by what name servers say.
+    /// The same, from HTTPS records.
     func http3Service(of origin: ConnectionKey, among found: HTTPSRecordSet) -> AlternativeService? {
         guard maySpeakHTTP3(origin) else { return nil }
         return http3Services.service(
             of: origin.place, among: found.records, mayBeElsewhere: isAlwaysDirect, at: loop.now)
     }
 
-    /// Whether name servers are worth asking where such an origin speaks HTTP/3. Where QUIC does not get through to the
-    /// origin itself, it hardly does to another place of the same.
+    /// Whether the HTTPS record of an origin is worth a query. If QUIC does not reach the origin itself, it is unlikely
+    /// to reach an alternative endpoint of the same origin.
     func mayFindHTTP3(of origin: ConnectionKey) -> Bool {
         maySpeakHTTP3(origin) && !http3Services.isBroken(origin.place, at: loop.now)
     }
@@ -197,7 +198,8 @@ extension ConnectionPool {
     func failed(_ attempt: ConnectionAttempt, with failure: ConnectionFailure) {
         let origin = attempt.primaryOrigin
         let request = attempt.request
-        // The request that it was made for, else the next in line; and those that shared it.
+        // The request that the attempt was made for, or else the next in line; and the requests that shared the
+        // attempt.
         var victims = isAbout(attempt, failure) ? [] : origin.sharing(attempt)
         origin.finish(attempt)
         if let request, request.isWaiting { victims.insert(request, at: 0) }
@@ -213,8 +215,8 @@ extension ConnectionPool {
         discardIfUnused(origin)
     }
 
-    /// Whether a failure is that of whom the attempt was made for, whose delegate was asked, or would have been asked had
-    /// there been another.
+    /// Whether a failure concerns only the request that the attempt was made for: its delegate was challenged, or the
+    /// failure is about trust or credentials.
     private func isAbout(_ attempt: ConnectionAttempt, _ failure: ConnectionFailure) -> Bool {
         attempt.hasAsked || failure.isPersonal
     }

@@ -2,9 +2,9 @@ internal import LoadingEvents
 internal import LoadingSemantics
 internal import LoadingTransport
 
-/// Open connections: which are kept idle, which are shared, and who gets one that becomes free.
+/// Open connections: which are kept idle, which are shared, and which request gets a released one.
 extension ConnectionPool {
-    /// The exchange ended in order and the connection may carry another.
+    /// The exchange ended without an error, and the connection may carry another one.
     func release(_ connection: HTTP1Connection) {
         loop.checkConfinement(of: "A connection pool")
         guard connection.generation == generation else { return discard(connection) }
@@ -12,8 +12,8 @@ extension ConnectionPool {
         if let first = origin.waiting.first(),
             !first.acceptsReused || !first.isRepeatable && !connection.isSilent
         {
-            // Who lost a request on a reused connection is promised a new one, for which this one makes room. And who
-            // has one try gets no connection that the server closed behind its last response.
+            // A request that was lost on a reused connection must get a new one, for which this one makes room. A
+            // request that cannot be repeated must not get a connection that the server closed after its last response.
             discard(connection)
         } else if let next = origin.waiting.popFirst() {
             hand(connection, of: origin, to: next, isReused: true, events: [])
@@ -22,7 +22,7 @@ extension ConnectionPool {
         }
     }
 
-    /// Serves waiting requests with streams.
+    /// Serves waiting requests with streams of the connection.
     func serve(from connection: any MultiplexedConnection) {
         serve(connection.primaryOrigin, from: connection)
         for guest in connection.coalescedOrigins { serve(guest, from: connection) }
@@ -38,39 +38,39 @@ extension ConnectionPool {
         origin.noteStreamCredit()
     }
 
-    /// Serves from the connection that all share, if there is one.
+    /// Serves waiting requests from the shared connection, if there is one.
     func serveFromShared(_ origin: OriginConnections) {
         if let shared = origin.shared { serve(origin, from: shared) }
     }
 
-    /// Whether there may be one more beside those that all share, or have shared (C-24): each full one holds what many have
-    /// not read.
+    /// Whether one more shared connection may be made beside those that are or were shared (C-24). A connection without
+    /// free streams buffers data that many requests have not read.
     func mayHaveAnother(to origin: OriginConnections) -> Bool { origin.multiplexedCount < maximumPerHost }
 
-    /// How many requests an origin's server is expected to take on a connection; nil if nothing is known.
+    /// The number of requests that an origin's server is expected to accept on a connection; nil if nothing is known.
     func requestLimit(of origin: ConnectionKey) -> RequestLimit? { requestLimits.isEmpty ? nil : requestLimits[origin] }
 
-    /// - Parameter limit: Nil if the server takes more than it was expected to.
+    /// - Parameter limit: Nil if the server accepts more than expected.
     func noteRequestLimit(_ limit: RequestLimit?, of origin: ConnectionKey) {
         if limit != nil, requestLimits.count >= Self.mostServers { requestLimits = [:] }
         requestLimits[origin] = limit
     }
 
-    /// A connection was lost with requests under way, after the server had answered others.
+    /// A connection was lost with requests in flight, after the server had answered others.
     func noteLoss(after answers: Int, of origin: ConnectionKey) {
         var limit = requestLimit(of: origin) ?? RequestLimit()
         limit.lostConnection(after: answers)
         noteRequestLimit(limit, of: origin)
     }
 
-    /// All requests of a connection were answered that was given up at the expected number.
+    /// A connection was retired at the expected number, and all its requests were answered.
     func noteGoodEnd(of origin: ConnectionKey) {
         guard var limit = requestLimit(of: origin) else { return }
         limit.connectionEndedWell()
         noteRequestLimit(limit == RequestLimit() ? nil : limit, of: origin)
     }
 
-    /// The connection takes no new requests any more.
+    /// The connection takes no more new requests.
     func retire(_ connection: any MultiplexedConnection) {
         connection.isRetired = true
         for origin in [connection.primaryOrigin] + connection.coalescedOrigins { origin.retire(connection) }
@@ -88,7 +88,7 @@ extension ConnectionPool {
         }
     }
 
-    /// The server at the other end says that it is not that origin.
+    /// The server responded with 421 (Misdirected Request) for the origin.
     func avoid(_ connection: any MultiplexedConnection, for origin: OriginConnections) {
         if origin === connection.primaryOrigin {
             if let connection = connection as? HTTP3Connection {
@@ -103,13 +103,13 @@ extension ConnectionPool {
         startAttempts(at: origin)
     }
 
-    /// The connection is closed or must be.
+    /// The connection is closed or must be closed.
     func discard(_ connection: HTTP1Connection) {
         connection.close()
         letGo(connection)
     }
 
-    /// The connection is none of the pool's any more.
+    /// The pool no longer owns the connection.
     func letGo(_ connection: HTTP1Connection) {
         connection.primaryOrigin.forget(connection)
         startAttempts(at: connection.primaryOrigin)
@@ -118,8 +118,9 @@ extension ConnectionPool {
 
     // MARK: Idle connections
 
-    /// An idle connection, looked at where it matters: the server may have closed it without the loop's having heard of
-    /// that, and then a request that may go out only once is lost with it. It matters too where closing is likely.
+    /// An idle connection. Its socket is checked if the request cannot be repeated, because the server may have closed
+    /// it without an event on the loop yet, and the request would be lost. The socket is also checked after a longer
+    /// idle time, when a close is likely.
     func takeIdle(of origin: OriginConnections, isRepeatable: Bool) -> HTTP1Connection? {
         while let connection = origin.takeIdle() {
             let isTrusted = isRepeatable && loop.now - connection.idleSince <= loop.limits.unverifiedReuse
@@ -140,15 +141,15 @@ extension ConnectionPool {
         }
     }
 
-    /// The connection may have been used since its timer was armed, or be in use; then its time is yet to come.
+    /// The connection may be in use, or may have been used since its timer was armed; then it has not expired.
     func expiryTimerFired(of connection: HTTP1Connection) {
         guard connection.isIdle else { return }
         if connection.idleDeadline <= loop.now { return discard(connection) }
         loop.arm(connection.expiryTimer, at: connection.idleDeadline, for: connection)
     }
 
-    /// Frees a descriptor for an attempt that got none: closes the idle connection that is unused longest. False when
-    /// nothing is idle.
+    /// Frees a descriptor for an attempt that got none: drops upgrades without a request, or else closes the connection
+    /// that has been idle longest. Returns false if there is none.
     func closeOneIdle() -> Bool {
         if dropUpgrades(where: { $0.request == nil }) { return true }
         let oldestOfEach = origins.values.lazy.compactMap(\.oldestIdle)

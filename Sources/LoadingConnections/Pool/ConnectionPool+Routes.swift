@@ -3,9 +3,9 @@ internal import LoadingProtocols
 internal import LoadingSemantics
 internal import LoadingTransport
 
-/// Connections that died with an interface are found before a request is lost on them.
+/// Finds connections whose interface or local address is gone before a request is lost on them.
 extension ConnectionPool {
-    /// Hears of changes of links, addresses and routes as long as there are connections.
+    /// Subscribes to changes of links, addresses and routes while the pool has connections.
     func watchRoutes() {
         guard routes == nil, !allConnections.isEmpty else { return }
         watchRoutes(since: RouteWatch.watch(for: loop).mark(on: loop))
@@ -24,20 +24,20 @@ extension ConnectionPool {
                 connection.localAddressWasLost()
             }
         }
-        // Those that carry their last may need another way too.
+        // Retired connections that still carry requests may need another route too.
         if !allConnections.isEmpty { watchRoutes(since: mark) }
     }
 
-    /// Whether nothing comes back to the address that the connection has here. One that carries nothing is given up too when
-    /// a new one would go another way.
+    /// Whether no packets reach the connection's local address any more. An idle connection also counts as lost if a
+    /// new one would take another route.
     private func hasLostLocalAddress(_ connection: any RoutedConnection, _ addresses: LocalAddresses) -> Bool {
         let own = connection.localAddresses
         guard !own.isEmpty, let remote = connection.remoteAddress else { return false }
         if connection.hasLostLocalAddress || !own.contains(where: addresses.contains) { return true }
         if !connection.isIdle || own.contains(where: \.isLoopback) { return false }
-        // Nothing tells whether an interface without a carrier gets it back.
+        // Whether the interface gets its carrier back is unknown.
         if !connection.canMigrate, !own.contains(where: addresses.mayCarry) { return true }
-        // Which of several ways is taken is the kernel's choice.
+        // Among several addresses, the kernel selects the route.
         guard own.count == 1, let local = own.first else { return false }
         return remote.preferredSource?.with(port: local.port) != local
     }
@@ -49,11 +49,11 @@ protocol RoutedConnection: AnyObject {
     /// Its local addresses; several for MPTCP.
     var localAddresses: [SocketAddress] { get }
     var remoteAddress: SocketAddress? { get }
-    /// Whether it has no route now, and waits for one.
+    /// Whether it has no route now and waits for one.
     var hasLostLocalAddress: Bool { get }
-    /// Whether it can go on from another address (RFC 9000 §9).
+    /// Whether it can migrate to another address (RFC 9000 §9).
     var canMigrate: Bool { get }
-    /// Its local address is gone, so nothing more arrives there.
+    /// Its local address is gone, so it receives nothing more.
     func localAddressWasLost()
 }
 

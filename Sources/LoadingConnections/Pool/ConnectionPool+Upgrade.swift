@@ -2,12 +2,14 @@ internal import LoadingEvents
 internal import LoadingSemantics
 internal import LoadingTransport
 
-/// HTTP/3 for origins that are reached by another version already (CONN-6, CONN-8).
+/// HTTP/3 for origins that already have a connection of another version (CONN-6, CONN-8).
 extension ConnectionPool {
-    /// Whether a request is to wait for HTTP/3, though it could be served otherwise or would have to stand in line.
+    /// Whether a request is to wait for HTTP/3, although another connection could serve it or it would have to wait in
+    /// line.
     func mayUpgrade(_ origin: OriginConnections, isAssumed: Bool) -> Bool {
         guard origin.key.mayShare, origin.shared?.version != .http3 else { return false }
-        // A connection is held that no request could be challenged for. One challenge about a server is open at a time.
+        // A held connection waits for a request that can be challenged. Only one challenge about a server is open at a
+        // time.
         if let upgrade = origin.upgrade { return upgrade.held != nil && !origin.isAsking }
         guard origin.attemptCount == 0, origin.shared != nil || origin.hasIdle || !mayStartAttempt(at: origin)
         else {
@@ -16,13 +18,13 @@ extension ConnectionPool {
         return http3Service(of: origin.key, isAssumed: isAssumed) != nil
     }
 
-    /// Has a request wait for HTTP/3. False if there is none after all.
+    /// Makes a request wait for HTTP/3. Returns false if HTTP/3 is not tried after all.
     func upgrade(_ origin: OriginConnections, for request: ConnectionRequest) -> Bool {
         if let upgrade = origin.upgrade, let held = upgrade.held,
             held.isClosed || !held.takesRequests || upgrade.generation != generation
         {
-            // Who has declined the handshake, or takes no request, has failed, though nobody was there to be told.
-            // Who wants a certificate has declined what nobody could show.
+            // A server that refused the handshake or accepts no requests has failed, although no request was notified.
+            // If it requested a client certificate, it refused only because no request could provide one.
             let isDeclined = held.isRefusedByHandshake && held.identityRequest == nil
             if isDeclined || !held.isClosed && !held.takesRequests {
                 http3Services.failed(held.service, of: origin.key.place, at: loop.now)
@@ -55,7 +57,7 @@ extension ConnectionPool {
         adopt(connection, of: upgrade.generation, first: request, isReused: upgrade.wasLeft, events: events)
     }
 
-    /// There is no HTTP/3 for now.
+    /// HTTP/3 is not available for now.
     func failed(_ upgrade: HTTP3Upgrade) {
         let origin = upgrade.primaryOrigin
         origin.upgrade = nil
@@ -64,7 +66,7 @@ extension ConnectionPool {
         discardIfUnused(origin)
     }
 
-    /// Its request does not wait for it any longer.
+    /// Its request no longer waits for it.
     func isLate(_ upgrade: HTTP3Upgrade) {
         let request = upgrade.request
         leave(upgrade)
@@ -72,13 +74,13 @@ extension ConnectionPool {
         serveOtherwise(upgrade.primaryOrigin)
     }
 
-    /// Its request is served otherwise, or is no more. One from before a flush is of no use to others.
+    /// Its request was served otherwise or was withdrawn. An upgrade from before a flush must not serve other requests.
     func leave(_ upgrade: HTTP3Upgrade) {
         upgrade.leave()
         if upgrade.generation != generation { dropUpgrade(of: upgrade.primaryOrigin) }
     }
 
-    /// The connection of HTTP/3 carries what comes from now on.
+    /// The HTTP/3 connection carries new requests from now on.
     func adopt(
         _ connection: HTTP3Connection, of itsGeneration: Int, first: ConnectionRequest?, isReused: Bool = false,
         events: [LoadEvent]
@@ -86,7 +88,7 @@ extension ConnectionPool {
         let origin = connection.primaryOrigin
         let before = origin.shared
         if before != nil, itsGeneration != generation {
-            // It takes nothing from what was begun after a flush.
+            // A connection from before a flush must not replace one from after it.
             connection.close()
             return serveOtherwise(origin)
         }
@@ -94,14 +96,14 @@ extension ConnectionPool {
         adopt(connection, at: origin, of: itsGeneration, first: first, isReused: isReused, events: events)
         guard let before else { return }
         if before.primaryOrigin === origin {
-            // It carries on with what it has.
+            // It completes its requests.
             before.retire()
         } else {
             before.coalescedOrigins.removeAll { $0 === origin }
         }
     }
 
-    /// Another attempt has come to something first.
+    /// Another attempt has succeeded first.
     func dropUpgrade(of origin: OriginConnections) {
         guard let upgrade = origin.upgrade else { return }
         origin.upgrade = nil
@@ -109,7 +111,7 @@ extension ConnectionPool {
         line(upgrade.request, at: origin)
     }
 
-    /// Cancels those that match. False if there are none.
+    /// Cancels the matching upgrades. Returns false if there are none.
     @discardableResult
     func dropUpgrades(where isSuch: (HTTP3Upgrade) -> Bool) -> Bool {
         let all = origins.values.filter { $0.upgrade.map(isSuch) ?? false }

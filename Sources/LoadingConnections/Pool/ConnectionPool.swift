@@ -3,53 +3,56 @@ internal import LoadingProtocols
 package import LoadingSemantics
 package import LoadingTransport
 
-/// The connections of one session: who may have one, who waits, and which are kept for later. Confined to its loop.
+/// The connections of one session: which request gets one, which requests wait, and which connections are kept for
+/// later. Confined to its loop.
 ///
 /// The policy, in order:
-/// 1. The connection that all share, where the server speaks HTTP/2 (CONN-3) or HTTP/3, while it takes more. Where the server
-///    is known to speak HTTP/3, and none of its connections does, one request waits for that for a moment.
-/// 2. An idle connection to the origin, the one used last first: the others then grow old and expire.
-/// 3. A new connection, while the origin has fewer than `maximumPerHost` (C-24). As long as nobody knows what the server
-///    speaks there is one, and all wait for it: they may all fit on it.
-/// 4. Waiting, by priority and then first come first served (CONN-1). A connection that becomes free goes to whoever
-///    waits first at that moment, a new one to whom it was made for, if he still waits. Only who lost a request on a
-///    reused connection of HTTP/1.1 gets no other than a new one.
+/// 1. The shared connection, if the server supports HTTP/2 (CONN-3) or HTTP/3, while it takes more requests. If the
+///    server is known to support HTTP/3, and the origin has no HTTP/3 connection, one request waits a short time for
+///    HTTP/3.
+/// 2. An idle connection to the origin, the most recently used one first: the others then reach their idle limit and
+///    expire.
+/// 3. A new connection, while the origin has fewer than `maximumPerHost` (C-24). Until the server's version is known,
+///    only one is made, and all requests wait for it, because one connection may be able to carry them all.
+/// 4. Waiting, by priority and then first come, first served (CONN-1). A released connection goes to the first waiting
+///    request. A new connection goes to the request that it was made for, if that still waits. A request that was lost
+///    on a reused HTTP/1.1 connection gets only a new connection.
 ///
-/// A server may close an idle connection at any time, and a request that is on its way then is lost. So a connection is
-/// looked at before it carries a request that cannot be repeated, and after a second of idleness before it carries any
-/// (CONN-10).
+/// A server may close an idle connection at any time, and a request in transit is then lost. So a connection's socket
+/// is checked before it carries a request that cannot be repeated, and after a second of idleness before it carries any
+/// request (CONN-10).
 ///
-/// No access to what each request needs here lasts while a taker, a connection or an attempt is called, so exclusive access
-/// to that is not checked.
+/// Every request uses the properties with unchecked exclusivity. The check is not needed, because no access to them
+/// lasts during a call of a delegate, a connection or an attempt.
 package final class ConnectionPool {
     package let loop: EventLoop
     let security: ConnectionSecurity
     package let resolver: NameResolver
     package var maximumPerHost: Int
-    /// The only version of HTTP that may be spoken; nil for all.
+    /// The only version of HTTP that may be used; nil for all.
     package var requiredVersion: HTTPVersion?
     /// Whether no origin is reached through a proxy.
     let isAlwaysDirect: Bool
     @exclusivity(unchecked) private(set) var origins: [ConnectionKey: OriginConnections] = [:]
     let http3Services: HTTP3Services
-    /// Servers that speak HTTP/1.1 though HTTP/2 was offered.
+    /// Servers that negotiate HTTP/1.1 although HTTP/2 was offered.
     @exclusivity(unchecked) var serversOfHTTP1: Set<ConnectionKey> = []
-    /// Connections from before a flush carry an older number and are not kept.
+    /// The number of flushes. Connections from before a flush have a smaller number and are not kept.
     @exclusivity(unchecked) private(set) var generation = 0
-    /// While changes of the machine's routes are waited for.
+    /// The pending wait for changes of the machine's routes.
     var routes: RouteWait?
-    /// The request head being encoded; one buffer for all, since encoding and the first write are one step.
+    /// The request head being encoded; one buffer for all, because encoding and the first write are one step.
     var encodeBuffer: [UInt8] = []
 
-    /// Origins that share no connection of another: a server answered 421 (CONN-3).
+    /// Origins that do not coalesce with another origin's connection: a server answered 421 (CONN-3).
     var coalescingDisallowed: Set<ConnectionKey> = []
     /// Servers that answered a request over HTTP/2 with HTTP_1_1_REQUIRED.
     @exclusivity(unchecked) private var serversWithoutHTTP2: Set<ConnectionKey> = []
-    /// How many requests servers of HTTP/2 took on a connection before they ended it.
+    /// The number of requests that HTTP/2 servers accepted on a connection before they ended it.
     @exclusivity(unchecked) var requestLimits: [ConnectionKey: RequestLimit] = [:]
     static let mostServers = 256
 
-    /// - Parameter alternatives: What origins have said about HTTP/3.
+    /// - Parameter alternatives: The alternative services that origins have advertised.
     package init(
         loop: EventLoop, security: ConnectionSecurity, maximumPerHost: Int, isAlwaysDirect: Bool = true,
         alternatives: any AlternativeServicesStore = TransientAlternatives(), resolver: NameResolver = NameResolver()
@@ -64,7 +67,7 @@ package final class ConnectionPool {
 
     // MARK: For loads
 
-    /// The origin as its connections are to be asked for.
+    /// The key with which connections to the origin must be requested.
     package func usable(_ origin: ConnectionKey) -> ConnectionKey {
         let isRefused = !serversWithoutHTTP2.isEmpty && serversWithoutHTTP2.contains(origin)
         guard isRefused || requiredVersion == .http11 else { return origin }
@@ -73,7 +76,7 @@ package final class ConnectionPool {
         return origin
     }
 
-    /// Why no connection to an origin can speak the version that is required; nil if one may.
+    /// Why no connection to an origin can use the required version; nil if one may.
     package func obstacle(to origin: ConnectionKey) -> LoadError? {
         guard let requiredVersion, requiredVersion != .http11 else { return nil }
         let name = requiredVersion == .http2 ? "HTTP/2" : "HTTP/3"
@@ -83,14 +86,14 @@ package final class ConnectionPool {
         return maySpeakHTTP3(origin) ? nil : .cannotSpeak("HTTP/3 needs TLS 1.3 and a way without a proxy")
     }
 
-    /// A server wants its requests over HTTP/1.1.
+    /// A server requires HTTP/1.1 for its requests.
     package func requireHTTP1(of origin: inout ConnectionKey) {
         if serversWithoutHTTP2.count >= Self.mostServers { serversWithoutHTTP2 = [] }
         serversWithoutHTTP2.insert(origin)
         origin.needsHTTP1 = true
     }
 
-    /// An idle connection to the origin, the common case, without asking for one.
+    /// An idle connection to the origin, or a stream of the shared one: the common case, without a `ConnectionRequest`.
     package func takeIdle(
         _ origin: ConnectionKey, isRepeatable: Bool, assumesHTTP3: Bool = false
     ) -> (any HTTPExchangeStream)? {
@@ -99,7 +102,7 @@ package final class ConnectionPool {
         if mayUpgrade(known, isAssumed: assumesHTTP3) { return nil }
         if let shared = known.shared {
             if let stream = shared.openStream(isRepeatable: isRepeatable, for: known) { return stream }
-            // It may have turned out to be closed, and its origin with it.
+            // The connection may have turned out to be closed; its origin is then forgotten.
             if origins[origin] !== known { return nil }
         }
         if let connection = takeIdle(of: known, isRepeatable: isRepeatable) { return connection }
@@ -110,8 +113,8 @@ package final class ConnectionPool {
     package func request(_ request: ConnectionRequest) {
         loop.checkConfinement(of: "A connection pool")
         if !request.acceptsReused, let known = origins[request.origin] {
-            // Idle connections that are as old as the one that died make room for a new one. With the last of them
-            // the origin may be forgotten, so it is looked up after that.
+            // Idle connections that are as old as the lost one make room for a new one. Closing the last of them may
+            // discard the origin, so the origin is looked up afterwards.
             for connection in known.idleConnections { discard(connection) }
         }
         var origin = connections(to: request.origin)
@@ -121,7 +124,7 @@ package final class ConnectionPool {
                 if let stream = shared.openStream(isRepeatable: request.isRepeatable, for: origin) {
                     return hand(stream, of: origin, to: request, isReused: true, events: [])
                 }
-                // It may have turned out to be closed, and its origin was forgotten with it.
+                // The connection may have turned out to be closed; its origin is then forgotten.
                 origin = connections(to: request.origin)
             }
             if let connection = takeIdle(of: origin, isRepeatable: request.isRepeatable) {
@@ -157,7 +160,7 @@ package final class ConnectionPool {
         origin.waiting.setPriority(priority, of: request)
     }
 
-    /// From now on every request goes over a new connection (CONN-18).
+    /// From now on every request uses a new connection (CONN-18).
     package func retireAll() {
         loop.checkConfinement(of: "A connection pool")
         generation += 1
@@ -171,7 +174,7 @@ package final class ConnectionPool {
 
     package var connectionCount: Int { origins.values.reduce(0) { $0 + $1.liveCount } }
 
-    /// Closes everything. Nothing waits any more and nothing is asked for afterwards.
+    /// Closes all connections. No request waits or is made after this.
     package func shutDown() {
         loop.checkConfinement(of: "A connection pool")
         for origin in Array(origins.values) { origin.closeAll() }
@@ -202,7 +205,7 @@ package final class ConnectionPool {
 
     func discardIfUnused(_ origin: OriginConnections) {
         guard origin.isUnused, origins[origin.key] === origin else { return }
-        // It may still hold connections that closed while they were idle, and they hold it.
+        // It may still have connections that closed while they were idle, and these retain it.
         origin.closeAll()
         origins[origin.key] = nil
     }

@@ -1,32 +1,35 @@
-/// The connections to one origin, those being made, and the requests that wait for one. Confined to the pool's loop.
+/// The connections to one origin, the attempts, and the requests that wait for a connection. Confined to the pool's
+/// loop.
 final class OriginConnections {
     let key: ConnectionKey
     @exclusivity(unchecked) var waiting = WaitingLine()
-    /// Used last is last. Connections that closed while idle stay until their turn comes or they outnumber the others.
+    /// The most recently used one is last. Connections that closed while idle stay until they are reached or outnumber
+    /// the others.
     private var idle: [HTTP1Connection] = []
     private var closedIdleCount = 0
     @exclusivity(unchecked) private var attempts: [ObjectIdentifier: ConnectionAttempt] = [:]
     private var connections: [ObjectIdentifier: HTTP1Connection] = [:]
     /// The connection that carries all new requests, if there is one.
     @exclusivity(unchecked) private(set) var shared: (any MultiplexedConnection)?
-    /// Whether the server lets nobody make a request: then who waits does not wait for others (CONN-24).
+    /// Whether the server grants no stream to any request. A waiting request then does not wait for other requests
+    /// (CONN-24).
     private(set) var hasNoStreamCredit = false
-    /// The attempt at a connection of a later version than that one's, or than those of HTTP/1.1.
+    /// The attempt at HTTP/3 beside the shared connection or those of HTTP/1.1.
     @exclusivity(unchecked) var upgrade: HTTP3Upgrade?
-    /// That one, and those that carry their last requests.
+    /// The shared connection, and retired ones that still carry requests.
     private var multiplexed: [ObjectIdentifier: any MultiplexedConnection] = [:]
     var multiplexedCount: Int { multiplexed.count }
-    /// When the server last answered a request on one of those, by the loop's clock; 0 for never.
+    /// When the server last answered a request on one of these, by the loop's clock; 0 for never.
     @exclusivity(unchecked) var lastAnswer: Int64 = 0
 
     init(_ key: ConnectionKey) { self.key = key }
 
-    /// What counts against the limit per host.
+    /// The number that counts against the limit per host.
     var liveCount: Int { connections.count + attempts.count + (shared == nil ? 0 : 1) }
     var attemptCount: Int { attempts.count }
-    /// Whether a challenge about one that is being made is open.
+    /// Whether a challenge of an attempt is open.
     var isAsking: Bool { attempts.values.contains(where: \.isAsking) }
-    /// Whether requests wait that are served before new ones.
+    /// Whether requests wait, which are served before new ones.
     var hasLine: Bool { !waiting.isEmpty }
     var isUnused: Bool { liveCount == 0 && multiplexed.isEmpty && waiting.isEmpty && upgrade == nil }
 
@@ -41,14 +44,14 @@ final class OriginConnections {
         for request in sharing(attempt) { request.sharedAttempt = nil }
     }
 
-    /// Has a request wait for a connection that is being made for another.
+    /// Makes a request wait for the attempt of another request.
     func share(with request: ConnectionRequest) {
         guard request.isWaiting, request.attempt == nil, let attempt = attempts.values.first else { return }
         request.sharedAttempt = attempt
         request.delegate?.connectionIsBeingMade()
     }
 
-    /// The requests that wait for an attempt of another.
+    /// The requests that wait for the attempt of another request.
     func sharing(_ attempt: ConnectionAttempt) -> [ConnectionRequest] {
         waiting.requests.filter { $0.sharedAttempt === attempt }
     }
@@ -67,7 +70,7 @@ final class OriginConnections {
         }
     }
 
-    /// All that are open, and one over QUIC that is held for the next request.
+    /// All open connections, and the QUIC connection that is held for the next request.
     var all: [any RoutedConnection] {
         let all: [any RoutedConnection] =
             connections.values.filter { !$0.isClosed } + multiplexed.values.filter { !$0.isClosed }
@@ -82,20 +85,20 @@ final class OriginConnections {
         shared = connection
     }
 
-    /// A connection that was made for another origin carries the requests of this one too.
+    /// A connection of another origin carries the requests of this one too.
     func coalesce(with connection: any MultiplexedConnection) {
         shared = connection
         connection.coalescedOrigins.append(self)
     }
 
-    /// It carries on with what it has, and takes nothing new.
+    /// The connection completes its requests and takes no new ones.
     func retire(_ connection: any MultiplexedConnection) {
         guard shared === connection else { return }
         shared = nil
         noteStreamCredit()
     }
 
-    /// Checks whether the server grants streams. If it does not any more, the waiting requests are told.
+    /// Checks whether the server grants streams. If it stops granting them, the waiting requests are notified.
     func noteStreamCredit() {
         let hasNoStreamCredit = !waiting.isEmpty && shared?.hasNoStreamCredit == true
         guard hasNoStreamCredit != self.hasNoStreamCredit else { return }
@@ -132,7 +135,7 @@ final class OriginConnections {
 
     var hasIdle: Bool { idle.count > closedIdleCount }
 
-    /// The one that is unused longest.
+    /// The connection that has been idle longest.
     var oldestIdle: HTTP1Connection? { idle.first { !$0.isClosed } }
 
     func closeAll() {

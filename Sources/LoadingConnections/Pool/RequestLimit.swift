@@ -1,29 +1,30 @@
-/// How many requests a server takes on one HTTP/2 connection, as far as the ends of its connections have shown (CONN-4).
+/// The number of requests that a server accepts on one HTTP/2 connection, learned from how its connections ended
+/// (CONN-4).
 ///
-/// A server says so with the GOAWAY that names its last request. One that closes with requests unread loses that, and
-/// responses with it: of it there is only how many it has answered, which is too few, so the number grows again where
-/// connections end well.
+/// A server announces the limit with a GOAWAY that names its last request. A server that closes its socket with unread
+/// requests loses the GOAWAY and some responses. Then only the number of answered requests is known, which is too low,
+/// so the limit is raised when a connection ends without a loss.
 struct RequestLimit: Equatable {
-    /// Nil where it is not known, and so there is none.
+    /// Nil if no limit is known.
     private(set) var count: Int?
-    /// Whether a connection that has come to it is given up unasked: the server does not say in time that it takes no more.
+    /// Whether a connection is retired when it reaches the limit, because the server's announcement arrives too late.
     private(set) var isFirm = false
-    /// The most requests that were answered on a connection that was lost in the midst of others.
+    /// The highest number of requests that were answered on a connection that was lost with others in flight.
     private var answered = 0
     private var losses = 0
 
-    /// One such loss may have had another reason, as that the server was restarted.
+    /// A single loss may have another cause, such as a restart of the server.
     private static let fewLosses = 2
     private static let mostRequests = 10_000
 
-    /// What a GOAWAY says.
+    /// The limit from a GOAWAY.
     static func told(_ count: Int) -> Self {
         var limit = Self()
         limit.count = count
         return limit
     }
 
-    /// A connection was lost with requests under way, after the server had answered others.
+    /// A connection was lost with requests in flight, after the server had answered others.
     mutating func lostConnection(after answers: Int) {
         answered = max(answered, answers)
         losses += 1
@@ -32,14 +33,14 @@ struct RequestLimit: Equatable {
         isFirm = true
     }
 
-    /// All requests of a connection were answered that was given up at this number.
+    /// A connection was retired at this limit, and all its requests were answered.
     mutating func connectionEndedWell() {
         guard isFirm, let count else { return }
         self.count = count + max(1, count / 4)
         if count > Self.mostRequests { self = Self() }
     }
 
-    /// Whether so many responses on one connection are more than the losses could be explained by.
+    /// Whether the losses cannot be the result of a limit, because the server sent so many responses on one connection.
     func isDisproved(by answers: Int) -> Bool {
         if isFirm { return false }
         if let count { return answers >= count }

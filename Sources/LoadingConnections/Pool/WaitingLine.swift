@@ -1,14 +1,15 @@
-/// Requests that wait for a connection: by priority, and first come first served among equals (CONN-1).
+/// Requests that wait for a connection: by priority, and first come, first served among equals (CONN-1).
 ///
-/// Leaving is a flag; the place is cleaned up when it reaches the front or when the gone outnumber the waiting. Who
-/// changes his priority stands among his new equals as if he had had it from the beginning.
+/// Removing a request only sets a flag. Its entry is deleted when it reaches the front or when removed requests
+/// outnumber the waiting ones. A request whose priority changes is placed as if it had had the new priority from the
+/// beginning.
 struct WaitingLine {
     private struct Rank {
         let priority: Float
         var requests: [ConnectionRequest] = []
         var head = 0
 
-        /// The index of request number `arrival`: a rank is in the order of arrival.
+        /// The index of request number `arrival`: a rank is sorted by arrival.
         func place(of arrival: UInt64) -> Int {
             var low = head
             var high = requests.count
@@ -20,7 +21,7 @@ struct WaitingLine {
         }
     }
 
-    /// Highest priority first. Nearly always one rank.
+    /// Highest priority first. Usually there is only one rank.
     private var ranks: [Rank] = []
     private(set) var count = 0
     private var gone = 0
@@ -36,7 +37,7 @@ struct WaitingLine {
         ranks[index].requests.append(request)
     }
 
-    /// Numbers a request that is not in the line, and may enter it later.
+    /// Numbers a request that is not in the line but may enter it later.
     mutating func note(_ request: ConnectionRequest) {
         arrivals &+= 1
         request.arrival = arrivals
@@ -64,7 +65,7 @@ struct WaitingLine {
         ranks[index].requests.insert(request, at: ranks[index].place(of: request.arrival))
     }
 
-    /// The index of a priority's rank, which is made if there is none.
+    /// The index of a priority's rank, which is created if necessary.
     private mutating func rank(of priority: Float) -> Int {
         let index = ranks.firstIndex { $0.priority <= priority } ?? ranks.count
         if index == ranks.count || ranks[index].priority != priority {
@@ -88,7 +89,7 @@ struct WaitingLine {
                 return request
             }
             if ranks.count == 1 {
-                // Kept, so that a queue that fills and empties again and again does not allocate each time.
+                // Kept, so that a line that repeatedly fills and empties does not allocate each time.
                 ranks[0].requests.removeAll(keepingCapacity: ranks[0].requests.count <= 1024)
                 ranks[0].head = 0
                 return nil
@@ -107,7 +108,7 @@ struct WaitingLine {
         return nil
     }
 
-    /// The first request that no connection is being made for.
+    /// The first request without an attempt.
     mutating func firstWithoutAttempt() -> ConnectionRequest? {
         for rank in ranks.indices {
             stepOverGone(in: rank)
@@ -124,7 +125,7 @@ struct WaitingLine {
         ranks.flatMap { $0.requests[$0.head...].filter(\.isWaiting) }
     }
 
-    /// Requests that left at the front are skipped only once, however many follow.
+    /// Skips removed requests at the front, each of them only once.
     private mutating func stepOverGone(in rank: Int) {
         while ranks[rank].head < ranks[rank].requests.count, !ranks[rank].requests[ranks[rank].head].isWaiting {
             ranks[rank].head += 1

@@ -1,16 +1,17 @@
 internal import Glibc
 package import LoadingSemantics
 
-/// What a proxy does for the connections of an origin.
+/// How the connections of an origin use a proxy.
 package enum ProxyMode: Hashable, Sendable {
-    /// It passes bytes on to the origin's host, by CONNECT or SOCKS.
+    /// The proxy relays bytes to the origin's host, through CONNECT or SOCKS.
     case tunnel(ProxyServer)
-    /// It is what the connections lead to, and loads itself what it is asked for (RFC 9112 §3.2.2).
+    /// The connections end at the proxy, which forwards the requests (absolute-form, RFC 9112 §3.2.2).
     ///
-    /// `identity`: whose connections to it they are, for schemes that prove a connection to be somebody's; 0 for nobody's.
+    /// `identity`: the identity that the connections to the proxy authenticate, for schemes that authenticate a
+    /// connection; 0 for none.
     case forwarding(ProxyServer, identity: UInt64)
 
-    /// What the proxy is to do.
+    /// The service that the proxy provides.
     var service: ProxyFailure.Service {
         switch self {
         case .forwarding: .request
@@ -24,7 +25,7 @@ package enum ProxyMode: Hashable, Sendable {
         }
     }
 
-    /// The proxy has not done its part in time (PROXY-10).
+    /// The proxy did not complete its step in time (PROXY-10).
     package var silence: LoadError {
         ConnectionFailure(.unreachable(service, .connectionAttemptFailed(ETIMEDOUT)), of: server).error
     }

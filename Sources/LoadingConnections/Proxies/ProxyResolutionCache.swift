@@ -1,8 +1,8 @@
 internal import LoadingSemantics
 
-/// What advisers have said lately. A script that did not answer in its time, and so several times in a row, is not asked anything
-/// for a while, whatever the question: each answer would take as long. A single question may be made for it to take long by a
-/// server that leads there.
+/// Recent answers of PAC scripts and of the desktop's settings. A script that timed out several times in a row is not
+/// run for a while, for any query, because each query would take as long. One timeout is not enough: a server may
+/// redirect to a URL that is made to delay the script.
 struct ProxyResolutionCache: ResolverCache {
     private struct Entry {
         let answer: ProxyResolution
@@ -10,17 +10,17 @@ struct ProxyResolutionCache: ResolverCache {
     }
 
     static let most = 256
-    /// Questions in a row after which a script counts as silent.
+    /// The number of timeouts in a row after which a script counts as silent.
     static let patience = 3
 
     private struct Silence {
         var count = 0
-        /// Of the last one.
+        /// When the last timeout expires.
         var expiry: Int64 = 0
     }
 
     private var entries: [ProxyResolverQuery: Entry] = [:]
-    /// Since the last answer.
+    /// Timeouts since the last answer.
     private var silences: [ProxyResolverQuery.Adviser: Silence] = [:]
 
     var count: Int { entries.count }

@@ -3,8 +3,8 @@ internal import Glibc
 package import LoadingSemantics
 package import LoadingTransport
 
-/// Asks scripts, and the settings of the desktop, which way leads to a server: on threads of its own, since both take their
-/// time. What was said is remembered for a while.
+/// Determines the route to a server from PAC scripts and the desktop's settings, on its own threads, because both
+/// block. Answers are cached for a while.
 package final class ProxyResolver: Sendable {
     package static let shared = ProxyResolver(
         askScript: { ScriptRun.answer(of: $0, to: $1) }, askDesktop: { DesktopProxies.route(for: $0) })
@@ -33,19 +33,19 @@ package final class ProxyResolver: Sendable {
         scripts = InFlightQueries(
             mostThreads: Self.mostScripts, idleSeconds: TimeLimits.standard.resolverThreadIdle, name: "url-script",
             unavailable: .nothing, ask: ask)
-        // libproxy is used by one thread at a time.
+        // libproxy must be used by one thread at a time.
         desktop = InFlightQueries(
             mostThreads: 1, idleSeconds: TimeLimits.standard.resolverThreadIdle, name: "url-desktop",
             unavailable: .nothing, ask: ask)
     }
 
-    /// Whether scripts can be run on this machine. May take a moment, the first time.
+    /// Whether a script engine is available on this machine. May block for a moment on first use.
     package static var runsScripts: Bool { clx_has_engine() }
 
-    /// Whether there is something that knows the settings of the desktop. May take a moment, the first time.
+    /// Whether a library that reads the desktop's settings is available. May block for a moment on first use.
     package static var knowsDesktop: Bool { clx_has_desktop() }
 
-    /// Answers on `loop`, once and never before returning, unless the ticket is given back before.
+    /// Calls `answer` on `loop`, once, never before this returns, and not after the ticket is withdrawn.
     package func ask(
         script: ProxyScriptText?, _ inquiry: ProxyQuery, on loop: EventLoop,
         answer: @escaping @Sendable (ProxyResolution) -> Void
@@ -56,7 +56,7 @@ package final class ProxyResolver: Sendable {
             place: line.ask(question, on: loop) { advice, _ in answer(advice) }, isOfScript: script != nil)
     }
 
-    /// The answer is not wanted any more.
+    /// The answer is no longer needed.
     package func withdraw(_ ticket: Ticket) {
         (ticket.isOfScript ? scripts : desktop).withdraw(ticket.place)
     }
@@ -78,16 +78,16 @@ struct ProxyResolverQuery: Hashable, Sendable {
     let inquiry: ProxyQuery
 }
 
-/// What the adviser has said.
+/// The result of a query.
 package enum ProxyResolution: Sendable, Equatable {
     case route(ProxyRouteList)
-    /// Nothing that anybody understands.
+    /// No usable answer.
     case nothing
-    /// No answer in time.
+    /// The script exceeded its limits.
     case silence
 }
 
-/// The settings of the desktop, as libproxy knows them. It may take any time, and is asked by one thread at a time.
+/// The desktop's proxy settings, read with libproxy. May block for any time; only one thread may use it at a time.
 enum DesktopProxies {
     static func route(for inquiry: ProxyQuery) -> ProxyResolution {
         guard let text = clx_ask_desktop(inquiry.url) else { return .nothing }

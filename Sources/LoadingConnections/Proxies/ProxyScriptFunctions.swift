@@ -1,5 +1,5 @@
-/// What scripts that pick proxies may call, in their own language, written as the documentation of the format has it. The
-/// one thing that is not in the language is `ask`, which is taken away before a script runs.
+/// The predefined functions of PAC scripts, in JavaScript, as the documentation of the format defines them. `ask` is
+/// not part of the language; it is deleted before a script runs.
 enum ProxyScriptFunctions {
     static let source = #"""
         (function (global) {

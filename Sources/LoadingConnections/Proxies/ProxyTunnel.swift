@@ -2,20 +2,20 @@ internal import LoadingProtocols
 package import LoadingSemantics
 internal import LoadingTransport
 
-/// Has a proxy make a way through to a host, over a stream that leads to the proxy. Confined to the stream's loop; tells
+/// Establishes a tunnel through a proxy to a host, over a stream to the proxy. Confined to the stream's loop. Reports
 /// the outcome once, and nothing after `cancel`.
 ///
-/// A proxy that asks who the user is (AUTH-28) is answered on the same connection if it keeps that, else on another one,
-/// which whoever made this tunnel makes.
+/// A 407 (AUTH-28) is answered on the same connection if the proxy keeps it open. Otherwise the creator of this tunnel
+/// makes another connection.
 final class ProxyTunnel: ByteStreamOwner {
     enum Outcome {
         case open(ByteStream)
         case failed(ProxyFailure)
-        /// Once more, over another connection to the proxy.
+        /// The request must be repeated on another connection to the proxy.
         case again(Introduction)
     }
 
-    /// What is said to a proxy with the first request of a connection.
+    /// The credentials for the first request of a connection to a proxy.
     struct Introduction {
         let authorization: String
         /// The authorizer that made it.
@@ -31,21 +31,21 @@ final class ProxyTunnel: ByteStreamOwner {
     private let proxy: ProxyServer
     private let origin: ConnectionKey
     private let destination: ProxyDestination
-    /// Whether the host may speak first, so that what follows the proxy's last byte is left where it is.
+    /// Whether the host may send first. Bytes after the proxy's last byte then stay in the socket.
     private let isGreeted: Bool
     private weak var challengeDelegate: (any ConnectionChallengeDelegate)?
     private var machine: Machine
     private var introduction: Introduction?
-    /// The authorizer of the request that the proxy answers.
+    /// The authorizer of the current request.
     private var speaker: (any ProxyAuthorizer)?
-    /// What the speaker calls the request that the proxy answers.
+    /// The authorizer's number for the current request.
     private var round: UInt64 = 0
     private var unsent: ArraySlice<UInt8> = []
     private var outcome: ((Outcome) -> Void)?
-    /// The answer to the request, if it is a 407.
+    /// The head of the current response, if it is a 407.
     private var challenge: ResponseHead?
     private let challenges: ChallengePresenter
-    /// Whether the connection takes no other request.
+    /// Whether the connection takes no further request.
     private var isSpent = false
 
     init(
@@ -101,7 +101,7 @@ final class ProxyTunnel: ByteStreamOwner {
             switch unsent.withUnsafeBytes({ stream.write($0) }) {
             case .bytes(let count): unsent = unsent.dropFirst(count)
             case .wouldBlock: return
-            // Whatever the proxy has said is read first; the reading ends with the end.
+            // Read what the proxy has sent first; reading then reports the end.
             case .failed: return unsent = []
             }
         }
@@ -109,12 +109,12 @@ final class ProxyTunnel: ByteStreamOwner {
 
     private func read() {
         while outcome != nil {
-            // A head is short, so it may be read a byte at a time.
+            // A head is short, so it may be read one byte at a time.
             let most = isGreeted && challenge == nil ? 1 : stream.loop.scratch.count
             let scratch = UnsafeMutableRawBufferPointer(rebasing: stream.loop.scratch[..<most])
             switch stream.read(into: scratch) {
             case .bytes(let count):
-                // The proxy speaks out of turn.
+                // The proxy sends data without a request.
                 if challenges.isOpen { return isSpent = true }
                 take(UnsafeRawBufferPointer(rebasing: scratch[..<count]))
                 if outcome != nil, !stream.mayHaveMore { return }
@@ -187,7 +187,7 @@ final class ProxyTunnel: ByteStreamOwner {
         write()
     }
 
-    /// - Parameter hasMore: Whether something has come behind it, where nobody speaks unasked.
+    /// - Parameter hasMore: Whether bytes follow the response, although the host does not send first.
     private func apply(_ event: ConnectTunnel.Event, hasMore: Bool) {
         if let head = event.head { speaker?.tunnelAnswered(head, to: round) }
         switch event {
@@ -204,7 +204,7 @@ final class ProxyTunnel: ByteStreamOwner {
         }
     }
 
-    /// What a proxy says that cannot prove itself is not heard.
+    /// A response of a proxy that fails to authenticate itself is discarded.
     private func isBelieved(_ head: ResponseHead) -> Bool {
         if speaker?.isBelieved(head, of: proxy, to: destination) ?? true { return true }
         end(.failed(.malformedTunnelResponse("the proxy's own proof is wrong")))
@@ -215,7 +215,7 @@ final class ProxyTunnel: ByteStreamOwner {
 
     private func ask() {
         guard let challenge else { return end(.failed(.tunnelLost)) }
-        // One authorizer does not continue the conversation of another.
+        // A different authorizer does not continue the authentication of the previous one.
         let speaker = challengeDelegate?.proxyAuthorizer
         if speaker !== self.speaker { isSpent = true }
         self.speaker = speaker
@@ -234,9 +234,9 @@ final class ProxyTunnel: ByteStreamOwner {
         guard case .authorization(let value, let isBound) = answer, let speaker else {
             return end(.failed(.tunnelRefused(status: 407)))
         }
-        // The proxy may have gone without the loop's having heard of it.
+        // The proxy may have closed the connection without an event on the loop yet.
         if isSpent || !stream.isSilent {
-            // A proxy that closes between two steps of a conversation does not want it.
+            // A proxy that closes between two steps of an authentication exchange rejects it.
             return end(isBound ? .failed(.tunnelLost) : .again(Introduction(authorization: value, speaker: speaker)))
         }
         challenge = nil
@@ -245,7 +245,7 @@ final class ProxyTunnel: ByteStreamOwner {
 }
 
 extension ConnectTunnel.Event {
-    /// What the proxy has just answered.
+    /// The head of a response that was just received.
     fileprivate var head: ResponseHead? {
         switch self {
         case .open(let head), .challenged(let head), .refused(let head): head
@@ -254,15 +254,15 @@ extension ConnectTunnel.Event {
     }
 }
 
-/// Who says to proxies who the user is, when they are asked for a tunnel, and watches what is said. Called on the connection's
-/// loop.
+/// Authenticates to proxies when a tunnel is requested, and observes the requests and responses. Called on the
+/// connection's loop.
 package protocol ProxyAuthorizer: AnyObject {
-    /// What is said unasked: the value of `Proxy-Authorization`, or nil for nothing.
+    /// The preemptive value of `Proxy-Authorization`; nil for none.
     func authorization(for proxy: ProxyServer, to destination: ProxyDestination) -> String?
-    /// The proxy has answered without a challenge. False if it fails to authenticate itself.
+    /// The proxy has responded without a challenge. Returns false if it fails to authenticate itself.
     func isBelieved(_ head: ResponseHead, of proxy: ProxyServer, to destination: ProxyDestination) -> Bool
-    /// A request goes out. Gives a number for it, by which its response is told.
+    /// A request is sent. Returns a number that identifies it when its response arrives.
     func tunnelRequested(_ authority: String, _ fields: HTTPFields) -> UInt64
-    /// Whatever the proxy has answered to the request of that number.
+    /// The proxy has responded to the request with that number.
     func tunnelAnswered(_ head: ResponseHead, to round: UInt64)
 }

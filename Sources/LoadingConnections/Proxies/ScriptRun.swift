@@ -4,11 +4,12 @@ internal import Glibc
 internal import LoadingSemantics
 internal import LoadingTransport
 
-/// One call of a script's `FindProxyForURL`. The script runs in a process that can do nothing but compute and ask here for
-/// addresses: docs/decisions/0013. Takes its time, up to `TimeLimits.proxyScript`, and that of the name servers:
-/// they may be slow for one name, about which the script is no wiser the next time, and quick for all others.
+/// One call of a script's `FindProxyForURL`. The script runs in a process that can only compute and request addresses
+/// from this one: docs/decisions/0013. The call blocks for up to `TimeLimits.proxyScript`, plus the time of name
+/// lookups. That time is not counted against the script, because lookups may be slow for one name and fast for all
+/// others.
 struct ScriptRun {
-    /// Names that one call may ask for, the same one several times among them.
+    /// The number of lookups in one call, repeated names included.
     private static let mostNames = 32
 
     private var run: clx_run
@@ -22,13 +23,13 @@ struct ScriptRun {
                 defer { clx_end(&run.run) }
                 return run.listen()
             }
-            // All descriptors are in use, as they may be for a moment.
+            // All descriptors are in use, perhaps only for a moment.
             guard cll_now() < deadline else { return .nothing }
             poll(nil, 0, TimeLimits.standard.proxyScriptRetry)
         }
     }
 
-    /// Nil where there can be no process now.
+    /// Nil if no process can be started now.
     private init?(_ source: String, _ inquiry: ProxyQuery) {
         var run = clx_run()
         let isRunning = Self.withText(ProxyScriptFunctions.source) { functions in
@@ -68,7 +69,7 @@ struct ScriptRun {
                 guard now < beginning + TimeLimits.standard.proxyScriptWithLookups else { return .nothing }
                 deadline += now - asked
                 Self.withText(address ?? "") { clx_tell(&run, $0) }
-            // Its time is over, or its memory; or it has found something that it may not do.
+            // The script exceeded its time or memory, or made a forbidden system call.
             case CLX_SILENCE: return .silence
             default: return .nothing
             }
@@ -85,15 +86,15 @@ struct ScriptRun {
         return (kind, String(decoding: bytes, as: UTF8.self))
     }
 
-    /// The address by which this machine is known to the world at large. The other end is one for documentation, which no
-    /// network has (RFC 5737), so the way is that to all others.
+    /// The source address of this machine's default route. The destination is an address for documentation, which no
+    /// network has (RFC 5737), so the kernel selects the default route.
     private static var ownAddress: String? {
         SocketAddress(literal: "192.0.2.1", port: 53)?.preferredSource?.description
     }
 
     private mutating func resolve(_ host: String) -> String? {
         if let known = addresses[host] { return known.isEmpty ? nil : known }
-        // A name with a zero in it would be another one.
+        // A name with a NUL byte would be cut off, and so be another name.
         var found = ""
         if !host.isEmpty, !host.utf8.contains(0),
             case .success(let list) = NameResolver.askSystem(AddressQuery(host, .ipv4))

@@ -1,11 +1,11 @@
 internal import LoadingSemantics
 internal import LoadingTransport
 
-/// What the resolver said lately about addresses.
+/// Recent answers of the resolver about addresses.
 ///
-/// That a host has no addresses of one family is remembered too, and believed as long as it is known to have some of
-/// the other: nobody then waits for an IPv6 answer that never holds anything. That a name does not exist is asked anew
-/// each time.
+/// The absence of addresses of one family is cached too. It is valid while the host has cached addresses of the other
+/// family: then no request waits for AAAA answers that are always empty. A name that does not exist is always resolved
+/// again.
 struct AddressCache: ResolverCache {
     private struct Entry {
         let answer: AddressAnswer
@@ -33,7 +33,7 @@ struct AddressCache: ResolverCache {
         entries[question] = Entry(answer: answer, expiry: now + TimeLimits.standard.addressLifetime)
     }
 
-    /// Drops what has expired; if nothing has, the older half.
+    /// Drops expired entries; if none has expired, the older half.
     private mutating func makeRoom(at now: Int64) {
         entries = entries.filter { $0.value.expiry > now }
         guard entries.count >= Self.most else { return }

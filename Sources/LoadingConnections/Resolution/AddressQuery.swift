@@ -1,7 +1,7 @@
 internal import Glibc
 package import LoadingTransport
 
-/// What a resolver is asked: the addresses of one family that a host has.
+/// A query for the addresses of a host in one family.
 package struct AddressQuery: Hashable, Sendable {
     package let host: String
     package let family: SocketAddress.Family
@@ -11,19 +11,19 @@ package struct AddressQuery: Hashable, Sendable {
         self.family = family
     }
 
-    /// The question about the same host's other addresses.
+    /// The query for the addresses of the host in the other family.
     var sibling: AddressQuery { AddressQuery(host, family == .ipv4 ? .ipv6 : .ipv4) }
 }
 
-/// What a resolver said: addresses with port 0, or why it has none.
+/// The resolver's answer: addresses with port 0, or a failure.
 package typealias AddressAnswer = Result<[SocketAddress], NameFailure>
 
-/// A code of `getaddrinfo`, and the errno when that code says EAI_SYSTEM.
+/// A code of `getaddrinfo`, and the errno if that code is EAI_SYSTEM.
 package struct NameFailure: Error, Hashable, Sendable {
     package let code: Int32
     package let posixCode: Int32
 
-    // GNU's own, which Swift does not see: EAI_NODATA and EAI_ADDRFAMILY.
+    // GNU extensions that Swift does not import: EAI_NODATA and EAI_ADDRFAMILY.
     private static let noData: Int32 = -5
     private static let noAddressesOfFamily: Int32 = -9
 
@@ -32,12 +32,12 @@ package struct NameFailure: Error, Hashable, Sendable {
         self.posixCode = posixCode
     }
 
-    /// The server could not be asked now; the name may well exist.
+    /// The server could not be queried now; the name may exist.
     package var isTemporary: Bool { code == EAI_AGAIN || code == EAI_SYSTEM }
 
-    /// There is nothing of what was asked for, and asking again would not change that soon.
+    /// There is no such record, and a repeated query would soon give the same answer.
     var isDefinite: Bool { [EAI_NONAME, Self.noData, Self.noAddressesOfFamily].contains(code) }
 
-    /// This machine had no descriptor, or no thread, to ask with.
+    /// This machine had no descriptor or no thread for the query.
     var isLackOfMeans: Bool { [EMFILE, ENFILE, EAGAIN].contains(posixCode) }
 }

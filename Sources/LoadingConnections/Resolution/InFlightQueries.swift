@@ -3,14 +3,14 @@ internal import Glibc
 internal import LoadingEvents
 internal import LoadingTransport
 
-/// Asks what takes its time, on threads of its own: `getaddrinfo` and its like block.
+/// Runs blocking queries, such as `getaddrinfo`, on its own threads.
 ///
-/// Who asks what is being asked already shares its answer. Each client has a memory of his own, and what he was told is
-/// remembered there for as long as it says. A question that nobody waits for any more is dropped if no thread has begun it; a thread that is asking cannot be called
-/// off, and its answer is remembered.
+/// A query that is already in flight is shared. Each client has its own cache, which keeps an answer for the time that
+/// it determines. A query for which no request waits any more is dropped if no thread has started it. A started query
+/// cannot be cancelled, and its answer is cached.
 ///
-/// There are as many threads as there are questions at a time, up to a limit: only as many slow names can hold up the
-/// others. A thread without a question for a while ends.
+/// There is one thread for each concurrent query, up to a limit: only that many slow queries can block the others. A
+/// thread that is idle for a while ends.
 final class InFlightQueries<Memory: ResolverCache>: @unchecked Sendable {
     // Sendable because everything mutable is guarded by `mutex`.
 
@@ -19,14 +19,14 @@ final class InFlightQueries<Memory: ResolverCache>: @unchecked Sendable {
 
     /// A query and the requests that wait for its answer.
     final class PendingQuery: @unchecked Sendable {
-        // Sendable because everything mutable is guarded by the line's mutex.
+        // Sendable because everything mutable is guarded by the mutex of `InFlightQueries`.
         let question: Question
         var isBegun = false
         /// The clients that cache the answer, each with its clock.
         var clients: [UInt64: LoopClock] = [:]
-        /// Clients whose cache was cleared since, and does not take the answer.
+        /// Clients whose cache was cleared while the query was in flight; they do not cache the answer.
         var staleFor: Set<UInt64> = []
-        /// By number.
+        /// By the number of the ticket.
         var waiting: [UInt64: @Sendable (Answer) -> Void] = [:]
 
         init(_ question: Question) { self.question = question }
@@ -34,7 +34,7 @@ final class InFlightQueries<Memory: ResolverCache>: @unchecked Sendable {
 
     /// Identifies one request for an answer.
     struct Ticket: Sendable {
-        /// None when the answer was known.
+        /// Nil if the answer was cached.
         fileprivate let inquiry: PendingQuery?
         fileprivate let number: UInt64
     }
@@ -46,8 +46,8 @@ final class InFlightQueries<Memory: ResolverCache>: @unchecked Sendable {
     private let name: String
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
     private let condition: UnsafeMutablePointer<pthread_cond_t>
-    /// Those that no thread has begun, first come first served; those behind `queueHead` that nobody waits for any
-    /// more are passed over.
+    /// The queries that no thread has started, first come, first served. Queries behind `queueHead` for which no
+    /// request waits any more are skipped.
     private var queue: [PendingQuery] = []
     private var queueHead = 0
     private var droppedCount = 0
@@ -59,11 +59,11 @@ final class InFlightQueries<Memory: ResolverCache>: @unchecked Sendable {
     private var idleThreads = 0
 
     /// - Parameters:
-    ///   - mostThreads: How many questions are asked at a time.
-    ///   - idleSeconds: How long a thread without a question is kept.
-    ///   - name: Of its threads.
-    ///   - unavailable: The answer when there is no thread to ask with.
-    ///   - ask: Answers a question, taking its time; called on any thread.
+    ///   - mostThreads: The maximum number of concurrent queries.
+    ///   - idleSeconds: How long an idle thread is kept.
+    ///   - name: The name of the threads.
+    ///   - unavailable: The answer if no thread can be started.
+    ///   - ask: Runs a query. It may block; called on any thread.
     init(
         mostThreads: Int, idleSeconds: Int, name: String = "url-resolve", unavailable: Answer,
         ask: @escaping @Sendable (Question) -> Answer
@@ -84,7 +84,7 @@ final class InFlightQueries<Memory: ResolverCache>: @unchecked Sendable {
     }
 
     deinit {
-        // Threads hold the line, so there are none.
+        // Each thread retains this object, so no thread exists.
         pthread_cond_destroy(condition)
         pthread_mutex_destroy(mutex)
         condition.deallocate()
@@ -99,10 +99,10 @@ final class InFlightQueries<Memory: ResolverCache>: @unchecked Sendable {
 
     // MARK: From loops
 
-    /// Answers on `loop`, once and never before returning, unless the ticket is given back before. `isRemembered` says
-    /// that nobody was asked.
+    /// Calls `answer` on `loop`, once, never before this returns, and not after the ticket is withdrawn. `isRemembered`
+    /// is whether the answer was cached.
     ///
-    /// - Parameter client: Whose memory it is; where all have one, it is 0's.
+    /// - Parameter client: The client whose cache is used; 0 where all share one.
     func ask(
         _ question: Question, by client: UInt64 = 0, on loop: EventLoop,
         answer: @escaping @Sendable (_ answer: Answer, _ isRemembered: Bool) -> Void
@@ -135,9 +135,9 @@ final class InFlightQueries<Memory: ResolverCache>: @unchecked Sendable {
         return ticket
     }
 
-    /// The answer is not wanted any more.
+    /// The answer is no longer needed.
     func withdraw(_ ticket: Ticket) {
-        // What is let go of may be the last of much else, so it goes outside the lock.
+        // The closure may hold the last reference to other objects, so it is released outside the lock.
         let dropped = locked { () -> (@Sendable (Answer) -> Void)? in
             guard let inquiry = ticket.inquiry, let waiting = inquiry.waiting.removeValue(forKey: ticket.number)
             else { return nil }
@@ -147,11 +147,11 @@ final class InFlightQueries<Memory: ResolverCache>: @unchecked Sendable {
         _ = dropped
     }
 
-    /// Drops what an client remembers of a host.
+    /// Drops what a client has cached about a host.
     func forget(_ host: String, by client: UInt64) { locked { memories[client]?.forget(host) } }
 
-    /// Drops all that an client remembers, or everybody. Answers to what is being asked now count only for those who wait for
-    /// them already.
+    /// Drops the cache of one client, or of all. The answers of queries in flight count only for requests that already
+    /// wait for them.
     func forgetAnswers(by client: UInt64? = nil) {
         locked {
             for client in client.map({ [$0] }) ?? Array(memories.keys) { memories[client]?.forgetAll() }
@@ -160,10 +160,10 @@ final class InFlightQueries<Memory: ResolverCache>: @unchecked Sendable {
         }
     }
 
-    /// The client is gone.
+    /// The client no longer exists.
     func removeClient(_ client: UInt64) { locked { memories[client] = nil } }
 
-    /// Questions that no thread has begun, and threads.
+    /// The number of queries that no thread has started, and the number of threads.
     var queuedQuestionCount: Int { locked { queuedCount } }
     var threadCount: Int { locked { threads } }
 
@@ -230,14 +230,14 @@ final class InFlightQueries<Memory: ResolverCache>: @unchecked Sendable {
         }
     }
 
-    /// With the mutex held: the waiting requests, in the order in which they came.
+    /// The waiting requests, in the order of their arrival. Called with the mutex held.
     private func end(_ inquiry: PendingQuery) -> [@Sendable (Answer) -> Void] {
         if pending[inquiry.question] === inquiry { pending[inquiry.question] = nil }
         defer { inquiry.waiting = [:] }
         return inquiry.waiting.sorted { $0.key < $1.key }.map(\.value)
     }
 
-    /// Waits for a question; nil when there was none for a while, and then the thread ends.
+    /// Waits for a query. Returns nil after an idle time; then the thread ends.
     private func nextQuery() -> PendingQuery? {
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
@@ -257,8 +257,7 @@ final class InFlightQueries<Memory: ResolverCache>: @unchecked Sendable {
     }
 }
 
-/// What was answered lately, and for how long that is believed. A value without a clock; times are nanoseconds of a clock
-/// that never goes back.
+/// Recent answers, each for a limited time. A value without a clock; times are nanoseconds of a monotonic clock.
 protocol ResolverCache: Sendable {
     associatedtype Question: Hashable, Sendable
     associatedtype Answer: Sendable

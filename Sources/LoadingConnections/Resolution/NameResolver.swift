@@ -4,15 +4,16 @@ internal import LoadingSemantics
 package import LoadingTransport
 internal import Synchronization
 
-/// Resolves host names with the system's resolver (hosts file, DNS, mDNS: whatever the machine is set up for), and asks
-/// name servers which services an origin has.
+/// Resolves host names with the system's resolver (hosts file, DNS, mDNS, as the machine is configured), and queries
+/// name servers for the services of an origin.
 ///
-/// The families are asked for one by one, so that a slow AAAA answer never holds up a quick A answer (RFC 8305 §3), and
-/// services in a line of their own, since a server that does not know that question may never answer it.
+/// The address families are resolved separately, so that a slow AAAA answer does not delay a fast A answer
+/// (RFC 8305 §3). Services have a queue of their own, because a server that does not support such queries may never
+/// answer them.
 ///
-/// Each session has one, which remembers what that session was told; the threads that ask are the process's.
+/// Each session has one resolver with its own cache; the threads are shared by the process.
 package final class NameResolver: Sendable {
-    /// What asks, for everybody.
+    /// The queries of all resolvers.
     private final class Lines: Sendable {
         static let system = Lines(mostThreads: 32, idleSeconds: TimeLimits.standard.resolverThreadIdle, ask: askSystem)
         { HTTPSRecordLookup($0).answer() }
@@ -43,22 +44,22 @@ package final class NameResolver: Sendable {
     }
 
     private let lines: Lines
-    /// Which of those who ask there this is.
+    /// The client number of this resolver.
     private let number: UInt64
     private static let lastNumber = Atomic<UInt64>(0)
 
-    /// How many are asked about services at a time.
+    /// The maximum number of concurrent queries for services.
     private static let mostServiceThreads = 8
 
-    /// Asks the system, on threads that all of these share.
+    /// Uses the system's resolver, on threads that all such instances share.
     package convenience init() { self.init(.system) }
 
-    /// Uses other resolvers, on threads of its own.
+    /// Uses other resolvers, on its own threads.
     ///
     /// - Parameters:
-    ///   - mostThreads: How many questions about addresses are asked at a time.
-    ///   - idleSeconds: How long a thread without a question is kept.
-    ///   - ask: Answers a question, taking its time; called on any thread.
+    ///   - mostThreads: The maximum number of concurrent address queries.
+    ///   - idleSeconds: How long an idle thread is kept.
+    ///   - ask: Runs a query. It may block; called on any thread.
     ///   - askForServices: The same for services.
     package convenience init(
         mostThreads: Int = 32, idleSeconds: Int = TimeLimits.standard.resolverThreadIdle,
@@ -80,8 +81,8 @@ package final class NameResolver: Sendable {
 
     // MARK: From loops
 
-    /// Answers on `loop`, once and never before returning, unless the ticket is given back before. `isRemembered` says
-    /// that nobody was asked.
+    /// Calls `answer` on `loop`, once, never before this returns, and not after the ticket is withdrawn. `isRemembered`
+    /// is whether the answer was cached.
     package func resolve(
         _ question: AddressQuery, on loop: EventLoop,
         answer: @escaping @Sendable (_ answer: AddressAnswer, _ isRemembered: Bool) -> Void
@@ -89,7 +90,7 @@ package final class NameResolver: Sendable {
         Ticket(place: .address(lines.addresses.ask(question, by: number, on: loop, answer: answer)))
     }
 
-    /// The same for services. Nil, and no answer, for an origin that no name server is asked about.
+    /// The same for services. Returns nil, and gives no answer, for an origin that must not be queried.
     package func findServices(
         _ question: HTTPSRecordQuery, on loop: EventLoop,
         answer: @escaping @Sendable (_ answer: HTTPSRecordAnswer, _ isRemembered: Bool) -> Void
@@ -98,7 +99,7 @@ package final class NameResolver: Sendable {
         return Ticket(place: .service(lines.services.ask(question, by: number, on: loop, answer: answer)))
     }
 
-    /// The answer is not wanted any more.
+    /// The answer is no longer needed.
     package func withdraw(_ ticket: Ticket) {
         switch ticket.place {
         case .address(let ticket): lines.addresses.withdraw(ticket)
@@ -106,32 +107,32 @@ package final class NameResolver: Sendable {
         }
     }
 
-    /// Drops what is remembered of a host, since its addresses turned out dead.
+    /// Drops what is cached about a host, because its addresses do not answer.
     package func forget(_ host: String) {
         lines.addresses.forget(host, by: number)
         lines.services.forget(host, by: number)
     }
 
-    /// Drops all that is remembered, after a flush. Answers to what is being asked now count only for those who wait for them
-    /// already.
+    /// Drops the whole cache, after a flush. The answers of queries in flight count only for requests that already wait
+    /// for them.
     package func forgetAnswers() {
         lines.addresses.forgetAnswers(by: number)
         lines.services.forgetAnswers(by: number)
     }
 
-    /// The same for all who ask the system: its routes have changed.
+    /// The same for all users of the system's resolver: the machine's routes have changed.
     static func forgetAllAnswers() {
         Lines.system.addresses.forgetAnswers()
         Lines.system.services.forgetAnswers()
     }
 
-    /// Questions that no thread has begun, and threads.
+    /// The number of queries that no thread has started, and the number of threads.
     package var queuedQuestionCount: Int { lines.addresses.queuedQuestionCount + lines.services.queuedQuestionCount }
     package var threadCount: Int { lines.addresses.threadCount + lines.services.threadCount }
 
     // MARK: The system's resolver
 
-    /// Takes its time.
+    /// Blocks.
     static func askSystem(_ question: AddressQuery) -> AddressAnswer {
         if isLocal(question.host) {
             let address = SocketAddress(literal: question.family == .ipv4 ? "127.0.0.1" : "::1", port: 0)
@@ -160,7 +161,7 @@ package final class NameResolver: Sendable {
         return addresses.isEmpty ? .failure(NameFailure(code: EAI_NONAME)) : .success(addresses)
     }
 
-    /// Names of this machine itself, for which no name server is queried (RFC 6761 §6.3).
+    /// Names of this machine itself, which are never queried (RFC 6761 §6.3).
     package static func isLocal(_ host: String) -> Bool {
         let name = host.hasSuffix(".") ? host.dropLast() : host[...]
         return name == "localhost" || name.hasSuffix(".localhost")

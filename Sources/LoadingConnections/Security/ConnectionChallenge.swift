@@ -1,8 +1,8 @@
 package import LoadingSemantics
 package import LoadingTransport
 
-/// What a connection that is being made cannot decide by itself: whether to trust the server, by which certificate to be
-/// known to it, or who the user is to a proxy. It stands still until somebody answers. Confined to the connection's loop.
+/// A decision that a new connection needs: server trust, the client's certificate, or credentials for a proxy. The
+/// connection waits for the answer. Confined to the connection's loop.
 package final class ConnectionChallenge {
     package enum Subject {
         case serverTrust(TLSPeer)
@@ -11,27 +11,27 @@ package final class ConnectionChallenge {
     }
 
     package enum Answer {
-        /// Trust is evaluated; no certificate is shown; the proxy's refusal stands.
+        /// The default evaluation of trust is made; no client certificate is sent; the proxy's refusal is final.
         case defaultHandling
-        /// The server is trusted whatever an evaluation would say.
+        /// The server is trusted, whatever the result of an evaluation.
         ///
-        /// `isEvaluated`: whether the default evaluation was asked, and trusts it too.
+        /// `isEvaluated`: whether the default evaluation was made and trusts the server too.
         case trust(isEvaluated: Bool)
         /// The server is not trusted.
         case distrust
-        /// The client is known by this.
+        /// The client certificate and its key.
         case identity(TLSIdentity)
-        /// The proxy is asked again with this value of `Proxy-Authorization`.
+        /// The request to the proxy is repeated with this value of `Proxy-Authorization`.
         ///
-        /// `isBound`: whether it understands that on the same connection alone.
+        /// `isBound`: whether the value is valid on the same connection only.
         case authorization(String, isBound: Bool)
     }
 
     package let subject: Subject
-    /// The server that is being connected to, or that a tunnel is to lead to.
+    /// The server of the connection, or the destination of the tunnel.
     package let origin: ConnectionKey
     private var completion: ((Answer) -> Void)?
-    /// Called when no answer is needed any more.
+    /// Called when the answer is no longer needed.
     package var onWithdrawal: (() -> Void)?
 
     init(_ subject: Subject, of origin: ConnectionKey, answer: @escaping (Answer) -> Void) {
@@ -43,7 +43,7 @@ package final class ConnectionChallenge {
     /// Whether an answer is still awaited.
     package var isOpen: Bool { completion != nil }
 
-    /// The first answer counts; those after it, or after a withdrawal, are dropped.
+    /// The first answer counts. Later answers, and answers after a withdrawal, are ignored.
     package func answer(_ answer: Answer) {
         guard let completion else { return }
         self.completion = nil
@@ -59,8 +59,8 @@ package final class ConnectionChallenge {
     }
 }
 
-/// The challenge that a handshake or a tunnel waits for. If another load takes over the connection, it is presented to that one.
-/// Confined to the connection's loop.
+/// Presents the challenge that a handshake or a tunnel waits for. If the connection passes to another request, the
+/// challenge is presented to that one. Confined to the connection's loop.
 final class ChallengePresenter {
     private weak var delegate: (any ConnectionChallengeDelegate)?
     private let key: ConnectionKey
@@ -76,10 +76,10 @@ final class ChallengePresenter {
 
     var isOpen: Bool { challenge != nil }
 
-    /// False if the delegate handles no challenge: then the default applies.
+    /// Returns false if the delegate does not handle the challenge: then the default applies.
     ///
     /// - Parameters:
-    ///   - again: Presents the same to another delegate.
+    ///   - again: Presents the same challenge to another delegate.
     ///   - answer: Called once, not before this returns, unless the challenge is withdrawn.
     func present(
         _ subject: ConnectionChallenge.Subject, again: @escaping () -> Void,
@@ -100,7 +100,7 @@ final class ChallengePresenter {
     func delegateChanged() {
         guard let challenge else { return }
         challenge.withdraw()
-        // In a later turn: the pool is in the middle of a change.
+        // In a later turn, because the pool is in the middle of a change.
         let step = LoopBox({ [weak self] in
             guard let self, self.challenge === challenge else { return }
             let again = presentAgain
@@ -123,9 +123,10 @@ final class ChallengePresenter {
 
 /// Answers the challenges of a connection that is being made. Called on its loop.
 protocol ConnectionChallengeDelegate: AnyObject {
-    /// False if the challenge is not handled: then the default applies. Not answered before it returns.
+    /// Returns false if the challenge is not handled: then the default applies. The answer does not come before this
+    /// returns.
     func handshakeReceived(challenge question: ConnectionChallenge) -> Bool
-    /// An answer has come; the network has its turn again.
+    /// The challenge is answered, and the handshake continues.
     func handshakeContinues()
     /// Authenticates to proxies.
     var proxyAuthorizer: (any ProxyAuthorizer)? { get }

@@ -3,21 +3,21 @@ internal import LoadingProtocols
 package import LoadingSemantics
 package import LoadingTransport
 
-/// The TLS side of one session's connections: what they may negotiate, whom they trust, and which TLS sessions can be
-/// resumed. Never shared between sessions (TLS-8). Confined to the session's loop.
+/// The TLS side of one session's connections: what they may negotiate, which servers they trust, and which TLS sessions
+/// they can resume. Never shared between sessions (TLS-8). Confined to the session's loop.
 package final class ConnectionSecurity {
     private let configuration: TLSConfiguration
-    /// What is asked of connections that carry HTTP; nil if nothing is.
+    /// The requirements on connections that carry HTTP; nil for none.
     private let transportSecurity: AppTransportSecurity?
-    /// Made with the first https connection: a process that speaks plain HTTP never starts OpenSSL.
+    /// Made for the first https connection: a process that uses only http never loads OpenSSL.
     private var madeContext: TLSContext?
     private var sessions = ResumableSessions<Peer, Session>()
-    /// How often all sessions were forgotten. What a connection of before that is told is not kept.
+    /// How often all TLS sessions were discarded. Sessions from connections of an earlier generation are not kept.
     private(set) var generation = 0
     private var quicSessions = ResumableSessions<QUICPeer, QUICSession>()
 
-    /// With whom a TLS session was made. Of connections that carry HTTP more may be asked than of others, and a session that
-    /// is less cannot be resumed there.
+    /// The peer of a TLS session. Connections that carry HTTP may have stricter requirements than others, and must not
+    /// resume a session that does not meet them.
     private struct Peer: Hashable {
         var origin: ConnectionKey
         var carriesHTTP: Bool
@@ -26,20 +26,20 @@ package final class ConnectionSecurity {
     /// A TLS session that can be resumed.
     struct Session: ResumableSession {
         let resumption: TLSResumption
-        /// Whether the default evaluation trusts the server; else a delegate did.
+        /// Whether the default evaluation trusted the server; otherwise a delegate did.
         let wasEvaluated: Bool
 
         var isSingleUse: Bool { resumption.isSingleUse }
         var expiry: Int64 { resumption.expiry }
     }
 
-    /// The peer of a session over QUIC.
+    /// The peer of a QUIC session.
     struct QUICPeer: Hashable {
         let origin: ConnectionKey
         let place: HostPort
     }
 
-    /// A session over QUIC that can be resumed.
+    /// A QUIC session that can be resumed.
     struct QUICSession: ResumableSession {
         let resumption: HTTP3Resumption
         /// As in `Session`.
@@ -56,12 +56,12 @@ package final class ConnectionSecurity {
         self.transportSecurity = transportSecurity
     }
 
-    /// What a connection that carries HTTP has to be like (TLS-2); nil if it needs to be like nothing in particular.
+    /// The requirements on a connection that carries HTTP (TLS-2); nil for none.
     func requirements(on origin: ConnectionKey) -> TransportSecurityRequirements? {
         transportSecurity?.requirements(on: origin.host)
     }
 
-    /// Whether this build has HTTP/3, and a connection may speak TLS 1.3, which QUIC needs.
+    /// Whether this build has HTTP/3, and the configuration allows TLS 1.3, which QUIC requires.
     let allowsHTTP3: Bool
 
     func context() throws(TLSError) -> TLSContext {
@@ -71,7 +71,7 @@ package final class ConnectionSecurity {
         return context
     }
 
-    /// The default evaluation; its outcome is told on the loop, never before this returns.
+    /// Makes the default evaluation. The outcome is reported on the loop, never before this returns.
     func evaluate(
         _ peer: TLSPeer, wantsKeys: Bool, on loop: EventLoop, tell: @escaping (ServerEvaluation.Outcome) -> Void
     ) {
@@ -104,7 +104,7 @@ package final class ConnectionSecurity {
     /// Seconds since 1970.
     private static var today: Int64 { cll_wall_now() / 1_000_000_000 }
 
-    /// Forgets every session: after a flush nothing of the old connections lives on.
+    /// Discards all sessions: after a flush, no state of the old connections is reused.
     func forgetResumptions() {
         generation += 1
         sessions = ResumableSessions()

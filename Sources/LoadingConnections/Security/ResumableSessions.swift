@@ -1,11 +1,11 @@
-/// TLS sessions that can be resumed, by peer; bounded for each peer and in all.
+/// TLS sessions that can be resumed, by peer. Their number is limited for each peer, and so is the number of peers.
 struct ResumableSessions<Peer: Hashable, Session: ResumableSession> {
     private var sessions: [Peer: [Session]] = [:]
 
     private static var mostPeers: Int { 256 }
     private static var mostPerPeer: Int { 4 }
 
-    /// The one that came last and has not ended.
+    /// The most recent session that has not expired.
     ///
     /// - Parameter now: Seconds since 1970.
     mutating func take(for peer: Peer, at now: Int64) -> Session? {
@@ -23,9 +23,9 @@ struct ResumableSessions<Peer: Hashable, Session: ResumableSession> {
     }
 }
 
-/// What a server is willing to resume.
+/// A session that a server may resume.
 protocol ResumableSession {
-    /// Whether it should be offered once only, lest connections can be linked (RFC 8446 appendix C.4).
+    /// Whether it must be offered only once, so that connections cannot be linked (RFC 8446 appendix C.4).
     var isSingleUse: Bool { get }
     /// Seconds since 1970.
     var expiry: Int64 { get }

@@ -2,36 +2,38 @@ internal import CLoadingLinux
 internal import LoadingSemantics
 internal import LoadingTransport
 
-/// Puts TLS over a connected stream: handshake, trust in the server, the client's certificate, and a session to resume
-/// at the next connection. Confined to the stream's loop; tells the outcome once, and nothing after `cancel`.
+/// Secures a connected stream with TLS: handshake, server trust, the client's certificate, and a session to resume on a
+/// later connection. Confined to the stream's loop. Reports the outcome once, and nothing after `cancel`.
 ///
-/// Who is asked about a new connection is asked about a resumed one too: a resumed session spares the certificates, not
-/// the decision (AUTH-3). Without anybody to ask, a session that was evaluated when it was made needs no more of it.
+/// A resumed session causes the same server trust challenge as a new one: it skips the certificates, not the decision
+/// (AUTH-3). If no delegate handles the challenge, a session that was evaluated when it was made is not evaluated
+/// again.
 final class SecureHandshake: ByteStreamOwner {
     private let stream: ByteStream
     private let origin: ConnectionKey
     private let security: ConnectionSecurity
-    /// Which sessions are of its time.
+    /// The generation of TLS sessions when the handshake started.
     private let generation: Int
     private let carriesHTTP: Bool
-    /// What App Transport Security wants of the connection, beyond what the configuration says.
+    /// The requirements of App Transport Security beyond the configuration.
     private let requirements: TransportSecurityRequirements?
     private let challenges: ChallengePresenter
     private var outcome: ((Result<ByteStream, LoadError>) -> Void)?
     private var isEvaluating = false
     private var isComplete = false
-    /// Whether the session that is being resumed was trusted by an evaluation.
+    /// Whether the resumed session was trusted by an evaluation.
     private var wasEvaluated = false
     /// Whether the default evaluation trusts the server.
     private var isTrusted = false
-    /// Whether somebody has decided to trust the server whatever its certificate, and the rules alone may refuse it yet.
+    /// Whether a delegate trusts the server whatever its certificate. Only App Transport Security can then still refuse
+    /// it.
     private var isDecided = false
-    /// The digests of the keys of the chain that the evaluation has built.
+    /// The digests of the keys of the chain that the evaluation built.
     private var keys: [[UInt8]] = []
-    /// The server's certificates, when they are what failed the handshake.
+    /// The server's certificates, if they are why the handshake failed.
     private var distrusted: TLSPeer?
 
-    /// - Parameter carriesHTTP: Whether App Transport Security has a say.
+    /// - Parameter carriesHTTP: Whether App Transport Security applies.
     init(
         _ stream: ByteStream, to origin: ConnectionKey, with security: ConnectionSecurity, carriesHTTP: Bool,
         for challengeDelegate: (any ConnectionChallengeDelegate)?,
@@ -69,7 +71,7 @@ final class SecureHandshake: ByteStreamOwner {
         proceed()
     }
 
-    /// What may be spoken over the connection (ALPN), if that is not what the configuration says.
+    /// The protocols to offer (ALPN); nil for those of the configuration.
     private var protocols: [String]? {
         if !carriesHTTP { return [] }
         return origin.needsHTTP1 ? ["http/1.1"] : nil
@@ -92,7 +94,7 @@ final class SecureHandshake: ByteStreamOwner {
             case .wantsTrust(let peer): ask(.serverTrust(peer))
             case .wantsIdentity(let request): ask(.clientCertificate(request))
             case .failed(let error):
-                // A response that came after the decision has overturned it.
+                // A stapled OCSP response that arrived after the decision has reversed it.
                 let isOverturned = error.verifyCode != 0 && distrusted == nil
                 if isOverturned { distrusted = stream.tls?.peer }
                 fail(isOverturned && isDecided ? Self.error(for: .trust) : error)
@@ -112,7 +114,7 @@ final class SecureHandshake: ByteStreamOwner {
 
     private func succeed() {
         if let violation {
-            // Who asks which chain it was can look at it.
+            // The certificates are part of the error if they are its reason.
             if violation == .trust || violation == .pins { distrusted = stream.tls?.peer }
             return fail(Self.error(for: violation))
         }
@@ -126,7 +128,7 @@ final class SecureHandshake: ByteStreamOwner {
         TLSError(code: TLSError.secureConnectionFailed, reason: violation.rawValue)
     }
 
-    /// What the connection is not that it has to be.
+    /// The requirement that the connection does not meet; nil if it meets all.
     private var violation: TransportSecurityRequirements.Violation? {
         guard let requirements, let session = stream.tls?.session else { return nil }
         return requirements.violation(
@@ -177,31 +179,31 @@ final class SecureHandshake: ByteStreamOwner {
         case (.clientCertificate, .defaultHandling), (.clientCertificate, .trust), (.clientCertificate, .distrust),
             (.clientCertificate, .authorization):
             stream.tls?.provideIdentity(nil)
-        // A tunnel's question.
+        // Only a tunnel presents this challenge.
         case (.tunnel, _): break
         }
     }
 
-    /// - Parameter isDecided: Whether somebody has decided to trust the server, and only what App Transport Security
-    ///   wants to know is asked for.
+    /// - Parameter isDecided: Whether a delegate has decided to trust the server, and the evaluation serves only App
+    ///   Transport Security.
     private func evaluate(_ peer: TLSPeer, isDecided: Bool = false) {
         isEvaluating = true
         self.isDecided = isDecided
         security.evaluate(peer, wantsKeys: requirements?.pins != nil, on: stream.loop) { [weak self] outcome in
             guard let self, self.outcome != nil else { return }
             isEvaluating = false
-            // Nothing was found out.
+            // The evaluation could not be made.
             if isDecided, case .reject(let error) = outcome.verdict, error.posix != 0 { return fail(error) }
             isTrusted =
                 switch outcome.verdict {
                 case .accept: true
-                // Where somebody has decided, and trust is not demanded, a revocation that is told later is not heard.
+                // If a delegate has decided and trust is not required, a later revocation is ignored.
                 case .acceptUnlessRevoked: !isDecided || requirements?.needsTrust == true
                 case .reject: false
                 }
             keys = outcome.keys
             if isDecided {
-                // A revocation that is told after this counts too, where the evaluation does.
+                // If the evaluation counts, a revocation that is reported after this counts too.
                 if requirements?.needsTrust == true, case .acceptUnlessRevoked = outcome.verdict {
                     decide(outcome.verdict, about: peer)
                 } else {
@@ -223,8 +225,8 @@ final class SecureHandshake: ByteStreamOwner {
         if !isComplete { stream.tls?.decideTrust(verdict) }
     }
 
-    /// Which sessions may be resumed, and what they then are worth. Where the server asked for a certificate there are
-    /// none, so that it asks again.
+    /// Keeps the sessions that may be resumed, with the result of their evaluation. If the server requested a
+    /// certificate, none is kept, so that it requests the certificate again.
     private func keepSessions(wasEvaluated: Bool) {
         stream.tls?.onResumption = { [security, generation, origin, carriesHTTP, weak tls = stream.tls] resumption in
             if tls?.isIdentityRequested == true { return }
@@ -236,7 +238,7 @@ final class SecureHandshake: ByteStreamOwner {
 }
 
 extension TLSStream {
-    /// Has the handshake agree to nothing less than is demanded.
+    /// Restricts the handshake to what the requirements allow.
     fileprivate func restrict(to requirements: TransportSecurityRequirements) -> Bool {
         restrict(
             minimumVersion: requirements.minimumVersion.map { TLSVersion(rawValue: $0.rawValue) },

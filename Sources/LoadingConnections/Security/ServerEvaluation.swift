@@ -1,13 +1,13 @@
 internal import CLoadingLinux
 internal import LoadingTransport
 
-/// The default evaluation of a server's certificates (TLS-4): the configuration's roots, the host's name, the time of
-/// day. Made with the loop lent, since roots are read from a disk; the outcome is told on the loop.
+/// The default evaluation of a server's certificates (TLS-4): the configuration's roots, the host's name, the current
+/// time. Runs while the loop is lent, because it reads roots from disk. The outcome is reported on the loop.
 final class ServerEvaluation: Callout {
     struct Outcome: Sendable {
         let verdict: TLSTrustVerdict
-        /// The digests of the chain's keys, the leaf's first, if they are wanted. Of a server that is not trusted that of
-        /// the leaf alone: what else it has sent proves nothing.
+        /// The digests of the keys in the chain, the leaf's first, if they are wanted. For an untrusted server only the
+        /// leaf's, because the other certificates that it sent prove nothing.
         let keys: [[UInt8]]
     }
 

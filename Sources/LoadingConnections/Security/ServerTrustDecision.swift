@@ -1,11 +1,11 @@
 internal import LoadingSemantics
 internal import LoadingTransport
 
-/// Whether to trust a server whose handshake is complete and waits for that alone, as QUIC's does: asks who wants to be
-/// asked, evaluates, and looks at what App Transport Security requires. Confined to its loop; tells the outcome once, and
-/// nothing after `cancel`.
+/// Decides whether to trust a server whose handshake is complete except for this decision, as with QUIC: presents the
+/// challenge, evaluates the certificates, and checks the requirements of App Transport Security. Confined to its loop.
+/// Reports the outcome once, and nothing after `cancel`.
 final class ServerTrustDecision {
-    /// What is known of the connection besides the certificates.
+    /// The negotiated parameters of the connection.
     struct Agreement {
         let version: UInt16
         let cipherSuite: UInt16
@@ -15,11 +15,11 @@ final class ServerTrustDecision {
     private let origin: ConnectionKey
     private let agreement: Agreement
     private let pool: ConnectionPool
-    /// Whether this is a session of a connection that the default evaluation has trusted.
+    /// Whether the TLS session is resumed, and the default evaluation trusted the server when it was made.
     private let wasEvaluated: Bool
     private let requirements: TransportSecurityRequirements?
     private let challenges: ChallengePresenter
-    /// Whether the default evaluation trusts the server, or why it is not trusted.
+    /// Called with whether the default evaluation trusts the server, or with the reason for not trusting the server.
     private var outcome: ((Result<Bool, LoadError>) -> Void)?
 
     init(
@@ -73,15 +73,15 @@ final class ServerTrustDecision {
         evaluate(isDecided: false)
     }
 
-    /// - Parameter isDecided: Whether somebody has decided to trust the server, and only what App Transport Security
-    ///   wants to know is asked for.
+    /// - Parameter isDecided: Whether a delegate has decided to trust the server, and the evaluation serves only App
+    ///   Transport Security.
     private func evaluate(isDecided: Bool) {
         do throws(TLSError) { _ = try pool.security.context() } catch { return fail(error) }
         pool.security.evaluate(peer, wantsKeys: requirements?.pins != nil, on: pool.loop) { [weak self] result in
             guard let self, outcome != nil else { return }
             switch result.verdict {
             case .accept, .acceptUnlessRevoked: end(isTrusted: true, keys: result.keys)
-            // Nothing was found out.
+            // The evaluation could not be made.
             case .reject(let error) where !isDecided || error.posix != 0: fail(error)
             case .reject: end(isTrusted: false, keys: result.keys)
             }

@@ -1,4 +1,4 @@
-/// A block of other people's code, called between two turns while the loop is lent.
+/// A closure with application code, called between two turns while the loop is lent.
 package final class CalledOut: Callout {
     private let body: @Sendable () -> Void
 

@@ -1,12 +1,13 @@
 internal import LoadingEvents
 
-/// The check that what is confined to a loop is used by the thread that runs the loop, and not while it is lent. Nothing of it
-/// is in release builds.
+/// Checks that values confined to a loop are used only by the thread that runs the loop, and not while the loop is
+/// lent. Release builds do not contain the check.
 extension EventLoop {
-    /// Reports in a debug build (`DebugCheck`) if the calling thread does not run the loop. In a callout it does not: the loop may have gone to another
-    /// thread. A process that was forked off has no thread that runs a loop, so nothing is confined there.
+    /// Reports in a debug build (`DebugCheck`) if the calling thread does not run the loop. It does not during a
+    /// callout, because another thread may have taken the loop. A forked process has no thread that runs a loop, so
+    /// nothing is confined there.
     ///
-    /// - Parameter what: As the subject of a sentence: "A timer".
+    /// - Parameter what: The subject of a sentence: "A timer".
     @inline(__always)
     @inlinable
     package func checkConfinement(of what: @autoclosure () -> String) {
@@ -15,7 +16,7 @@ extension EventLoop {
         #endif
     }
 
-    /// Notes whether the calling thread runs the loop from now on.
+    /// Records whether the calling thread runs the loop from now on.
     @inline(__always)
     func noteRunning(_ isRunning: Bool) {
         #if DEBUG
@@ -32,7 +33,7 @@ extension EventLoop {
         /// Whether confinement can be checked.
         static var isChecked: Bool { currentMark.isAvailable && !ForkedProcess.isCurrent }
 
-        /// What tells the loop from others.
+        /// Identifies the loop.
         @usableFromInline
         package var mark: UInt { UInt(bitPattern: ObjectIdentifier(self)) }
 

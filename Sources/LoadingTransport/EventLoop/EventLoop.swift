@@ -4,52 +4,53 @@ package import LoadingEvents
 package import LoadingSemantics
 internal import Synchronization
 
-/// One thread's worth of sockets and timers, waited for with epoll.
+/// An event loop on epoll: the sockets and timers that one thread serves.
 ///
-/// Everything that belongs to a loop (connections, pools, loads, timers) is touched only by the thread that runs it,
-/// so none of it is locked. Other threads reach in through `post(_:)`, which costs a lock of a few instructions and,
-/// only when the loop sleeps, one eventfd write for a whole batch.
+/// Everything that belongs to a loop (connections, pools, loads, timers) is accessed only by the thread that runs it,
+/// so none of it is locked. Other threads use `post(_:)`. That costs a lock of a few instructions and, only if the loop
+/// sleeps, one eventfd write for a whole batch.
 ///
 /// **Lending.** Delegate calls of a session that made its own delegate queue run on the loop's thread, between two
-/// turns: no second thread wakes up, and a request that the callback starts is sent by the very next turn. Callbacks
-/// are other people's code and may block, so the thread lends the loop while it is in them; when a callback takes
-/// longer than `TimeLimits.callback` the loop goes to another thread and its sockets never wait for the callback. The
-/// whole protocol is one atomic word, `baton`; docs/decisions/0001-loop-lending.md has the reasons and the proof.
+/// turns: no second thread wakes up, and the next turn sends a request that the callback starts. Callbacks are
+/// application code and may block, so the thread lends the loop while it runs them. If a callback takes longer than
+/// `TimeLimits.callback`, another thread takes the loop, so the loop's sockets never wait for the callback. The whole
+/// protocol is one atomic word, `baton`; docs/decisions/0001-loop-lending.md has the reasons and the proof.
 package final class EventLoop: @unchecked Sendable {
     // Sendable because every stored property is immutable, atomic, guarded by `lock`, or confined to the thread that
-    // holds the baton; the baton is passed with release and acquire ordering. Debug builds check who uses what is confined.
+    // holds the baton; the baton is passed with release and acquire ordering. Debug builds check confinement.
     //
-    // Exclusive access to the lists of work is not checked: they are swapped or appended to, and nothing of others runs
-    // meanwhile. A job that posts another appends to `inbox`, and `jobs` is only read while jobs run.
+    // Exclusive access to the lists of work is not checked: they are only swapped or appended to, and no other code
+    // runs during that. A job that posts another job appends to `inbox`, and `jobs` is only read while jobs run.
 
     // MARK: Confined to the thread that runs the loop
 
     private var registrations: [Registration] = []
     private var freeRegistrations: [Int] = []
     private var timers = TimerHeap()
-    /// Handlers that have more to do at once (unread bytes, a budget used up), called again in the next turn.
+    /// Handlers with more work now (unread bytes, an exhausted budget); they are called again in the next turn.
     private var unfinished: [any ReadinessHandler] = []
     private var spareUnfinished: [any ReadinessHandler] = []
     @exclusivity(unchecked) private var jobs: [@Sendable () -> Void] = []
     private var turnsWithoutPoll = 0
-    /// Whether a loop with a stepped clock ends when it has done what is posted. Others have no end.
+    /// Whether a loop with a stepped clock ends when all posted work is done. Other loops never end.
     private var isStopping = false
     private let events: UnsafeMutablePointer<epoll_event>
 
-    /// The clock's time in nanoseconds at the last wake-up; what every timer in this turn counts from.
+    /// The clock's time in nanoseconds at the last wake-up; all timers of this turn are measured from it.
     package private(set) var now: Int64
 
-    /// Where a turn reads what it does not know the size of yet; valid only until the handler returns.
+    /// The buffer for reads of unknown size in a turn; its contents are valid only until the handler returns.
     package let scratch: UnsafeMutableRawBufferPointer
 
     // MARK: Shared, guarded by `lock`
 
-    /// Held during a fork: a process that is forked off can still post, though nothing comes of it.
+    /// Held during a fork, so that a forked process can still post. The posted work does not run there.
     let lock = ForkGuardedLock()
     @exclusivity(unchecked) private var inbox: [@Sendable () -> Void] = []
-    /// Nil where it has been taken: none is let go of with the lock held, for its end may be anybody's code.
+    /// An entry is nil once it was taken. No entry is released while the lock is held, because its deinitialiser may
+    /// run any code.
     @exclusivity(unchecked) private var callouts: [(any Callout)?] = []
-    /// How many of them have been made.
+    /// The number of entries that were taken.
     private var calloutsHead = 0
     private var isAsleep = false
 
@@ -61,12 +62,12 @@ package final class EventLoop: @unchecked Sendable {
     private let wakeup: Int32
     /// Twice the number of lendings so far, plus 1 while the loop is lent.
     let baton = Atomic<UInt64>(0)
-    /// Whether a thread was started for the loop, which then always has one.
+    /// Whether a thread was started for the loop. The loop has one from then on.
     private let hasThread = Atomic(false)
-    /// Held while one is started.
+    /// Held while a thread is started.
     private let startLock = Lock(.middle)
 
-    /// After so many jobs those who have been called for have their turn in between.
+    /// The number of jobs after which handlers in `unfinished` are called.
     private static let jobsTogether = 32
     private static let eventCapacity = 256
     private static let scratchCapacity = 64 * 1024
@@ -77,7 +78,7 @@ package final class EventLoop: @unchecked Sendable {
         var generation: UInt32
     }
 
-    /// Nil when the kernel has no descriptors for it.
+    /// Nil if the kernel provides no descriptors for it.
     package init?(clock: LoopClock = .monotonic, limits: TimeLimits = .standard) {
         self.clock = clock
         self.limits = limits
@@ -89,12 +90,12 @@ package final class EventLoop: @unchecked Sendable {
         guard poll >= 0, wakeup >= 0,
             cll_epoll_add(poll, wakeup, cll_level_input() | cll_edge_triggered(), Self.wakeupToken) == 0
         else {
-            // The rest goes with the object.
+            // `deinit` releases the rest.
             return nil
         }
     }
 
-    /// A process's own loops live as long as it does; one with a stepped clock ends with its test.
+    /// The process's own loops are never deallocated; one with a stepped clock ends with its test.
     deinit {
         if poll >= 0 { close(poll) }
         if wakeup >= 0 { close(wakeup) }
@@ -104,7 +105,7 @@ package final class EventLoop: @unchecked Sendable {
 
     // MARK: From any thread
 
-    /// Has `job` run on the loop, after everything posted before it.
+    /// Runs `job` on the loop, after everything that was posted before it.
     package func post(_ job: @escaping @Sendable () -> Void) {
         lock.lock()
         inbox.append(job)
@@ -114,7 +115,7 @@ package final class EventLoop: @unchecked Sendable {
         if mustWake { cll_eventfd_signal(wakeup) }
     }
 
-    /// Has `callout` called on the loop's thread after a turn, with the loop lent.
+    /// Calls `callout` on the loop's thread after a turn, while the loop is lent.
     package func callOut(_ callout: any Callout) {
         lock.lock()
         callouts.append(callout)
@@ -124,17 +125,17 @@ package final class EventLoop: @unchecked Sendable {
         if mustWake { cll_eventfd_signal(wakeup) }
     }
 
-    /// Whether what is posted is done: there is a thread, and it is one of this process.
+    /// Whether posted work will run: the loop has a thread, and the thread is in this process.
     @inline(__always)
     package var isServed: Bool { hasThread.load(ordering: .relaxed) && !ForkedProcess.isCurrent }
 
-    /// Sees to it that there is a thread. False when the system starts none now.
+    /// Makes sure that the loop has a thread. Returns false if the system cannot start one now.
     @inline(__always)
     package func serve() -> Bool { isServed || startThread() }
 
     private func startThread() -> Bool {
         if ForkedProcess.isCurrent { return false }
-        // Who comes second waits: what he posts is done only if the thread did start.
+        // A concurrent caller waits here, because its work runs only if the thread starts.
         return startLock.withLock {
             if hasThread.load(ordering: .relaxed) { return true }
             guard LoopThread.runIfPossible(self) else { return false }
@@ -145,9 +146,8 @@ package final class EventLoop: @unchecked Sendable {
 
     // MARK: On the loop: descriptors
 
-    /// Has `handler` called for every change in what can be done with `descriptor` (edge-triggered, so each readiness
-    /// is told once and holds until a read or write says that it would block). Returns nil, with errno set, when the
-    /// kernel refuses.
+    /// Calls `handler` for each change of the readiness of `descriptor`. Edge-triggered: each readiness is reported
+    /// once and holds until a read or write would block. Returns nil, with errno set, if the kernel refuses.
     package func register(_ descriptor: Int32, _ handler: any ReadinessHandler) -> LoopRegistration? {
         checkConfinement(of: "The registration of a descriptor")
         let index: Int
@@ -167,7 +167,7 @@ package final class EventLoop: @unchecked Sendable {
         return registration
     }
 
-    /// Forgets a descriptor. Events of it that this turn has already fetched are dropped.
+    /// Removes a descriptor. Events for it that this turn has already fetched are dropped.
     package func unregister(_ descriptor: Int32, _ registration: LoopRegistration) {
         checkConfinement(of: "The registration of a descriptor")
         guard registration.index < registrations.count,
@@ -179,7 +179,7 @@ package final class EventLoop: @unchecked Sendable {
         freeRegistrations.append(registration.index)
     }
 
-    /// Calls `handler` again in the next turn, with no readiness of its own, without waiting for the kernel.
+    /// Calls `handler` again in the next turn, with an empty readiness, without waiting for the kernel.
     package func callAgain(_ handler: any ReadinessHandler) {
         checkConfinement(of: "The list of handlers to call again")
         unfinished.append(handler)
@@ -187,8 +187,8 @@ package final class EventLoop: @unchecked Sendable {
 
     // MARK: On the loop: timers
 
-    /// Arms, moves or, when it was armed, postpones `timer`. Postponing is a store: the heap learns of it when the
-    /// earlier deadline comes.
+    /// Arms `timer`, or moves it if it is armed. To postpone it, only its deadline is stored: the heap is updated when
+    /// the earlier deadline comes.
     package func arm(_ timer: LoopTimer, at deadline: Int64, for target: any LoopTimerTarget) {
         checkConfinement(of: "A timer")
         timers.arm(timer, at: deadline, for: target)
@@ -199,13 +199,13 @@ package final class EventLoop: @unchecked Sendable {
         timers.disarm(timer)
     }
 
-    /// How many timers are armed, for checks that nothing was left behind.
+    /// The number of armed timers, for checks that none is left behind.
     package var armedTimerCount: Int { timers.count }
     package var registrationCount: Int { registrations.count - freeRegistrations.count }
 
     // MARK: Running
 
-    /// Runs the loop on the calling thread until the loop has gone to another thread.
+    /// Runs the loop on the calling thread until another thread takes it.
     func run() {
         noteRunning(true)
         defer { noteRunning(false) }
@@ -215,7 +215,7 @@ package final class EventLoop: @unchecked Sendable {
         }
     }
 
-    /// A turn and the callouts after it. False when the loop has gone to another thread.
+    /// A turn and the callouts after it. Returns false if another thread has taken the loop.
     @inline(__always)
     private func round() -> Bool {
         turn()
@@ -228,12 +228,12 @@ package final class EventLoop: @unchecked Sendable {
         return !callouts.isEmpty
     }
 
-    /// Calls out with the loop lent. False when the loop is somebody else's by the time the callbacks are done.
+    /// Makes the callouts with the loop lent. Returns false if another thread has the loop when the callbacks are done.
     private func callOutLent() -> Bool {
         noteRunning(false)
         let lent = baton.load(ordering: .relaxed) &+ 3 & ~1 | 1
-        // Sequentially consistent, against the watch that goes to sleep: either it sees the loop lent, or we see it
-        // asleep.
+        // Sequentially consistent with the store of `LoopWatch` before it sleeps: either the watch sees that the loop
+        // is lent, or this thread sees that the watch sleeps.
         baton.store(lent, ordering: .sequentiallyConsistent)
         if case .monotonic = clock { LoopWatch.shared.noteLending() }
         while let callout = nextCallout() {
@@ -263,12 +263,13 @@ package final class EventLoop: @unchecked Sendable {
         return first
     }
 
-    /// Takes the loop from a thread that has been in callbacks since `lent` was read. False when it just came back.
+    /// Takes the loop from a thread that has been in callbacks since `lent` was read. Returns false if that thread has
+    /// just returned.
     func take(lent: UInt64) -> Bool {
         baton.compareExchange(expected: lent, desired: lent & ~1, ordering: .acquiringAndReleasing).exchanged
     }
 
-    /// One round: wait, handle what is ready, run what is due and what was posted.
+    /// One turn: wait, handle what is ready, fire due timers and run posted jobs.
     private func turn() {
         fetchEvents()
         if !unfinished.isEmpty { continueUnfinished() }
@@ -277,7 +278,7 @@ package final class EventLoop: @unchecked Sendable {
     }
 
     private func fetchEvents() {
-        // A loop that is busy with data it already knows of looks at the kernel only every eighth turn.
+        // While handlers have unfinished work, the kernel is polled only every eighth turn.
         if !unfinished.isEmpty, turnsWithoutPoll < 8 {
             turnsWithoutPoll += 1
             return
@@ -292,7 +293,7 @@ package final class EventLoop: @unchecked Sendable {
             lock.unlock()
         }
         guard count > 0 else { return }
-        // What was posted before a socket became ready comes first: a load that was resumed in time stands in the line
+        // Jobs that were posted before a socket became ready run first: a load that was resumed in time is in the line
         // when a connection becomes free.
         runJobs()
         for index in 0..<count {
@@ -300,7 +301,7 @@ package final class EventLoop: @unchecked Sendable {
             let token = cll_event_token(event)
             if token == Self.wakeupToken { continue }
             let registration = LoopRegistration(token: token)
-            // A handler called earlier in this round may have closed this one's descriptor.
+            // A handler that was called earlier in this turn may have closed this one's descriptor.
             guard registration.index < registrations.count,
                 registrations[registration.index].generation == registration.generation,
                 let handler = registrations[registration.index].handler
@@ -309,7 +310,7 @@ package final class EventLoop: @unchecked Sendable {
         }
     }
 
-    /// Nanoseconds until there is something to do; negative for ever. Zero keeps the loop awake.
+    /// Nanoseconds until the next work; negative if there is no limit. Zero keeps the loop awake.
     private func timeToSleep() -> Int64 {
         if !unfinished.isEmpty { return 0 }
         let deadline = timers.nextDeadline
@@ -321,12 +322,12 @@ package final class EventLoop: @unchecked Sendable {
         defer { lock.unlock() }
         guard inbox.isEmpty, callouts.isEmpty else { return 0 }
         isAsleep = true
-        // Who moves a stepped clock wakes the loop.
+        // A change of a stepped clock wakes the loop.
         guard deadline != .max, case .monotonic = clock else { return -1 }
         return deadline - now
     }
 
-    /// Here and not in `LoopClock`, whose module the optimiser does not see into.
+    /// Here and not in `LoopClock`, because the optimiser does not see into that module.
     @inline(__always)
     private func readClock() {
         switch clock {
@@ -353,7 +354,7 @@ package final class EventLoop: @unchecked Sendable {
         readClock()
         for (index, job) in jobs.enumerated() {
             job()
-            // What they have asked for so far goes out: servers begin with it while the rest is asked for.
+            // Sends the requests of the jobs so far, so that servers start on them while the other jobs run.
             if index % Self.jobsTogether == Self.jobsTogether - 1, !unfinished.isEmpty { continueUnfinished() }
         }
         if jobs.count > 4096 { jobs = [] } else { jobs.removeAll(keepingCapacity: true) }
@@ -363,21 +364,22 @@ package final class EventLoop: @unchecked Sendable {
 
     package var isStepped: Bool { if case .stepped = clock { true } else { false } }
 
-    /// When the next timer may be due; `Int64.max` without one. On the loop.
+    /// When the next timer may be due; `Int64.max` if there is none. Called on the loop.
     package var nextDeadline: Int64 { timers.nextDeadline }
 
-    /// Whether nothing is left to do before the clock moves or something comes from outside. Asked within a job.
+    /// Whether there is no work until the clock moves or an event arrives from outside. Called within a job.
     package var isAtRest: Bool {
         guard unfinished.isEmpty, timers.nextDeadline > clock.now, jobs.count <= 1 else { return false }
         lock.lock()
         defer { lock.unlock() }
-        // The descriptor of `epoll` is itself readable while events of others wait in it.
+        // The descriptor of `epoll` is itself readable while it has pending events.
         var asked = pollfd(fd: poll, events: Int16(POLLIN), revents: 0)
         return inbox.isEmpty && callouts.isEmpty && Glibc.poll(&asked, 1, 0) == 0
     }
 
-    /// Does what the watch does for the process's own loops: hands the loop to another thread if it has been lent since `word` was
-    /// returned, and returns the word of now; nil if it was handed over. On any thread, for a loop with a stepped clock.
+    /// Does what `LoopWatch` does for the process's own loops: hands the loop to another thread if it has been lent
+    /// since `word` was returned. Returns the current word; nil if the loop was handed over. Called on any thread, for
+    /// a loop with a stepped clock.
     package func checkLending(since word: UInt64) -> UInt64? {
         let current = baton.load(ordering: .acquiring)
         guard current & 1 == 1, current == word, take(lent: current) else { return current }
@@ -385,7 +387,7 @@ package final class EventLoop: @unchecked Sendable {
         return nil
     }
 
-    /// Has a loop with a stepped clock end when all is done that is posted until then. On any thread.
+    /// Ends a loop with a stepped clock when all work that was posted until then is done. Called on any thread.
     package func stop() { post { self.isStopping = true } }
 
     private var hasEnded: Bool {

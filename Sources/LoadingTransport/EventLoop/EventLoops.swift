@@ -2,12 +2,12 @@ internal import Glibc
 internal import LoadingEvents
 internal import LoadingSemantics
 
-/// The process's loops: made when first needed, one a core at most, never ended.
+/// The process's loops: made when first needed, at most one for each core, never ended.
 package enum EventLoops {
     private static let all = Storage()
 
-    /// The next loop in turn. When there is none yet and the kernel has no descriptor left for one, it waits for one:
-    /// nothing can be loaded before that anyway.
+    /// The next loop in turn. If there is none yet and the kernel has no free descriptor, this waits for one, because
+    /// nothing can be loaded without a loop.
     package static func assign() -> EventLoop {
         while true {
             if let loop = all.assign() { return loop }
@@ -43,7 +43,7 @@ package enum EventLoops {
                 loops.append(loop)
                 ForkedProcess.watch()
                 LoopWatch.shared.add(loop)
-                // Where there is no thread for it now, each task that begins tries again.
+                // If no thread can be started now, each task that begins tries again.
                 _ = loop.serve()
             }
             guard !loops.isEmpty else { return nil }

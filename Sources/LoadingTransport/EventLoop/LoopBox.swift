@@ -1,9 +1,8 @@
 internal import LoadingEvents
 
-/// Carries something that is confined to a loop through a closure that other threads hold on to but only the loop
-/// calls.
+/// Carries a value that is confined to a loop through a closure that other threads may retain but only the loop calls.
 ///
-/// It belongs to the loop that it is made on, or to one that is named. Debug builds check that `value` is read there.
+/// It belongs to the loop on which it is made, or to a given one. Debug builds check that `value` is read there.
 package struct LoopBox<Value>: @unchecked Sendable {
     // Sendable because `value` is read on one loop only, which debug builds check.
 
@@ -19,7 +18,7 @@ package struct LoopBox<Value>: @unchecked Sendable {
         package let value: Value
     #endif
 
-    /// On the loop that `value` is confined to.
+    /// Called on the loop that `value` is confined to.
     package init(_ value: Value) {
         #if DEBUG
             if EventLoop.current == 0, EventLoop.isChecked {
@@ -32,7 +31,7 @@ package struct LoopBox<Value>: @unchecked Sendable {
         #endif
     }
 
-    /// On any thread.
+    /// Called on any thread.
     package init(_ value: Value, on loop: EventLoop) {
         #if DEBUG
             contents = value

@@ -1,4 +1,4 @@
-/// Names a registered descriptor; stale ones are recognised by their generation.
+/// Identifies a registered descriptor. The generation identifies stale registrations.
 package struct LoopRegistration: Sendable, Equatable {
     let index: Int
     let generation: UInt32

@@ -2,17 +2,18 @@ internal import Glibc
 internal import LoadingEvents
 internal import LoadingSemantics
 
-/// The threads that run loops. A thread that lost its loop to a long callback waits here for the next one; a few are
-/// kept, the rest end.
+/// The threads that run loops. A thread whose loop was taken during a long callback waits here for another loop. A few
+/// threads are kept; the others end.
 enum LoopThread {
     private static let waiting = WaitingThreads()
 
-    /// Has some thread run `loop` from now on. Where none can be started, one that comes back from its callback will do.
+    /// Makes some thread run `loop` from now on. If none can be started, this waits for a thread to return from its
+    /// callback.
     static func run(_ loop: EventLoop) {
         while !runIfPossible(loop) { usleep(UInt32(TimeLimits.standard.loopRetry / 1000)) }
     }
 
-    /// The same; false where there is no thread and none can be started now.
+    /// The same. Returns false if no thread waits and none can be started now.
     static func runIfPossible(_ loop: EventLoop) -> Bool {
         waiting.hand(over: loop) || start(with: LoopHandover(loop))
     }
@@ -28,7 +29,7 @@ enum LoopThread {
     }
 }
 
-/// Gives a loop to a thread, which holds it no longer than it runs it: one that has ended goes.
+/// Passes a loop to a thread, without a reference of its own after that, so that a loop that has ended is deallocated.
 private final class LoopHandover: @unchecked Sendable {
     // Sendable because it is given to one thread, which takes the loop once.
 
@@ -60,7 +61,7 @@ private final class WaitingThreads: @unchecked Sendable {
         pthread_cond_init(condition, nil)
     }
 
-    /// False when no thread waits.
+    /// Returns false if no thread waits.
     func hand(over loop: EventLoop) -> Bool {
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
@@ -70,7 +71,7 @@ private final class WaitingThreads: @unchecked Sendable {
         return true
     }
 
-    /// Waits for a loop; nil when enough threads wait already.
+    /// Waits for a loop. Returns nil if enough threads wait already.
     func waitForLoop() -> LoopHandover? {
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }

@@ -1,10 +1,10 @@
 /// A deadline on a loop. Confined to its loop.
 ///
-/// While it is armed the loop holds whom it will call, so whoever arms a timer disarms it when he is done.
+/// While it is armed, the loop retains the target, so the code that arms a timer must disarm it at the end.
 package final class LoopTimer {
-    /// When it is wanted; may be later than where it stands in the heap.
+    /// When it is due; may be later than its key in the heap.
     package fileprivate(set) var deadline: Int64 = .max
-    /// The key it is filed under, and where; -1 when it is not armed.
+    /// The key and the index in the heap; the index is -1 if the timer is not armed.
     fileprivate(set) var filedDeadline: Int64 = .max
     fileprivate(set) var heapIndex = -1
     fileprivate var target: (any LoopTimerTarget)?
@@ -14,8 +14,8 @@ package final class LoopTimer {
     package var isArmed: Bool { heapIndex >= 0 }
 }
 
-/// The armed timers of a loop, earliest first: a binary heap that knows each timer's place, so that a load which ends
-/// long before its deadline leaves nothing behind.
+/// The armed timers of a loop, earliest first: a binary heap in which each timer stores its index. So the timer of a
+/// load that ends long before its deadline is removed at once.
 struct TimerHeap {
     private var heap: [LoopTimer] = []
 
@@ -50,7 +50,7 @@ struct TimerHeap {
         siftUp(from: last.heapIndex)
     }
 
-    /// Takes out the first timer that is due at `now` with whom to call, refiling those that were postponed since.
+    /// Removes the first timer that is due at `now`, and returns it with its target. Moves timers that were postponed.
     mutating func popDue(_ now: Int64) -> (LoopTimer, any LoopTimerTarget)? {
         while let first = heap.first, first.filedDeadline <= now {
             if first.deadline > now {

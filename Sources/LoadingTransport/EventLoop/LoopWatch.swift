@@ -4,13 +4,13 @@ internal import LoadingEvents
 internal import LoadingSemantics
 internal import Synchronization
 
-/// Sees to it that a callback which takes long never holds up a loop: it looks at lent loops every `TimeLimits.callback`, and
-/// gives one that has been in the same callbacks since the last look to another thread.
+/// Prevents a long callback from blocking a loop: it checks lent loops every `TimeLimits.callback`, and hands a loop
+/// that has been in the same callbacks since the last check to another thread.
 ///
 /// It sleeps whenever no loop has been lent for one interval, so an idle process has no timer running.
 final class LoopWatch: @unchecked Sendable {
-    // Sendable because `loops` is only appended to under `lock`, `awake` is atomic and the rest is confined to the
-    // watching thread.
+    // Sendable because `loops` is guarded by `lock`, `awake` and `hasThread` are atomic, and the rest is confined to
+    // the watching thread.
 
     static let shared = LoopWatch()
 
@@ -26,7 +26,7 @@ final class LoopWatch: @unchecked Sendable {
         _ = startThread()
     }
 
-    /// False when there is no thread and the system starts none now; a callback that takes long then holds up its loop.
+    /// Returns false if there is no thread and the system cannot start one now; a long callback then blocks its loop.
     private func startThread() -> Bool {
         guard !hasThread.exchange(true, ordering: .acquiringAndReleasing) else { return true }
         if DetachedThread.startIfPossible(named: "url-watch", { self.watch() }) { return true }
@@ -34,7 +34,7 @@ final class LoopWatch: @unchecked Sendable {
         return false
     }
 
-    /// Called by a loop's thread each time it lends the loop; nearly always one load.
+    /// Called by a loop's thread each time it lends the loop; usually this is one atomic load.
     @inline(__always)
     func noteLending() {
         if awake.load(ordering: .sequentiallyConsistent) == 0 { wake() }
@@ -42,7 +42,7 @@ final class LoopWatch: @unchecked Sendable {
 
     @inline(never)
     private func wake() {
-        // Without a thread it stays asleep, so that the next lending tries again.
+        // Without a thread, `awake` stays 0, so that the next lending tries again.
         guard hasThread.load(ordering: .relaxed) || startThread() else { return }
         guard awake.exchange(1, ordering: .acquiringAndReleasing) == 0 else { return }
         withUnsafePointer(to: awake) { cll_futex_wake($0, 1) }
@@ -60,7 +60,8 @@ final class LoopWatch: @unchecked Sendable {
                 isActive = inspect(&lastSeen)
             }
             awake.store(0, ordering: .sequentiallyConsistent)
-            // A loop that was lent between the last look and that store saw `awake` and did not wake us.
+            // A loop that was lent between the last check and that store saw that `awake` was 1 and did not wake the
+            // watch.
             if lock.withLock({ loops.contains { $0.baton.load(ordering: .sequentiallyConsistent) & 1 == 1 } }) {
                 awake.store(1, ordering: .sequentiallyConsistent)
             }
@@ -72,7 +73,8 @@ final class LoopWatch: @unchecked Sendable {
         clock_nanosleep(CLOCK_MONOTONIC, 0, &time, nil)
     }
 
-    /// Takes loops from threads that are stuck in callbacks. True while any loop has been lent since the last look.
+    /// Takes loops from threads that are blocked in callbacks. Returns true while any loop has been lent since the last
+    /// check.
     private func inspect(_ lastSeen: inout [UInt64]) -> Bool {
         let loops = lock.withLock { self.loops }
         var isActive = false

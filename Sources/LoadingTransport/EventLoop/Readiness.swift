@@ -1,13 +1,13 @@
 internal import CLoadingLinux
 
-/// What can be done with a descriptor.
+/// The operations that are possible on a descriptor.
 package struct Readiness: OptionSet, Sendable {
     package let rawValue: UInt8
     package init(rawValue: UInt8) { self.rawValue = rawValue }
 
     package static let readable = Readiness(rawValue: 1)
     package static let writable = Readiness(rawValue: 2)
-    /// The peer has closed its side or the connection is broken: reading goes on until it says so.
+    /// The peer has closed its side or the connection is broken: a read reports which.
     package static let hangup = Readiness(rawValue: 4)
 
     @inline(__always)

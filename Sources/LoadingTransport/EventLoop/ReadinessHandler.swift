@@ -1,4 +1,4 @@
-/// Something with a descriptor on a loop. Called on the loop.
+/// Handles the readiness of a descriptor. Called on the loop.
 package protocol ReadinessHandler: AnyObject {
     func becameReady(_ readiness: Readiness)
 }

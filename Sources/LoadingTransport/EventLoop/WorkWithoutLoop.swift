@@ -1,22 +1,23 @@
 internal import Glibc
 internal import LoadingEvents
 
-/// Does what is left to do where no loop runs: in a process that was forked off, and as long as the system starts no thread.
-/// That is the ends of tasks, and what their callers hear of them.
+/// Runs the remaining work where no loop runs: in a forked process, and while the system cannot start a thread. That
+/// work is the end of tasks, and the callbacks of their end.
 ///
-/// One piece of work after the other, in the order in which they came, on a thread of its own; where none can be started, on
-/// that of the caller who came first.
+/// The work runs serially, in the order of arrival, on a thread of its own. If none can be started, it runs on the
+/// thread of the first caller.
 package final class WorkWithoutLoop: @unchecked Sendable {
     // Sendable because everything is guarded by `lock`.
 
-    /// A process that was forked off has its own, since its parent's may have been in use by a thread that it does not have.
+    /// A forked process has its own instance, because a thread that does not exist in it may have been using the
+    /// parent's.
     private static let inForkedProcess = WorkWithoutLoop()
     private static let inThisProcess = WorkWithoutLoop()
 
     private let lock = Lock()
     private var waiting: [@Sendable () -> Void] = []
     private var isRunning = false
-    /// The thread that does the work.
+    /// The thread that runs the work.
     private var worker: pthread_t?
 
     private init() {}
@@ -35,7 +36,7 @@ package final class WorkWithoutLoop: @unchecked Sendable {
         if !DetachedThread.startIfPossible(named: "url-loop", { self.run() }) { run() }
     }
 
-    /// Whether the caller is called by such work, so that what he would wait for comes after him.
+    /// Whether the calling thread runs such work, so that it must not wait for later work.
     package static var isCallerPartOfIt: Bool {
         (ForkedProcess.isCurrent ? inForkedProcess : inThisProcess).isWorker(pthread_self())
     }
