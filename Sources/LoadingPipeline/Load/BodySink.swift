@@ -4,7 +4,7 @@ internal import LoadingSemantics
 internal import LoadingTransport
 
 extension BodySinkOwner {
-    /// Nothing but HTTP has bodies in parts.
+    /// Only HTTP has bodies in parts.
     var wantedParts: WantedParts { .none }
     func bodySink(begins part: LoadResponse) -> ClientAnswer<Void> { .now }
 }
@@ -32,13 +32,15 @@ protocol BodySinkOwner: AnyObject {
     func bodySinkClosedFile(_ outcome: Result<String, FileWriter.Failure>)
 }
 
-/// Delivers the body of a response: decodes content codings, splits parts, and passes the result to the client in pieces, to one
-/// piece of memory, or to a file. Confined to the loop.
+/// Delivers the body of a response: decodes content codings, splits parts, and passes the result to the client in
+/// pieces, to one piece of memory, or to a file. Confined to the loop.
 ///
-/// **Flow.** Bytes are delivered only while the owner lets them through and the client accepts more. What arrives nevertheless is
-/// kept in the backlog, still encoded: one buffer, or on a multiplexed connection as much as the stream's window allows.
+/// **Flow.** Bytes are delivered only while the owner lets them through and the client accepts more. Other bytes that
+/// arrive are kept in the backlog, still encoded: one buffer, or on a multiplexed connection as much as the stream's
+/// window allows.
 ///
-/// The owner may call back, so no access to a stored property lasts while the owner is called; exclusive access is not checked.
+/// The owner may call back, so no access to a stored property lasts while the owner is called. Exclusive access is not
+/// checked.
 final class BodySink {
     private let loop: EventLoop
     /// Set from the start of the load to its end; clearing it breaks the reference cycle.
@@ -57,12 +59,12 @@ final class BodySink {
     @exclusivity(unchecked) private var buffer: UnsafeMutableRawPointer?
     @exclusivity(unchecked) private(set) var deliveredBytes: Int64 = 0
 
-    /// How many bytes are decoded in one turn of the loop. A collected body has no back-pressure, and a few kilobytes can decode
-    /// to gigabytes: other connections, timers and `cancel` must get their turn in between.
+    /// How many bytes are decoded in one turn of the loop. A collected body has no back-pressure, and a few kilobytes
+    /// can decode to gigabytes: other connections, timers and `cancel` must get their turn in between.
     private static let mostDecodedInATurn = 1 << 20
 
-    /// A piece of at least so many bytes is delivered in the read buffer itself, without a copy. A smaller piece is copied, because
-    /// it would occupy a whole buffer.
+    /// A piece of at least so many bytes is delivered in the read buffer itself, without a copy. A smaller piece is
+    /// copied, because it would occupy a whole buffer.
     private static let handedOutMinimum = 16 * 1024
 
     init(_ destination: BodyDestination, on loop: EventLoop) {
@@ -168,7 +170,8 @@ final class BodySink {
         }
     }
 
-    /// The write end of a pipe to the file; `filledPipe` reports what was written. Nil if the bytes must come by `receive`.
+    /// The write end of a pipe to the file; `filledPipe` reports the bytes written. Nil if the bytes must come by
+    /// `receive`.
     var pipe: Int32? {
         guard isFlowing, backlog.count == 0, !decoding.isActive, parts == nil, let writer else { return nil }
         return writer.spliceEnd
