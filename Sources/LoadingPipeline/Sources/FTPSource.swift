@@ -34,7 +34,7 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
     /// How many credentials of the delegate or the storage may be refused in one load.
     private static let mostLogins = 64
 
-    // MARK: The user
+    // The user.
     private var attempt = Attempt.anonymous
     private var refusal: LoadError?
     private var refused: LoadCredential?
