@@ -5,8 +5,8 @@ internal import LoadingTransport
 extension HTTPURL {
     /// - Parameters:
     ///   - identity: The identity of the connections to use; 0 for shared ones.
-    ///   - switchesProtocol: Whether the connection may come to speak something else: then nothing but HTTP/1.1 may be
-    ///     spoken, and to nobody but the server.
+    ///   - switchesProtocol: Whether the connection may switch to another protocol. It must then use HTTP/1.1, and
+    ///     reach the server itself instead of a forwarding proxy.
     ///   - service: The requirements of the connection on the network.
     ///   - proxyIdentity: The identity of the connections to a forwarding proxy.
     func origin(

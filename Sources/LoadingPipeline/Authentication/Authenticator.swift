@@ -125,7 +125,7 @@ protocol AuthenticatorOwner: AnyObject {
         -> Bool
     /// The client has to be asked. `Authenticator.take` receives the answer.
     func authenticator(_ authenticator: Authenticator, asks question: AuthenticationQuestion)
-    /// A step of a connection-based authentication is ready. `isBound`: the step is valid only on the same connection.
+    /// A step of a connection-based authentication begins. `isBound`: its result is valid only on the same connection.
     /// `identity`: the identity of the connections that it authenticates.
     func authenticator(_ authenticator: Authenticator, goesOn isBound: Bool, as identity: UInt64)
     func authenticator(_ authenticator: Authenticator, hasUsed credential: LoadCredential, for space: ProtectionSpace)

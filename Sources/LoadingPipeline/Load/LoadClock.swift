@@ -35,10 +35,10 @@ struct LoadClock: Equatable {
     ///
     /// - Parameters:
     ///   - idle: Nil if there is no idle timeout.
-    ///   - countsSilence: Whether silence counts now. If not, it may by the time of the next look.
+    ///   - countsSilence: Whether the idle time runs now. If not, it may run by the time of the next check.
     ///   - looks: How often in one idle timeout the load checks for progress that is not reported.
-    ///   - shortest: The least time until then where no limit ends before, in seconds: a request that allows no time must
-    ///     not keep the loop busy.
+    ///   - shortest: The minimum interval between checks, in seconds, unless a timeout ends earlier. It prevents a
+    ///     busy loop for a request with a timeout of zero.
     func nextLook(
         at now: Int64, idle: Double?, total: Double, countsSilence: Bool, looks: Double = 1, shortest: Double
     ) -> Int64 {

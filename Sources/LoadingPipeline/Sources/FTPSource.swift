@@ -130,7 +130,7 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
 
     private func connect() {
         if service.requiresDNSSEC, !NameResolver.needsNoNameServer(url.host) {
-            // Checked before a script is asked for the proxies. Not reported before this function returns.
+            // Checked before a PAC script runs. Not reported before this function returns.
             let end = LoopBox({ [weak self] in self?.ftpEnded(.cannotFindHost) ?? () })
             return environment.loop.post { end.value() }
         }

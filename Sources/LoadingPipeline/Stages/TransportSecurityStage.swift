@@ -34,7 +34,7 @@ package struct TransportSecurityStage {
 
     /// Applies the response's policy for its host.
     ///
-    /// - Parameter isTrusted: Whether the connection was made without a certificate error that the program has accepted.
+    /// - Parameter isTrusted: Whether the connection had no certificate error that the program overrode.
     func note(_ fields: HTTPFields, from url: HTTPURL, isTrusted: @autoclosure () -> Bool) {
         guard url.scheme.isSecure, fields.contains("Strict-Transport-Security") else { return }
         hosts.note(fields, from: url, isTrusted: isTrusted())

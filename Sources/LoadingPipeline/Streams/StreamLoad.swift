@@ -194,7 +194,7 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
         if limits.waitsForConnectivity { connectivity.begin(on: environment.loop) }
         let destination = ProxyDestination(traffic: .other, host: origin.host, port: origin.port)
         armTimer()
-        // Checked before a script is asked for the proxies.
+        // Checked before a PAC script runs.
         if origin.service.requiresDNSSEC, !NameResolver.needsNoNameServer(origin.host) {
             return perform(machine.fail(.cannotFindHost))
         }

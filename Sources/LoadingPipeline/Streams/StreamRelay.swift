@@ -98,7 +98,7 @@ final class StreamRelay: ByteStreamOwner, LoopTimerTarget {
             switch source.read(into: scratch) {
             case .bytes(let count):
                 budget -= count
-                // The bytes are not needed, and the peer does not have to wait for their consumption.
+                // After the destination is closed, the bytes are dropped, so that the peer does not have to wait.
                 if !direction.isClosed { direction.pending = [UInt8](scratch.prefix(count)) }
             case .wouldBlock: return
             case .end: direction.hasEnded = true

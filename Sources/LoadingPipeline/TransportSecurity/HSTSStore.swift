@@ -69,8 +69,8 @@ package final class HSTSStore: @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - fields: The fields of a response with any status.
-    ///   - isTrusted: Whether nothing was wrong with the connection: the default evaluation trusts the server, and it was
-    ///     not a decision of the program to continue in spite of an error.
+    ///   - isTrusted: Whether the default evaluation trusts the server of the connection, and the program did not
+    ///     override a certificate error.
     @discardableResult
     package func note(_ fields: HTTPFields, from url: HTTPURL, isTrusted: Bool) -> HSTSOutcome {
         let now = clock()
