@@ -4,8 +4,8 @@ internal import LoadingConnections
 internal import LoadingSemantics
 internal import LoadingTransport
 
-/// A request body that is read from a file, from an offset on. It goes through a pipe if the connection accepts that,
-/// else one buffer at a time.
+/// A request body that is read from a file: a number of bytes from an offset on. They go through a pipe if the
+/// connection accepts that, else through one buffer at a time.
 final class FileBodySource: RequestBodySource {
     private let reader: FileReader
     private var offset: Int64

@@ -326,7 +326,7 @@ final class BodySink {
 
     /// How a body that was expected to have parts ended.
     enum PartsEnd {
-        /// There were parts, or the body was not multipart.
+        /// There were parts, or the body was not split.
         case told
         /// There were none: the response is an ordinary one without a body.
         case none

@@ -6,7 +6,7 @@ internal import LoadingTransport
 
 /// The events of the exchange: response heads, of which the client receives one, and the end of the exchange.
 extension HTTPLoad {
-    // MARK: What is sent
+    // MARK: The request
 
     func exchangeSentBody(_ bytes: Int64, total: Int64) {
         noteActivity()

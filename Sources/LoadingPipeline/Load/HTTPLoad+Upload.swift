@@ -73,8 +73,8 @@ extension HTTPLoad {
         if !take(uploading.interrupted(), after: error) { end(error) }
     }
 
-    /// The upload has ended. Removes the stored responses that it made outdated: the cache has not seen its first
-    /// request.
+    /// The upload has ended. Removes the stored responses that it made outdated. The cache does not do
+    /// that, because it does not see follow-up requests.
     private func outdateUploaded() {
         guard let uploading, let response else { return }
         let keys = uploading.outdatedKeys(response.head, to: request)

@@ -74,7 +74,7 @@ struct LoadMachine: Equatable {
         case givesUpExchange
         case suspend
         case resume
-        /// The load requests a decision of this stage and waits for the answer.
+        /// The load enters this stage and waits for an answer.
         case asks(Stage)
         /// The client accepts the response: delivery of the body may begin.
         case acceptsResponse
@@ -179,7 +179,7 @@ struct LoadMachine: Equatable {
 
     private mutating func forgetResponse() { responseEnd = nil }
 
-    // MARK: What follows
+    // MARK: Derived state
 
     /// No event has an effect any more, except that the file of a failed load is closed.
     var hasEnded: Bool { stage >= .failing }

@@ -40,7 +40,7 @@ package struct SourceResponse {
     package var expectedLength: Int64
     /// The length of the partial file, when the rest follows.
     package var resumedOffset: Int64?
-    /// A response that the source's owner created, delivered to the client in place of these values.
+    /// A response object of the caller's protocol, which the client receives in place of these values.
     package var object: AnyObject?
 
     package init(

@@ -172,7 +172,7 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
         return identity == 0 ? nil : identity
     }
 
-    /// Whether the challenge with this status answers a request without its authentication field. The field was omitted
+    /// Whether this status is a challenge to a request that omitted its authentication field. The field was omitted
     /// because the connection may already be authenticated for the user.
     func withheldProof(askedBy status: Int) -> Bool {
         guard !withheldFields.isEmpty, let asker = ChallengeSource(status: status) else { return false }

@@ -59,7 +59,7 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
         }
     }
 
-    /// The result of a read, and whether it is the last one.
+    /// The result of a read, and whether the stream ends after it.
     package typealias ReadReply = (Result<(data: Data, isAtEnd: Bool), LoadError>) -> Void
     package typealias WriteReply = (LoadError?) -> Void
 

@@ -15,7 +15,7 @@ package final class HSTSStore: @unchecked Sendable {
     private let suffixes: PublicSuffixes
     private let preload: HSTSPreload
     private let clock: @Sendable () -> Int64
-    /// Whether the store has hosts. Without hosts a lookup takes no lock.
+    /// Whether the store has no learned hosts. A lookup then takes no lock.
     private let isEmpty = Atomic(true)
     private let lock = Lock()
     private var hosts: HSTSHosts
@@ -24,7 +24,7 @@ package final class HSTSStore: @unchecked Sendable {
     private var untold: [HSTSChange] = []
     /// Whether a thread is reporting changes.
     private var isTelling = false
-    /// Whether the records of earlier processes are still pending. After they have arrived, a lookup takes no lock.
+    /// Whether the records of earlier processes are still pending. If they are not, this check takes no lock.
     private let isAwaiting = Atomic(false)
     /// The hosts removed until then; nil when no records are pending.
     private var forgotten: Forgotten?
@@ -157,7 +157,7 @@ package final class HSTSStore: @unchecked Sendable {
         }
     }
 
-    // MARK: Inside
+    // MARK: Implementation
 
     private func change<Outcome>(_ body: (inout HSTSHosts) -> (Outcome, [HSTSChange])) -> Outcome {
         lock.lock()
