@@ -130,7 +130,7 @@ struct CacheStage {
         return true
     }
 
-    /// The body is not stored: it is too large or goes elsewhere. True if an older response may be stored.
+    /// The body is not stored: it is too large or goes elsewhere. True if the cache may hold an older one.
     mutating func stopGathering() -> Bool {
         defer { gathering = nil }
         return gathering != nil && mayHoldOlder
@@ -146,7 +146,7 @@ struct CacheStage {
             self.gathering = nil
             return CacheEntry(response: gathering.response, body: whole)
         }
-        // The pieces are in shared read buffers, which are larger than their contents.
+        // The pieces occupy pooled read buffers, which are larger than their contents and which other loads need.
         var body = BodyCollector()
         body.expect(gathering.count)
         for piece in gathering.pieces {
