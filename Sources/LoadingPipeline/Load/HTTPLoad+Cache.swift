@@ -77,7 +77,7 @@ extension HTTPLoad {
         letGoOfHeldConnection()
         record(.servedFromCache)
         sink.decoding = DecodingStage()
-        // Parts were already delivered as such when the response was stored.
+        // A stored body is not split: if it had parts, they were handled before it was stored.
         partsAreOver = true
         cache.served = entry.body
         var response = LoadResponse(

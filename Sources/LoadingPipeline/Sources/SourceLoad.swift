@@ -29,7 +29,7 @@ package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
     /// A redirect that the client has to answer.
     private var redirection: SourceResponse?
     private var hasStoppedSource = false
-    /// The source has been notified that everything is delivered, and may still have work to do.
+    /// Whether the source was notified that everything is delivered, and whether it still has work to do.
     private var hasToldSource = false
     private var isWaitingForSource = false
     /// `flow` is running and handles what happens meanwhile.
