@@ -1,17 +1,18 @@
 internal import LoadingTransport
 
-/// Whether a request gets on whose bytes the kernel has taken, by what its server acknowledges: a few looks while an idle
-/// time runs, and nothing when bytes are sent.
+/// Whether a request whose bytes the kernel has accepted makes progress, judged by the server's acknowledgements. It is
+/// checked a few times per idle timeout, and costs nothing when bytes are sent.
 struct AcknowledgedProgress {
     private var last: Acknowledgement?
-    /// How much of the request had been handed over at that look.
+    /// How many bytes of the request had been handed over at the last check.
     private var handed: Int64 = 0
-    /// Up to there what the connection carries may be the request's. What comes behind it is that of others.
+    /// Bytes of the connection up to here may belong to the request. Later bytes belong to other requests.
     private var end: UInt64 = 0
 
-    /// Whether the server has acknowledged any of the request since the last look.
+    /// Whether the server has acknowledged any bytes of the request since the last check.
     ///
-    /// - Parameter handed: How many bytes of it were handed over so far: when there are more, that was progress by itself.
+    /// - Parameter handed: How many bytes of the request were handed over so far. An increase is progress that is
+    ///   reported elsewhere.
     mutating func look(at now: Acknowledgement, handed: Int64) -> Bool {
         defer { last = now }
         guard let last, handed == self.handed else {

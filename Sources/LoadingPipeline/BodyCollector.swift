@@ -2,16 +2,16 @@ internal import FoundationEssentials
 internal import Glibc
 internal import LoadingEvents
 
-/// Gathers a body in one piece of memory that becomes the caller's `Data` without a copy.
+/// Collects a body in one piece of memory that becomes the caller's `Data` without a copy.
 ///
-/// With an announced length the memory has that size at once when it is small; a large announcement is believed only
-/// as far as bytes come, so a server can't make us allocate what it never sends.
+/// If the announced length is small, the memory has that size at once. A larger announcement is trusted only as far as
+/// bytes arrive, so that a server cannot cause the allocation of memory for bytes that it never sends.
 struct BodyCollector: ~Copyable {
     private var memory = GrowableBuffer()
     private(set) var count = 0
     private var expected: Int?
 
-    /// Announcements up to this many bytes are believed.
+    /// Announcements up to this many bytes are trusted.
     private static let believed = 1 << 20
     private static let firstCapacity = 16 * 1024
 
@@ -21,7 +21,7 @@ struct BodyCollector: ~Copyable {
         expected = length >= 0 && length < Int64(Int.max / 4) ? Int(length) : nil
     }
 
-    /// False when there is no memory for them.
+    /// False if memory is exhausted.
     mutating func append(_ bytes: UnsafeRawBufferPointer) -> Bool {
         guard let source = bytes.baseAddress, bytes.count > 0 else { return true }
         guard reserve(bytes.count), let start = memory.address else { return false }
@@ -30,7 +30,7 @@ struct BodyCollector: ~Copyable {
         return true
     }
 
-    /// Free room for at least one byte and at the most `most`; what was written there is reported with `filled`.
+    /// Free room for at least one byte and at most `most` bytes. Bytes written there are reported with `filled`.
     mutating func room(_ most: Int) -> UnsafeMutableRawBufferPointer? {
         let wanted = min(most, max(256 * 1024, min(count, 8 << 20)))
         guard reserve(min(wanted, most)), let start = memory.address else { return nil }
@@ -49,7 +49,7 @@ struct BodyCollector: ~Copyable {
         return memory.grow(to: max(new, 1))
     }
 
-    /// The first bytes of what was gathered, which stays.
+    /// The first collected bytes, which remain in the collector.
     func start(most: Int) -> [UInt8] {
         guard let start = memory.address else { return [] }
         return Array(UnsafeRawBufferPointer(start: start, count: min(most, count)))

@@ -2,18 +2,18 @@ package import FoundationEssentials
 package import LoadingSemantics
 package import LoadingTransport
 
-/// How the client gets the body of a response.
+/// Where the body of a response is delivered.
 package enum BodyDestination: Sendable {
-    /// As it comes.
+    /// To the client in pieces, as it arrives.
     case pieces
-    /// In one piece, at the end.
+    /// To the client in one piece, at the end.
     case whole
-    /// In a file, whose path comes at the end.
+    /// To a file, whose path is reported at the end.
     case file(FileWriter.Destination)
-    /// In the file of a download that stopped, behind what is there if that is still good.
+    /// To the file of a stopped download, after the existing bytes if these are still valid.
     case stopped(StoppedDownload)
 
-    /// Where its file is, if it is a file.
+    /// The folder of the file; nil without a file.
     var folder: String? {
         switch self {
         case .pieces, .whole: nil
@@ -28,15 +28,15 @@ package enum BodyDestination: Sendable {
     }
 }
 
-/// What a load has when it ends.
+/// The body of a load at its end.
 package enum LoadedBody: Sendable {
-    /// There is none, or it went to the client piece by piece.
+    /// No body, or one that was delivered in pieces.
     case nothing
     case whole(Data)
-    /// A closed file, the client's from now on.
+    /// A closed file, which belongs to the client from now on.
     case file(path: String)
-    /// The same, of a load that failed; without a point the download can't go on from there.
+    /// The closed file of a load that failed. Without a resume point the download cannot resume.
     case stopped(path: String, DownloadResumePoint?)
-    /// What another upload can go on with, of a load that failed.
+    /// The state from which another upload can resume, for a load that failed.
     case unsent(StoppedUpload)
 }

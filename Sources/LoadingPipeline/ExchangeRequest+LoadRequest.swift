@@ -3,8 +3,8 @@ internal import LoadingProtocols
 internal import LoadingSemantics
 
 extension ExchangeRequest {
-    /// What goes on the wire for a request: Host first, the caller's fields, then the session's defaults for what the
-    /// caller left open (MISC-1, MISC-6).
+    /// The request as sent: Host first, the caller's fields, then the session's defaults for fields that the caller has
+    /// not set (MISC-1, MISC-6).
     init(_ request: LoadRequest, body: RequestBody, defaults environment: LoadingEnvironment) {
         var fields = HTTPFields()
         fields.append("Host", String(decoding: request.url.authority, as: UTF8.self))
@@ -13,7 +13,7 @@ extension ExchangeRequest {
             let name = own.name(at: index)
             if ReservedFields.treatment(of: name) == .sent { fields.append(name, own.value(at: index)) }
         }
-        // The field is one of this connection's, which has to be said (RFC 9110 §7.8).
+        // `Upgrade` applies to this connection only, so `Connection` must list it (RFC 9110 §7.8).
         if own.contains("Upgrade") { fields.append("Connection", "Upgrade") }
         let defaults = request.url.scheme.isSecure ? environment.secureDefaults : environment.clearDefaults
         self.init(
@@ -25,7 +25,7 @@ extension ExchangeRequest {
 }
 
 extension HTTPFields {
-    /// These fields less those that `others` has too.
+    /// These fields, without those that `others` also contains.
     func without(_ others: HTTPFields) -> HTTPFields {
         guard (0..<count).contains(where: { others.contains(name(at: $0)) }) else { return self }
         var rest = HTTPFields()

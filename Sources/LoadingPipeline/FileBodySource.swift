@@ -4,8 +4,8 @@ internal import LoadingConnections
 internal import LoadingSemantics
 internal import LoadingTransport
 
-/// A request body that is read from a file, so many bytes from an offset on: through a pipe where the way is plain, else a
-/// buffer at a time.
+/// A request body that is read from a file: a number of bytes from an offset on. They go through a pipe if the
+/// connection accepts that, else through one buffer at a time.
 final class FileBodySource: RequestBodySource {
     private let reader: FileReader
     private var offset: Int64
@@ -31,7 +31,7 @@ final class FileBodySource: RequestBodySource {
         }
     }
 
-    /// A body that was not begun can be begun later.
+    /// Has no effect before the first read, so that the body can be sent later.
     func cancel() { if !isUntouched { isCancelled = true } }
 
     private func takePipe() -> SplicePipe? {
@@ -46,7 +46,7 @@ final class FileBodySource: RequestBodySource {
         let most = Int(clamping: min(end - offset, Int64(SplicePipe.capacity)))
         reader.fill(pipe, at: offset, most: most) { [self] result in
             switch result {
-            // Not every file system can be spliced from, nor does each wait for its disk then.
+            // Not every file system supports splice, and on some a splice does not wait for the disk.
             case .failure(let failure) where failure.code == EINVAL || failure.code == EAGAIN:
                 canPipe = false
                 self.pipe = nil
@@ -69,7 +69,7 @@ final class FileBodySource: RequestBodySource {
     }
 
     private func took(_ count: Int, _ piece: BodyPiece, _ deliver: (Result<BodyPiece, LoadError>) -> Void) {
-        // A file that has become shorter since its length was announced.
+        // The file has become shorter since its length was announced.
         guard count > 0 else { return deliver(.failure(.requestBodyStreamExhausted)) }
         offset += Int64(count)
         deliver(.success(piece))
@@ -77,7 +77,7 @@ final class FileBodySource: RequestBodySource {
 }
 
 extension LoadError {
-    /// A body that had begun to be sent can't be read on.
+    /// The error for a body that was partly sent and cannot be read further.
     fileprivate static func bodyUnreadable(_ error: Int32) -> LoadError {
         LoadError(code: LoadError.requestBodyStreamExhausted.code, cause: .posix(error))
     }

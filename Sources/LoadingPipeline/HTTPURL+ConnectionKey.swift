@@ -5,9 +5,9 @@ internal import LoadingTransport
 extension HTTPURL {
     /// - Parameters:
     ///   - identity: The identity of the connections to use; 0 for shared ones.
-    ///   - switchesProtocol: Whether the connection may come to speak something else: then nothing but HTTP/1.1 may be
-    ///     spoken, and to nobody but the server.
-    ///   - service: What the connection wants of the network.
+    ///   - switchesProtocol: Whether the connection may switch to another protocol. It must then use HTTP/1.1, and
+    ///     reach the server itself instead of a forwarding proxy.
+    ///   - service: The requirements of the connection on the network.
     ///   - proxyIdentity: The identity of the connections to a forwarding proxy.
     func origin(
         of identity: UInt64, switchesProtocol: Bool, by way: ProxyRoute, service: NetworkService,
@@ -29,6 +29,6 @@ extension HTTPURL {
         }
     }
 
-    /// Whether a proxy can be asked to load it (PROXY-5).
+    /// Whether a proxy can load the URL itself (PROXY-5).
     private var mayBeForwarded: Bool { scheme == .http || scheme == .ftp }
 }

@@ -1,40 +1,40 @@
 package import LoadingEvents
 package import LoadingSemantics
 
-/// A load as its task steers it, whatever the scheme: `HTTPLoad` for HTTP, others for what comes from elsewhere. Confined to
-/// the session's loop.
+/// A load as its task controls it, for any scheme: `HTTPLoad` for HTTP, other types for other sources. Confined to the
+/// session's loop.
 package protocol Load: AnyObject {
     func start(_ reason: LoadEvent.FetchReason)
-    /// Stops what can be stopped, and the clocks (T-2).
+    /// Stops the transfer, as far as it can be stopped, and the timeouts (T-2).
     func suspend()
     func resume()
     /// Ends the load with `error`, unless it has ended.
     func cancel(_ error: LoadError)
     /// Another load replaces this one, which ends without a call to the client. Does nothing if the load has ended.
     func abandon()
-    /// Whether the end is reached, or nothing but the file of a failed load is left to close.
+    /// Whether the load has ended, or has failed and only has to close its file.
     var hasEnded: Bool { get }
-    /// From now on another client is told.
+    /// Replaces the client.
     func handOver(to client: any LoadClient)
-    /// The client takes more after it said that it had enough.
+    /// The client accepts more, after it had stopped the flow.
     func resumeReading()
-    /// The client lets the response through, and may have its body go elsewhere than it said at first.
+    /// The client accepts the response. It may change the destination of the body.
     func answerResponse(_ destination: BodyDestination?)
-    /// What the client makes of a redirect: follow this request, or nil to take the redirect itself as the response.
+    /// The client's decision on a redirect: the request to send, or nil to deliver the redirect itself as the response.
     func answerRedirect(_ next: LoadRequest?)
-    /// Where the client lets an upload go on that is to go to another origin; nil: nowhere.
+    /// The URL at another origin at which the client lets an upload resume; nil if it may not.
     func answerUploadMove(_ url: String?)
     /// The client's answer to a challenge.
     func answerChallenge(_ answer: AuthenticationAnswer)
     func setPriority(_ priority: Float)
-    /// Where another download might go on if this one stopped without another word. What has come is what the file has
-    /// by then. Nil before anything was written.
+    /// The point at which another download could resume if this one were abandoned. The bytes received are those in the
+    /// file by then. Nil before the first write.
     var resumePointUnderWay: DownloadResumePoint? { get }
 }
 
 extension Load {
     package func answerResponse() { answerResponse(nil) }
 
-    /// Nothing but HTTP has such uploads.
+    /// Only HTTP has resumable uploads.
     package func answerUploadMove(_ url: String?) {}
 }

@@ -2,41 +2,42 @@ package import FoundationEssentials
 package import LoadingConnections
 package import LoadingSemantics
 
-/// The client of a load: a task, or a `Transfer`. It decides what only the caller can know, and receives the response. Called on the
-/// load's loop; must not block.
+/// The client of a load: a task, or a `Transfer`. It makes the decisions of the caller, and receives the response.
+/// Called on the load's loop; must not block.
 package protocol LoadClient: AnyObject {
-    /// The parts that the client wants of a body in parts. Asked when one comes.
+    /// The parts that the client wants of a multipart body. Read when such a body arrives.
     var wantedParts: WantedParts { get }
     func loadIsWaitingForConnectivity(_ load: any Load)
     /// Whether the client may want challenges of connections.
     var wantsConnectionChallenges: Bool { get }
-    /// The request goes to this URL instead, which is the same but for being secure.
+    /// The request was upgraded to this `https` URL, which is otherwise the same.
     func load(_ load: any Load, isUpgradedTo url: String)
     /// A connection that is being made for the load has a challenge. False for the default handling.
     func load(_ load: any Load, asks question: ConnectionChallenge) -> Bool
-    /// A complete response may be stored. Answered `.now` with the entry to store, or nil; else by `lookup`, and the load waits.
+    /// A complete response may be stored. `.now` has the entry to store, or nil. After `.later`, the load waits for
+    /// `lookup`.
     func load(
         _ load: HTTPLoad, willStore entry: CacheEntry, _ lookup: @autoclosure () -> PendingLookup<CacheEntry?>
     ) -> ClientAnswer<CacheEntry?>
     func load(_ load: any Load, didReceiveInformational head: ResponseHead)
     /// The final response. After `.later`, the load waits for `answerResponse`.
     func load(_ load: any Load, didReceive response: LoadResponse) -> ClientAnswer<Void>
-    /// The same for a load without HTTP.
+    /// The final response of a load without HTTP.
     func load(_ load: any Load, didReceive response: SourceResponse) -> ClientAnswer<Void>
-    /// A redirect leads to a URL of another scheme than HTTP's. True if the client follows it, and calls `load.answerRedirect(nil)` or
-    /// abandons the load; else the load fails.
+    /// A redirect leads to a URL of a scheme other than HTTP's. True if the client follows it, and calls
+    /// `load.answerRedirect(nil)` or abandons the load; with false the load fails.
     func load(_ load: any Load, leavesHTTPBy redirected: RedirectedRequest, response: LoadResponse) -> Bool
     /// A redirect. `.now` follows it with `proposed`; after `.later`, the load waits for `answerRedirect`.
     func load(_ load: any Load, willRedirectTo proposed: LoadRequest, response: LoadResponse) -> ClientAnswer<Void>
-    /// A server wants an upload to resume at another origin, with requests like `proposed`. True if `load.answerUploadMove` follows; with
-    /// false it does not resume there.
+    /// A server wants an upload to resume at another origin, with requests like `proposed`. True if
+    /// `load.answerUploadMove` follows; with false it does not resume there.
     func load(_ load: any Load, asksToMoveUploadTo proposed: LoadRequest, response: LoadResponse) -> Bool
     /// A server or a proxy has sent a challenge. The load waits for `answerChallenge`.
     func load(_ load: any Load, isAsked question: AuthenticationQuestion, by response: LoadResponse?)
     /// The challenge needs no answer any more.
     func loadAsksNoMore(_ load: any Load)
-    /// The request is sent again after a challenge, which came as a response if the server speaks HTTP; or the response has confirmed
-    /// the stored one, which follows.
+    /// The request is sent again after a challenge, which for HTTP is the response passed here. Or the response has
+    /// confirmed the stored one, which follows.
     func load(_ load: any Load, transactionEnded response: LoadResponse?)
     /// A piece of the body, in order. False when the client accepts no more for now; `load.resumeReading()` continues.
     func load(_ load: any Load, didReceive data: Data) -> Bool
@@ -54,12 +55,12 @@ package protocol LoadClient: AnyObject {
     func load(_ load: any Load, didEndWith error: LoadError?, body: LoadedBody)
 }
 
-/// What is told of a body that comes in parts, each in place of the one before (MISC-23).
+/// What the client receives of a multipart body, in which each part replaces the one before (MISC-23).
 package enum WantedParts {
-    /// The body as it is.
+    /// The body, without splitting.
     case none
-    /// Each, with a response of its own.
+    /// Each part, with its own response.
     case every
-    /// The last one, with its response.
+    /// The last part, with its response.
     case last
 }

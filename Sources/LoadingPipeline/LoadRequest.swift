@@ -1,13 +1,13 @@
 package import LoadingSemantics
 package import LoadingTransport
 
-/// What a load is asked to fetch: the engine's own form of a URLRequest, with the session's defaults already in it.
+/// The request of a load: the engine's form of a `URLRequest`, with the session's defaults applied.
 package struct LoadRequest {
     package var url: HTTPURL
-    /// The URL as it was given: what redirects are relative to.
+    /// The URL as given by the caller. Redirects are resolved against it.
     package var urlText: String
     package var method: String
-    /// The caller's fields, those of the configuration among them; what the loader adds itself is not here.
+    /// The caller's fields, including those of the configuration. Fields that the loader adds are not included.
     package var fields: HTTPFields
     package var body: LoadBody
     /// Seconds of silence before the load fails (C-6).
@@ -16,17 +16,18 @@ package struct LoadRequest {
     package var totalTimeout: Double
     package var waitsForConnectivity: Bool
     package var cachePolicy = CachePolicy.useProtocolCachePolicy
-    /// The jar of its own that it uses for cookies and for what is stored, or nil for the common one (COOK-24).
+    /// The request's own partition for cookies and stored responses; nil for the shared one (COOK-24).
     package var partition: String?
-    /// Whether HTTP/3 is tried though nothing says that the server speaks it (CONN-7).
+    /// Whether HTTP/3 is tried although the server has not announced it (CONN-7).
     package var assumesHTTP3 = false
-    /// Whether it may go out before a server that is known has answered, where it is safe to send it again (C-32).
+    /// Whether the request may be sent as early data, before a known server has answered, if a replay is harmless
+    /// (C-32).
     package var allowsEarlyData = false
-    /// What its connection wants of the network (C-9, C-20, C-29).
+    /// The requirements of the connection on the network (C-9, C-20, C-29).
     package var service = NetworkService.ordinary
-    /// 0 to 1. Requests that wait for a connection are ordered by it.
+    /// From 0 to 1. Determines the order of requests that wait for a connection.
     package var priority: Float
-    /// The user in the URL of the redirect that led here.
+    /// The user in the URL of the redirect that led to this request.
     var redirectedUser: (user: String, password: String?)?
 
     package init(
@@ -46,6 +47,6 @@ package struct LoadRequest {
 
     var hasBody: Bool { !body.isNone }
 
-    /// Where what a GET of the address brings is stored.
+    /// The key under which the response to a GET of the URL is stored.
     package var cacheKey: CacheKey? { CacheKey(url: url, partition: partition) }
 }

@@ -1,21 +1,21 @@
 internal import LoadingProtocols
 package import LoadingSemantics
 
-/// The head of a response, and what is known of its body.
+/// The head of a response, and the facts known of its body.
 package struct LoadResponse {
     package var url: HTTPURL
     package var head: ResponseHead
     package var expectedLength: Int64
-    /// How much of the body an earlier download has left, when this response brings the rest.
+    /// The length of the partial file of an earlier download, when this response has the rest.
     package var resumedOffset: Int64?
-    /// Whether the body ends where the connection does, so that nothing but itself tells whether it is whole.
+    /// Whether the end of the connection ends the body. Only the body itself can then show whether it is complete.
     package var endsWithConnection = false
     /// Whether a body follows.
     package var hasBody = false
-    /// The first bytes of the body, decoded, as far as they are here and nothing else tells the type; nil until they were
-    /// looked for.
+    /// The first bytes of the body, decoded, as far as they have arrived. Set only if nothing else determines the type;
+    /// nil until they are examined.
     package var startOfBody: [UInt8]?
-    /// Whether this is a part of a body in parts.
+    /// Whether this is a part of a multipart body.
     package var isPart = false
 
     package init(url: HTTPURL, head: ResponseHead, expectedLength: Int64) {

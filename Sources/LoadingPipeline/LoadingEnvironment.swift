@@ -3,22 +3,23 @@ package import LoadingEvents
 package import LoadingSemantics
 package import LoadingTransport
 
-/// What the loads of one session share: loop, pool, and the fields that every request carries. Confined to the loop.
+/// The state that the loads of one session share: the loop, the pool, and the fields of every request. Confined to the
+/// loop.
 package final class LoadingEnvironment {
     package let loop: EventLoop
     package let pool: ConnectionPool
     package let authentication = AuthenticationMemory()
-    /// Each nil without such a store.
+    /// Each store is nil if the session has none.
     package var cookies: (any CookieStore)?
     package var responses: (any ResponseStore)?
     package var credentials: (any CredentialStore)?
     let transportSecurity: TransportSecurityStage
-    /// Nil if nothing goes through a proxy.
+    /// Nil if no proxy is configured.
     let proxies: ProxyRoutes?
-    /// Sent with every request unless the caller set a field of that name (MISC-1), for http and for https.
+    /// Sent with every request unless the caller has set a field of that name (MISC-1); separate for http and https.
     let clearDefaults: HTTPFields
     let secureDefaults: HTTPFields
-    /// Called on the loop with the head of each request that goes out and of each response that comes; nil for no heads.
+    /// Called on the loop with the head of each sent request and of each received response; nil to report no heads.
     package var headObserver: (@Sendable (MessageHead) -> Void)?
 
     package init(
@@ -33,16 +34,16 @@ package final class LoadingEnvironment {
         self.secureDefaults = secureDefaults
     }
 
-    /// From now on every request goes over a new connection, to an address that is looked up anew, and by the first of its ways
-    /// (CONN-18).
+    /// From now on every request uses a new connection, with a new DNS lookup, and tries its routes in their original
+    /// order (CONN-18).
     package func renewConnections() {
         pool.retireAll()
         pool.resolver.forgetAnswers()
         proxies?.forgetFailures()
     }
 
-    /// The address of an `ftp:` URL that a proxy of HTTP is to load; nil where none is, and where somebody would have to be
-    /// asked first.
+    /// The URL for an HTTP proxy that loads an `ftp:` URL. Nil if there is no such proxy, or if the routes are not
+    /// known without a script or the desktop.
     package func forwarded(ftp text: String) -> HTTPURL? {
         guard let proxies, text.utf8.first.map({ $0 | 0x20 }) == UInt8(ascii: "f"), let url = try? FTPURL(text),
             proxies.rules.externalSource(for: ProxyDestination(url)) == nil,

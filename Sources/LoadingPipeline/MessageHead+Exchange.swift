@@ -4,9 +4,9 @@ internal import LoadingProtocols
 internal import LoadingSemantics
 
 extension MessageHead {
-    /// The head that a connection makes of a request.
+    /// The head that a connection sends for a request.
     ///
-    /// - Parameter protocolName: The ALPN name of what the connection speaks.
+    /// - Parameter protocolName: The ALPN name of the connection's protocol.
     init(_ request: ExchangeRequest, over protocolName: String) {
         let isHTTP1 = protocolName.hasPrefix("http/1")
         let target =
@@ -27,7 +27,7 @@ extension MessageHead {
             fields: fields)
     }
 
-    /// What a proxy is asked that is to make a tunnel.
+    /// The CONNECT request to a proxy that opens a tunnel.
     init(connectTo authority: String, _ fields: HTTPFields, round: UInt64) {
         self.init(
             .request(method: "CONNECT", target: authority), version: Self.version(ofProtocol: "http/1.1"),
@@ -46,7 +46,7 @@ extension MessageHead {
         self.init(.response(status: head.status), version: version, fields: head.fields.asSent)
     }
 
-    /// Whether the connection has fields of its own in place of the request's.
+    /// Whether the connection replaces this field of the request by its own.
     private static func isFraming(_ field: Field, isHTTP1: Bool) -> Bool {
         switch field.name.lowercased() {
         case "content-length", "transfer-encoding": true

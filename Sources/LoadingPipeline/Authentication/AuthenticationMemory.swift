@@ -1,20 +1,20 @@
 internal import LoadingSemantics
 
-/// What a session has learned of where credentials are wanted, so that they are sent unasked (AUTH-26). Shared by the
-/// loads of the session and confined to their loop.
+/// Where a session's credentials were accepted, so that they are sent preemptively (AUTH-26). Shared by the loads of
+/// the session and confined to their loop.
 package final class AuthenticationMemory {
-    /// What was accepted in a space.
+    /// The accepted credential of a protection space.
     struct Entry {
-        /// Nil for the user that the system knows.
+        /// Nil for the system's user.
         var credential: LoadCredential?
         var proof: AuthenticationProof
     }
 
     private var scopes = AuthenticationScopes()
     private var entries: [ProtectionSpace: Entry] = [:]
-    /// What proxies have accepted; it is good for all that goes through them.
+    /// Credentials accepted by proxies. They apply to all requests through the proxy.
     private var proxies: [Proxy: (space: ProtectionSpace, entry: Entry)] = [:]
-    /// What servers of FTP have accepted.
+    /// Credentials accepted by FTP servers.
     private var logins: [ProtectionSpace: LoadCredential] = [:]
 
     /// The user of a connection, in one protection space.
@@ -24,7 +24,7 @@ package final class AuthenticationMemory {
         let password: String?
     }
 
-    /// A proxy, and the user that the settings name for it.
+    /// A proxy, and the user that the settings specify for it.
     private struct Proxy: Hashable {
         let peer: AuthenticationPeer
         let user: String?
@@ -42,8 +42,8 @@ package final class AuthenticationMemory {
 
     package init() {}
 
-    /// The number that tells a user's connections from those of others, the same one each time; another one each time
-    /// if the credential is not to be kept.
+    /// The number that separates a user's connections from those of others. It is the same each time, except for a
+    /// credential that is not kept: its number is new each time.
     func identity(of credential: LoadCredential?, in space: ProtectionSpace) -> UInt64 {
         let identity = Identity(space: space, user: credential?.user, password: credential?.password)
         if let known = identities[identity] { return known }
@@ -55,7 +55,7 @@ package final class AuthenticationMemory {
         return lastIdentity
     }
 
-    /// Notes what a server or proxy has accepted.
+    /// Records a credential that a server or proxy has accepted.
     func remember(_ entry: consuming Entry, in space: ProtectionSpace, of subject: AuthenticationSubject) {
         entry.credential?.object = nil
         guard case .request(let request) = subject else {
@@ -63,17 +63,17 @@ package final class AuthenticationMemory {
             return proxies[Proxy(subject)] = (space, entry)
         }
         if entries[space] == nil, entries.count >= AuthenticationScopes.maximumCount, let other = entries.keys.first {
-            // Which one matters little: its server will ask again.
+            // Any entry may be removed: its server will send another challenge.
             forget(other)
         }
         entries[space] = entry
         scopes.add(entry.proof.scope(acceptedAt: request.url), of: space, at: request.url)
     }
 
-    /// Whether there is anything to say to servers unasked.
+    /// Whether there are credentials for servers.
     var knowsServers: Bool { !entries.isEmpty }
 
-    /// What to say unasked.
+    /// The entry to send preemptively.
     func entry(for subject: AuthenticationSubject) -> (space: ProtectionSpace, entry: Entry)? {
         guard case .request(let request) = subject else { return proxies.isEmpty ? nil : proxies[Proxy(subject)] }
         if entries.isEmpty { return nil }
@@ -81,7 +81,7 @@ package final class AuthenticationMemory {
         return (space, entry)
     }
 
-    /// Changes what is known of a space; what was forgotten meanwhile stays so.
+    /// Updates the entry of a space. An entry that was removed meanwhile stays removed.
     func update(_ space: ProtectionSpace, of subject: AuthenticationSubject, _ change: (inout Entry) -> Void) {
         guard case .request = subject else {
             if var known = proxies[Proxy(subject)], known.space == space {
@@ -95,7 +95,7 @@ package final class AuthenticationMemory {
         entries[space] = entry
     }
 
-    /// The credential was refused, unless another is known by now.
+    /// Removes a refused credential, unless the entry has another one by now.
     func forget(_ credential: LoadCredential?, in space: ProtectionSpace, of subject: AuthenticationSubject) {
         guard case .request = subject else {
             if let known = proxies[Proxy(subject)], known.entry.credential == credential { forget(space, of: subject) }
@@ -127,7 +127,7 @@ package final class AuthenticationMemory {
         logins[space]?.object = nil
     }
 
-    /// The credential was refused, unless another is known by now.
+    /// Removes a refused credential, unless the entry has another one by now.
     func forgetLogin(_ credential: LoadCredential, in space: ProtectionSpace) {
         if logins[space] == credential { logins[space] = nil }
     }

@@ -3,15 +3,15 @@ internal import LoadingConnections
 internal import LoadingSemantics
 internal import LoadingTransport
 
-/// What proves to a server, under one scheme, that a request is the user's.
+/// The state that authenticates requests to a server with one scheme.
 enum AuthenticationProof {
-    /// The field's value, always the same.
+    /// The value of the field, which is always the same.
     case basic(String)
     case digest(DigestSession)
-    /// The connection that a request goes over is the user's, or becomes so by what is said on it.
+    /// The connection of the request is authenticated, or will be by the steps sent on it.
     case connection(ConnectionProof)
 
-    /// Nil if the credential cannot be put into the scheme's form.
+    /// Nil if the credential cannot be encoded for the scheme.
     init?(_ option: AuthenticationOption, _ credential: LoadCredential) {
         switch option.scheme {
         case .basic:
@@ -31,12 +31,12 @@ enum AuthenticationProof {
         }
     }
 
-    /// Where else it is good after it was accepted at `url` (AUTH-26).
+    /// The scope in which the proof is valid after it was accepted at `url` (AUTH-26).
     func scope(acceptedAt url: HTTPURL) -> AuthenticationScope {
         switch self {
         case .basic: .basic(acceptedAt: url)
         case .digest(let session): .digest(domain: session.challenge.domain, acceptedAt: url)
-        // All of the server.
+        // The whole server.
         case .connection: .digest(domain: nil, acceptedAt: url)
         }
     }
@@ -55,7 +55,7 @@ extension AuthenticationScheme {
 }
 
 extension [AuthenticationChallenge] {
-    /// What a server says in a conversation of that scheme; nil where it says nothing.
+    /// The server's token for a step of this scheme; nil without one.
     func token(_ scheme: AuthenticationScheme) -> [UInt8]? {
         for challenge in self where AuthenticationScheme(challenge.scheme) == scheme {
             if let token = challenge.token.flatMap({ Data(base64Encoded: $0) }), !token.isEmpty {
@@ -67,8 +67,8 @@ extension [AuthenticationChallenge] {
 }
 
 extension DigestSession {
-    /// Proves one request to be the user's. Nil if that cannot be done, as for the integrity of a body that can be read
-    /// only once.
+    /// The credentials for one request. Nil if that is impossible, as with integrity protection of a body that can be
+    /// read only once.
     mutating func answer(_ subject: AuthenticationSubject) -> DigestCredentials? {
         var bodyDigest: [UInt8]?
         if let hash = bodyHash {
@@ -91,7 +91,7 @@ extension DigestSession {
 }
 
 extension LoadBody {
-    /// Whether it is in memory and can be read before it is sent.
+    /// Whether the body is in memory and can be read before it is sent.
     var canBeHashed: Bool {
         switch self {
         case .none, .bytes: true
@@ -108,10 +108,10 @@ extension LoadBody {
 
 /// One user's connections to a server (AUTH-19).
 struct ConnectionProof {
-    /// Tells the user's connections from those of others.
+    /// Separates the user's connections from those of others.
     let identity: UInt64
-    /// What is being said on one of them; nil where all has been said.
+    /// The security context of the current authentication; nil after its last step.
     var conversation: GSSSecurityContext?
-    /// What goes out with the next request.
+    /// The token for the next request.
     var token: [UInt8] = []
 }

@@ -5,11 +5,12 @@ package struct AuthenticationQuestion: Sendable {
     package let space: ProtectionSpace
     /// The user of the URL, with or without a password.
     let fromURL: (user: String, password: String?)?
-    /// The credential that was refused last in this space, from whatever source.
+    /// The credential that was refused last in this space, from any source.
     let refused: LoadCredential?
-    /// The number of credentials of the client that were refused in this space (AUTH-9).
+    /// The number of the client's credentials that were refused in this space (AUTH-9).
     package let failures: Int
-    /// Whether only what is known already may answer, because the client has chosen default handling: no delegate is asked.
+    /// Whether only known credentials may answer, because the client has chosen default handling. The delegate is not
+    /// asked.
     package let isQuiet: Bool
     /// The credential of the store.
     package private(set) var stored: ProposedCredential?
@@ -31,8 +32,8 @@ package struct AuthenticationQuestion: Sendable {
         return copy
     }
 
-    /// The credential to try: the store's, else the URL's (AUTH-11). A credential that was refused already is only shown, so that
-    /// the client knows which it was.
+    /// The credential to try: the store's, else the URL's (AUTH-11). A credential that was already refused is only
+    /// shown to the client.
     package var proposal: ProposedCredential? {
         let candidates = [stored, fromURL.map { ProposedCredential(user: $0.user, password: $0.password) }]
         let fresh = candidates.lazy.compactMap { $0 }.first { credential in
@@ -43,13 +44,13 @@ package struct AuthenticationQuestion: Sendable {
     }
 }
 
-/// What the client says to an `AuthenticationQuestion`.
+/// The client's answer to an `AuthenticationQuestion`.
 package enum AuthenticationAnswer: Sendable {
     case credential(LoadCredential)
-    /// Go on without: the response that asked is the result (AUTH-29).
+    /// Continue without a credential: the challenge is the result (AUTH-29).
     case nothing
-    /// What is known of the other spaces may still serve; if nothing is, as `nothing` (AUTH-7).
+    /// Known credentials of the other spaces may be used. If there are none, this is equivalent to `nothing` (AUTH-7).
     case defaultHandling
-    /// Ask for the next space (AUTH-5).
+    /// Continue with the next space (AUTH-5).
     case nextSpace
 }

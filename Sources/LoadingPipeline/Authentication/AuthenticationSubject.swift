@@ -1,12 +1,12 @@
 internal import LoadingSemantics
 
-/// A request as the server or proxy that sends a challenge sees it.
+/// A request as seen by the server or proxy that sends a challenge.
 enum AuthenticationSubject {
-    /// To a server.
+    /// A request to a server.
     case request(LoadRequest)
-    /// The same, to a proxy that loads it itself.
+    /// A request to a proxy that loads it itself.
     case forwarded(LoadRequest, by: ProxyServer)
-    /// CONNECT.
+    /// A CONNECT request.
     case tunnel(to: ProxyDestination, by: ProxyServer)
 
     var peer: AuthenticationPeer {
@@ -25,7 +25,7 @@ enum AuthenticationSubject {
         }
     }
 
-    /// As it stands in the request line.
+    /// The request target, as in the request line.
     var target: String {
         switch self {
         case .request(let request): String(decoding: request.url.target, as: UTF8.self)

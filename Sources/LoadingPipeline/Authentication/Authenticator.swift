@@ -3,22 +3,22 @@ internal import LoadingProtocols
 internal import LoadingSemantics
 internal import LoadingTransport
 
-/// Finds out what to say to a server, or proxy, that asks one load who the user is: has its client asked, and takes the
-/// steps of conversations. Confined to the load's loop.
+/// Answers the challenges of a server or proxy for one load: asks its client and carries out the steps of
+/// connection-based authentication. Confined to the load's loop.
 final class Authenticator {
     enum Verdict {
-        /// The request goes out once more, with what `fieldValue` says then.
+        /// The request is sent again, with the value that `fieldValue` then returns.
         case sendAgain
-        /// The response that asked is a response like any other.
+        /// The challenge is an ordinary response.
         case deliver
     }
 
     private weak var owner: (any AuthenticatorOwner)?
     private let loop: EventLoop
     private var stage: AuthenticationStage
-    /// What is being found out about; nil when nothing is.
+    /// The request whose challenge is being answered; nil without one.
     private var subject: AuthenticationSubject?
-    /// Counts what is found out about: what comes of the one before is dropped.
+    /// Counts the challenges: results for an earlier one are dropped.
     private var number = 0
 
     init(_ source: ChallengeSource, for owner: any AuthenticatorOwner, in environment: LoadingEnvironment) {
@@ -31,34 +31,33 @@ final class Authenticator {
 
     var fieldName: String { stage.fieldName }
 
-    /// The identity of the connection that the request needs; 0 for a shared one.
+    /// The identity of the connection that the request needs; 0 for a shared connection.
     func identity(for subject: AuthenticationSubject) -> UInt64 {
         stage.prepare(subject, isAllowed: isAllowed)
         return stage.identity
     }
 
-    /// What a request that goes out now says; nil to leave it as it is.
+    /// The field's value for a request sent now; nil to leave the field unchanged.
     func fieldValue(for subject: AuthenticationSubject) -> String? {
         stage.fieldValue(for: subject, isAllowed: isAllowed)
     }
 
-    /// Whether the next request says a step of a conversation, which is for one connection that is not proved yet.
+    /// Whether the next request carries a step of an authentication, for one connection that is not authenticated yet.
     var isConversing: Bool { stage.isConversing }
 
     private func isAllowed(_ credential: LoadCredential, _ space: ProtectionSpace) -> Bool {
         owner?.authenticator(self, mayUse: credential, for: space) == true
     }
 
-    /// A redirect leads to another request, for which nothing has been said yet.
+    /// A redirect leads to another request, which has no authentication state.
     func redirected() { stage.redirected() }
 
     // MARK: Responses
 
-    /// Whether there is nothing to find out about a response with this status.
+    /// Whether a response with this status does not concern the authenticator.
     func ignores(_ status: Int) -> Bool { stage.ignores(status) }
 
-    /// Takes a response. True if it asks who the user is and there may be something to say to that, which the owner hears
-    /// later.
+    /// Processes a response. True if it is a challenge that may be answered; the owner is notified of the result later.
     ///
     /// - Parameter mayBeShared: Whether an authenticated connection may carry the requests of other users.
     func isAsked(
@@ -75,7 +74,7 @@ final class Authenticator {
             number += 1
         }
         if case .sendAgain = step {
-            // Not before the rest of the response is read that has come with its head.
+            // The rest of the response that arrived with its head is read first.
             let number = number
             let end = LoopBox({ self.end(.sendAgain, number) })
             loop.post { end.value() }
@@ -87,7 +86,7 @@ final class Authenticator {
 
     var isFindingOut: Bool { subject != nil }
 
-    /// The client's answer to what it was asked.
+    /// Applies the client's answer to the challenge.
     func take(_ answer: AuthenticationAnswer) {
         if let subject { perform(stage.step(after: answer, to: subject)) }
     }
@@ -121,15 +120,15 @@ final class Authenticator {
 
 /// The owner of an `Authenticator`: a load, or the authentication of its tunnels. Called on the load's loop.
 protocol AuthenticatorOwner: AnyObject {
-    /// Whether a credential that was accepted may be sent there again.
+    /// Whether a credential that was accepted may be sent to the space again.
     func authenticator(_ authenticator: Authenticator, mayUse credential: LoadCredential, for space: ProtectionSpace)
         -> Bool
-    /// The client is to be asked. `Authenticator.take` takes the answer.
+    /// The client has to be asked. `Authenticator.take` receives the answer.
     func authenticator(_ authenticator: Authenticator, asks question: AuthenticationQuestion)
-    /// A step of a conversation is made. `isBound`: what comes of it is understood on the same connection alone. `identity`:
-    /// whose connection it proves.
+    /// A step of a connection-based authentication begins. `isBound`: its result is valid only on the same connection.
+    /// `identity`: the identity of the connections that it authenticates.
     func authenticator(_ authenticator: Authenticator, goesOn isBound: Bool, as identity: UInt64)
     func authenticator(_ authenticator: Authenticator, hasUsed credential: LoadCredential, for space: ProtectionSpace)
-    /// What becomes of the response that has asked. That may be told before `isAsked` returns.
+    /// The outcome for the challenge. It may be reported before `isAsked` returns.
     func authenticator(_ authenticator: Authenticator, hasFound verdict: Authenticator.Verdict)
 }

@@ -1,11 +1,11 @@
-/// A user name and a password, as far as the engine needs them.
+/// A user name and a password, in the form that the engine uses.
 package struct LoadCredential: Sendable, Equatable {
-    /// In Unicode's form NFC, as `password`: servers compare bytes (RFC 7617 §2, RFC 7616 §4).
+    /// In Unicode normalization form NFC, as is `password`: servers compare bytes (RFC 7617 §2, RFC 7616 §4).
     package var user: String
     package var password: String
-    /// Whether the session may use it again for other requests after it was accepted (AUTH-22).
+    /// Whether the session may use it for other requests after it was accepted (AUTH-22).
     package var isKept: Bool
-    /// The object by which the client and its store know the credential that answers one question.
+    /// The object that identifies this credential to the client and its store.
     package var object: (any AnyObject & Sendable)?
 
     package init(user: String, password: String, isKept: Bool, object: (any AnyObject & Sendable)? = nil) {

@@ -5,17 +5,17 @@ internal import LoadingSemantics
 internal import LoadingTransport
 internal import Synchronization
 
-/// Authenticates the user of one load to proxies that are asked for a tunnel (AUTH-28). Confined to the load's loop.
+/// Authenticates the user of one load to proxies that open tunnels (AUTH-28). Confined to the load's loop.
 ///
-/// There is no response of the load's yet: the question is one of the connection that is being made, which stands still
-/// until there is an answer.
+/// The load has no response at this time. The challenge belongs to the connection that is being made, which waits for
+/// the answer.
 final class TunnelAuthentication: ProxyAuthorizer, AuthenticatorOwner {
     private weak var user: (any TunnelClient)?
     private let environment: LoadingEnvironment
     private lazy var authenticator = Authenticator(.proxy, for: self, in: environment)
     private var question: ConnectionChallenge?
     private var challenge: TunnelChallenge?
-    /// Whether the proxy understands what is said next on the same connection alone.
+    /// Whether the next step is valid only on the same connection.
     private var isBound = false
     private var isTaking = false
     private var lookup: PendingLookup<ProposedCredential?>?
@@ -40,7 +40,7 @@ final class TunnelAuthentication: ProxyAuthorizer, AuthenticatorOwner {
         }
     }
 
-    /// Of all loads, since one observer may hear of several.
+    /// Shared by all loads, because one observer may receive events of several.
     private static let lastRound = Atomic<UInt64>(0)
 
     func tunnelRequested(_ authority: String, _ fields: HTTPFields) -> UInt64 {
@@ -59,13 +59,13 @@ final class TunnelAuthentication: ProxyAuthorizer, AuthenticatorOwner {
 
     private var showsHeads: Bool { environment.headObserver != nil || user?.log?.tracesHeads == true }
 
-    /// They are no part of the load's transactions, so its log does not keep them.
+    /// These heads are not part of the load's transactions, so its log does not keep them.
     private func show(_ head: MessageHead) {
         if let log = user?.log, log.tracesHeads { log.traceOnly(.messageHead(head)) }
         environment.headObserver?(head)
     }
 
-    /// Whether there may be something to say to a proxy that has asked, which is said later.
+    /// Whether the challenge of a proxy may be answered. The answer follows later.
     func takes(_ question: ConnectionChallenge, about challenge: TunnelChallenge) -> Bool {
         authenticator.giveUp()
         self.question = question
@@ -77,7 +77,7 @@ final class TunnelAuthentication: ProxyAuthorizer, AuthenticatorOwner {
         let isAsked = (try? authenticator.isAsked(by: challenge.head, to: subject)) ?? false
         isTaking = false
         if isAsked, self.question != nil { return true }
-        // There is nothing to say.
+        // There is no answer.
         question.onWithdrawal = nil
         self.question = nil
         return false
@@ -93,12 +93,12 @@ final class TunnelAuthentication: ProxyAuthorizer, AuthenticatorOwner {
 
     // MARK: For the load
 
-    /// Whether the client's next answer is about a tunnel.
+    /// Whether the client's next answer is for a tunnel.
     var isFindingOut: Bool { authenticator.isFindingOut }
 
     func take(_ answer: AuthenticationAnswer) { authenticator.take(answer) }
 
-    // MARK: For the authenticator
+    // MARK: From the authenticator
 
     func authenticator(
         _ authenticator: Authenticator, mayUse credential: LoadCredential, for space: ProtectionSpace
@@ -145,11 +145,11 @@ final class TunnelAuthentication: ProxyAuthorizer, AuthenticatorOwner {
     }
 }
 
-/// A load whose connections may lead through a proxy's tunnel.
+/// A load whose connections may use a proxy's tunnel.
 protocol TunnelClient: Load {
     /// The client that answers challenges.
     var loadClient: (any LoadClient)? { get }
     var log: EventLog? { get }
-    /// How the client sees what a proxy has answered; nil where it sees no responses.
+    /// A proxy's response in the client's form; nil if the client receives no responses.
     func response(_ head: ResponseHead) -> LoadResponse?
 }

@@ -4,14 +4,15 @@ internal import LoadingSemantics
 internal import LoadingTransport
 
 extension BodySinkOwner {
-    /// Nothing but HTTP has bodies in parts.
+    /// Only HTTP has bodies in parts.
     var wantedParts: WantedParts { .none }
     func bodySink(begins part: LoadResponse) -> ClientAnswer<Void> { .now }
 }
 
-/// The load of a body sink.
+/// The owner of a body sink: the load.
 protocol BodySinkOwner: AnyObject {
-    /// Whether bytes may go to the client now: the load is not suspended, has not ended, and awaits no answer.
+    /// Whether bytes may be delivered to the client now: the load is not suspended, has not ended, and awaits no
+    /// answer.
     var letsBodyThrough: Bool { get }
     /// The sink accepts more from the network, or nothing for now.
     func bodySinkChangedFlow()
@@ -19,11 +20,11 @@ protocol BodySinkOwner: AnyObject {
     func bodySinkHasRoom()
     /// A piece of the body for the client. False if the client accepts no more for now.
     func bodySink(delivers data: Data) -> Bool
-    /// The total of bytes collected for a body that is delivered at the end.
+    /// The number of bytes collected so far, for a body that is delivered at the end.
     func bodySinkHasCollected(_ total: Int64)
-    /// The number of bytes that were just written to the file.
+    /// The number of bytes just written to the file.
     func bodySinkHasWritten(_ count: Int64)
-    /// Which parts the client wants; and a part that begins.
+    /// The parts that the client wants.
     var wantedParts: WantedParts { get }
     func bodySink(begins part: LoadResponse) -> ClientAnswer<Void>
     /// The body cannot be delivered.
@@ -32,13 +33,15 @@ protocol BodySinkOwner: AnyObject {
     func bodySinkClosedFile(_ outcome: Result<String, FileWriter.Failure>)
 }
 
-/// Delivers the body of a response: decodes content codings, splits parts, and passes the result to the client in pieces, to one
-/// piece of memory, or to a file. Confined to the loop.
+/// Delivers the body of a response: decodes content codings, splits parts, and passes the result to the client in
+/// pieces, to one piece of memory, or to a file. Confined to the loop.
 ///
-/// **Flow.** Bytes are delivered only while the owner lets them through and the client accepts more. What arrives nevertheless is
-/// kept in the backlog, still encoded: one buffer, or on a multiplexed connection as much as the stream's window allows.
+/// **Flow.** Bytes are delivered only while the owner lets them through and the client accepts more. Other bytes that
+/// arrive are kept in the backlog, still encoded: one buffer, or on a multiplexed connection as much as the stream's
+/// window allows.
 ///
-/// The owner may call back, so no access to a stored property lasts while the owner is called; exclusive access is not checked.
+/// The owner may call back, so no access to a stored property lasts while the owner is called. Exclusive access is not
+/// checked.
 final class BodySink {
     private let loop: EventLoop
     /// Set from the start of the load to its end; clearing it breaks the reference cycle.
@@ -49,7 +52,7 @@ final class BodySink {
     /// Bytes that arrived while the flow was stopped, still encoded.
     @exclusivity(unchecked) private var backlog = BodyCollector()
     @exclusivity(unchecked) var decoding = DecodingStage()
-    /// While the body comes in parts.
+    /// Set while the body is multipart.
     @exclusivity(unchecked) var parts: MultipartStage?
     @exclusivity(unchecked) private var collector: BodyCollector?
     /// Set when there is a body to write.
@@ -57,12 +60,12 @@ final class BodySink {
     @exclusivity(unchecked) private var buffer: UnsafeMutableRawPointer?
     @exclusivity(unchecked) private(set) var deliveredBytes: Int64 = 0
 
-    /// How many bytes are decoded in one turn of the loop. A collected body has no back-pressure, and a few kilobytes can decode
-    /// to gigabytes: other connections, timers and `cancel` must get their turn in between.
+    /// How many bytes are decoded in one turn of the loop. A collected body has no back-pressure, and a few kilobytes
+    /// can decode to gigabytes: other connections, timers and `cancel` must get their turn in between.
     private static let mostDecodedInATurn = 1 << 20
 
-    /// A piece of at least so many bytes is delivered in the read buffer itself, without a copy. A smaller piece is copied, because
-    /// it would occupy a whole buffer.
+    /// A piece of at least so many bytes is delivered in the read buffer itself, without a copy. A smaller piece is
+    /// copied, because it would occupy a whole buffer.
     private static let handedOutMinimum = 16 * 1024
 
     init(_ destination: BodyDestination, on loop: EventLoop) {
@@ -78,12 +81,12 @@ final class BodySink {
 
     var isFlowing: Bool { !isFull && owner?.letsBodyThrough == true }
 
-    /// Whether the client has all that has come so far.
+    /// Whether all bytes received so far are delivered.
     var isDelivered: Bool { backlog.count == 0 && !decoding.mayHoldOutput && parts?.backlog.isEmpty ?? true }
 
     var backlogCount: Int { backlog.count }
 
-    /// The first bytes of the backlog, which stay there.
+    /// The first bytes of the backlog, which remain in it.
     func startOfBacklog(most: Int) -> [UInt8] { backlog.start(most: most) }
 
     /// Drops the state of the previous response.
@@ -92,7 +95,7 @@ final class BodySink {
         backlog = BodyCollector()
     }
 
-    /// Drops what is not delivered.
+    /// Drops the bytes that are not delivered.
     func dropBacklog() { backlog = BodyCollector() }
 
     func takeBacklog() -> Data { backlog.take() }
@@ -114,7 +117,7 @@ final class BodySink {
         owner?.bodySinkChangedFlow()
     }
 
-    /// Continues with the backlog in a later turn, as if the client accepted nothing until then.
+    /// Continues with the backlog in a later turn. Until then the flow is stopped, as if the client accepted no more.
     private func giveWay() {
         becomeFull()
         let goOn = LoopBox({ [self] in owner?.bodySinkHasRoom() ?? () })
@@ -123,9 +126,9 @@ final class BodySink {
 
     private func fail(_ error: LoadError) { owner?.bodySinkFailed(error) }
 
-    // MARK: What comes
+    // MARK: Input
 
-    /// Bytes of the body as they come, still coded.
+    /// Bytes of the body as received, still encoded.
     func receive(_ bytes: UnsafeRawBufferPointer) {
         guard isFlowing, backlog.count == 0 else { return putBy(bytes) }
         var input = bytes
@@ -168,7 +171,8 @@ final class BodySink {
         }
     }
 
-    /// The write end of a pipe to the file; `filledPipe` reports what was written. Nil if the bytes must come by `receive`.
+    /// The write end of a pipe to the file; `filledPipe` reports the bytes written. Nil if the bytes must come by
+    /// `receive`.
     var pipe: Int32? {
         guard isFlowing, backlog.count == 0, !decoding.isActive, parts == nil, let writer else { return nil }
         return writer.spliceEnd
@@ -224,10 +228,10 @@ final class BodySink {
         return buffer
     }
 
-    /// The body is complete. Throws if its coding is not.
+    /// Called when the body is complete. Throws if its coding is not.
     func finishDecoding() throws(LoadError) { try decoding.finish() }
 
-    // MARK: What goes on
+    // MARK: Output
 
     func deliver(_ bytes: UnsafeRawBufferPointer) {
         guard let start = bytes.baseAddress, !bytes.isEmpty else { return }
@@ -242,7 +246,7 @@ final class BodySink {
         }
     }
 
-    /// A piece that is in memory of its own.
+    /// Delivers a piece that has its own memory.
     func deliver(_ data: Data) {
         if collector != nil { return data.withUnsafeBytes { deliver($0) } }
         deliveredBytes += Int64(data.count)
@@ -254,8 +258,8 @@ final class BodySink {
         owner?.bodySinkHasCollected(deliveredBytes)
     }
 
-    /// Delivers the first `count` bytes of `buffer`: a full one goes to the client as it is, a small piece is copied
-    /// and the buffer used again.
+    /// Delivers the first `count` bytes of `buffer`. A large piece is delivered in the buffer itself. A small piece is
+    /// copied, and the buffer is used again.
     private func deliverBuffer(_ count: Int) {
         guard let buffer else { return }
         guard count >= Self.handedOutMinimum else { return deliver(Data(bytes: buffer, count: count)) }
@@ -273,7 +277,7 @@ final class BodySink {
 
     // MARK: Parts
 
-    /// As `process`, for a body in parts.
+    /// Equivalent to `process`, for a multipart body.
     private func processParts(_ input: inout UnsafeRawBufferPointer) {
         if let put = parts?.backlog, !put.isEmpty {
             parts?.backlog = []
@@ -313,26 +317,26 @@ final class BodySink {
     private func beginPart(_ fields: HTTPFields) {
         // In a file the parts follow one another.
         guard let response = parts?.response(toPart: fields), let owner, writer == nil else { return }
-        // A client that wants every part as a whole gets the previous part now.
+        // A client that wants every part in one piece receives the previous part now.
         if let before = takeCollected(), !before.isEmpty, owner.wantedParts == .every {
             _ = owner.bodySink(delivers: before)
         }
         if case .now = owner.bodySink(begins: response) { open() }
     }
 
-    /// How a body that was to have parts ended.
+    /// How a body that was expected to have parts ended.
     enum PartsEnd {
-        /// There were parts, or they were not looked for.
+        /// There were parts, or the body was not split.
         case told
-        /// There was none: the response is one like any other, without a body.
+        /// There were none: the response is an ordinary one without a body.
         case none
     }
 
     /// The body has ended.
     ///
-    /// A series of parts ends with the last delimiter (RFC 2046 §5.1.1). Where the connection's end alone ends the body, one
-    /// that lacks it has been cut. Chunks and lengths tell by themselves that a body is whole, and many cameras leave the
-    /// delimiter out.
+    /// A multipart body ends with the last delimiter (RFC 2046 §5.1.1). If only the end of the connection ends the
+    /// body, a body without that delimiter is truncated. Chunked coding and Content-Length show by themselves that a
+    /// body is complete. The delimiter is then optional, because many cameras omit it.
     func finishParts(endsWithConnection: Bool) throws(LoadError) -> PartsEnd {
         guard parts != nil else { return .told }
         var isClosed = true
@@ -350,7 +354,7 @@ final class BodySink {
 // MARK: - The destination
 
 extension BodySink: FileWriterObserver {
-    /// The client has let the response through: what follows goes to the destination.
+    /// The client has accepted the response: the bytes that follow go to the destination.
     ///
     /// - Parameter expectedLength: In bytes; -1 if unknown.
     func open(expectedLength: Int64 = -1) {
@@ -400,7 +404,7 @@ extension BodySink: FileWriterObserver {
     }
 
     func fileWriterClosed(_ outcome: Result<String, FileWriter.Failure>) {
-        // It may still report writes that were ordered before.
+        // The writer may still report writes that were started before.
         writer?.observer = nil
         writer = nil
         owner?.bodySinkClosedFile(outcome)

@@ -4,13 +4,13 @@ internal import LoadingProtocols
 internal import LoadingSemantics
 internal import LoadingTransport
 
-/// Responses that ask for credentials, and preemptive credentials.
+/// Challenges of servers and proxies, and preemptive credentials.
 extension HTTPLoad: AuthenticatorOwner {
-    /// How much of such a response is read while the client is asked. Nearly all are smaller, so that their connection is
-    /// free when the answer comes.
+    /// How much of the body of a challenge is read while the client is asked. Nearly all such bodies are smaller, so
+    /// the connection is free when the answer arrives.
     static let mostChallengeBody = 64 * 1024
 
-    /// Whether the response is not the client's, or not yet.
+    /// Whether the response is a challenge, so that it is not delivered, or not yet.
     func isChallenge(_ response: LoadResponse) throws(LoadError) -> Bool {
         let status = response.head.status
         if exchange?.withheldProof(askedBy: status) == true {
@@ -22,10 +22,10 @@ extension HTTPLoad: AuthenticatorOwner {
             if try isAsked(by: response, forwardingAuthenticator, .forwarded(request, by: proxy)) { return true }
         }
         if status == 401 { _ = authenticatorOfServers }
-        // The exchange may be over before the answer.
+        // The exchange may end before the client answers.
         challengeWay = exchange?.way
-        // One that loads requests itself may send those of others over the connection that is proved to be the user's, unless it
-        // says that it does not (RFC 4559 §6).
+        // A proxy that loads requests itself may send other users' requests on a connection that is authenticated for
+        // this user, unless it announces that it does not (RFC 4559 §6).
         let mayBeShared = exchange?.forwarder != nil && !response.head.fields.supportsSessionBasedAuthentication
         return try isAsked(by: response, serverAuthenticator, .request(request), mayBeShared: mayBeShared)
     }
@@ -70,7 +70,7 @@ extension HTTPLoad: AuthenticatorOwner {
         guard machine.stage == .challenge else { return }
         noteActivity()
         letGoOfHeldConnection()
-        // A connection of this identity that was challenged is not authenticated yet: a conversation can begin there.
+        // A challenged connection of this identity is not authenticated yet, so the authentication can start on it.
         let isOwn = exchange?.identity(of: authenticator === serverAuthenticator ? .server : .proxy) == identity
         if isBound || isOwn { heldConnection = exchange?.hold(isBeginning: !isBound) }
         if authenticator === serverAuthenticator { conversationWay = challengeWay }
@@ -94,13 +94,13 @@ extension HTTPLoad: AuthenticatorOwner {
         switch verdict {
         case .sendAgain: sendAgain()
         case .deliver:
-            // The response that asked is the result.
+            // The challenge itself is the result.
             letGoOfHeldConnection()
             deliverResponseOrRest()
         }
     }
 
-    /// The client's answer to what it was asked.
+    /// The client's answer to the challenge.
     package func answerChallenge(_ answer: AuthenticationAnswer) {
         if machine.hasEnded { return }
         if tunnelAuthentication?.isFindingOut == true { tunnelAuthentication?.take(answer) }
@@ -114,8 +114,9 @@ extension HTTPLoad: AuthenticatorOwner {
         heldConnection = nil
     }
 
-    /// The fields that carry steps of conversations. A request leaves them out on one of the user's connections that others
-    /// have used: it may be proved to be his, and some servers refuse a second conversation.
+    /// The fields that carry steps of a connection-based authentication. A request omits them on a connection of this
+    /// user that other requests have used. That connection may already be authenticated, and some servers refuse a
+    /// second authentication.
     var fieldsOfConversations: [String] {
         var names: [String] = []
         if let serverAuthenticator, serverAuthenticator.isConversing { names.append(serverAuthenticator.fieldName) }
@@ -125,17 +126,17 @@ extension HTTPLoad: AuthenticatorOwner {
         return names
     }
 
-    /// The connection was not proved to be the user's, so the request goes out on it again with what it has left out.
+    /// The connection was not authenticated. The request is sent on it again, with the field that it omitted before.
     private func sayWithheldProof() {
         machine.receive(.asks(.challenge))
         letGoOfHeldConnection()
         heldConnection = exchange?.hold(isBeginning: true)
-        // Not before the rest of the response is read that has come with its head.
+        // The rest of the response that arrived with its head is read first.
         let again = LoopBox({ [weak self] in self?.sendAgain() ?? () })
         environment.loop.post { again.value() }
     }
 
-    /// Sends the request once more, over the same connection if what is left of the response passes soon.
+    /// Sends the request again, over the same connection if the rest of the response can be drained soon.
     private func sendAgain() {
         guard machine.stage == .challenge, let response else { return }
         guard let exchange else { return fetchAgain(response) }
@@ -147,7 +148,7 @@ extension HTTPLoad: AuthenticatorOwner {
     private func fetchAgain(_ response: LoadResponse) {
         guard machine.stage == .challenge else { return }
         if let heldConnection, heldConnection.carrier.isClosed {
-            // A server that closes between two steps of a conversation does not want it.
+            // A server that closes the connection between two steps of an authentication refuses it.
             guard heldConnection.isBeginning else { return end(.networkConnectionLost) }
             letGoOfHeldConnection()
         }
@@ -155,7 +156,7 @@ extension HTTPLoad: AuthenticatorOwner {
         fetch(.authentication)
     }
 
-    /// Gives a request what proves it to be the user's.
+    /// Adds the user's credentials to a request.
     func authenticate(_ exchange: inout ExchangeRequest) {
         if serverAuthenticator == nil, !environment.authentication.knowsServers { return }
         let authenticator = authenticatorOfServers
@@ -164,7 +165,7 @@ extension HTTPLoad: AuthenticatorOwner {
         exchange.fields.append(authenticator.fieldName, value)
     }
 
-    /// A redirect leads to another request, for which nothing has been said yet, but to proxies.
+    /// A redirect leads to another request, which has no authentication state except that of proxies.
     func forgetAnswers() {
         serverAuthenticator?.redirected()
         conversationWay = nil
@@ -172,12 +173,12 @@ extension HTTPLoad: AuthenticatorOwner {
 
     // MARK: Proxies
 
-    /// What a request says to a proxy that loads it itself; nil for nothing (PROXY-2). What the caller has said counts
-    /// until the proxy asks, and is for the first proxy that the load was to go through: he cannot have meant one that
-    /// stands in for it.
+    /// The value of `Proxy-Authorization` for a proxy that loads the request itself; nil for none (PROXY-2). The
+    /// caller's own field applies until the proxy sends a challenge. It applies only to the first proxy of the load's
+    /// routes, because the caller cannot have meant a fallback proxy.
     func authorization(for proxy: ProxyServer, of route: ProxyRouteList) -> String? {
         let authenticator = authenticatorOfProxies
-        // TLS is part of that proxy: a value that was meant for TLS is not sent in the clear.
+        // The use of TLS is part of the proxy's identity: a value meant for a TLS proxy is not sent in the clear.
         let confidant = confidant ?? route.firstProxy.map { AuthenticationPeer($0, as: .http) }
         self.confidant = confidant
         if let value = authenticator.fieldValue(for: .forwarded(request, by: proxy)) { return value }
@@ -185,7 +186,7 @@ extension HTTPLoad: AuthenticatorOwner {
             ? request.fields.firstValue(authenticator.fieldName) : nil
     }
 
-    /// The identity of the connections to such a proxy that the request needs; 0 for shared ones.
+    /// The identity of the connections to such a proxy that the request needs; 0 for shared connections.
     func identity(for proxy: ProxyServer) -> UInt64 {
         authenticatorOfProxies.identity(for: .forwarded(request, by: proxy))
     }
@@ -198,7 +199,7 @@ extension HTTPLoad: TunnelClient {
         LoadResponse(url: request.url, head: head, expectedLength: -1)
     }
 
-    /// Authenticates the user to a proxy before it makes a tunnel.
+    /// Authenticates the user to a proxy that opens a tunnel.
     var proxyAuthorizer: any ProxyAuthorizer {
         let speaker = tunnelAuthentication ?? TunnelAuthentication(for: self, in: environment)
         tunnelAuthentication = speaker
@@ -213,11 +214,11 @@ extension HTTPLoad: TunnelClient {
     }
 }
 
-/// A connection that is kept for the next step of a conversation. What is said on it is for whom it leads to, whatever way would be
-/// picked by now (PROXY-11).
+/// A connection that is kept for the next step of its authentication. The step belongs to the peer of this connection,
+/// whichever route would be selected now (PROXY-11).
 struct HeldConnection {
     let carrier: any HTTPExchangeStream
     let way: ProxyRoute
-    /// Whether nothing of the conversation has been said: another connection does as well.
+    /// Whether no step of the authentication has been sent. Another connection is then as good.
     let isBeginning: Bool
 }

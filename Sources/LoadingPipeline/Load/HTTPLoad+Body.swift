@@ -4,7 +4,7 @@ internal import LoadingProtocols
 package import LoadingSemantics
 internal import LoadingTransport
 
-/// The body of the response: from the exchange to the sink, from the sink to the client, and the end of the load.
+/// The body of the response, from the exchange to the sink and from the sink to the client, and the end of the load.
 extension HTTPLoad: BodySinkOwner {
     // MARK: From the exchange
 
@@ -82,7 +82,7 @@ extension HTTPLoad: BodySinkOwner {
 
     var wantedParts: WantedParts { client?.wantedParts ?? .none }
 
-    /// Whether the response has parts, and the client wants to know. The first of them tells the response then (MISC-23).
+    /// Whether the response has parts and the client wants them. The first part then delivers the response (MISC-23).
     func beginParts(of response: LoadResponse) -> Bool {
         guard !partsAreOver, wantedParts != .none, let parts = MultipartStage(response) else { return false }
         sink.parts = parts
@@ -117,7 +117,8 @@ extension HTTPLoad: BodySinkOwner {
         }
     }
 
-    /// A response that was to have parts had none, and is one like any other. True if its client has to answer first.
+    /// A response that was expected to have parts had none and is an ordinary one. True if the client has to answer
+    /// first.
     private func asksAboutWhole() -> Bool {
         guard let response, let client else { return true }
         machine.receive(.asks(.response))
@@ -134,7 +135,7 @@ extension HTTPLoad: BodySinkOwner {
         if !storesResponse(whole) { end(nil) }
     }
 
-    /// The response has been stored, or not.
+    /// Called when the decision on storing the response has been carried out.
     package func finishStoring() {
         if machine.stage == .storing { end(nil) }
     }
@@ -154,9 +155,9 @@ extension HTTPLoad: BodySinkOwner {
         }
     }
 
-    // MARK: Downloads that stop
+    // MARK: Stopped downloads
 
-    /// The file that the body should go on in is gone, or has less than was said: all of it is fetched again.
+    /// The partial file is missing, or shorter than recorded: the whole body is loaded again.
     private func beginAnew() {
         guard let folder = sink.destination.folder else { return }
         exchange?.cancel()
@@ -171,7 +172,7 @@ extension HTTPLoad: BodySinkOwner {
         return sink.writer?.path.flatMap { resumePoint(of: $0) }
     }
 
-    /// Where another download may go on from this one, all of which is in the file.
+    /// The point at which another download may resume. All bytes received so far are in the file.
     private func resumePoint(of path: String) -> DownloadResumePoint? {
         guard let response else { return nil }
         return DownloadResumePoint(

@@ -6,11 +6,11 @@ internal import LoadingProtocols
 internal import LoadingSemantics
 internal import LoadingTransport
 
-/// The cache: a stored response in place of the network's, or one that the server has confirmed, and what is kept of what
-/// comes.
+/// The cache: responses served from it, stored responses that the server has confirmed, and the storing of received
+/// responses.
 extension HTTPLoad {
     func lookUpCache() {
-        // Responses to the follow-up requests of a resumable upload are not for the client.
+        // Responses to the follow-up requests of a resumable upload are not delivered to the client.
         if uploading?.isFollowUp != true {
             guard case .now(let contents) = environment.responses?.contents(for: self) ?? .now(nil) else { return }
             cache.contents = contents
@@ -20,7 +20,7 @@ extension HTTPLoad {
         machine.receive(.passed(.cacheLookup))
     }
 
-    /// Brings what is stored for the request, which the load waits for.
+    /// The lookup of the stored response that the load waits for.
     package func makeContentsLookup() -> PendingLookup<CacheContents> {
         awaiting(
             PendingLookup(on: environment.loop) { [self] contents in
@@ -30,11 +30,11 @@ extension HTTPLoad {
             })
     }
 
-    /// Gives the request all but its body, and does what the cache says of it.
+    /// Completes the request except for its body, and applies the cache's decision.
     func decideCache() {
         var sent = ExchangeRequest(request, body: .none, defaults: environment)
         if let cookies {
-            // They replace the caller's own field (COOK-22).
+            // The stored cookies replace the caller's own field (COOK-22).
             sent.fields = sent.fields.without(names: ["Cookie"])
             sent.fields.append("Cookie", cookies)
         }
@@ -44,9 +44,9 @@ extension HTTPLoad {
         machine.receive(.passed(.cacheDecision))
     }
 
-    /// Whether a request has to go to the server, and if so with what besides its own fields.
+    /// Whether the request has to go to the server. Adds the fields that the cache requires.
     private func passesCache(_ sent: inout ExchangeRequest) -> Bool {
-        // Nothing to look at, and nothing to say to caches on the way.
+        // There is no stored response to use, and no cache directive to add for caches on the route.
         if uploading?.isFollowUp == true || cache.isAbsent && request.cachePolicy == .useProtocolCachePolicy {
             return true
         }
@@ -72,12 +72,12 @@ extension HTTPLoad {
         return false
     }
 
-    /// The stored response is the answer.
+    /// Delivers the stored response.
     private func serve(_ entry: CacheEntry, fields: HTTPFields) {
         letGoOfHeldConnection()
         record(.servedFromCache)
         sink.decoding = DecodingStage()
-        // What is stored has been told already where it had parts.
+        // A stored body is not split: if it had parts, they were handled before it was stored.
         partsAreOver = true
         cache.served = entry.body
         var response = LoadResponse(
@@ -91,7 +91,7 @@ extension HTTPLoad {
         if !leadsElsewhere(response) { deliverResponse() }
     }
 
-    /// Whether a response is not the answer itself: it confirms the stored one, or is to be asked for anew.
+    /// Whether the cache handles the response: it confirms the stored one, or requires another request.
     func isForCache(_ response: LoadResponse) -> Bool {
         if cache.isAbsent { return false }
         switch cache.read(
@@ -99,7 +99,7 @@ extension HTTPLoad {
             partition: request.partition, now: Self.wallTime)
         {
         case .nothing:
-            // Parts are not told apart once they are stored.
+            // Once stored, parts can no longer be told apart.
             if cache.isGathering, MultipartStage(response) != nil { stopGathering() }
         case .outdated: outdate()
         case .remove(let keys): environment.responses?.remove(keys, of: self)
@@ -126,12 +126,12 @@ extension HTTPLoad {
         return false
     }
 
-    /// What comes is not kept. What is stored is older than that.
+    /// Does not store the response. A stored response is older and is removed.
     func stopGathering() {
         if cache.stopGathering() { outdate() }
     }
 
-    /// What is stored for the request is no longer good.
+    /// Removes the stored response of the request.
     private func outdate() {
         if let key = request.cacheKey { environment.responses?.remove([key], of: self) }
     }
@@ -142,7 +142,7 @@ extension HTTPLoad {
         environment.responses?.update(entry, of: self)
     }
 
-    /// Stores the complete response unless the client objects. True if the end has to wait for that (T-42).
+    /// Stores the complete response unless the client objects. True if the end of the load has to wait for that (T-42).
     func storesResponse(_ whole: Data?) -> Bool {
         guard let client, cache.isGathering else { return false }
         guard let entry = cache.takeGathered(whole: whole) else {
@@ -150,7 +150,7 @@ extension HTTPLoad {
             return false
         }
         let mayHoldOlder = cache.mayHoldOlder
-        // What the client wants stored is stored, also if the load has been cancelled meanwhile.
+        // The response is stored as the client decides, even if the load has been cancelled meanwhile.
         let answer = client.load(
             self, willStore: entry,
             PendingLookup(on: environment.loop) { [self] wanted in
@@ -167,7 +167,8 @@ extension HTTPLoad {
         return false
     }
 
-    /// Keeps a lasting redirect that is followed, if all of its body has arrived: the load does not wait for the rest.
+    /// Stores a permanent redirect that is followed, if its whole body has arrived. The load does not wait for the rest
+    ///
     func keepRedirect() {
         guard cache.isGathering else { return }
         guard machine.responseEnd == .complete, !sink.decoding.isActive,
@@ -178,9 +179,9 @@ extension HTTPLoad {
         environment.responses?.store(redirect: entry, of: self)
     }
 
-    /// `Vary` may name `Cookie` and `Authorization`, and a cache may be on a disk.
+    /// Hashes a field's value: `Vary` may name `Cookie` and `Authorization`, and a cache may be on a disk.
     private static func fingerprint(_ text: [UInt8]) -> [UInt8] {
-        // Without the hash, one that is like no other.
+        // Without the hash, a random fingerprint that matches no other.
         MessageDigest.hash(.sha256, text) ?? (0..<32).map { _ in UInt8.random(in: .min ... .max) }
     }
 

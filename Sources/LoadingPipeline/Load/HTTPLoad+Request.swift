@@ -5,13 +5,14 @@ internal import LoadingProtocols
 internal import LoadingSemantics
 internal import LoadingTransport
 
-/// The stages that prepare a request, in their order.
+/// The stages that prepare a request, in order.
 extension HTTPLoad {
     // MARK: Transport security
 
     func secureTransport() {
         if environment.transportSecurity.upgrade(&request) {
-            // It was held for a step of a conversation in the clear, which ends here.
+            // The connection was held for a step of an authentication over plain HTTP. The upgrade ends that
+            // authentication.
             letGoOfHeldConnection()
             if uploading?.isFollowUp != true {
                 uploading?.isUpgraded(to: request)
@@ -26,14 +27,14 @@ extension HTTPLoad {
     // MARK: Cookies
 
     func askForCookies() {
-        // Cookies are HTTP's, also where a proxy is spoken to about FTP.
+        // Cookies belong to HTTP. A proxy that loads an FTP URL over HTTP gets none.
         guard request.url.scheme != .ftp else { return _ = machine.receive(.passed(.cookies)) }
         guard case .now(let field) = environment.cookies?.cookies(for: self) ?? .now(nil) else { return }
         cookies = field
         machine.receive(.passed(.cookies))
     }
 
-    /// Brings the value of the `Cookie` field that the load waits for; nil without cookies.
+    /// The lookup of the `Cookie` field's value that the load waits for; nil without cookies.
     package func makeCookieLookup() -> PendingLookup<String?> {
         awaiting(
             PendingLookup(on: environment.loop) { [self] field in
@@ -43,8 +44,8 @@ extension HTTPLoad {
             })
     }
 
-    /// Keeps a lookup until the end, which withdraws it. A weak reference to the load instead would make each of its retains and
-    /// releases slow.
+    /// Keeps a lookup until the load ends and withdraws it. With a weak reference to the load instead, each retain and
+    /// release of the load would be slow.
     func awaiting<Value: Sendable>(_ lookup: PendingLookup<Value>) -> PendingLookup<Value> {
         storeLookup?.withdraw()
         storeLookup = lookup
@@ -56,7 +57,7 @@ extension HTTPLoad {
     func prepareBody() {
         if request.body.isNone { return _ = machine.receive(.passed(.requestBody)) }
         guard request.body.isLasting else {
-            // The exchange asks for it when it has a connection.
+            // The exchange requests the stream when it has a connection.
             do throws(LoadError) { try announceStream() } catch { return end(error) }
             return _ = machine.receive(.passed(.requestBody))
         }
@@ -67,8 +68,8 @@ extension HTTPLoad {
         }
     }
 
-    /// Prepares the body, also one that was sent before. `send` is called at once or later, unless the load ends or the body is
-    /// requested again before.
+    /// Prepares the body, also one that was sent before. `send` is called now or later, unless the load ends or the
+    /// body is requested again before that.
     func withBody(_ send: @escaping (RequestBody) -> Void) {
         let supply = supply ?? BodyStage()
         self.supply = supply
@@ -93,26 +94,26 @@ extension HTTPLoad {
             })
     }
 
-    /// A stream is about to be asked for. What its request says of an upload depends on the length alone.
+    /// The stream is about to be requested. The upload's fields in the request depend only on the length.
     private func announceStream() throws(LoadError) {
         guard let uploading else { return }
         try uploading.willSend(uploading.part.announcedLength(of: request.body.announcedStreamLength), of: nil)
     }
 
-    /// The client's stream, or nil if it has none: then the load fails (T-51).
+    /// The client's stream, or nil if it has none: the load then fails (T-51).
     ///
-    /// - Parameter offset: That of the question.
+    /// - Parameter offset: The offset of the request that this answers.
     package func provideBody(_ source: (any RequestBodySource)?, from offset: Int64) {
         if let supply { supply.provide(source, from: offset) } else { source?.cancel() }
     }
 
-    /// The body of the request that the client is asked about.
+    /// The body of the redirected request that the client is asked about.
     package var proposedBody: LoadBody? { machine.stage == .redirect ? proposal?.body : nil }
 
     // MARK: Proxies
 
     func resolveProxies() {
-        // A proxy that loads the request finds the host, and proves nothing to us.
+        // A proxy that loads the request resolves the host, and cannot prove to this client that DNSSEC was used.
         if request.service.requiresDNSSEC, !NameResolver.needsNoNameServer(request.url.host) {
             return end(.cannotFindHost)
         }
@@ -139,7 +140,7 @@ extension HTTPLoad {
     // MARK: Exchange
 
     func beginExchange() {
-        // The stages before this one have found both.
+        // The previous stages have set both.
         guard var sent = prepared, let route else { return end(.cannotConnectToHost) }
         prepared = nil
         self.route = nil
@@ -156,13 +157,13 @@ extension HTTPLoad {
         }
     }
 
-    /// Has what is left of the response pass by.
+    /// Drains the rest of the response.
     func dropExchange() {
         exchange?.drain()
         exchange = nil
     }
 
-    /// The exchange has come to nothing while the load was suspended: `resume` begins another.
+    /// The exchange has ended without a result while the load was suspended. `resume` starts another.
     func exchangeWaits() {
         exchange = nil
         machine.receive(.givesUpExchange)

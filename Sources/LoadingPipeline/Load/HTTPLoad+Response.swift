@@ -4,9 +4,9 @@ internal import LoadingProtocols
 internal import LoadingSemantics
 internal import LoadingTransport
 
-/// What the exchange reports: response heads, of which the client gets one, and how the exchange ended.
+/// The events of the exchange: response heads, of which the client receives one, and the end of the exchange.
 extension HTTPLoad {
-    // MARK: What is sent
+    // MARK: The request
 
     func exchangeSentBody(_ bytes: Int64, total: Int64) {
         noteActivity()
@@ -52,14 +52,14 @@ extension HTTPLoad {
         if !leadsElsewhere(response) { deliverResponseOrRest() }
     }
 
-    /// Any response may set cookies, also one that the client never sees (COOK-23).
+    /// Any response may set cookies, including one that is not delivered to the client (COOK-23).
     private func takeCookies(of head: ResponseHead) {
         // A 407 is the proxy's response, not the origin's.
         guard head.fields.contains("Set-Cookie"), head.status != 407, request.url.scheme != .ftp else { return }
         environment.cookies?.receive(head.fields.values("Set-Cookie"), for: self)
     }
 
-    /// What a response without a body says its length would be: a HEAD's answer tells that of the GET.
+    /// The announced length of a response without a body: a response to HEAD has the length that GET would return.
     private func announcedLength(of head: ResponseHead) -> Int64 {
         guard request.method == "HEAD" else { return 0 }
         return max(-1, head.fields.firstValue("Content-Length").flatMap { Int64($0) } ?? -1)
@@ -67,27 +67,27 @@ extension HTTPLoad {
 
     // MARK: Redirects
 
-    /// Whether a response is a redirect, which is followed or asked about, or ends the load.
+    /// Whether the response is a redirect. A redirect is followed, passed to the client, or ends the load.
     func leadsElsewhere(_ response: LoadResponse) -> Bool {
         guard response.head.status / 100 == 3 else { return false }
         do {
             switch try redirect.next(for: response, to: request) {
             case .follow(let next) where uploading?.isFollowUp == true:
-                // Of these requests the client knows nothing; one that would become another is not made, nor one that would
-                // take the body to another origin.
+                // The client does not know of these requests. A redirect that changes the method, or that sends the
+                // body to another origin, is not followed.
                 guard next.method == request.method, next.url.isSameOrigin(as: request.url) else { return false }
                 followSilently(next)
             case .follow(var next):
-                // The client is asked about what would be loaded.
+                // The client is asked about the upgraded request, which is the one that would be sent.
                 _ = environment.transportSecurity.upgrade(&next)
                 propose(next)
                 guard case .now? = client?.load(self, willRedirectTo: next, response: response) else { return true }
-                // Nearly always the rest of the response has come with its head, and once that is read the next
-                // request can have its connection.
+                // The rest of the response has nearly always arrived with its head. After it is read, the next request
+                // can use the connection.
                 let answer = LoopBox({ self.answerRedirect(next) })
                 environment.loop.post { answer.value() }
             case .leaveHTTP(let redirected):
-                // It may be refused, and is then a response like any other.
+                // The client may refuse the redirect; it is then an ordinary response.
                 var left = request
                 if !redirected.keepsBody { left.body = .none }
                 propose(left)
@@ -105,13 +105,13 @@ extension HTTPLoad {
         applyFlow()
     }
 
-    /// What the client makes of a redirect: follow this request, or nil to take the redirect itself as the response.
+    /// The client's decision on a redirect: the request to send, or nil to deliver the redirect itself as the response.
     package func answerRedirect(_ next: LoadRequest?) {
         guard machine.stage == .redirect, let proposed = proposal else { return }
         proposal = nil
         noteActivity()
         guard var next else { return deliverResponse() }
-        // The client knows the address without its user.
+        // The client has the URL without its user information.
         if next.urlText == proposed.urlText { next.redirectedUser = proposed.redirectedUser }
         follow(next)
     }
@@ -128,7 +128,7 @@ extension HTTPLoad {
         fetch(.redirect)
     }
 
-    /// Follows a redirect of a request that the client knows nothing of.
+    /// Follows a redirect of a request that the client does not know of.
     private func followSilently(_ next: LoadRequest) {
         dropExchange()
         request = next
@@ -167,19 +167,19 @@ extension HTTPLoad {
         if response.startOfBody == nil, dependsOnBody(response) { return lookAtBody(of: response) }
         machine.receive(.asks(.response))
         guard case .now = client.load(self, didReceive: response) else {
-            // The client may want the connection itself from here on.
+            // The client may take over the connection after this head.
             if !response.isPart { exchange?.holdBody() }
             return applyFlow()
         }
         answerResponse()
     }
 
-    /// The client lets the response through, and may have its body go elsewhere than it said at first.
+    /// The client accepts the response. It may change the destination of the body.
     package func answerResponse(_ destination: BodyDestination?) {
         guard machine.receive(.acceptsResponse) else { return }
         if let destination {
             sink.destination = destination
-            // What goes to a file is not kept (CACHE-2).
+            // A response that goes to a file is not stored (CACHE-2).
             stopGathering()
         }
         sink.open(expectedLength: response?.expectedLength ?? -1)
@@ -188,12 +188,12 @@ extension HTTPLoad {
         flow()
     }
 
-    // MARK: The media type of a response that does not say it (MISC-11)
+    // MARK: The media type of a response without Content-Type (MISC-11)
 
-    /// How many bytes of a body, as they came, are looked at.
+    /// How many bytes of the body, as received, are examined.
     static let lookAhead = MediaTypeSniffing.length
 
-    /// Whether nothing but the first bytes of the body can tell the type. A part of a body does not begin with them.
+    /// Whether only the first bytes of the body can determine the type. A part of a body does not start with them.
     private func dependsOnBody(_ response: LoadResponse) -> Bool {
         guard response.hasBody, response.head.status != 206, !response.isPart,
             !response.head.fields.contains("Content-Type")
@@ -203,8 +203,9 @@ extension HTTPLoad {
             pathExtension: response.url.pathExtension)
     }
 
-    /// Tells the response with what is there of its body. Nothing that is not here yet is waited for: where the body comes in
-    /// frames of its own, those that were read together with the head are told before the turn is over.
+    /// Delivers the response with the bytes of the body that have already arrived. The load does not wait for more. If
+    /// the body comes in separate frames, the frames that were read with the head arrive before the turn of the loop
+    /// ends.
     private func lookAtBody(of response: LoadResponse) {
         if let body = cache.served { return deliverResponse(startingWith: Array(body.prefix(Self.lookAhead))) }
         if sink.backlogCount > 0 || machine.responseEnd != nil {
@@ -221,7 +222,7 @@ extension HTTPLoad {
         environment.loop.post { tell.value() }
     }
 
-    /// - Parameter start: The first bytes of the body as they came, still coded unless they were stored.
+    /// - Parameter start: The first bytes of the body as received. They are still encoded, unless they were stored.
     func deliverResponse(startingWith start: [UInt8]) {
         response?.startOfBody = sink.decoding.decodedStart(of: start, most: MediaTypeSniffing.length)
         deliverResponse()
@@ -232,15 +233,15 @@ extension HTTPLoad {
     func exchangeEnded(bodyBytes: Int64) {
         noteActivity()
         wireBytes = bodyBytes
-        // This response is over, and none of it was delivered.
+        // This response is complete, and none of it was delivered.
         if machine.stage == .redirect || machine.stage == .challenge {
             record(.responseEnded(bytes: bodyBytes, decoded: 0))
         }
         finishBody(.complete)
     }
 
-    /// - Parameter loss: How the request was lost before, if it was: it has been on its way, and that is what is waited for
-    ///   before alone (CONN-11).
+    /// - Parameter loss: How the request was lost before, if it was. A load waits for connectivity only before its
+    ///   request is sent (CONN-11).
     func exchangeFoundNoWay(_ failure: ConnectionFailure, after loss: LoadError?) {
         let meaning = ConnectivityStage.meaning(of: failure)
         if let loss, connectivity.shouldWait(after: meaning) { return exchangeFailed(loss) }
@@ -250,7 +251,7 @@ extension HTTPLoad {
 
     func exchangeFailed(_ error: LoadError) {
         if continuesUpload(after: error, isConnecting: false) { return }
-        // What came before the failure is the client's (T-38).
+        // The bytes received before the failure are delivered to the client (T-38).
         if response != nil { finishBody(.failed(error)) } else { end(error) }
     }
 

@@ -4,9 +4,9 @@ internal import LoadingProtocols
 internal import LoadingSemantics
 internal import LoadingTransport
 
-/// Uploads that go on after their connection was lost.
+/// Uploads that resume after their connection was lost.
 extension HTTPLoad {
-    /// From now on the load is an upload, which may go on with another. To be called before it starts.
+    /// Makes the load an upload that can resume, or that resumes a stopped one. Called before the load starts.
     package func makeResumable(_ stopped: StoppedUpload?) {
         guard
             stopped != nil
@@ -15,21 +15,21 @@ extension HTTPLoad {
         uploading = UploadResumptionStage(request, goingOn: stopped)
     }
 
-    /// Whether the head at hand is not the client's: then the upload goes on, or fails.
+    /// Whether the upload handles this head, so that it is not delivered: the upload then resumes or fails.
     func continuesUpload(after head: ResponseHead) -> Bool {
         guard let uploading else { return false }
         return take(uploading.received(head), after: nil)
     }
 
-    /// Whether the upload goes on though its connection was lost, or could not be made.
+    /// Whether the upload resumes after its connection was lost or could not be made.
     func continuesUpload(after error: LoadError, isConnecting: Bool) -> Bool {
         guard let uploading, response == nil, error.isConnectionLoss || isConnecting && uploading.isFollowUp else {
             return false
         }
-        // A certificate that was refused is refused again.
+        // A certificate that was refused once is refused again.
         guard !(-1299 ... -1200 ~= error.code) else { return false }
         if uploading.isAskingToMove {
-            // Whether it can go on depends on the answer.
+            // The client's answer decides whether the upload can resume.
             exchange = nil
             uploadLoss = error
             machine.receive(.asks(.uploadMove))
@@ -38,7 +38,7 @@ extension HTTPLoad {
         return take(uploading.interrupted(), after: error)
     }
 
-    /// False when the response, or the error, is the client's.
+    /// False if the response or the error is to be delivered to the client.
     private func take(_ step: UploadStep, after error: LoadError?) -> Bool {
         switch step {
         case .deliver:
@@ -49,20 +49,20 @@ extension HTTPLoad {
             return error == nil
         case .fail(let failure): end(failure)
         case .send(let next, let pause): send(next, pause)
-        // Comes of a 104 alone.
+        // Only a 104 causes this step.
         case .askToMove: return false
         }
         return true
     }
 
-    /// Asks the client whether the upload may go on at another origin; without an answer it may not.
+    /// Asks the client whether the upload may resume at another origin. Without an answer it may not.
     func askToMove(to url: String, _ head: ResponseHead) {
         guard let uploading, let client, let proposed = uploading.proposal(to: url) else { return }
         let response = LoadResponse(url: request.url, head: head, expectedLength: 0)
         uploading.isAskingToMove = client.load(self, asksToMoveUploadTo: proposed, response: response)
     }
 
-    /// The client's answer: where the upload may go on; nil if it may not.
+    /// The client's answer: the URL at which the upload may resume; nil if it may not.
     package func answerUploadMove(_ url: String?) {
         guard let uploading, uploading.isAskingToMove, !machine.hasEnded else { return }
         uploading.isAskingToMove = false
@@ -73,7 +73,8 @@ extension HTTPLoad {
         if !take(uploading.interrupted(), after: error) { end(error) }
     }
 
-    /// The upload is over: what it has changed is told of a request that the cache has not seen.
+    /// The upload has ended. Removes the stored responses that it made outdated. The cache does not do
+    /// that, because it does not see follow-up requests.
     private func outdateUploaded() {
         guard let uploading, let response else { return }
         let keys = uploading.outdatedKeys(response.head, to: request)

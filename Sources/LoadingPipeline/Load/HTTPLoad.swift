@@ -5,20 +5,21 @@ internal import LoadingProtocols
 package import LoadingSemantics
 package import LoadingTransport
 
-/// The life of one HTTP task in the engine, from `start` to exactly one end. Confined to its loop.
+/// The load of one HTTP task in the engine, from `start` to exactly one end. Confined to its loop.
 ///
-/// `LoadMachine` says at which stage it is; its `Stage` is the list of them, in their order. `advance` runs those that
-/// prepare a request, `HTTPLoad+Response` does what the exchange brings, and `BodySink` leads the body to the client.
+/// `LoadMachine` has the current stage; `LoadMachine.Stage` lists the stages in order. `advance` runs the stages that
+/// prepare a request, `HTTPLoad+Response` handles the events of the exchange, and `BodySink` delivers the body to the
+/// client.
 ///
-/// No access to a stored property lasts while the client, or other code that may call back, is called. So exclusive access is not
-/// checked at run time: that would be a twelfth of the cost of a small request.
+/// No access to a stored property lasts while the client, or other code that may call back, is called. Exclusive access
+/// is therefore not checked at run time: the checks would be a twelfth of the cost of a small request.
 package final class HTTPLoad: Load, LoopTimerTarget {
     package let environment: LoadingEnvironment
     package let log: EventLog?
-    /// The request that is being fetched; after a redirect not the first one.
+    /// The request that is being loaded. After a redirect it is not the first one.
     @exclusivity(unchecked) package internal(set) var request: LoadRequest
     let originalURL: String
-    /// Held until the end.
+    /// Retained until the end.
     @exclusivity(unchecked) package private(set) var client: (any LoadClient)?
 
     @exclusivity(unchecked) var machine = LoadMachine()
@@ -29,51 +30,51 @@ package final class HTTPLoad: Load, LoopTimerTarget {
 
     var connectivity = ConnectivityStage()
     @exclusivity(unchecked) var redirect = RedirectStage()
-    /// For servers, for proxies that load requests themselves, and for those that make tunnels. Each is made when there is
-    /// something to say, or to find out.
+    /// Authentication at servers, at proxies that load requests themselves, and at proxies that open tunnels. Each is
+    /// created when credentials are to be sent or a challenge arrives.
     @exclusivity(unchecked) var serverAuthenticator: Authenticator?
     var forwardingAuthenticator: Authenticator?
     var tunnelAuthentication: TunnelAuthentication?
-    /// The proxy that the caller's own authorization is for.
+    /// The proxy to which the caller's own `Proxy-Authorization` applies.
     var confidant: AuthenticationPeer?
     var credentialLookup: PendingLookup<ProposedCredential?>?
-    /// What the stores are asked for before the request goes out.
+    /// The pending lookup in a store before the request is sent.
     @exclusivity(unchecked) var storeLookup: (any WithdrawableLookup)?
     /// The value of the `Cookie` field; nil without cookies.
     @exclusivity(unchecked) var cookies: String?
     @exclusivity(unchecked) var cache = CacheStage()
-    /// Once there is a body to have ready.
+    /// Set when a body has to be prepared.
     @exclusivity(unchecked) var supply: BodyStage?
     @exclusivity(unchecked) var resumption: ResumptionStage?
     @exclusivity(unchecked) var uploading: UploadResumptionStage?
-    /// What goes out, while its body and its way are not known.
+    /// The request to send, until its body and route are known.
     @exclusivity(unchecked) var prepared: ExchangeRequest?
-    /// While it is not known which way leads to the server.
+    /// Set while the routes to the server are being determined.
     @exclusivity(unchecked) var search: ProxySearch?
     @exclusivity(unchecked) var route: ProxyRouteList?
     @exclusivity(unchecked) var exchange: ExchangeStage?
-    /// Kept for the next step of a conversation that proves it to be the user's.
+    /// The connection kept for the next step of its authentication.
     @exclusivity(unchecked) var heldConnection: HeldConnection?
-    /// By which way the last response has come that may have asked.
+    /// The route of the last response that may be a challenge.
     @exclusivity(unchecked) var challengeWay: ProxyRoute?
-    /// By which way the server was reached with which the next step of a conversation is made. A proxy that stands in for it might
-    /// send the requests of others over the connection that is proved to be the user's (RFC 4559 §6).
+    /// The route to the server for the next step of the authentication. A fallback proxy might send other users'
+    /// requests over the authenticated connection (RFC 4559 §6).
     @exclusivity(unchecked) var conversationWay: ProxyRoute?
 
     // MARK: The response
 
-    /// The response whose body is being read, once its head is here.
+    /// The response whose body is being read; set when its head arrives.
     @exclusivity(unchecked) var response: LoadResponse?
-    /// The request that the client is asked about, while it is asked about a redirect.
+    /// The redirected request, while the client is asked about it.
     var proposal: LoadRequest?
-    /// How the upload's connection was lost, while the client is asked whether it may go on elsewhere.
+    /// The error that ended the upload's connection, while the client is asked whether the upload may resume elsewhere.
     var uploadLoss: LoadError?
     let sink: BodySink
-    /// The body had parts, or should have had.
+    /// The body had parts, or was expected to have parts.
     @exclusivity(unchecked) var partsAreOver = false
-    /// What was collected, once it is complete.
+    /// The collected body, once it is complete.
     @exclusivity(unchecked) var whole: Data?
-    /// What the body took on the wire, once it is complete.
+    /// The size of the body on the wire, in bytes, once it is complete.
     @exclusivity(unchecked) var wireBytes: Int64 = 0
 
     package init(
@@ -106,7 +107,7 @@ package final class HTTPLoad: Load, LoopTimerTarget {
         beginFetch(reason)
     }
 
-    /// Stops sending, receiving and the clocks (T-2).
+    /// Stops sending, receiving and the timeouts (T-2).
     package func suspend() {
         environment.loop.checkConfinement(of: "A load")
         guard machine.receive(.suspend) else { return }
@@ -140,7 +141,7 @@ package final class HTTPLoad: Load, LoopTimerTarget {
         end(error)
     }
 
-    /// From now on another client is told.
+    /// Replaces the client.
     package func handOver(to client: any LoadClient) {
         if !machine.hasEnded { self.client = client }
     }
@@ -154,8 +155,8 @@ package final class HTTPLoad: Load, LoopTimerTarget {
         forgetClient()
     }
 
-    /// Gives the connection away, from the end of the response's head on, and ends without a word. Nil, and nothing has
-    /// changed, when the connection has gone another way.
+    /// Detaches the connection, which then starts at the first byte after the response's head, and ends the load
+    /// without a callback. Returns nil and changes nothing if the connection is no longer available.
     package func giveConnectionAway() -> DetachedConnection? {
         guard machine.stage == .response, let handed = exchange?.giveConnectionAway() else { return nil }
         exchange = nil
@@ -164,7 +165,7 @@ package final class HTTPLoad: Load, LoopTimerTarget {
         return handed
     }
 
-    /// The client takes more after it said that it had enough.
+    /// The client accepts more, after it had stopped the flow.
     package func resumeReading() {
         environment.loop.checkConfinement(of: "A load")
         guard sink.resumeReading() else { return }
@@ -172,7 +173,7 @@ package final class HTTPLoad: Load, LoopTimerTarget {
         flow()
     }
 
-    /// A request that waits for a connection moves to the place of its new priority (T-19).
+    /// A request that waits for a connection moves to the queue position of its new priority (T-19).
     package func setPriority(_ priority: Float) {
         environment.loop.checkConfinement(of: "A load")
         request.priority = priority
@@ -181,12 +182,12 @@ package final class HTTPLoad: Load, LoopTimerTarget {
 
     // MARK: Stages
 
-    /// Makes the request once more, or another one.
+    /// Sends the request again, or sends another one.
     func fetch(_ reason: LoadEvent.FetchReason) {
         if machine.receive(.fetchesAgain) { beginFetch(reason) }
     }
 
-    /// The machine is at the first stage of a request.
+    /// Called when the machine is at the first stage of a request.
     func beginFetch(_ reason: LoadEvent.FetchReason) {
         record(.fetchStarted(reason))
         noteActivity()
@@ -196,7 +197,7 @@ package final class HTTPLoad: Load, LoopTimerTarget {
         advance()
     }
 
-    /// Forgets what has come of the request before.
+    /// Drops the state of the previous response.
     func forgetResponse() {
         response = nil
         partsAreOver = false
@@ -206,7 +207,7 @@ package final class HTTPLoad: Load, LoopTimerTarget {
         cache.begin()
     }
 
-    /// Runs the stages of the request, until one waits for something.
+    /// Runs the stages that prepare the request, until one of them waits.
     func advance() {
         while let stage = machine.next() {
             switch stage {
@@ -217,13 +218,13 @@ package final class HTTPLoad: Load, LoopTimerTarget {
             case .requestBody: prepareBody()
             case .proxyResolution: resolveProxies()
             case .exchange: beginExchange()
-            // No others prepare a request.
+            // No other stage prepares a request.
             default: return
             }
         }
     }
 
-    /// A stage that had to wait has done its part. False if the load is no longer there.
+    /// Completes a stage that had to wait. False if the load is no longer at this stage.
     func passes(_ stage: LoadMachine.Stage) -> Bool {
         guard machine.receive(.passed(stage)) else { return false }
         noteActivity()
@@ -243,13 +244,13 @@ package final class HTTPLoad: Load, LoopTimerTarget {
         let loop = environment.loop
         return clock.nextLook(
             at: loop.now, idle: request.idleTimeout, total: request.totalTimeout, countsSilence: idleTimeIsRunning,
-            // What a server acknowledges of a body is seen by looking.
+            // The progress of a body, as the server acknowledges it, is polled.
             looks: request.body.isNone ? 1 : loop.limits.progressChecksPerTimeout,
             shortest: loop.limits.shortestTimerPeriod)
     }
 
-    /// Silence counts while something of the network's is awaited: not in the line for a connection (CONN-24), not
-    /// while waiting for a route (CONN-13), not while the client holds up the flow.
+    /// The idle time runs only while the load waits for the network. It does not run in the queue for a connection
+    /// (CONN-24), during the wait for a route (CONN-13), or while the client stops the flow.
     private var idleTimeIsRunning: Bool {
         machine.awaitsNetwork && sink.isFlowing && exchange?.isActive == true
     }
@@ -274,7 +275,7 @@ package final class HTTPLoad: Load, LoopTimerTarget {
         guard !machine.hasEnded else { return }
         stop()
         if let error, sink.writer != nil {
-            // What has come may be gone on with later.
+            // Another download may resume from the bytes received so far.
             let isClosing = machine.stage == .closingFile
             machine.receive(.fails(error))
             return sink.giveUpFile(isClosing: isClosing)
@@ -284,14 +285,14 @@ package final class HTTPLoad: Load, LoopTimerTarget {
         if error == nil {
             tellEnd(nil, body.map { .whole($0) } ?? .nothing)
         } else if let stopped = resumption?.download {
-            // Nothing has been added to what there was.
+            // Nothing was appended to the existing file.
             tellEnd(error, .stopped(path: stopped.path, stopped.point))
         } else {
             tellEnd(error, uploading?.stopped.map { .unsent($0) } ?? .nothing)
         }
     }
 
-    /// Releases the timer, the connection and everything that waits.
+    /// Releases the timer and the connection, and cancels everything pending.
     func stop() {
         environment.loop.disarm(timer)
         connectivity.end()

@@ -1,12 +1,12 @@
-/// The two limits of a load's time: silence of the network (C-6), and the whole from its start (C-8). Neither runs while
+/// The two timeouts of a load: the idle timeout (C-6) and the total timeout from its start (C-8). Neither runs while
 /// the load is suspended (CONN-16).
 ///
-/// Times are the loop's, in nanoseconds; limits are in seconds, and come with each call because a redirect may bring
-/// another one.
+/// Times are the loop's, in nanoseconds. Timeouts are in seconds. Each call passes them, because a redirect may change
+/// them.
 struct LoadClock: Equatable {
-    /// When the network was heard last, or a wait for the client ended.
+    /// The time of the last network activity, or of the end of the last wait for the client.
     private(set) var lastActivity: Int64 = 0
-    /// When the load began; later by as much as it was suspended.
+    /// The start of the load, moved forward by the duration of suspensions.
     private var start: Int64 = 0
     private var suspension: Int64 = 0
 
@@ -24,21 +24,21 @@ struct LoadClock: Equatable {
         start += now - suspension
     }
 
-    /// Whether the time is over. `idle` is nil while silence does not count.
+    /// Whether a timeout has expired. `idle` is nil while the idle time does not run.
     func isOver(at now: Int64, idle: Double?, total: Double) -> Bool {
         if now >= start.addingSeconds(total) { return true }
         guard let idle else { return false }
         return now >= lastActivity.addingSeconds(idle)
     }
 
-    /// When to look next.
+    /// The time of the next check.
     ///
     /// - Parameters:
     ///   - idle: Nil if there is no idle timeout.
-    ///   - countsSilence: Whether silence counts now. If not, it may by the time of the next look.
+    ///   - countsSilence: Whether the idle time runs now. If not, it may run by the time of the next check.
     ///   - looks: How often in one idle timeout the load checks for progress that is not reported.
-    ///   - shortest: The least time until then where no limit ends before, in seconds: a request that allows no time must
-    ///     not keep the loop busy.
+    ///   - shortest: The minimum interval between checks, in seconds, unless a timeout ends earlier. It prevents a
+    ///     busy loop for a request with a timeout of zero.
     func nextLook(
         at now: Int64, idle: Double?, total: Double, countsSilence: Bool, looks: Double = 1, shortest: Double
     ) -> Int64 {
@@ -52,9 +52,9 @@ struct LoadClock: Equatable {
 }
 
 extension Int64 {
-    /// This time in nanoseconds plus that many seconds; never more than the far future, never less than now.
+    /// This time in nanoseconds plus the seconds: at most the far future, at least this time.
     func addingSeconds(_ seconds: Double) -> Int64 {
-        // Not `<`, so that a NaN means for ever as well.
+        // Not `>=`, so that NaN also means no limit.
         guard seconds < 9e9 else { return .max }
         let (sum, overflow) = addingReportingOverflow(Int64(Swift.max(0, seconds) * 1e9))
         return overflow ? .max : sum

@@ -1,62 +1,62 @@
 internal import LoadingSemantics
 
-/// The life of one load as a value: the stage that it is at, and what becomes of it when something happens.
+/// The state of one load as a value: its current stage, and how each input changes it.
 ///
-/// `HTTPLoad` tells what happened by `receive`, runs the stages that `next` names, and asks what follows for the connection, the
-/// body and the clock. Nothing here knows a socket, a time or a client.
+/// `HTTPLoad` calls `receive` with each input, runs the stages that `next` returns, and asks what follows for the
+/// connection, the body and the timer. The machine has no socket, no clock and no client.
 struct LoadMachine: Equatable {
-    /// The stages, in the order in which a load passes them. One that sends another request (a redirect, an answered
-    /// challenge, a retry) goes back to `transportSecurity`.
+    /// The stages, in the order in which a load passes them. A redirect, an answered challenge and a retry send another
+    /// request and return to `transportSecurity`.
     enum Stage: Int, CaseIterable, Comparable, Sendable {
         case notStarted
-        /// No route led to the server: the load waits until there is another one (CONN-11).
+        /// No route leads to the server; the load waits for one (CONN-11).
         case connectivity
-        /// An upload waits before it goes on (RES-18).
+        /// An upload waits before it resumes (RES-18).
         case uploadPause
-        /// HSTS makes the request a secure one, App Transport Security may refuse it (TLS-1, TLS-7).
+        /// HSTS upgrades the request to `https`; App Transport Security may refuse it (TLS-1, TLS-7).
         case transportSecurity
-        /// The value of the `Cookie` field is asked for.
+        /// The cookie store is asked for the value of the `Cookie` field.
         case cookies
-        /// What the cache has for the request is looked up.
+        /// The response store is asked for the stored response.
         case cacheLookup
-        /// The request gets its credentials; the cache answers it, adds conditions, lets it pass or refuses it.
+        /// Credentials are added. The cache answers, adds conditions, passes the request on, or refuses it.
         case cacheDecision
-        /// The body of the request is made ready; one that is a stream when there is a connection (S-50).
+        /// The body of the request is prepared. A stream is requested later, when there is a connection (S-50).
         case requestBody
-        /// The proxies are found by which the server is reached.
+        /// The routes through proxies are determined.
         case proxyResolution
         /// A connection from the pool, the request, and the head of its response.
         case exchange
-        /// A server or a proxy asks for credentials.
+        /// A server or proxy has sent a challenge; the client is asked.
         case challenge
-        /// The response is a redirect, about which the client is asked.
+        /// The response is a redirect; the client is asked about it.
         case redirect
-        /// The connection of an upload was lost, and the client is asked whether it may go on at another origin.
+        /// The connection of an upload was lost. The client is asked whether the upload may resume at another origin.
         case uploadMove
-        /// The response does not say its media type, for which the first bytes of its body are awaited (MISC-11).
+        /// The first bytes of the body are awaited, because the response has no media type (MISC-11).
         case mediaType
-        /// The client is asked whether it lets the response through.
+        /// The client is asked whether it accepts the response.
         case response
-        /// The body goes to the client.
+        /// The body is delivered to the client.
         case body
-        /// All of the body is delivered, and its file is being closed.
+        /// The body is delivered, and its file is being closed.
         case closingFile
-        /// All of the body is delivered, and the client decides whether the response is stored.
+        /// The body is delivered, and the client decides whether the response is stored.
         case storing
-        /// The load has failed, and the file with what came before is being closed.
+        /// The load has failed, and the file with the partial body is being closed.
         case failing
         case ended
 
         static func < (a: Stage, b: Stage) -> Bool { a.rawValue < b.rawValue }
 
-        /// Those that prepare a request, which `next` names when they are to be run.
+        /// The stages that prepare a request. `next` returns each of them when it is due.
         var preparesRequest: Bool { (Stage.transportSecurity...Stage.exchange).contains(self) }
 
         /// The stages in which the load waits for an answer.
         var awaitsAnswer: Bool { (Stage.challenge...Stage.response).contains(self) }
     }
 
-    /// How the body of the response ended, kept while what came before it has not been delivered.
+    /// How the body of the response ended. Kept until the bytes received before the end are delivered.
     enum ResponseEnd: Equatable {
         case complete
         case failed(LoadError)
@@ -64,31 +64,31 @@ struct LoadMachine: Equatable {
 
     enum Input: Equatable {
         case start
-        /// The stage, which was run, has done its part.
+        /// This stage has completed.
         case passed(Stage)
-        /// There is no way to the server, and another is waited for.
+        /// No route leads to the server; the load waits for one.
         case losesRoute
-        /// An upload goes on after a pause.
+        /// An upload pauses before it resumes.
         case pauses
-        /// The exchange has come to nothing while the load is suspended, and is begun anew when it goes on.
+        /// The exchange has ended without a result while the load is suspended. `resume` starts another.
         case givesUpExchange
         case suspend
         case resume
-        /// A question is asked, and the load waits for the answer.
+        /// The load enters this stage and waits for an answer.
         case asks(Stage)
-        /// The client accepts the response: the body may flow.
+        /// The client accepts the response: delivery of the body may begin.
         case acceptsResponse
-        /// The response is no challenge, and is examined further.
+        /// The response is not a challenge and is processed further.
         case dropsChallenge
-        /// The body flows, and the client hears of the response by its parts.
+        /// Delivery of the body begins; the client receives the response as parts.
         case tellsParts
-        /// No more of the response comes.
+        /// The response has ended.
         case responseEnds(ResponseEnd)
-        /// Another request is made: all that has come of the one before is forgotten.
+        /// Another request is made. The state of the previous response is dropped.
         case fetchesAgain
-        /// All of the body is delivered.
+        /// The whole body is delivered.
         case completes(withFile: Bool)
-        /// There is a file to close before the end.
+        /// The load has failed, and a file must be closed before the end.
         case fails(LoadError)
         case ends
     }
@@ -96,20 +96,20 @@ struct LoadMachine: Equatable {
     private(set) var stage = Stage.notStarted
     private(set) var isSuspended = false
     private(set) var responseEnd: ResponseEnd?
-    /// Of a load that is failing.
+    /// The error of a load in the stage `failing`.
     private(set) var failure: LoadError?
-    /// The stage has been named by `next`, and has not passed.
+    /// `next` has returned the stage, and the stage has not completed.
     private var isRunning = false
 
-    /// The stage that is to be run now, each time once; nil while something is awaited.
+    /// The stage to run now. Each stage is returned once; nil while the load waits.
     mutating func next() -> Stage? {
         guard stage.preparesRequest, !isRunning, !isSuspended else { return nil }
         isRunning = true
         return stage
     }
 
-    /// Takes what happened. False, and nothing has changed, if that has no meaning at the present stage: an answer that
-    /// comes too late, or a second end. Inlined, so that a call costs what its one input does.
+    /// Applies an input. Returns false and changes nothing if the input has no meaning at the current stage, such as a
+    /// late answer or a second end. Inlined, so that a call costs only the branch of its one input.
     @discardableResult
     @inline(__always)
     mutating func receive(_ input: Input) -> Bool {
@@ -179,17 +179,17 @@ struct LoadMachine: Equatable {
 
     private mutating func forgetResponse() { responseEnd = nil }
 
-    // MARK: What follows
+    // MARK: Derived state
 
-    /// No event changes anything any more, except that the file of a failed load is closed.
+    /// No event has an effect any more, except that the file of a failed load is closed.
     var hasEnded: Bool { stage >= .failing }
 
-    /// Whether the load has begun, has not ended, and does not wait for a route.
+    /// Whether the load has started, has not ended, and does not wait for a route.
     var isLoading: Bool { stage > .connectivity && stage < .failing }
 
-    /// Whether what comes of the body may go to the client, if the client wants it.
+    /// Whether bytes of the body may be delivered, if the client accepts more.
     var letsBodyThrough: Bool { !isSuspended && !stage.awaitsAnswer && !hasEnded }
 
-    /// Whether something of the network's may be awaited: then its silence counts (CONN-13).
+    /// Whether the load may wait for the network. The idle timeout then applies (CONN-13).
     var awaitsNetwork: Bool { isLoading && responseEnd == nil }
 }

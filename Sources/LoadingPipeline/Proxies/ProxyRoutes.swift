@@ -2,10 +2,10 @@ package import LoadingConnections
 package import LoadingSemantics
 package import LoadingTransport
 
-/// Which ways lead to the servers of a session, where that has to be asked: of a script, or of what knows the desktop's
+/// Determines the routes to the servers of a session. The source may be the settings, a PAC script, or the desktop's
 /// settings. Confined to its loop.
 package final class ProxyRoutes {
-    /// Fetches a script from an address, and tells it on the loop, or why there is none. Once.
+    /// Fetches a script from a URL, and reports its text or the failure on the loop, once.
     package typealias Fetch = (_ address: String, _ done: @escaping @Sendable (Result<String, ProxyFailure>) -> Void) ->
         Void
 
@@ -14,25 +14,25 @@ package final class ProxyRoutes {
     let advisory: ProxyResolver
     private let fetch: Fetch
     private var scripts: [String: Script] = [:]
-    /// Until then the desktop is not asked, since it gave no answer.
+    /// The desktop did not answer and is not asked again until this time.
     private var desktopPause: Int64 = 0
     private var failed = FailedProxies()
-    /// In what stretch of time that was.
+    /// The network epoch in which the failures were recorded.
     private var failedStretch: Stretch?
     private var flushCount = 0
-    /// What the settings alone say, which do not change.
+    /// The routes that the settings alone determine. They do not change.
     private var settled: [Place: ProxyRouteList] = [:]
 
     private static let mostSettled = 256
 
-    /// All that a way depends on, unless a script picks it.
+    /// Everything that a route depends on, unless a script selects it.
     private struct Place: Hashable {
         let traffic: ProxyDestination.Traffic
         let host: String
         let port: UInt16
     }
 
-    /// A time in which neither the network changes nor the session is reset.
+    /// A network epoch: a time in which neither the network changes nor the session is reset.
     struct Stretch: Equatable {
         fileprivate let network: RouteWatch.Mark
         fileprivate let flushCount: Int
@@ -41,7 +41,7 @@ package final class ProxyRoutes {
     private struct Script {
         var text: Result<ProxyScriptText, ProxyFailure>
         var expiry: Int64
-        /// While it is being fetched.
+        /// The callers that wait while the script is being fetched.
         var waiting: [(Result<ProxyScriptText, ProxyFailure>) -> Void]?
     }
 
@@ -52,7 +52,7 @@ package final class ProxyRoutes {
         self.fetch = fetch
     }
 
-    /// The ways to a URL, if the settings alone tell them. Asked for each request.
+    /// The routes to a URL, if the settings alone determine them. Called for each request.
     func settledRoute(to url: HTTPURL) -> ProxyRouteList? {
         let place = Place(traffic: ProxyDestination.Traffic(url.scheme), host: url.host, port: url.port)
         if let route = settled[place] { return route }
@@ -64,8 +64,8 @@ package final class ProxyRoutes {
         return route
     }
 
-    /// The ways to a URL, told at once if nobody has to be asked for them. Then there is no search; else it goes on until
-    /// its end is told, or it is cancelled.
+    /// Reports the routes to a URL: at once, returning nil, if no script or desktop is needed. Otherwise the returned
+    /// search runs until it reports its result or is cancelled.
     func find(_ url: HTTPURL, _ found: @escaping (ProxyRouteList) -> Void) -> ProxySearch? {
         find(ProxyDestination(url), { ProxyQuery(url) }, found)
     }
@@ -87,11 +87,11 @@ package final class ProxyRoutes {
         return search
     }
 
-    // MARK: What became of them
+    // MARK: Outcomes of routes
 
-    /// Where there are several ways, in what order to try them: those last that have failed lately.
+    /// The order in which to try the routes. Routes that failed recently come last.
     ///
-    /// - Parameter patience: For how long silence is borne, in nanoseconds.
+    /// - Parameter patience: How long a silent proxy is waited for, in nanoseconds.
     func inOrder(
         _ ways: [ProxyRoute], to destination: ProxyDestination, patience: Int64
     ) -> [ProxyRoute] {
@@ -112,10 +112,10 @@ package final class ProxyRoutes {
 
     func forgetFailures() { flushCount += 1 }
 
-    /// The one that goes on now.
+    /// The current network epoch.
     var stretch: Stretch { Stretch(network: RouteWatch.watch(for: loop).mark(on: loop), flushCount: flushCount) }
 
-    /// When links, addresses or routes have changed, what was in the way may be gone.
+    /// Drops the recorded failures if links, addresses or routes have changed, because the obstacle may be gone.
     private func forgetIfOver() {
         let now = stretch
         if now != failedStretch { failed = FailedProxies() }
@@ -126,7 +126,7 @@ package final class ProxyRoutes {
 
     func desktopWasSilent() { desktopPause = loop.now + loop.limits.proxySourcePause }
 
-    /// The text of the script at an address, or why there is none; now or later.
+    /// The text of the script at a URL, or the failure; reported now or later.
     func script(at address: String, _ done: @escaping (Result<ProxyScriptText, ProxyFailure>) -> Void) {
         var script = scripts[address] ?? Script(text: .failure(.scriptFailed), expiry: 0)
         if script.waiting != nil {
@@ -150,7 +150,7 @@ package final class ProxyRoutes {
             script.text = .success(ProxyScriptText(text))
             script.expiry = loop.now + loop.limits.proxyScriptLifetime
         case .failure(let failure):
-            // What was good is better than nothing.
+            // An earlier text of the script is better than none.
             if case .failure = script.text { script.text = .failure(failure) }
             script.expiry = loop.now + loop.limits.proxySourcePause
         }

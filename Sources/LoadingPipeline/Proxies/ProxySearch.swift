@@ -2,14 +2,14 @@ internal import LoadingConnections
 internal import LoadingSemantics
 internal import LoadingTransport
 
-/// Somebody's question for the ways to a server, until it is answered, or has taken too long. Confined to its loop; tells
-/// the end once, never within `start`, and not after `cancel`.
+/// A search for the routes to a server, until it has a result or times out. Confined to its loop. Reports the result
+/// once, never within `start` and not after `cancel`.
 final class ProxySearch: LoopTimerTarget {
     private let destination: ProxyDestination
     private let inquiry: ProxyQuery
     private let adviser: ExternalProxySource
     private let routes: ProxyRoutes
-    /// Nil when it is over.
+    /// Nil when the search has ended.
     private var found: ((ProxyRouteList) -> Void)?
     private var ticket: ProxyResolver.Ticket?
     private let timer = LoopTimer()
@@ -31,7 +31,7 @@ final class ProxySearch: LoopTimerTarget {
         case .desktop: ask(nil)
         case .script(.source(let text)): ask(text)
         case .script(.url(let address)):
-            // It may be here already, and nothing is told within `start`.
+            // The result may be available already, and must not be reported within `start`.
             let begin = LoopBox({ [weak self] in self?.fetch(address) ?? () })
             routes.loop.post { begin.value() }
         }

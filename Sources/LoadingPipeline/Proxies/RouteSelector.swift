@@ -3,24 +3,24 @@ internal import LoadingConnections
 internal import LoadingSemantics
 internal import LoadingTransport
 
-/// The ways to a server, of which a load has several, and the time that it has for each but the last (PROXY-7): one that
-/// swallows packets, or takes a connection and says nothing, would use up what the load has. Confined to its loop.
+/// Selects among the several routes of a load and limits the time for each but the last (PROXY-7). A proxy that drops
+/// packets, or accepts a connection and does not answer, would otherwise use up the load's time. Confined to its loop.
 final class RouteSelector: LoopTimerTarget {
     private let routes: ProxyRoutes
     private let destination: ProxyDestination
     private let patience: Int64
-    /// The one that is being gone, and those that follow; never empty.
+    /// The current route and those that follow; never empty.
     private var left: ArraySlice<ProxyRoute>
     private let timer = LoopTimer()
-    /// When the way was begun, and whether it has had any time since.
+    /// The network epoch in which the current route was started, and whether its silence counts against the proxy.
     private var stretch: ProxyRoutes.Stretch
     private var mayTell = false
-    /// The time for the way is over, if it is this that is waited for.
+    /// Called when the time for the current route has passed.
     var onSilence: (() -> Void)?
 
-    /// Nil where there is nothing to choose.
+    /// Nil if there is only one route.
     ///
-    /// - Parameter idleTimeout: For how many seconds the load bears silence.
+    /// - Parameter idleTimeout: The load's idle timeout, in seconds.
     init?(
         _ ways: [ProxyRoute], to destination: @autoclosure () -> ProxyDestination, in routes: ProxyRoutes?,
         idleTimeout: Double
@@ -28,7 +28,7 @@ final class RouteSelector: LoopTimerTarget {
         guard ways.count > 1, let routes else { return nil }
         self.routes = routes
         self.destination = destination()
-        // A load that bears none at all must not have the loop do nothing else.
+        // The minimum prevents a busy loop for a load with an idle timeout of zero.
         let limits = routes.loop.limits
         patience = min(
             limits.proxySilence,
@@ -41,8 +41,8 @@ final class RouteSelector: LoopTimerTarget {
 
     // MARK: Time
 
-    /// The way is gone from now on. Of what others have found out while this one stood in a line, nothing has to be found
-    /// out again.
+    /// Starts the time of the current route. If other loads have found a failure of its proxy while this one was
+    /// queued, the route gets no time.
     func begins() {
         guard left.count > 1 else { return }
         let isFirst = routes.inOrder(Array(left), to: destination, patience: patience).first == left.first
@@ -51,25 +51,25 @@ final class RouteSelector: LoopTimerTarget {
         arm(isFirst ? patience : 0)
     }
 
-    /// It is something else that is waited for.
+    /// Restarts the timer, because the load does not wait for the proxy now.
     func goesOn() { if left.count > 1 { arm(patience) } }
 
     private func arm(_ time: Int64) { routes.loop.arm(timer, at: routes.loop.now + time, for: self) }
 
-    /// Nothing is waited for.
+    /// Stops the timer.
     func rest() { routes.loop.disarm(timer) }
 
     func timerFired(_ timer: LoopTimer) { onSilence?() }
 
     // MARK: Outcomes
 
-    /// The way has led to the server.
+    /// The route has reached the server.
     func succeeded() {
         rest()
         if case .through(let proxy) = current { routes.works(proxy, for: destination) }
     }
 
-    /// The way is at its end; false if there is no other that may be gone.
+    /// The route has failed. False if there is no other route to try.
     func failed(_ failure: ConnectionFailure) -> Bool {
         rest()
         guard failure.permitsNextRoute, left.count > 1 else { return false }
@@ -83,7 +83,8 @@ final class RouteSelector: LoopTimerTarget {
         rest()
         guard left.count > 1 else { return false }
         if mayTell {
-            // Some of the time may have gone with earlier steps; where that was little the next one need not find it out again.
+            // Earlier steps may have used some of the time. If that was little, the full time counts, so that the next
+            // load need not find it out again.
             let silence = routes.loop.now &- awaited.since
             blame(awaited.step, after: silence >= patience / 4 * 3 ? patience : silence)
         }
@@ -91,8 +92,8 @@ final class RouteSelector: LoopTimerTarget {
         return true
     }
 
-    /// Whether others would fare the same. Not where this machine has no network, or cannot ask for the proxy's name just now;
-    /// nor where it is about whom somebody trusts, or about names that he wants proved.
+    /// Whether the failure would affect other loads too. Not so if this machine has no network or local DNS fails, and
+    /// not for trust decisions and DNSSEC requirements of one user.
     private static func isOfProxy(_ failure: ConnectionFailure) -> Bool {
         let reason = failure.reason
         if failure.isPersonal || reason.isNoRoute || reason.code == LoadError.notConnectedToInternet.code {
@@ -105,7 +106,7 @@ final class RouteSelector: LoopTimerTarget {
         }
     }
 
-    /// What was found in another network, or before a flush, says nothing any more.
+    /// Records the failure, unless the network has changed or the session was reset since the route was started.
     ///
     /// - Parameter silence: How long the proxy has not answered.
     private func blame(_ step: ConnectPhase, after silence: Int64) {

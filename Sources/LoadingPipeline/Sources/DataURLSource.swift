@@ -2,9 +2,9 @@ internal import FoundationEssentials
 internal import LoadingSemantics
 package import LoadingTransport
 
-/// A `data:` URL (MISC-16): the bytes lie in the address.
+/// A `data:` URL (MISC-16): the URL contains the bytes.
 package final class DataURLSource: LoadSource, Callout, @unchecked Sendable {
-    // Sendable because `load` and what is done with it are confined to the loop, and the rest never changes.
+    // Sendable because `load` and its uses are confined to the loop, and the rest never changes.
 
     private let url: String
     private let loop: EventLoop
@@ -18,7 +18,7 @@ package final class DataURLSource: LoadSource, Callout, @unchecked Sendable {
 
     package func start(for load: SourceLoad) {
         self.load = load
-        // An address may be long, and decoding it takes its time.
+        // A URL may be long, and decoding it then takes time.
         loop.callOut(self)
     }
 

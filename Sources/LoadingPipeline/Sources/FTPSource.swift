@@ -5,11 +5,11 @@ package import LoadingProtocols
 package import LoadingSemantics
 package import LoadingTransport
 
-/// An `ftp:` URL (MISC-17): a file, or what is in a directory, over connections of its own.
+/// An `ftp:` URL (MISC-17): a file or a directory listing, over connections of its own.
 ///
-/// **Login.** First as the address says, else with what this session knows to be right, else as anybody. Who is refused
-/// is asked about (AUTH-4 to AUTH-11) with no connection open, since nobody knows how long the answer takes and servers
-/// do not wait.
+/// **Login.** First with the URL's user, else with the credential known to this session, else anonymously. After a
+/// refusal the client is asked (AUTH-4 to AUTH-11). No connection is open meanwhile, because the answer may take any
+/// time and servers do not wait.
 package final class FTPSource: LoadSource, FTPConnectionObserver {
     private let url: FTPURL
     private let urlText: String
@@ -17,21 +17,21 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
     private let isDownload: Bool
     private let service: NetworkService
     private let environment: LoadingEnvironment
-    /// Where a download goes on.
+    /// The stopped download that this one resumes.
     private var stopped: StoppedDownload?
     private let space: ProtectionSpace
 
     private weak var load: SourceLoad?
     private var search: ProxySearch?
-    /// Where there are several.
+    /// Set if there are several routes.
     private var ways: RouteSelector?
     private var connection: FTPConnection?
     private var isPaused = false
-    /// A response that waits for the first bytes, which tell its type.
+    /// A response that waits for the first bytes, which determine its type.
     private var heldResponse: SourceResponse?
     private var transfer: FTPTransfer?
 
-    /// Credentials of the delegate or the storage that may be refused in one load.
+    /// How many credentials of the delegate or the storage may be refused in one load.
     private static let mostLogins = 64
 
     // The user.
@@ -42,17 +42,17 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
 
     private enum Attempt {
         case anonymous
-        /// As the address says.
+        /// The user of the URL.
         case ofURL(user: String, password: String?)
         case known(LoadCredential)
         case given(LoadCredential)
     }
 
     /// - Parameters:
-    ///   - urlText: The same URL as it was given.
-    ///   - isDownload: Whether another load may go on with this one.
-    ///   - stopped: What this one goes on with.
-    ///   - service: What its connections want of the network.
+    ///   - urlText: The same URL as given by the caller.
+    ///   - isDownload: Whether another load may resume this one.
+    ///   - stopped: The stopped download that this one resumes.
+    ///   - service: The requirements of its connections on the network.
     package init(
         _ url: FTPURL, urlText: String, isDownload: Bool, resuming stopped: StoppedDownload?,
         service: NetworkService, in environment: LoadingEnvironment
@@ -130,7 +130,7 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
 
     private func connect() {
         if service.requiresDNSSEC, !NameResolver.needsNoNameServer(url.host) {
-            // Before a script asks for it. Not told before this returns.
+            // Checked before a PAC script runs. Not reported before this function returns.
             let end = LoopBox({ [weak self] in self?.ftpEnded(.cannotFindHost) ?? () })
             return environment.loop.post { end.value() }
         }
@@ -146,7 +146,7 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
             route.routes, to: ProxyDestination(url), in: environment.proxies, idleTimeout: load?.idleTimeout ?? 0)
         ways?.onSilence = { [weak self] in self?.wayIsSilent() }
         guard let way = ways?.current ?? route.routes.first else {
-            // A proxy is wanted, and there can be no such proxy. Not told before this returns.
+            // A proxy is required, and it is not usable. Not reported before this function returns.
             let end = LoopBox({ [weak self] in self?.ftpEnded(route.failure(.tunnel).loadError) ?? () })
             return environment.loop.post { end.value() }
         }
@@ -171,7 +171,7 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
         goNextWay()
     }
 
-    /// A proxy that has not done its part is told from the server (PROXY-10).
+    /// The error of a timeout. A silent proxy has a different error from a silent server (PROXY-10).
     package var silence: LoadError { connection?.silence ?? .timedOut }
 
     private func goNextWay() {
@@ -223,7 +223,7 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
         guard let load else { return }
         switch attempt {
         case .anonymous: break
-        // A user without a password was not refused.
+        // A user without a password does not count as refused.
         case .ofURL(let user, let password):
             refused = password.map { LoadCredential(user: user, password: $0, isKept: true) }
         case .known(let credential):
@@ -233,7 +233,7 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
             failures += 1
             refused = credential
         }
-        // A delegate that never gives up would go on for ever (AUTH-9).
+        // Limits a delegate that never stops answering (AUTH-9).
         guard failures < Self.mostLogins else { return load.ended(.loginRefused(reply)) }
         refusal = .loginRefused(reply)
         load.setHeldUp(true)
@@ -277,7 +277,7 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
         load?.ended(error)
     }
 
-    /// Tells the response that waited for the bytes.
+    /// Delivers the response that waited for the first bytes.
     private func releaseResponse(start: Data) {
         guard var response = heldResponse else { return }
         heldResponse = nil
@@ -285,7 +285,7 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
         load?.received(response)
     }
 
-    /// By the name, else by the first bytes, unless these lie in the middle of the file.
+    /// The type from the file name, else from the first bytes, unless these are not the start of the file.
     private func mimeType(start: [UInt8]) -> String? {
         if url.isDirectory { return "text/plain" }
         let name = String(decoding: url.name, as: UTF8.self)

@@ -4,12 +4,12 @@ internal import LoadingEvents
 internal import LoadingSemantics
 package import LoadingTransport
 
-/// A `file:` URL (MISC-15): a regular file, read a piece at a time while the client wants more.
+/// A `file:` URL (MISC-15): a regular file, read in pieces while the client accepts more.
 ///
-/// Opening and reading may wait for a disk, so they are done between two turns with the loop lent, like a callback.
+/// Opening and reading may block on a disk. They run between two turns with the loop lent, like a callback.
 package final class FileSource: LoadSource, Callout, @unchecked Sendable {
-    // Sendable because `file` belongs to the one thread at a time that reads, `isReading` says who that is and is
-    // confined to the loop as the rest is, and `wasStopped` is guarded by `lock`.
+    // Sendable because only one thread at a time reads and uses `file`; `isReading` marks that time and is confined to
+    // the loop, as the rest is; and `wasStopped` is guarded by `lock`.
 
     private let path: String
     private let sendsBody: Bool
@@ -22,14 +22,14 @@ package final class FileSource: LoadSource, Callout, @unchecked Sendable {
     private var isReading = false
     private var isOver = false
 
-    // MARK: Of the reading thread
+    // MARK: Used by the reading thread
 
     private var file: OpenedFile?
 
-    /// How much is read at once.
+    /// How many bytes one read requests.
     private static let pieceLength = 256 * 1024
 
-    /// - Parameter sendsBody: false for a HEAD, which wants to know the type and the length only.
+    /// - Parameter sendsBody: False for HEAD, which requests only the type and the length.
     package init(path: String, sendsBody: Bool, on loop: EventLoop) {
         self.path = path
         self.sendsBody = sendsBody
@@ -68,7 +68,7 @@ package final class FileSource: LoadSource, Callout, @unchecked Sendable {
             load.ended(error)
         case .read(let head, let data, let isLast):
             isOver = isLast
-            // Where the client stops after the response, the rest waits in the load.
+            // If the client stops after the response, the load keeps the rest.
             if let head { load.received(SourceResponse(mimeType: head.mimeType, expectedLength: head.length)) }
             load.received(data)
             if isLast { load.ended(nil) } else { read() }
@@ -82,7 +82,7 @@ package final class FileSource: LoadSource, Callout, @unchecked Sendable {
         case failed(LoadError)
     }
 
-    /// What is known before the first byte.
+    /// The facts known before the first byte.
     private struct Head: Sendable {
         var mimeType: String?
         var length: Int64
@@ -101,18 +101,18 @@ package final class FileSource: LoadSource, Callout, @unchecked Sendable {
         return try new.next(Self.pieceLength)
     }
 
-    /// A file that is being read. Every call may wait for the disk.
+    /// A file that is being read. Every call may block on the disk.
     private final class OpenedFile {
         private let descriptor: Int32
         private let path: String
         private let sendsBody: Bool
-        /// What was announced; nil for a file whose size is not known before it is read, as those of `/proc`.
+        /// The announced length; nil for a file whose size is unknown before it is read, as in `/proc`.
         private let length: Int64?
         private var missing: Int64
         private var isFirst = true
 
         init(_ path: String, sendsBody: Bool) throws(LoadError) {
-            // What the system would take for the path's end.
+            // The system would take a zero byte for the end of the path.
             guard !path.utf8.contains(0) else { throw .cannotReadFile(ENOENT) }
             self.path = path
             self.sendsBody = sendsBody
@@ -125,7 +125,7 @@ package final class FileSource: LoadSource, Callout, @unchecked Sendable {
                     switch status.st_mode & S_IFMT {
                     case S_IFREG: nil
                     case S_IFDIR: EISDIR
-                    // A device, a pipe or a socket is no resource.
+                    // A device, a pipe or a socket is not loaded.
                     default: EACCES
                     }
                 }
@@ -143,7 +143,7 @@ package final class FileSource: LoadSource, Callout, @unchecked Sendable {
             let data = try read(most)
             missing -= Int64(data.count)
             let isAtEnd = data.count < most || missing == 0
-            // The response has announced more than this.
+            // The response has announced more bytes than the file has.
             if isAtEnd, length != nil, missing > 0 { throw .cannotReadFile(EIO) }
             guard isFirst else { return .read(nil, data, isLast: isAtEnd) }
             isFirst = false

@@ -1,24 +1,24 @@
 package import LoadingSemantics
 
-/// Where a load's bytes come from when no server of HTTP sends them: a file, an address that has them in itself, a
-/// protocol of the caller's. Confined to the session's loop.
+/// The source of a load's bytes other than an HTTP server: a file, a `data:` URL, an FTP server or a protocol of the
+/// caller. Confined to the session's loop.
 package protocol LoadSource: AnyObject {
-    /// Begins; what comes of it is told to `load`, in a later turn of the loop.
+    /// Starts. Events are reported to `load` in a later turn of the loop.
     func start(for load: SourceLoad)
-    /// Whether more is wanted for now. A source that cannot be stopped may go on: what it gives is put by.
+    /// Pauses or resumes the source. A source that cannot pause may continue: the load keeps its bytes.
     func setPaused(_ isPaused: Bool)
-    /// The client has all that the source gave. False when the source has something to do before the load ends, and says
-    /// `load.mayEnd()` then.
+    /// The client has received everything. False if the source has work to do before the load ends; it then calls
+    /// `load.mayEnd()`.
     func isDelivered() -> Bool
-    /// The client's answer to what the source had it asked by `load.ask`.
+    /// The client's answer to the challenge passed to `load.ask`.
     func answerChallenge(_ answer: AuthenticationAnswer)
-    /// Where another download may go on when this one stops, of which so many bytes went to the file of that name.
+    /// The point at which another download may resume after this one stops, with `delivered` bytes in the file `name`.
     func resumePoint(ofFile name: String, delivered: Int64) -> DownloadResumePoint?
-    /// What an earlier download has left, and the source went on with, is of no use: everything is wanted after all.
+    /// The partial file of an earlier download is unusable: the source starts from the beginning.
     func beginAnew()
-    /// What it is that the source has given nothing in time.
+    /// The error for a timeout of the source.
     var silence: LoadError { get }
-    /// Nothing more is wanted, ever. Called once for each `start`, also after the source has told its end.
+    /// Stops the source for good. Called once for each `start`, also after the source has reported its end.
     func stop()
 }
 
@@ -32,15 +32,15 @@ extension LoadSource {
     package func resumePoint(ofFile name: String, delivered: Int64) -> DownloadResumePoint? { nil }
 }
 
-/// What a source says of the bytes that follow.
+/// The description of the bytes that follow.
 package struct SourceResponse {
     package var mimeType: String?
     package var textEncodingName: String?
     /// -1 when unknown.
     package var expectedLength: Int64
-    /// How much an earlier download has left, when the rest follows.
+    /// The length of the partial file, when the rest follows.
     package var resumedOffset: Int64?
-    /// What the client is to be given in place of these values: a response that it made itself.
+    /// A response object of the caller's protocol, which the client receives in place of these values.
     package var object: AnyObject?
 
     package init(

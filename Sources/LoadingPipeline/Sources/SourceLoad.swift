@@ -4,36 +4,37 @@ package import LoadingEvents
 package import LoadingSemantics
 package import LoadingTransport
 
-/// A load whose bytes come from a `LoadSource`: what `HTTPLoad` is for HTTP, without stages. Confined to its loop.
+/// A load whose bytes come from a `LoadSource`: the counterpart of `HTTPLoad` without stages. Confined to its loop.
 ///
-/// **Flow.** As with `HTTPLoad`, nothing goes to the client while an answer of it is outstanding, while it is full, or while
-/// the load is suspended. The source is told to pause then, and what it gives all the same waits here.
+/// **Flow.** As with `HTTPLoad`, nothing is delivered while an answer of the client is pending, while the client
+/// accepts no more, or while the load is suspended. The source is then paused, and bytes that it delivers anyway are
+/// kept here.
 package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
     private let loop: EventLoop
     private let log: EventLog?
-    /// What is loaded, for the log.
+    /// The method and URL, for the log.
     private let request: (method: String, url: String)
     package let source: any LoadSource
-    /// Held until the end.
+    /// Retained until the end.
     private var client: (any LoadClient)?
     private let sink: BodySink
 
     private var state = State.waitingToStart
-    /// From the moment that it was to start; it does not while it is suspended.
+    /// Set when `start` was called. The load does not start while it is suspended.
     private var startReason: LoadEvent.FetchReason?
     private var isSuspended = false
-    /// The client has a response to answer.
+    /// The client has to answer a response.
     private var isAsking = false
     private var isHeldUp = false
     /// A redirect that the client has to answer.
     private var redirection: SourceResponse?
     private var hasStoppedSource = false
-    /// The source has been told that all is delivered, and whether it still has something to do.
+    /// Whether the source was notified that everything is delivered, and whether it still has work to do.
     private var hasToldSource = false
     private var isWaitingForSource = false
-    /// `flow` is at work, and what happens meanwhile is its to see.
+    /// `flow` is running and handles what happens meanwhile.
     private var isDelivering = false
-    /// What the client has not taken yet.
+    /// Pieces that the client has not accepted yet.
     private var backlog: [Piece] = []
     private var backlogHead = 0
     private var sourceEnd: SourceEnd?
@@ -51,9 +52,9 @@ package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
     private enum State {
         case waitingToStart
         case loading
-        /// All of the body is delivered, and its file is being closed.
+        /// The whole body is delivered, and its file is being closed.
         case closingFile
-        /// The error is known, and the file with what came before it is being closed.
+        /// The load has failed, and the file with the partial body is being closed.
         case failing(LoadError)
         case ended
     }
@@ -69,8 +70,8 @@ package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
     }
 
     /// - Parameters:
-    ///   - idleTimeout: seconds of silence before the load fails (C-6).
-    ///   - totalTimeout: seconds from start to end before the load fails (C-8).
+    ///   - idleTimeout: Seconds of silence before the load fails (C-6).
+    ///   - totalTimeout: Seconds from start to end before the load fails (C-8).
     package init(
         _ source: any LoadSource, on loop: EventLoop, destination: BodyDestination, idleTimeout: Double,
         totalTimeout: Double, log: EventLog?, request: (method: String, url: String), client: any LoadClient
@@ -128,7 +129,7 @@ package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
     package func abandon() {
         guard !hasEnded else { return }
         stop()
-        // What came before a redirect is in the file.
+        // The file contains the bytes received before the redirect.
         sink.discardFile()
         forgetClient()
     }
@@ -146,13 +147,13 @@ package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
     package func answerResponse(_ destination: BodyDestination?) {
         guard isAsking, !hasEnded else { return }
         isAsking = false
-        // Where a body goes is settled with its first byte.
+        // The destination of a body is fixed with its first byte.
         if let destination, !isOpen { sink.destination = destination }
         clock.noteActivity(at: loop.now)
         flow()
     }
 
-    /// Another load follows a redirect; here it is only refused.
+    /// Another load follows a redirect. Here a redirect can only be refused.
     package func answerRedirect(_ next: LoadRequest?) {
         guard let refused = redirection, next == nil, !hasEnded else { return }
         redirection = nil
@@ -173,15 +174,15 @@ package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
 
     // MARK: From the source
 
-    /// What is known of the bytes that follow; again for each part of a body that has several (S-69).
+    /// The response for the bytes that follow; once more for each part of a body that has several (S-69).
     package func received(_ response: SourceResponse) { add(.response(response)) }
 
     package func received(_ data: Data) {
         if !data.isEmpty { add(.data(data)) }
     }
 
-    /// The source leads elsewhere, and has no more to say. The client, which knows of it, follows by another load or has
-    /// this response for the result. False when the source has told its end before.
+    /// The source redirects and ends. The client follows the redirect with another load, or takes this response as the
+    /// result. False when the source has already ended.
     package func redirected(_ response: SourceResponse) -> Bool {
         guard case .loading = state, sourceEnd == nil, redirection == nil else { return false }
         redirection = response
@@ -189,20 +190,20 @@ package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
         return true
     }
 
-    /// Whether the source waits for something that is not its own to do: no clock runs then.
+    /// Whether the source waits for something outside its control. The idle time then does not run.
     package func setHeldUp(_ isHeldUp: Bool) {
         self.isHeldUp = isHeldUp
         clock.noteActivity(at: loop.now)
     }
 
-    /// Nothing follows. What came before is the client's in any case (T-38).
+    /// The source has ended. The bytes delivered before are the client's in any case (T-38).
     package func ended(_ error: LoadError?) {
         guard case .loading = state, sourceEnd == nil, redirection == nil else { return }
         sourceEnd = error.map { .failed($0) } ?? .complete
         flow()
     }
 
-    /// The source gives no bytes yet, but is not silent either.
+    /// The source has no bytes yet, but is active.
     package func sourceIsAlive() { clock.noteActivity(at: loop.now) }
 
     /// A server requests a credential. Answered by `source.answerChallenge`.
@@ -225,7 +226,7 @@ package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
         if let client { environment.credentials?.store(credential, for: space, of: client) }
     }
 
-    /// The source has done what it had to do before the end.
+    /// The source has finished its work before the end.
     package func mayEnd() {
         guard isWaitingForSource else { return }
         isWaitingForSource = false
@@ -254,7 +255,7 @@ package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
 
     private var isFlowing: Bool { sink.isFlowing }
 
-    /// Delivers what waits, as far as the client wants, and tells the source whether to go on.
+    /// Delivers the backlog as far as the client accepts it, and pauses or resumes the source.
     private func flow() {
         guard !isDelivering, !hasEnded else { return }
         isDelivering = true
@@ -281,7 +282,7 @@ package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
             backlog.removeAll(keepingCapacity: backlog.count <= 64)
             backlogHead = 0
         } else if backlogHead >= 64, backlogHead * 2 >= backlog.count {
-            // Not more often: what is moved up is at most as much as was taken.
+            // Done only then, so that at most as many pieces are moved as were delivered.
             backlog.removeFirst(backlogHead)
             backlogHead = 0
         }
@@ -311,7 +312,7 @@ package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
 
     // MARK: From the sink
 
-    /// `flow` tells the source, when it has delivered what there is.
+    /// `flow` pauses or resumes the source after it has delivered.
     func bodySinkChangedFlow() {}
 
     func bodySinkHasRoom() { resumeReading() }
@@ -340,7 +341,7 @@ package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
         }
     }
 
-    /// The file that the body should go on in is gone, or has less than was said: all of it is fetched again.
+    /// The partial file is missing, or shorter than recorded: the whole body is loaded again.
     private func beginAnew() {
         guard let folder = sink.destination.folder else { return end(.cannotOpenFile(ENOENT)) }
         state = .loading
@@ -374,7 +375,7 @@ package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
         loop.arm(timer, at: look, for: self)
     }
 
-    /// Silence counts while the source is awaited, not while the client holds up the flow.
+    /// The idle time runs while the load waits for the source, not while the client stops the flow.
     private var idleTimeIsRunning: Bool { sourceEnd == nil && isFlowing && !isHeldUp }
 
     package func timerFired(_ timer: LoopTimer) {
@@ -396,7 +397,7 @@ package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
                 isWaitingForSource = !source.isDelivered()
             }
             if isWaitingForSource { return }
-            // A body without a byte has its file too.
+            // An empty body has a file too.
             open()
             if sink.writer != nil { state = .closingFile }
             if sink.closeFile() { endWell(sink.takeCollected().map { .whole($0) } ?? .nothing) }
@@ -418,13 +419,13 @@ package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
         sink.giveUpFile(isClosing: isClosing)
     }
 
-    /// What another download left, as long as nothing was added to it.
+    /// The remains of the earlier download, as long as nothing was appended to them.
     private var untouched: LoadedBody {
         guard case .stopped(let download) = sink.destination, !isOpen else { return .nothing }
         return .stopped(path: download.path, download.point)
     }
 
-    /// Lets go of time and source.
+    /// Releases the timer and the source.
     private func stop() {
         loop.disarm(timer)
         stopSource()

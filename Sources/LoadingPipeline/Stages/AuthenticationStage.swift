@@ -3,43 +3,42 @@ internal import LoadingProtocols
 internal import LoadingSemantics
 internal import LoadingTransport
 
-/// Answers what servers, or proxies, ask for before they let the user in: the state of one task's attempts (AUTH-4 to
-/// AUTH-11, AUTH-28).
+/// Answers the challenges of servers or of proxies: the state of one task's attempts (AUTH-4 to AUTH-11, AUTH-28).
 ///
-/// It asks for the strongest scheme that can be met, goes on to the next when the client rejects one, and counts what
-/// was refused. What was accepted is sent unasked by later requests (`AuthenticationMemory`). Negotiate and NTLM are
-/// conversations of several steps, which the `Authenticator` makes.
+/// Uses the strongest supported scheme, goes on to the next when the client rejects one, and counts refused
+/// credentials. Later requests send accepted credentials preemptively (`AuthenticationMemory`). Negotiate and NTLM take
+/// several steps, which the `Authenticator` carries out.
 struct AuthenticationStage {
     private let source: ChallengeSource
     private let memory: AuthenticationMemory
     private let loop: EventLoop
-    /// What the request carries that is under way or next.
+    /// The credentials of the current or next request.
     private var attempt: Attempt?
     /// The peer of the last request, which may have sent a challenge.
     private var peer: AuthenticationPeer?
-    /// What the client is being asked for, or a conversation begins about.
+    /// The challenge that the client is asked about, or for which a connection-based authentication starts.
     private var pending: Pending?
-    /// The conversation that takes its next step now.
+    /// The connection-based authentication whose next step is being computed.
     private var speaking: Speaking?
     private var failures: [ProtectionSpace: Int] = [:]
     private var refused: [ProtectionSpace: LoadCredential] = [:]
     private var rejected: Set<ProtectionSpace> = []
-    /// The spaces where the system's user has been tried.
+    /// The protection spaces where the system's user has been tried.
     private var triedWithoutCredential: Set<ProtectionSpace> = []
-    /// The schemes by which the user of the settings has been tried.
+    /// The schemes with which the user of the settings has been tried.
     private var triedSettings: Set<AuthenticationScheme> = []
-    /// How often the user was asked for since a request succeeded, whoever asked and whatever for: redirects and other names
-    /// for the same do not begin anew.
+    /// The number of challenges since a request succeeded, from any peer and for any space. Redirects and other names
+    /// of the same server do not reset it.
     private var askedCount = 0
-    /// The users of addresses that were said to a server already and not accepted: they are said once by each scheme, whatever
-    /// the server calls its spaces.
+    /// The users from URLs that were sent to a server and not accepted. Each is sent once per scheme, whatever the
+    /// server's realms are named.
     private var saidUsers: [SaidUser] = []
-    /// The same of those who were asked before `peer`, and may be asked again: a load tries its ways anew with each request.
+    /// The state of earlier peers, which may send challenges again: a load tries its routes anew with each request.
     private var others: [AuthenticationPeer: Dialogue] = [:]
 
-    /// A conversation longer than any is given up.
+    /// An authentication with more steps is abandoned.
     private static let mostSteps = 10
-    /// A peer that sends more challenges will not accept any answer.
+    /// A peer that sends more challenges accepts no answer.
     private static let mostChallenges = 64
 
     private struct SaidUser: Equatable {
@@ -49,7 +48,7 @@ struct AuthenticationStage {
         let password: String?
     }
 
-    /// What was said to one peer.
+    /// The authentication state of one peer.
     private struct Dialogue {
         var attempt: Attempt?
         var triedSettings: Set<AuthenticationScheme> = []
@@ -67,18 +66,18 @@ struct AuthenticationStage {
 
     private enum Source {
         case client
-        /// It was accepted before, so the client was not asked.
+        /// Accepted before, so the client was not asked.
         case memory
         /// From the settings, without asking the client.
         case settings
-        /// The same, and the proxy has not even asked: it may want something else.
+        /// From the settings, before the proxy has sent a challenge. The proxy may require another scheme.
         case settingsUnasked
     }
 
     private struct Pending {
         let option: AuthenticationOption
         let space: ProtectionSpace
-        /// Where it stands among those that can be met.
+        /// The index among the supported challenges.
         let index: Int
         let options: ArraySlice<AuthenticationOption>
         let isQuiet: Bool
@@ -94,16 +93,16 @@ struct AuthenticationStage {
     }
 
     enum Step {
-        /// The response is a response like any other.
+        /// The response is an ordinary one.
         case deliver
-        /// The same, and the server has accepted this credential.
+        /// The response is an ordinary one, and the server has accepted this credential.
         case accepted(LoadCredential, ProtectionSpace)
-        /// The answer is not known yet.
+        /// The credential has to be requested.
         case ask(AuthenticationQuestion)
-        /// The request goes out once more, with what `fieldValue` says then.
+        /// The request is sent again, with the value that `fieldValue` then returns.
         case sendAgain
-        /// The conversation has to take this. The connection is kept for what comes of it; if one begins, only if it is among
-        /// the connections of that identity.
+        /// The security context has to process this token. The connection is kept for the result. At the first step it
+        /// is kept only if it has this identity.
         case speak(GSSSecurityContext, [UInt8], identity: UInt64)
     }
 
@@ -115,23 +114,23 @@ struct AuthenticationStage {
 
     // MARK: Requests
 
-    /// The field that the loader writes itself, in place of one that the caller may have set (AUTH-27).
+    /// The field that the loader writes itself. It replaces one that the caller may have set (AUTH-27).
     var fieldName: String { source.credentialField }
 
-    /// The identity of the connection that the request needs; 0 for a shared one.
+    /// The identity of the connection that the request needs; 0 for a shared connection.
     var identity: UInt64 {
         if case .connection(let proof)? = attempt?.proof { proof.identity } else { 0 }
     }
 
-    /// Whether the next request says a step of a conversation, which is for one connection that is not proved yet.
+    /// Whether the next request carries a step of an authentication, for one connection that is not authenticated yet.
     var isConversing: Bool {
         if case .connection(let proof)? = attempt?.proof { proof.conversation != nil } else { false }
     }
 
-    /// Whether there is nothing to find out about a response with this status.
+    /// Whether a response with this status does not concern this stage.
     func ignores(_ status: Int) -> Bool { attempt == nil && ChallengeSource(status: status) != source }
 
-    /// Looks up what the request sends without a challenge. After that its `identity` is known.
+    /// Looks up the preemptive credentials of the request. After that its `identity` is known.
     ///
     /// - Parameter isAllowed: Whether a credential that was accepted before may still be used.
     mutating func prepare(_ subject: AuthenticationSubject, isAllowed: (LoadCredential, ProtectionSpace) -> Bool) {
@@ -155,12 +154,12 @@ struct AuthenticationStage {
             source: .settingsUnasked)
     }
 
-    /// What one server was told is no other's, wherever it has an upload go on; nor is what the settings say to one proxy said to
-    /// the next already.
+    /// Switches to another peer. Credentials for one server are not sent to another, including one where an upload
+    /// resumes. The settings' credentials of one proxy do not count as tried at the next.
     private mutating func turn(to peer: AuthenticationPeer) {
         if peer == self.peer { return }
         if let last = self.peer {
-            // What is remembered for all is looked for anew: others go on with it meanwhile.
+            // Remembered credentials are looked up again, because other requests use and update them meanwhile.
             let own = attempt?.source == .memory ? nil : attempt
             others[last] = Dialogue(attempt: own, triedSettings: triedSettings)
         }
@@ -169,7 +168,7 @@ struct AuthenticationStage {
         self.peer = peer
     }
 
-    /// The value of that field for a request that is about to go out; nil to leave it as it is.
+    /// The value of the field `fieldName` for a request about to be sent; nil to leave the field unchanged.
     mutating func fieldValue(
         for subject: AuthenticationSubject, isAllowed: (LoadCredential, ProtectionSpace) -> Bool
     ) -> String? {
@@ -182,14 +181,14 @@ struct AuthenticationStage {
         case .digest(var session):
             attempt.answer = session.answer(subject)
             attempt.proof = .digest(session)
-            // The same nonce must not be counted twice.
+            // A nonce count must not be used twice.
             if attempt.source == .memory { memory.update(attempt.space, of: subject) { $0.proof = attempt.proof } }
             self.attempt = attempt.answer == nil ? nil : attempt
             return attempt.answer?.fieldValue
         }
     }
 
-    /// A redirect leads to another request, for which nothing has been said yet.
+    /// A redirect leads to another request, which has no authentication state.
     mutating func redirected() {
         attempt = nil
         others = [:]
@@ -197,7 +196,7 @@ struct AuthenticationStage {
 
     // MARK: Responses
 
-    /// What a response leads to.
+    /// The step that a response leads to.
     ///
     /// - Parameter mayBeShared: Whether an authenticated connection may carry the requests of other users (AUTH-19).
     mutating func step(
@@ -205,7 +204,7 @@ struct AuthenticationStage {
     ) throws(LoadError) -> Step {
         turn(to: subject.peer)
         if ChallengeSource(status: head.status) != source {
-            // What a proxy asks says nothing of what the server makes of the user.
+            // A proxy's challenge does not show whether the server accepts the user.
             return source == .server && head.status == 407 ? .deliver : try accept(head, subject)
         }
         askedCount += 1
@@ -221,7 +220,7 @@ struct AuthenticationStage {
         return ask(options, subject, isQuiet: false)
     }
 
-    /// Takes the client's answer.
+    /// Applies the client's answer.
     mutating func step(after answer: AuthenticationAnswer, to subject: AuthenticationSubject) -> Step {
         guard let pending else { return .deliver }
         switch answer {
@@ -256,7 +255,8 @@ struct AuthenticationStage {
             let pending = Pending(
                 option: options[index], space: space, index: index, options: options, isQuiet: isQuiet)
             self.pending = pending
-            // With a ticket the client is not asked (AUTH-20). NTLM has none: it would send a password's hash to any server.
+            // With a Kerberos ticket the client is not asked (AUTH-20). NTLM has no tickets: it would send a password's
+            // hash to any server.
             if space.scheme == .negotiate, triedWithoutCredential.insert(space).inserted {
                 return begin(nil, identity: memory.identity(of: nil, in: space), from: .client, subject)
             }
@@ -265,7 +265,7 @@ struct AuthenticationStage {
         return .deliver
     }
 
-    /// Sends the user of the settings, once by each scheme. Nil if no scheme is left.
+    /// Sends the user of the settings, once per scheme. Nil if no scheme is left.
     private mutating func trySettings(
         _ options: ArraySlice<AuthenticationOption>, _ subject: AuthenticationSubject, isQuiet: Bool
     ) -> Step? {
@@ -310,7 +310,7 @@ struct AuthenticationStage {
         saidUsers.append(SaidUser(peer: subject.peer, scheme: scheme, user: named.user, password: named.password))
     }
 
-    /// Whether only the nonce was too old (AUTH-18).
+    /// Whether the challenge only replaces a stale nonce (AUTH-18).
     private mutating func renew(_ challenges: [AuthenticationChallenge]) -> Bool {
         guard let attempt, case .digest(var session) = attempt.proof else { return false }
         guard challenges.lazy.compactMap(DigestChallenge.init).contains(where: { session.renew(with: $0) }) else {
@@ -322,12 +322,12 @@ struct AuthenticationStage {
         return true
     }
 
-    /// What was sent was not taken. If the server asks for another space it says nothing about that.
+    /// The credentials were not accepted. A challenge for another protection space does not refuse them.
     private mutating func refuse(_ options: ArraySlice<AuthenticationOption>, _ subject: AuthenticationSubject) {
         guard let attempt else { return }
         self.attempt = nil
         if attempt.source == .settingsUnasked {
-            // The password was right or wrong; what the proxy wants may be another scheme.
+            // The same password must not be tried again with Basic. The proxy may accept it with another scheme.
             for option in options where option.scheme == .basic {
                 triedSettings.insert(.basic)
                 refused[ProtectionSpace(of: option, at: subject.peer)] = attempt.credential
@@ -348,13 +348,13 @@ struct AuthenticationStage {
         if source == .client { failures[space, default: 0] += 1 }
     }
 
-    /// Any other answer than a question means that the user is known (AUTH-22).
+    /// Any response other than a challenge means that the credentials are accepted (AUTH-22).
     private mutating func accept(_ head: ResponseHead, _ subject: AuthenticationSubject) throws(LoadError) -> Step {
-        // A redirect may lead to the next question.
+        // A redirect may lead to another challenge.
         if head.status / 100 == 2 { askedCount = 0 }
         triedSettings = []
         guard var attempt else { return .deliver }
-        // Elsewhere on the server the user may be requested once more.
+        // In another space of the server, the user from the URL may be sent once more.
         if let credential = attempt.credential {
             saidUsers.removeAll {
                 $0.peer == subject.peer && $0.user == credential.user && $0.password == credential.password
@@ -385,7 +385,7 @@ struct AuthenticationStage {
             attempt.proof = .connection(proof)
         }
         let isKept = attempt.credential?.isKept ?? true
-        // From now on the memory counts for all, if it may know.
+        // From now on the shared memory applies, if the credential may be kept there.
         self.attempt = isKept ? nil : attempt
         guard attempt.source == .client || attempt.source == .settings, isKept else { return .deliver }
         memory.remember(
@@ -394,9 +394,9 @@ struct AuthenticationStage {
         return attempt.credential.map { .accepted($0, attempt.space) } ?? .deliver
     }
 
-    // MARK: Conversations
+    // MARK: Connection-based authentication
 
-    /// Begins to prove a connection to be the user's, in the pending space.
+    /// Begins to authenticate a connection, in the pending space.
     private mutating func begin(
         _ credential: LoadCredential?, identity: UInt64, from source: Source, _ subject: AuthenticationSubject
     ) -> Step {
@@ -408,7 +408,7 @@ struct AuthenticationStage {
         return .speak(conversation, [], identity: identity)
     }
 
-    /// What a conversation that is under way, or was held on another connection, makes of a new challenge.
+    /// The step for a new challenge during a connection-based authentication, or after one on another connection.
     private mutating func goOn(
         _ challenges: [AuthenticationChallenge], _ options: ArraySlice<AuthenticationOption>,
         _ subject: AuthenticationSubject
@@ -419,7 +419,7 @@ struct AuthenticationStage {
         pending = Pending(
             option: options[index], space: attempt.space, index: index, options: options, isQuiet: false)
         guard let conversation = proof.conversation else {
-            // A new connection, or a server that asks for each request.
+            // A new connection, or a server that authenticates each request.
             triedWithoutCredential.insert(attempt.space)
             return begin(attempt.credential, identity: proof.identity, from: attempt.source, subject)
         }
@@ -432,7 +432,7 @@ struct AuthenticationStage {
         return .speak(conversation, token, identity: proof.identity)
     }
 
-    /// Takes what a step of the conversation has led to.
+    /// Applies the outcome of a step of the security context.
     mutating func step(after outcome: GSSSecurityContext.Outcome, to subject: AuthenticationSubject) -> Step {
         guard let speaking, let pending else { return .deliver }
         self.speaking = nil
@@ -464,8 +464,8 @@ struct AuthenticationStage {
 }
 
 extension AuthenticationOption {
-    /// The challenges that can be met for a request: not with the integrity of a body that can be read only once, nor by what
-    /// proves a connection that others may use.
+    /// The challenges that can be answered for a request. Excluded are integrity protection of a body that can be read
+    /// only once, and connection-based schemes on a connection that other users may share.
     fileprivate static func options(
         for challenges: [AuthenticationChallenge], body: LoadBody, mayBeShared: Bool
     ) -> [AuthenticationOption] {

@@ -3,31 +3,31 @@ internal import LoadingConnections
 internal import LoadingSemantics
 internal import LoadingTransport
 
-/// Has the body of a request ready each time that the request goes out: at first, after a redirect or a challenge, and
-/// when its connection was lost (T-51). Bytes and files are sent again; for a stream that was read from, the client is
-/// asked for another, when there is a connection to send it on (S-50). Confined to the load's loop.
+/// Prepares the body of a request each time the request is sent: at first, after a redirect or a challenge, and after a
+/// lost connection (T-51). Bytes and files are sent again. For a stream that has been read from, the client is asked
+/// for another when there is a connection to send it on (S-50). Confined to the load's loop.
 final class BodyStage {
     typealias Ready = (Result<RequestBody, LoadError>) -> Void
 
-    /// The part of the body that is wanted: all of it, unless an upload is gone on with.
+    /// The part of the body to send: all of it, unless an upload resumes.
     struct Part: Equatable {
         var offset: Int64 = 0
-        /// Nil: to the end.
+        /// Nil: up to the end.
         var length: Int64?
     }
 
-    /// A stream that has been given and may be untouched, and where in the body it begins.
+    /// A stream that was provided and may be unread, and its offset in the body.
     private var given: (source: any RequestBodySource, offset: Int64)?
-    /// The stream that came with the request, to see whether another request brings another.
+    /// The stream of the original request. Shows whether another request brings another stream.
     private weak var first: (any RequestBodySource)?
     private var waiting: (ready: Ready, part: Part, length: Int64?)?
-    /// Counts the questions: an answer to another than the last is not waited for.
+    /// Counts the requests for a stream. Only an answer to the last one is awaited.
     private var question = 0
-    /// What the file was like when it was last asked for.
+    /// The facts of the file when it was last requested.
     private(set) var file: FileFacts?
 
-    /// Gives the body to `ready`, at once or later; `ask` asks the client for a stream from that place on, who answers
-    /// by `provide`. The `ready` of an earlier call is not called any more.
+    /// Passes the body to `ready`, now or later. `ask` requests a stream from the given offset; the client answers by
+    /// `provide`. The `ready` of an earlier call is not called any more.
     func prepare(_ body: LoadBody, _ part: Part = Part(), asking ask: (Int64) -> Void, _ ready: @escaping Ready) {
         question += 1
         let before = waiting
@@ -56,13 +56,13 @@ final class BodyStage {
             }
             given = nil
             waiting = (ready, part, length)
-            // The client has been asked already.
+            // The client has already been asked.
             if before?.part != part { ask(part.offset) }
         }
     }
 
-    /// The client's answer to the question for a stream from that place on: nil if it has none. A late answer to an earlier
-    /// question, for another place, is dropped.
+    /// The client's answer to the request for a stream at this offset; nil if it has none. A late answer to an earlier
+    /// request, for another offset, is dropped.
     func provide(_ source: (any RequestBodySource)?, from offset: Int64) {
         guard let waiting, waiting.part.offset == offset else {
             source?.cancel()
@@ -74,7 +74,7 @@ final class BodyStage {
         waiting.ready(.success(waiting.part.of(source, waiting.length)))
     }
 
-    /// No body is needed any more.
+    /// The body is not needed any more.
     func cancel() {
         question += 1
         waiting = nil
@@ -103,13 +103,13 @@ extension BodyStage.Part {
         return .source(LimitedBodySource(source, wanted), length: nil)
     }
 
-    /// How much of a stream of that length is sent; nil if unknown.
+    /// How much of a stream of this length is sent; nil if unknown.
     func announcedLength(of total: Int64?) -> Int64? {
         guard let left = total.map({ max(0, $0 - offset) }) else { return nil }
         return length.map { min($0, left) } ?? left
     }
 
-    /// Nil if the body is not as long as it was.
+    /// Nil if the length of the body has changed.
     private func range(of total: Int64) -> Range<Int64>? {
         guard offset >= 0, offset <= total else { return nil }
         guard let length else { return offset..<total }

@@ -1,23 +1,23 @@
 internal import FoundationEssentials
 internal import LoadingSemantics
 
-/// What the cache has to do with the request that is fetched: what is stored for it, what that means for the request, and
-/// what is to be kept of the response. The rules are `CacheRules` and its neighbours. Confined to the load's loop.
+/// The cache's part in the current request: the stored response, its effect on the request, and what is stored of the
+/// response. The rules are in `CacheRules` and related types. Confined to the load's loop.
 struct CacheStage {
-    /// What is stored, and how much would be; nil without a cache.
+    /// The stored response, and the size limit for storing; nil without a cache.
     var contents: CacheContents?
-    /// The request as the rules see it, from the decision on.
+    /// The request in the form that the rules use, set by the decision.
     private var request: CacheRequest?
     private var requestTime: Int64 = 0
-    /// Whether the server was asked about what is stored.
+    /// Whether the server was asked to validate the stored response.
     private var isValidating = false
-    /// The server's answer to that made no sense, so the request goes out without conditions.
+    /// The server's answer to the validation was invalid, so the request is sent without conditions.
     private var isUnconditional = false
     private var gathering: Gathering?
-    /// The body of the stored response that is the answer, until the client has it.
+    /// The body of the stored response that is served, until it is delivered.
     var served: Data?
 
-    /// A body that is kept as it goes by.
+    /// A body that is collected for storing while it is delivered.
     private struct Gathering {
         let response: StoredResponse
         let limit: Int64
@@ -25,7 +25,7 @@ struct CacheStage {
         var count: Int64 = 0
     }
 
-    /// Another request is fetched.
+    /// Resets the stage for another request.
     mutating func begin() {
         contents = nil
         request = nil
@@ -39,7 +39,7 @@ struct CacheStage {
     /// Whether there is no cache.
     var isAbsent: Bool { contents == nil }
 
-    /// What becomes of a request that is ready to go out.
+    /// The cache's decision on a request that is ready to be sent.
     mutating func decide(_ request: CacheRequest, now: Int64) -> CacheDecision {
         let stored = contents.map { found in isUnconditional ? [] : found.entry.map { [$0.response] } ?? [] }
         let decision = CacheRules.decide(request, stored: stored, now: now)
@@ -50,24 +50,24 @@ struct CacheStage {
         return decision
     }
 
-    /// What a response does to what is stored.
+    /// The effect of a response on the stored one.
     enum Effect: Equatable {
         case nothing
-        /// The stored response is the answer, as it is now.
+        /// The stored response, as updated, is served.
         case serve(StoredResponse, CacheValidation.Confirmed.Fate)
-        /// Once more, without conditions.
+        /// The request is sent again, without conditions.
         case sendAgain
-        /// What is stored for the request is out of date.
+        /// The stored response of the request is outdated.
         case outdated
-        /// What is stored for these is.
+        /// The stored responses for these keys are outdated.
         case remove([CacheKey])
-        /// A response to HEAD tells news of what is stored.
+        /// A response to HEAD updates the stored response.
         case refresh(StoredResponse)
     }
 
-    /// Reads the head of a response. From here on its body is gathered if it is worth keeping.
+    /// Reads the head of a response. From here on its body is gathered if it may be stored.
     ///
-    /// - Parameter partition: That of the request.
+    /// - Parameter partition: The request's partition.
     mutating func read(
         status: Int, fields: HTTPFields, expectedLength: Int64, partition: String?, now: Int64
     ) -> Effect {
@@ -114,14 +114,14 @@ struct CacheStage {
         }
     }
 
-    /// A response that is not kept is newer than what is stored all the same.
+    /// A response that is not stored is still newer than the stored one.
     private var outdated: Effect { mayHoldOlder ? .outdated : .nothing }
 
     var mayHoldOlder: Bool { entry != nil || contents?.isLookedUp == false }
 
     var isGathering: Bool { gathering != nil }
 
-    /// A piece of the body has come. False if it is too large by now (CACHE-31).
+    /// Gathers a piece of the body. False if the body is now too large (CACHE-31).
     mutating func gather(_ piece: Data) -> Bool {
         guard let limit = gathering?.limit, let count = gathering?.count else { return true }
         gathering?.count = count + Int64(piece.count)
@@ -130,13 +130,13 @@ struct CacheStage {
         return true
     }
 
-    /// The body is not kept: it is too large, or goes elsewhere. True if something older is stored.
+    /// The body is not stored: it is too large or goes elsewhere. True if the cache may hold an older one.
     mutating func stopGathering() -> Bool {
         defer { gathering = nil }
         return gathering != nil && mayHoldOlder
     }
 
-    /// What is to be kept of a response that has come to its end; nil, and nothing has changed, if it is too large.
+    /// The entry to store for a complete response; nil, without any change, if it is too large.
     ///
     /// - Parameter whole: The body, if it was not gathered here.
     mutating func takeGathered(whole: Data?) -> CacheEntry? {
@@ -146,7 +146,7 @@ struct CacheStage {
             self.gathering = nil
             return CacheEntry(response: gathering.response, body: whole)
         }
-        // The pieces lie in buffers that others wait for, and that are larger than what is in them.
+        // The pieces occupy pooled read buffers, which are larger than their contents and which other loads need.
         var body = BodyCollector()
         body.expect(gathering.count)
         for piece in gathering.pieces {

@@ -3,22 +3,22 @@ internal import LoadingConnections
 internal import LoadingSemantics
 internal import LoadingTransport
 
-/// Decides whether a load that found no way to its server waits for one, and waits (CONN-11 to CONN-14). Confined to
+/// Decides whether a load that found no route to its server waits for one, and waits (CONN-11 to CONN-14). Confined to
 /// the load's loop.
 struct ConnectivityStage {
     private var hasToldClient = false
     private var mark: RouteWatch.Mark?
     private var wait: RouteWait?
 
-    /// The load is about to look for a way: what changes from now on is worth another try.
+    /// Called before the load looks for a route. Any later change of the routes justifies another attempt.
     mutating func begin(on loop: EventLoop) { mark = RouteWatch.watch(for: loop).mark(on: loop) }
 
-    /// What a failed connect or question for a name means: while this machine has no way out, nothing is wrong with the
-    /// server (CONN-12, CONN-14, ERR-5).
+    /// The meaning of a failed connect or DNS lookup. While this machine has no route, the failure is not the server's
+    /// (CONN-12, CONN-14, ERR-5).
     static func meaning(of failure: ConnectionFailure) -> ConnectionFailure {
         let mayBeOurs =
             switch failure.reason.cause {
-            // Without any address the kernel misses one of its own before it misses a route.
+            // A machine without any address reports a missing local address before a missing route.
             case .posix(let code)?: code == EADDRNOTAVAIL
             case .dns(let code)?: code == EAI_AGAIN || code == EAI_SYSTEM
             default: false
@@ -29,13 +29,14 @@ struct ConnectivityStage {
         return failure
     }
 
-    /// Only what a new route may cure: a server that refuses while there is a route fails at once.
+    /// True only for failures that a new route may resolve. A refusal by a server to which a route exists fails at
+    /// once.
     func shouldWait(after failure: ConnectionFailure) -> Bool {
         if case .posix(EHOSTUNREACH)? = failure.reason.cause { return true }
         return failure.error.code == LoadError.notConnectedToInternet.code
     }
 
-    /// Whether the client has still to be told that the load waits: once is enough (T-41).
+    /// Whether the client still has to be notified that the load waits. It is notified once (T-41).
     mutating func tellsClient() -> Bool {
         defer { hasToldClient = true }
         return !hasToldClient
@@ -48,7 +49,7 @@ struct ConnectivityStage {
         wait = RouteWatch.watch(for: loop).wait(since: mark, on: loop, body)
     }
 
-    /// The load does not wait any more.
+    /// Ends the wait.
     mutating func end() {
         wait?.end()
         wait = nil

@@ -2,25 +2,25 @@ internal import FoundationEssentials
 internal import LoadingProtocols
 internal import LoadingSemantics
 
-/// Undoes the content codings of a response (ENC-1 to ENC-10), a buffer at a time, so that a small body that unfolds
-/// into a huge one costs one buffer and the pace is the reader's.
+/// Decodes the content codings of a response (ENC-1 to ENC-10), one buffer at a time. A small body that decodes to a
+/// huge one occupies one buffer, and the consumer sets the pace.
 struct DecodingStage {
     private var decoder: ContentDecoder?
-    /// What the decoder was made of.
+    /// The codings for which the decoder was created.
     private var codings = ""
-    /// Whether what is decoded is written to a file (ERR-7).
+    /// Whether the decoded bytes are written to a file (ERR-7).
     var writesFile = false
 
     var isActive: Bool { decoder != nil }
 
-    /// Whether there may be output without more input: not every coder keeps to the pace of its reader by leaving
-    /// input alone.
+    /// Whether more output may follow without more input. Not every decoder leaves input unread when the output is
+    /// full.
     private(set) var mayHoldOutput = false
 
-    /// Whether the last call stopped for the time that it took, and goes on when it is called again.
+    /// Whether the last call stopped because of the time it took. The next call continues.
     var isInterrupted: Bool { decoder?.isInterrupted ?? false }
 
-    /// Looks at a response's head. Responses without a body by definition are never decoded (ENC-8).
+    /// Reads a response's head. Responses without a body by definition are never decoded (ENC-8).
     mutating func begin(_ head: ResponseHead, body: BodyLength) throws(LoadError) {
         decoder = nil
         mayHoldOutput = false
@@ -31,7 +31,8 @@ struct DecodingStage {
         codings = field
     }
 
-    /// What the first bytes of a body are decoded to, at the most `most`. They are decoded again when their turn comes.
+    /// The decoded form of the first bytes of a body, at most `most` bytes. These bytes are decoded again when they are
+    /// delivered.
     func decodedStart(of bytes: [UInt8], most: Int) -> [UInt8] {
         guard isActive, let decoder = try? ContentDecoder(contentEncoding: codings) else {
             return Array(bytes.prefix(most))
@@ -49,8 +50,8 @@ struct DecodingStage {
         }
     }
 
-    /// Decodes from the front of `input` into `output`. Zero with an empty `input`: more is needed, unless
-    /// `isInterrupted`.
+    /// Decodes from the front of `input` into `output`. Zero with an empty `input` means that more input is needed,
+    /// unless `isInterrupted`.
     mutating func decode(
         _ input: inout UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer
     ) throws(LoadError) -> Int {
@@ -65,7 +66,7 @@ struct DecodingStage {
         }
     }
 
-    /// The body is complete; throws when the coding is not.
+    /// Called when the body is complete. Throws if its coding is not.
     mutating func finish() throws(LoadError) {
         guard let decoder else { return }
         self.decoder = nil

@@ -4,64 +4,65 @@ internal import LoadingProtocols
 internal import LoadingSemantics
 internal import LoadingTransport
 
-/// The last stage: a connection from the pool, one request on it, one response from it, and a second try when the
-/// connection died before the server can have seen the request (CONN-10). Confined to the load's loop.
+/// The last stage: a connection from the pool, one request on it, and one response from it. Retries if the connection
+/// was lost before the server can have processed the request (CONN-10). Confined to the load's loop.
 final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTimerTarget {
-    /// Cleared when the stage is done, which also breaks the cycle between the two.
+    /// Cleared when the stage is done, which also breaks the reference cycle with the load.
     @exclusivity(unchecked) private var load: HTTPLoad?
     private let environment: LoadingEnvironment
     @exclusivity(unchecked) private var request: ExchangeRequest
     private let url: HTTPURL
     private let identity: UInt64
-    /// How the server is gone to; nil if there is no way.
+    /// The current route to the server; nil if there is none.
     @exclusivity(unchecked) private(set) var way: ProxyRoute?
-    /// Where there are several.
+    /// Set if there are several routes.
     @exclusivity(unchecked) private var ways: RouteSelector?
     private let route: ProxyRouteList
     @exclusivity(unchecked) private var origin: ConnectionKey
     private var priority: Float
-    /// Whether it may go out a second time should its connection turn out dead (CONN-10).
+    /// Whether the request may be sent again if its connection is lost (CONN-10).
     private let isRepeatable: Bool
     private let assumesHTTP3: Bool
     private var wish: ConnectionRequest?
-    /// What the client is asked about the connection that is being made.
+    /// The challenge about the connection that is being made, for the client.
     private var question: ConnectionChallenge?
     @exclusivity(unchecked) private var connection: (any HTTPExchangeStream)?
-    /// Whether the client is to be asked for the body when there is a connection (S-50).
+    /// Whether the client is asked for the body when there is a connection (S-50).
     private var needsStream: Bool
-    /// The connection that the request goes out on when the client has given the body.
+    /// The connection for the request, while the client is asked for the body.
     private var reserved: (any HTTPExchangeStream)?
-    /// Whether the client has not given the body at once.
+    /// Whether the client did not provide the body at once.
     private var hasWaited = false
-    /// Until the reserved connection is given back to the pool.
+    /// Returns the reserved connection to the pool when it fires.
     private var reservationTimer: LoopTimer?
-    /// The connection that was given back while the client is asked for the body, until there is another, or the same again.
+    /// The facts of the connection that was returned to the pool while the client is asked for the body, until the
+    /// request gets a connection, which may be the same one.
     private var givenBack: ConnectionFacts?
-    /// Whether a connection that was idle will not do, since the request was lost on one.
+    /// Whether an idle connection is not acceptable, because the request was lost on one.
     private var needsNewConnection = false
     private var isReused = false
-    /// Whether the request says something that only this connection understands.
+    /// Whether the request contains a field that is valid only on this connection.
     private var isBound = false
     /// Whether the connection was held for the request.
     private var isHeld = false
-    /// What the request leaves out on a connection that may be proved to be the user's already.
+    /// The fields that the request omits on a connection that may already be authenticated for the user.
     @exclusivity(unchecked) private var withheldFields: [String] = []
     private var attempts = 0
-    /// How often the request, which may have been processed, was lost while the server answered others.
+    /// How often the request, which may have been processed, was lost while the server answered other requests.
     private var lossesWhileServing = 0
-    /// How often in a row the server has refused the request and answered no other.
+    /// How often in a row the server has refused the request and answered no other request.
     private var refusals = 0
-    /// When the request was lost last, or begun.
+    /// The time of the last loss of the request, or of its start.
     private var lastLoss: Int64
-    /// Until the request goes out again that was refused.
+    /// Sends the refused request again when it fires.
     private var pauseTimer: LoopTimer?
-    /// What the server had acknowledged when it was last looked at.
+    /// The acknowledged bytes at the last check.
     private var progress = AcknowledgedProgress()
-    /// Whether the final response has begun, which begins only once.
+    /// Whether the final response has begun. It begins only once.
     private var hasHead = false
-    /// How the request was lost that a server may have seen, once one was.
+    /// The last error that ended a request which the server may have received.
     private var loss: LoadError?
-    /// Whether a server that was not the origin's own has said so.
+    /// Whether a server that is not the origin's own has declined the request with 421.
     private var wasSentAway = false
     private var log: EventLog?
     private var sentBodyBytes: Int64 = 0
@@ -92,7 +93,7 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
         ways?.onSilence = { [weak self] in self?.wayIsSilent() }
     }
 
-    /// To what a request needs a connection that goes a way; without one nobody asks for it.
+    /// The key of the connection that the request needs on this route. Without a route the key is not used.
     private static func origin(
         of url: HTTPURL, _ identity: UInt64, _ fields: HTTPFields, by way: ProxyRoute?, for load: HTTPLoad
     ) -> ConnectionKey {
@@ -107,7 +108,7 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
 
     func start(onNewConnection: Bool = false) {
         guard way != nil else {
-            // A proxy is wanted, and there can be no such proxy. Not told before this returns.
+            // A proxy is required, and it is not usable. The failure is reported after this function returns.
             let failure = ConnectionFailure(route.failure(url.scheme.isSecure ? .tunnel : .request), of: nil)
             let tell = LoopBox({ [weak self] in self?.end { $0.exchangeFoundNoWay(failure, after: nil) } ?? () })
             return environment.loop.post { tell.value() }
@@ -135,8 +136,9 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
         environment.pool.request(wish)
     }
 
-    /// The request, if it may go out before a connection is there: it can do no harm if somebody sends it again, which is the
-    /// price of that (RFC 8470), it says nothing of a login, and nobody wants to be asked about the server before.
+    /// The request, if it may be sent as early data. A replay of the request, which early data permits, must be
+    /// harmless (RFC 8470). The request must contain no credentials, and the client must not want connection
+    /// challenges.
     private var early: ExchangeRequest? {
         guard let load, load.request.allowsEarlyData, load.client?.wantsConnectionChallenges == false, attempts == 1,
             request.method == "GET" || request.method == "HEAD", case .none = request.body, !needsStream,
@@ -145,9 +147,9 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
         return request
     }
 
-    /// Sends the request over a connection that was held for it, and leads the stage's only way.
+    /// Sends the request over a connection that was held for it, on the stage's only route.
     ///
-    /// - Parameter isBound: Whether the request says something that only this connection understands.
+    /// - Parameter isBound: Whether the request contains a field that is valid only on this connection.
     func start(on connection: any HTTPExchangeStream, isBound: Bool) {
         attempts += 1
         isHeld = true
@@ -155,27 +157,29 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
         connectionBecameAvailable(connection, isReused: true, events: [])
     }
 
-    /// Keeps the connection for another exchange of the same conversation, whose it is from now on.
+    /// Keeps the connection for the next exchange of the same authentication, which owns it from now on.
     func hold(isBeginning: Bool) -> HeldConnection? {
         guard let connection, let way else { return nil }
         connection.hold()
         return HeldConnection(carrier: connection, way: way, isBeginning: isBeginning)
     }
 
-    /// Whose connection the request has to the server, or to the proxy that loads it; nil for nobody's.
+    /// The identity of the request's connection to the server, or to the proxy that loads it; nil for a shared
+    /// connection.
     func identity(of asker: ChallengeSource) -> UInt64? {
         var identity = identity
         if asker == .proxy, case .forwarding(_, let own) = origin.proxyMode { identity = own }
         return identity == 0 ? nil : identity
     }
 
-    /// Whether who asks by this status was not told what there is to say, since its connection may be proved to be the user's.
+    /// Whether this status is a challenge to a request that omitted its authentication field. The field was omitted
+    /// because the connection may already be authenticated for the user.
     func withheldProof(askedBy status: Int) -> Bool {
         guard !withheldFields.isEmpty, let asker = ChallengeSource(status: status) else { return false }
         return withheldFields.contains(asker.credentialField)
     }
 
-    /// Ends the stage; the load hears nothing more from it.
+    /// Ends the stage without a callback to the load.
     func cancel() {
         load = nil
         ways?.rest()
@@ -205,12 +209,12 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
     /// The first bytes of the body that were read together with the head; nil if they are delivered later in the turn.
     func startOfBody(most: Int) -> [UInt8]? { connection.map { $0.startOfBody(most: most) } ?? [] }
 
-    /// Has what follows the head of the response wait for `resumeBody` or `giveConnectionAway`.
+    /// Holds back the bytes after the head of the response until `resumeBody` or `giveConnectionAway`.
     func holdBody() { connection?.holdBody() }
 
     func resumeBody() { connection?.resumeBody() }
 
-    /// Gives the connection away and ends the stage; the load hears nothing more from it.
+    /// Detaches the connection and ends the stage without a callback to the load.
     func giveConnectionAway() -> DetachedConnection? {
         guard let handed = connection?.detachConnection() else { return nil }
         load = nil
@@ -234,31 +238,31 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
     /// Whether the default evaluation trusts the server at the other end.
     var isConnectionTrusted: Bool { connection?.isTrusted ?? false }
 
-    /// Whether it has a connection, or is to ask for one again when the client has given the body.
+    /// Whether the stage has a connection, or will request one again when the client has provided the body.
     var hasConnection: Bool { connection != nil || reserved != nil || asksAgain }
 
     private var asksAgain: Bool { givenBack != nil && wish == nil && connection == nil }
 
-    /// Whether the server has acknowledged some of the request's body since this was last asked: the kernel takes much of
-    /// it at once, and what is on its way then is progress as well (CONN-15, CONN-17).
+    /// Whether the server has acknowledged more of the request's body since the last call. The kernel buffers much of
+    /// the body at once, and its later acknowledgement is progress as well (CONN-15, CONN-17).
     func hasProgressed() -> Bool {
         if case .none = request.body { return false }
         guard let acknowledgement = connection?.acknowledgement else { return false }
         return progress.look(at: acknowledgement, handed: sentWireBytes)
     }
 
-    /// Whether something of the network's is awaited: not so in the line for a connection (CONN-24), nor while the client
-    /// is asked about it or for the body.
+    /// Whether the stage waits for the network. False in the queue for a connection (CONN-24), and while the client is
+    /// asked about the connection or for the body.
     var isActive: Bool { connection != nil || wish?.isBeingServed == true && question?.isOpen != true }
 
-    /// What it is that nothing has come in time: a proxy that has not done its part is told from the server (PROXY-10).
+    /// The error of a timeout. A silent proxy has a different error from a silent server (PROXY-10).
     var silence: LoadError {
         guard let proxyMode = origin.proxyMode, wish?.awaits != nil else { return .timedOut }
         return proxyMode.silence
     }
 
-    /// Lets the rest of a response that nobody wants pass, to keep the connection if that is cheap. `then` is
-    /// called in a later turn, when the connection is free or given up.
+    /// Drains the rest of a response that is not delivered, to keep the connection if that is cheap. `then` is
+    /// called in a later turn, when the connection is free or abandoned.
     func drain(then: (@Sendable () -> Void)? = nil) {
         load = nil
         connection?.drain(then: then)
@@ -311,7 +315,7 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
         if isReused { ways?.rest() } else { ways?.succeeded() }
         guard let load else { return connection.returnUnused() }
         let isSame = givenBack.map { connection.facts(isReused: $0.isReused) == $0 } ?? false
-        // One that is not shared may have carried another request meanwhile.
+        // A connection that is not shared may have carried another request meanwhile.
         self.isReused = isSame && connection.isShared ? givenBack?.isReused == true : isReused
         givenBack = nil
         load.exchangeIsActive()
@@ -343,14 +347,15 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
         reserved.returnUnused()
     }
 
-    /// The client has given the body. If that took its time, the server may have closed the connection meanwhile.
+    /// Sends the request after the client has provided the body. If that took time, the server may have closed the
+    /// connection meanwhile.
     private func sendOverReserved() {
         if let reserved = takeReserved() {
             if isBound || !hasWaited || reserved.confirm() { return send(over: reserved) }
         } else if !asksAgain {
             return
         }
-        // Nothing was sent.
+        // Nothing was sent, so this was not an attempt.
         attempts -= 1
         start(onNewConnection: needsNewConnection)
     }
@@ -379,7 +384,7 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
 
     private func wayIsSilent() {
         guard let load, let wish else { return }
-        // In the line, at a question, or behind the proxy.
+        // Nil in the queue, while a challenge is open, and once the proxy has done its part.
         guard let step = wish.awaits else { return ways?.goesOn() ?? () }
         guard ways?.wasSilent(at: step) == true else { return }
         self.wish = nil
@@ -392,12 +397,12 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
         way = ways?.current
         origin = Self.origin(of: url, identity, request.fields, by: way, for: load)
         load.exchangeIsActive()
-        // No request was lost.
+        // The request was not lost.
         attempts = 0
         start()
     }
 
-    /// The request as a proxy wants it that loads it itself; nil where none does.
+    /// The request in the form for a proxy that loads it itself; nil without such a proxy.
     private func forwarded() -> ExchangeRequest? {
         guard let forwarder, case .origin(let path, let query) = request.target else { return nil }
         var request = request
@@ -410,7 +415,7 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
         return request
     }
 
-    /// The proxy that loads the request itself, if one does.
+    /// The proxy that loads the request itself; nil without one.
     var forwarder: ProxyServer? { if case .forwarding(let proxy, _) = origin.proxyMode { proxy } else { nil } }
 
     var proxyAuthorizer: (any ProxyAuthorizer)? { load?.proxyAuthorizer }
@@ -462,7 +467,7 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
         hasHead = true
         record(
             .responseHead(status: head.status, isHTTP10: head.version == .http10, bytes: Int64(head.byteCount)))
-        // A server that is not the origin's has nothing to say about it (RFC 7838 §6).
+        // A server that is not the origin's cannot announce alternatives for it (RFC 7838 §6).
         if url.scheme.isSecure, isConnectionTrusted, head.status != 421 {
             environment.pool.noteAlternatives(in: head.fields, from: url)
         }
@@ -487,19 +492,19 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
         recordBreak()
         connection = nil
         guard let load else { return }
-        // Whether the next connection may fare better than this one.
-        // What a server says of others is no proof that it serves anybody; that it has answered them is.
+        // Whether the next connection may succeed where this one failed. A server that has answered other requests is
+        // serving. Its statements about other requests do not prove that.
         let isServing = failure.lastAnswer > lastLoss
         let isOneOfSeveral = isReused || failure.hasOtherWay || !failure.wasAlone || isServing
         lastLoss = environment.loop.now
-        // A stream that was read from is asked for again.
+        // If a stream was read from, another is requested.
         let lost = LostExchange(
             method: request.method, progress: failure.progress, isReusedConnection: isOneOfSeveral,
             isBodyReplayable: true, attempts: attempts,
             lossesWhileServing: lossesWhileServing + (failure.progress == .sent && isServing ? 1 : 0),
             refusals: refusals + 1, isServing: isServing)
-        // A new connection that is lost was the server's doing, and the next would fare no better; but a request that it
-        // has not looked at fares well (CONN-4), and one that it never got no worse than the first time.
+        // The loss of a new connection is the server's doing, so a retry would also fail. Exceptions: a request that
+        // the server has not processed is safe to retry (CONN-4), and one that was not sent loses nothing by a retry.
         let wasNotSeen = failure.progress == .refused || failure.progress == .unsent
         guard !hasHead, isOneOfSeveral || wasNotSeen, !isBound, failure.error.isConnectionLoss else {
             return end { $0.exchangeFailed(failure.error) }
@@ -508,7 +513,7 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
         if case .fail = decision { return end { $0.exchangeFailed(failure.error) } }
         if !wasNotSeen { loss = failure.error }
         if failure.progress == .refused || wasNotSeen && isServing {
-            // It was no try.
+            // This does not count as an attempt.
             attempts -= 1
             refusals = isServing ? 0 : refusals + 1
         } else if isServing {
@@ -527,8 +532,9 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
         if let load { startAgain(for: load) }
     }
 
-    /// Asks the origin's own server after one that serves another origin, or is said to be one more of this, has declined
-    /// (CONN-3). Once; false if that cannot be, or was done. Whoever comes later is spared it.
+    /// Sends the request again, to the origin's own server. Applies once, after a coalesced connection or an
+    /// alternative service has declined the request (CONN-3). False if that is impossible or already done. Later
+    /// requests avoid the declined connection.
     private func goElsewhere() -> Bool {
         guard let load, let connection, connection.mayBeMisdirected else { return false }
         connection.disallowConnection()
@@ -545,7 +551,7 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
         record(.fetchStarted(.retry))
         load.exchangeIsActive()
         if waitsWhileSuspended() { return }
-        // Another idle connection may be as stale as this one was.
+        // Another idle connection may be as stale as this one.
         if isBodyWhole { return start(onNewConnection: true) }
         guard load.request.body.isLasting else {
             needsStream = true
@@ -558,7 +564,7 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
         }
     }
 
-    /// Ends the stage of a load that is suspended, which sends its request again when it goes on (T-2).
+    /// Ends the stage if the load is suspended. The load sends its request again when it resumes (T-2).
     private func waitsWhileSuspended() -> Bool {
         guard let load, load.isSuspended else { return false }
         self.load = nil
@@ -576,7 +582,7 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
 }
 
 extension ProxyRoute {
-    /// Whether a request for a URL can be sent that way: one for FTP to nobody but a proxy that loads it.
+    /// Whether a request for the URL can use this route. FTP needs a proxy that loads the request.
     fileprivate func mayCarry(_ url: HTTPURL) -> Bool {
         guard url.scheme == .ftp else { return true }
         if case .through(let proxy) = self { return proxy.forwards }

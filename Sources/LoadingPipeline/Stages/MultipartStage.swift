@@ -1,12 +1,11 @@
 internal import LoadingProtocols
 internal import LoadingSemantics
 
-/// Takes a body of `multipart/x-mixed-replace` apart, each of whose parts is a response of its own in place of the one
-/// before (S-69, MISC-23).
+/// Splits a `multipart/x-mixed-replace` body. Each part is a response that replaces the one before (S-69, MISC-23).
 struct MultipartStage {
     private var parser: MultipartParser
     private let whole: LoadResponse
-    /// Bytes, decoded, that the client did not want yet.
+    /// Decoded bytes that the client does not accept yet.
     var backlog: [UInt8] = []
     private(set) var partCount = 0
 
@@ -20,7 +19,7 @@ struct MultipartStage {
         whole = response
     }
 
-    /// A look that costs next to nothing, for the many responses that are nothing of the kind.
+    /// A cheap check for the many responses that are not multipart.
     private static func mayBeMultipart(_ fields: HTTPFields) -> Bool {
         guard let index = fields.positions.indices.first(where: { fields.isNamed("Content-Type", at: $0) }) else {
             return false
@@ -31,17 +30,17 @@ struct MultipartStage {
             && asciiLowercase(fields.bytes[start]) == UInt8(ascii: "m")
     }
 
-    /// The next event from the front of `input`; nil when all of it is used up.
+    /// The next event from the front of `input`; nil when `input` is used up.
     mutating func next(_ input: inout UnsafeRawBufferPointer) throws(LoadError) -> MultipartEvent? {
         do { return try parser.next(&input) } catch { throw error.loadError }
     }
 
-    /// What is left to tell when the body has ended; it begins no part.
+    /// The remaining events after the body has ended. None of them begins a part.
     mutating func inputEnded() throws(LoadError) -> MultipartEvent? {
         do { return try parser.inputEnded() } catch { throw error.loadError }
     }
 
-    /// The response that a part is shown as.
+    /// The response that represents a part.
     mutating func response(toPart fields: HTTPFields) -> LoadResponse {
         partCount &+= 1
         var response = whole

@@ -2,18 +2,19 @@ internal import LoadingConnections
 internal import LoadingProtocols
 internal import LoadingSemantics
 
-/// Follows redirects: makes the next request of a 3xx response, and counts.
+/// Follows redirects: makes the next request from a 3xx response, and counts the redirects.
 struct RedirectStage {
     private(set) var count = 0
 
-    /// Where a response leads.
+    /// The target of a redirect.
     enum Target {
         case follow(LoadRequest)
-        /// Nothing but HTTP is loaded through a redirect, least of all a local file, unless the client sees to it.
+        /// A redirect to a scheme other than HTTP, such as a local file, is not followed unless the client handles it
+        ///
         case leaveHTTP(RedirectedRequest)
     }
 
-    /// Where a response leads; nil when it is a response like any other.
+    /// The target of a redirect; nil for an ordinary response.
     mutating func next(for response: LoadResponse, to request: LoadRequest) throws(LoadError) -> Target? {
         let from = RedirectSource(
             method: request.method, url: request.urlText, fields: request.fields, hasBody: request.hasBody)

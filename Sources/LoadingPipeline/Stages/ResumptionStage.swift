@@ -1,11 +1,11 @@
 internal import LoadingProtocols
 package import LoadingSemantics
 
-/// Has a download go on where another stopped (RES-3 to RES-7): asks for the rest, and sees from the answer whether the
-/// rest is what comes.
+/// Resumes a stopped download (RES-3 to RES-7): requests the rest of the body, and decides from the response whether
+/// the rest follows.
 struct ResumptionStage {
     let download: StoppedDownload
-    /// The caller's own, which has no place in a request for the rest.
+    /// The caller's own `Accept-Encoding`, which a request for the rest must not contain.
     private let acceptEncoding: String?
     private(set) var mayRestart = true
 
@@ -17,7 +17,7 @@ struct ResumptionStage {
         ask(&request)
     }
 
-    /// Has the request, or the one that a redirect has made of it, ask for the rest, unless all is asked for by now.
+    /// Adds the range fields to the request, or to a redirected one, unless the whole body is requested by now.
     func ask(_ request: inout LoadRequest) {
         guard mayRestart, download.point.asksForRest else { return }
         var point = download.point
@@ -29,19 +29,19 @@ struct ResumptionStage {
         ResumeRules.decide(status: head.status, fields: head.fields, of: download.point, mayRestart: mayRestart)
     }
 
-    /// From now on all is asked for.
+    /// Requests the whole body from now on.
     mutating func restart(_ request: inout LoadRequest) {
         mayRestart = false
-        // Not the fields from the beginning: a redirect may have taken some off since.
+        // The original fields are not restored, because a redirect may have removed some since.
         request.fields = request.fields.without(names: Self.askingFields)
         if let acceptEncoding { request.fields.append("Accept-Encoding", acceptEncoding) }
     }
 }
 
-/// What is left of a download that stopped.
+/// The remains of a stopped download.
 package struct StoppedDownload: Sendable {
     package var point: DownloadResumePoint
-    /// Of the file with what has come.
+    /// The path of the file with the bytes received so far.
     package var path: String
 
     package init(point: DownloadResumePoint, path: String) {

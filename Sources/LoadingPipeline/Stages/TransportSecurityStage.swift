@@ -1,10 +1,10 @@
 package import LoadingSemantics
 
-/// Sees to it that a request goes out over a secure connection where it has to: by what hosts have said (HSTS, TLS-7), and
-/// by what the program wants of itself (App Transport Security, TLS-1).
+/// Enforces secure connections: for hosts that require them (HSTS, TLS-7), and for the program's own policy (App
+/// Transport Security, TLS-1).
 package struct TransportSecurityStage {
     private let hosts: HSTSStore
-    /// Nil if nothing is asked.
+    /// Nil without a policy.
     private let rules: AppTransportSecurity?
 
     package init(hosts: HSTSStore, rules: AppTransportSecurity?) {
@@ -12,7 +12,7 @@ package struct TransportSecurityStage {
         self.rules = rules
     }
 
-    /// Makes the request a secure one if its host wants that. False if it stays as it is.
+    /// Upgrades the request to a secure one if its host requires that. False if the request is unchanged.
     func upgrade(_ request: inout LoadRequest) -> Bool {
         guard request.url.scheme == .http, hosts.covers(request.url.host) else { return false }
         let text = SecureURL.upgrade(request.urlText, port: request.url.port)
@@ -22,18 +22,19 @@ package struct TransportSecurityStage {
         return true
     }
 
-    /// Throws if the request may not go out. What it demands of a secure connection is seen to where that is made.
+    /// Throws if the request may not be sent. The policy's requirements on the TLS connection are applied when it is
+    /// made.
     func check(_ url: @autoclosure () -> HTTPURL, _ text: @autoclosure () -> String) throws(LoadError) {
         guard let rules else { return }
         let url = url()
-        // App Transport Security is about HTTP.
+        // App Transport Security applies to HTTP only.
         guard url.scheme != .ftp, case .denied = rules.decide(url) else { return }
         throw LoadError.appTransportSecurityRequiresSecureConnection.at(text())
     }
 
-    /// Does what a response says of its host.
+    /// Applies the response's policy for its host.
     ///
-    /// - Parameter isTrusted: Whether the connection was made without a certificate error that the program has accepted.
+    /// - Parameter isTrusted: Whether the connection had no certificate error that the program overrode.
     func note(_ fields: HTTPFields, from url: HTTPURL, isTrusted: @autoclosure () -> Bool) {
         guard url.scheme.isSecure, fields.contains("Strict-Transport-Security") else { return }
         hosts.note(fields, from: url, isTrusted: isTrusted())

@@ -3,36 +3,37 @@ internal import LoadingProtocols
 package import LoadingSemantics
 package import LoadingTransport
 
-/// Has an upload go on after its connection was lost, if the server offers that (RES-13 to RES-21): does what the value
-/// `ResumableUpload` says, one request after the other, of which the client hears nothing. Confined to the load's loop.
+/// Resumes an upload after its connection was lost, if the server supports that (RES-13 to RES-21). Sends the requests
+/// that the value `ResumableUpload` returns, one after the other, without notifying the client. Confined to the load's
+/// loop.
 final class UploadResumptionStage: LoopTimerTarget {
     /// The task's own request.
     private var original: LoadRequest
-    /// Where the body was sent at first; after a redirect not where the task's own request went.
+    /// The URL to which the body was sent first. After a redirect it differs from the URL of the task's own request.
     private var target: HTTPURL
     /// Nil until the length of the body is known.
     private var upload: ResumableUpload?
-    /// What the file was like when the upload began.
+    /// The facts of the file when the upload began.
     private var file: FileFacts?
     private var knowsLength = false
-    /// What the request that begins the upload says of it.
+    /// The fields of the request that creates the upload.
     private var creationFields = HTTPFields()
-    /// Which part of the body the request at hand carries.
+    /// The part of the body that the current request carries.
     private(set) var part = BodyStage.Part()
-    /// Whether the request at hand carries any of it.
+    /// Whether the current request carries any part of the body.
     private var carriesBody = true
-    /// Whether the request at hand is not the task's own, but one that the upload goes on with.
+    /// Whether the current request is a follow-up request of the upload instead of the task's own.
     private(set) var isFollowUp = false
-    /// Whether any of those was made: from then on the body has to stay what it was.
+    /// Whether a follow-up request was made. From then on the body must not change.
     private var hasGoneOn = false
-    /// How many bytes of the body the request at hand has sent.
+    /// How many bytes of the body the current request has sent.
     var sentBytes: Int64 = 0
     /// Whether the client is being asked about another origin.
     var isAskingToMove = false
     private let timer = LoopTimer()
     private var afterPause: (() -> Void)?
 
-    /// - Parameter stopped: The upload of another task that this one goes on with.
+    /// - Parameter stopped: The upload of another task that this one resumes.
     init(_ request: LoadRequest, goingOn stopped: StoppedUpload?) {
         original = request
         target = request.url
@@ -43,14 +44,14 @@ final class UploadResumptionStage: LoopTimerTarget {
         hasGoneOn = true
     }
 
-    /// The request that begins, when it is not the task's own.
+    /// The first request, if it is not the task's own.
     func start() throws(LoadError) -> LoadRequest? {
         guard hasGoneOn, let first = upload?.start() else { return nil }
         return try request(for: first)
     }
 
-    /// A request goes to https and not to where it said. If it is the task's own, and not what a redirect has made of it,
-    /// so does what follows it.
+    /// The request was upgraded to `https`. If it is the task's own request, and not a redirected one, the follow-up
+    /// requests use `https` too.
     func isUpgraded(to request: LoadRequest) {
         guard !hasGoneOn, request.urlText == SecureURL.upgrade(original.urlText, port: original.url.port) else {
             return
@@ -59,12 +60,12 @@ final class UploadResumptionStage: LoopTimerTarget {
         original.urlText = request.urlText
     }
 
-    // MARK: What goes out
+    // MARK: Requests
 
-    /// A body is about to be sent, all of it or the part of it that was wanted.
+    /// Called before a body is sent, all of it or the current part.
     func willSend(_ length: Int64?, of file: FileFacts?) throws(LoadError) {
         guard !hasGoneOn else {
-            // Two halves of different files are no file (RES-13).
+            // Two halves of different files do not make a valid upload (RES-13).
             if let before = self.file, file != before { throw .requestBodyStreamExhausted }
             return
         }
@@ -76,7 +77,7 @@ final class UploadResumptionStage: LoopTimerTarget {
         self.upload = upload
     }
 
-    /// Adds to the task's own request, which goes to `url`, what offers to go on with it.
+    /// Adds the fields that offer resumption to the task's own request, which goes to `url`.
     func mark(_ exchange: inout ExchangeRequest, to url: HTTPURL) {
         guard !isFollowUp else { return }
         target = url
@@ -85,14 +86,14 @@ final class UploadResumptionStage: LoopTimerTarget {
         }
     }
 
-    /// The request has been sent, with so many bytes of body.
+    /// The request has been sent, with this many bytes of body.
     func sentRequest(_ count: Int64) {
         guard !knowsLength, carriesBody, part.length.map({ count < $0 }) ?? true else { return }
         upload?.bodyEnded(at: part.offset &+ count)
         knowsLength = true
     }
 
-    /// A request of the upload, as a load's.
+    /// The load request for a request of the upload.
     func request(for next: UploadRequest) throws(LoadError) -> LoadRequest {
         isFollowUp = next.purpose != .creation
         hasGoneOn = true
@@ -113,18 +114,18 @@ final class UploadResumptionStage: LoopTimerTarget {
         return request
     }
 
-    // MARK: What comes of it
+    // MARK: Outcomes
 
     func received104(_ fields: HTTPFields, from url: String) -> UploadStep? {
         upload?.received104(fields, from: url)
     }
 
-    /// What would go to another origin.
+    /// The request that would go to another origin.
     func proposal(to url: String) -> LoadRequest? { upload.flatMap { try? followUp($0.proposal(to: url)) } }
 
     func move(to url: String) { upload?.move(to: url) }
 
-    /// Tells how much of its body the request has sent that ends.
+    /// Records how much of its body the ending request has sent.
     private func noteSent() {
         if carriesBody { upload?.sentBody(sentBytes) }
         sentBytes = 0
@@ -140,13 +141,13 @@ final class UploadResumptionStage: LoopTimerTarget {
         return upload?.interrupted() ?? .giveUp
     }
 
-    /// What another task can go on with.
+    /// The state with which another task can resume.
     var stopped: StoppedUpload? {
         upload?.resumePoint.map { StoppedUpload(point: $0, file: file) }
     }
 
-    /// What the final response says to be out of date: what it would have, had it answered the first request, and what it
-    /// says of its own (CACHE-19).
+    /// The stored responses that the final response makes outdated: those as if it had answered the first request, and
+    /// those of its own request (CACHE-19).
     func outdatedKeys(_ head: ResponseHead, to request: LoadRequest) -> [CacheKey] {
         guard isFollowUp else { return [] }
         return CacheInvalidation.keys(
@@ -176,10 +177,10 @@ final class UploadResumptionStage: LoopTimerTarget {
     }
 }
 
-/// What is left of an upload that stopped.
+/// The remains of a stopped upload.
 package struct StoppedUpload: Sendable {
     package var point: UploadResumePoint
-    /// What the file was like that was sent; nil if it was none.
+    /// The facts of the file that was sent; nil if the body was not a file.
     package var file: FileFacts?
 
     package init(point: UploadResumePoint, file: FileFacts?) {

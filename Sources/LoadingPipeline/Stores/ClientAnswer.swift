@@ -4,7 +4,7 @@ internal import Synchronization
 /// The answer of a client or a store.
 package enum ClientAnswer<Value> {
     case now(Value)
-    /// A method of the load, or a `PendingLookup`, brings the answer.
+    /// A method of the load, or a `PendingLookup`, receives the answer later.
     case later
 }
 
@@ -12,14 +12,14 @@ extension ClientAnswer where Value == Void {
     package static var now: Self { .now(()) }
 }
 
-/// A lookup whose answer may be given up.
+/// A lookup whose answer can be withdrawn.
 protocol WithdrawableLookup: AnyObject {
-    /// The answer is no longer needed. On the loop.
+    /// The answer is no longer needed. Called on the loop.
     func withdraw()
 }
 
-/// The place for an answer that a store gives later, from any thread. The first answer counts, and it does not keep the load:
-/// a disk, or a store that the program has written, may never answer.
+/// Receives an answer that a store gives later, from any thread. Only the first answer counts. The load withdraws the
+/// lookup at its end, because a disk, or a store that the program has written, may never answer.
 package final class PendingLookup<Value: Sendable>: WithdrawableLookup, @unchecked Sendable {
     // Sendable because `take` is confined to the loop.
     private let loop: EventLoop

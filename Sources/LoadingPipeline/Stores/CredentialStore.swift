@@ -2,13 +2,13 @@ package import LoadingSemantics
 
 /// The credentials of a session. Called on the loop of its loads; must not block.
 package protocol CredentialStore: AnyObject {
-    /// The credential to propose in a space. After `.later`, `lookup` brings it, and the load waits.
+    /// The credential to propose in a space. After `.later`, the load waits for `lookup`.
     func defaultCredential(
         for space: ProtectionSpace, of client: any LoadClient, _ lookup: PendingLookup<ProposedCredential?>
     ) -> ClientAnswer<ProposedCredential?>
-    /// A server or a proxy has accepted a credential that the client gave, and that may be stored (AUTH-22).
+    /// A server or proxy has accepted a credential from the client that may be stored (AUTH-22).
     func store(_ credential: LoadCredential, for space: ProtectionSpace, of client: any LoadClient)
-    /// Whether a credential that was accepted may be sent there again.
+    /// Whether a credential that was accepted may be sent to the space again.
     func mayUse(_ credential: LoadCredential, for space: ProtectionSpace) -> Bool
 }
 
@@ -17,7 +17,7 @@ package struct ProposedCredential: Sendable {
     package let user: String?
     /// Nil if the client has to add it.
     package let password: String?
-    /// The object by which the store knows the credential.
+    /// The object that identifies the credential to the store.
     package let object: (any AnyObject & Sendable)?
 
     package init(user: String?, password: String?, object: (any AnyObject & Sendable)? = nil) {
@@ -28,7 +28,7 @@ package struct ProposedCredential: Sendable {
 }
 
 extension LoadingEnvironment {
-    /// Has the store propose a credential, then asks the client.
+    /// Asks the store to propose a credential, then the client.
     ///
     /// - Parameter ask: Called at once, or on the loop unless the result is withdrawn.
     func lookUpCredential(

@@ -57,7 +57,8 @@ package final class MemoryCredentialStore: CredentialStore {
     }
 }
 
-/// Cached responses in memory, up to a number of bytes; the one used least recently leaves. Confined to the loop of its loads.
+/// Cached responses in memory, up to a number of bytes. The least recently used one is removed first. Confined to the
+/// loop of its loads.
 package final class MemoryResponseStore: ResponseStore {
     private let capacity: Int64
     private var entries: [String: (entry: CacheEntry, use: UInt64)] = [:]

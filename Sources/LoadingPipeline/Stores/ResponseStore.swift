@@ -3,27 +3,27 @@ package import LoadingSemantics
 
 /// The cached responses of a session. Called on the loop of its loads; must not block.
 package protocol ResponseStore: AnyObject {
-    /// What is stored for the load's request, or for the GET of its address; nil if the load uses no cache. After `.later`,
-    /// `load.makeContentsLookup()` brings it, and the load waits.
+    /// The stored response for the load's request, or for a GET of its URL; nil if the load uses no cache. After
+    /// `.later`, the load waits for `load.makeContentsLookup()`.
     func contents(for load: HTTPLoad) -> ClientAnswer<CacheContents?>
-    /// Stores a complete response, or removes the older one with nil: the client wants neither. After `.later`, the load ends
-    /// with `load.finishStoring`.
+    /// Stores a complete response. Nil removes the older one: the client wants neither stored. After `.later`, the load
+    /// ends with `load.finishStoring`.
     ///
     /// - Parameter client: The load's client, also when the load has ended before its client has answered.
     func store(_ entry: CacheEntry?, of load: HTTPLoad, for client: any LoadClient) -> ClientAnswer<Void>
     /// Stores a permanent redirect that the load follows.
     func store(redirect entry: CacheEntry, of load: HTTPLoad)
-    /// The server has confirmed the stored response, whose head is this now.
+    /// The server has confirmed the stored response, which now has this head.
     func update(_ entry: CacheEntry, of load: HTTPLoad)
-    /// Removes what is stored for these keys.
+    /// Removes the stored responses for these keys.
     func remove(_ keys: [CacheKey], of load: HTTPLoad)
 }
 
-/// A response in the cache, and its body as the client gets it.
+/// A response in the cache, with its body as delivered to the client.
 package struct CacheEntry: Sendable {
     package var response: StoredResponse
     package var body: Data
-    /// The object by which the store knows it.
+    /// The object that identifies the entry to the store.
     package var object: (any AnyObject & Sendable)?
 
     package init(response: StoredResponse, body: Data, object: (any AnyObject & Sendable)? = nil) {
@@ -33,7 +33,7 @@ package struct CacheEntry: Sendable {
     }
 }
 
-/// What a cache has for a request, and room for.
+/// The stored response for a request, and the size limit of the cache.
 package struct CacheContents: Sendable {
     package var entry: CacheEntry?
     /// The size of the largest body that the cache stores, in bytes.

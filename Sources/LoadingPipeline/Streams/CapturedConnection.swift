@@ -4,16 +4,16 @@ internal import Glibc
 internal import LoadingEvents
 package import LoadingTransport
 
-/// A connection that has left its loop: read and written with calls that block, by whoever holds it, one thread a
-/// direction. Closed when it is deallocated.
+/// A connection that has left its loop. Its owner reads and writes with blocking calls, from one thread per direction.
+/// Closed when it is deallocated.
 ///
-/// A plain connection is its socket. One with TLS goes through a pair of local sockets, at whose other end a
-/// `StreamRelay` encrypts on the loop.
+/// A cleartext connection is its socket. A TLS connection uses a pair of local sockets, and a `StreamRelay` at the
+/// other end encrypts on the loop.
 package final class CapturedConnection: @unchecked Sendable {
     // Sendable because `rest` and `failure` are guarded by `lock`, and sockets may be used from any thread.
     private let descriptor: Int32
     private let lock = Lock()
-    /// What was read and not taken before.
+    /// Bytes that were read before and are not consumed yet.
     private var rest: StreamBuffer
     private var failureCode: Int32 = 0
 
@@ -44,7 +44,7 @@ package final class CapturedConnection: @unchecked Sendable {
 
     func fail(_ code: Int32) { lock.withLock { if failureCode == 0 { failureCode = code } } }
 
-    /// Waits for bytes and gives how many came: 0 at the end, −1 after a failure.
+    /// Blocks until bytes arrive and returns their number: 0 at the end, −1 after a failure.
     package func read(into buffer: UnsafeMutableRawBufferPointer) -> Int {
         let known = lock.withLock { rest.take(buffer.count) }
         if !known.isEmpty {
@@ -54,11 +54,11 @@ package final class CapturedConnection: @unchecked Sendable {
         var count: Int
         repeat { count = recv(descriptor, buffer.baseAddress, buffer.count, 0) } while count < 0 && errno == EINTR
         if count < 0 { fail(errno) }
-        // The relay says why it ended before it does.
+        // The relay sets the failure before it closes the socket.
         return count == 0 && failure != nil ? -1 : count
     }
 
-    /// Waits until the kernel has taken bytes and gives how many it took; −1 after a failure.
+    /// Blocks until the kernel accepts bytes and returns their number; −1 after a failure.
     package func write(_ bytes: UnsafeRawBufferPointer) -> Int {
         var count: Int
         repeat {
@@ -68,10 +68,10 @@ package final class CapturedConnection: @unchecked Sendable {
         return count
     }
 
-    /// Whether a read would give something, or the end, at once.
+    /// Whether a read would return bytes or the end without blocking.
     package var mayRead: Bool { lock.withLock { rest.count > 0 } || isReady(Int32(POLLIN)) }
 
-    /// Whether a write would take something at once.
+    /// Whether a write would accept bytes without blocking.
     package var mayWrite: Bool { isReady(Int32(POLLOUT)) }
 
     private func isReady(_ events: Int32) -> Bool {
@@ -79,7 +79,7 @@ package final class CapturedConnection: @unchecked Sendable {
         return poll(&asked, 1, 0) > 0
     }
 
-    /// Ends a direction; a call that waits in it returns.
+    /// Closes a direction. A call that blocks in it returns.
     package func closeReading() {
         lock.withLock { rest.removeAll() }
         shutdown(descriptor, Int32(SHUT_RD))

@@ -1,20 +1,20 @@
-/// How long a peer may take nothing of what there is for it.
+/// The time limit for a peer that accepts none of the pending bytes.
 struct PeerPatience {
     private let limit: Int64
     private var taken: UInt64
-    /// When it was last seen to have taken something.
+    /// When the peer last accepted bytes.
     private var since: Int64
 
     /// - Parameters:
     ///   - limit: In nanoseconds.
-    ///   - taken: How many bytes it has taken so far.
+    ///   - taken: How many bytes the peer has accepted so far.
     init(_ limit: Int64, taken: UInt64, at now: Int64) {
         self.limit = limit
         self.taken = taken
         since = now
     }
 
-    /// When to look again; nil when it is over.
+    /// The time of the next check; nil when the limit has passed.
     mutating func nextLook(taken: UInt64, at now: Int64) -> Int64? {
         if taken != self.taken {
             self.taken = taken

@@ -1,6 +1,6 @@
 package import FoundationEssentials
 
-/// Bytes that have come and wait to be taken, in order.
+/// Received bytes that wait to be consumed, in order.
 package struct StreamBuffer {
     private var bytes: [UInt8]
     private var head = 0
@@ -10,7 +10,7 @@ package struct StreamBuffer {
     package var count: Int { bytes.count - head }
 
     package mutating func append(_ new: UnsafeRawBufferPointer) {
-        // What was taken is most of it: what is left moves to the front.
+        // Most of the storage is consumed: the remaining bytes move to the front.
         if head > 0, head >= count {
             bytes.removeFirst(head)
             head = 0
@@ -18,7 +18,7 @@ package struct StreamBuffer {
         bytes.append(contentsOf: new)
     }
 
-    /// The first so many bytes, or as many as there are.
+    /// The first `wanted` bytes, or as many as there are.
     package mutating func take(_ wanted: Int) -> Data {
         let taken = min(wanted, count)
         defer {

@@ -5,23 +5,24 @@ internal import LoadingProtocols
 package import LoadingSemantics
 package import LoadingTransport
 
-/// The life of a stream task in the engine: a connection of its own, driven as `StreamMachine` says. Confined to its
-/// loop; tells its client the end exactly once, unless the connection was given away.
+/// The load of a stream task in the engine: a connection of its own, driven by `StreamMachine`. Confined to its loop.
+/// Reports the end to its client exactly once, unless the connection was detached.
 ///
-/// Beyond `StreamMachine.readAhead`, only what a read asked for is read; then the peer has to wait.
+/// Beyond `StreamMachine.readAhead`, only the bytes that a read requests are read from the connection. The peer then
+/// has to wait.
 package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
     private let environment: LoadingEnvironment
     let log: EventLog?
     private let limits: Limits
-    /// Held until the end.
+    /// Retained until the end.
     private(set) var client: (any StreamClient)?
     private let origin: ConnectionKey
-    /// Where there are several to the host.
+    /// Set if there are several routes to the host.
     private var ways: RouteSelector?
     private var search: ProxySearch?
     private var tunnelAuthentication: TunnelAuthentication?
     private var connection: StreamConnection?
-    /// How a proxy comes into it, if one does.
+    /// How a proxy is used; nil without a proxy.
     private var proxyMode: ProxyMode?
     private var connectivity = ConnectivityStage()
     private var machine: StreamMachine
@@ -32,10 +33,10 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
 
     private var state = State.waitingToStart
     private var isSuspended = false
-    /// It was to start while it was suspended.
+    /// `start` was called while the load was suspended.
     private var startsOnResume = false
     private var hasOpened = false
-    /// Set while the machine's wishes are being carried out, which may bring about more of them.
+    /// Set while the machine's actions are carried out, which may add more actions.
     private var isPerforming = false
     private var due: [StreamMachine.Action] = []
     private var routes: RouteWait?
@@ -44,9 +45,10 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
     private var clock = LoadClock()
 
     package struct Limits {
-        /// Seconds of silence while the connection is made or TLS is put over it; reads and writes have their own (C-6).
+        /// The idle timeout in seconds, while the connection is made or TLS is negotiated. Reads and writes have their
+        /// own (C-6).
         package var idle: Double
-        /// Seconds from start to end (C-8).
+        /// The total timeout in seconds, from start to end (C-8).
         package var total: Double
         package var waitsForConnectivity: Bool
 
@@ -57,22 +59,22 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
         }
     }
 
-    /// What a read brought, and whether nothing comes after it.
+    /// The result of a read, and whether the stream ends after it.
     package typealias ReadReply = (Result<(data: Data, isAtEnd: Bool), LoadError>) -> Void
     package typealias WriteReply = (LoadError?) -> Void
 
     private enum State {
         case waitingToStart
         case waitingForConnectivity
-        /// The connection is being made, and then is there.
+        /// The connection is being made or is open.
         case connected
         case ended
     }
 
-    /// Bytes of one connection that a turn reads before the others have theirs.
+    /// How many bytes one connection may read in a turn before other connections get their turn.
     private static let readBudget = 64 * 1024
 
-    /// A connection to a host.
+    /// A stream on a new connection to a host.
     package init(
         to origin: ConnectionKey, in environment: LoadingEnvironment, limits: Limits, log: EventLog?,
         client: any StreamClient
@@ -86,7 +88,7 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
         buffer = StreamBuffer()
     }
 
-    /// One that carried HTTP until now.
+    /// A stream on a connection that carried HTTP before.
     package init(
         on handed: DetachedConnection, in environment: LoadingEnvironment, limits: Limits, log: EventLog?,
         client: any StreamClient
@@ -121,7 +123,7 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
         }
     }
 
-    /// Stops reading, writing and the clocks (T-2).
+    /// Stops reading, writing and the timeouts (T-2).
     package func suspend() {
         guard !isSuspended, !hasEnded else { return }
         isSuspended = true
@@ -145,7 +147,7 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
 
     package func cancel(_ error: LoadError) { perform(machine.fail(error)) }
 
-    /// A read of at least and at most so many bytes, in so many nanoseconds.
+    /// Reads at least `least` and at most `most` bytes within `timeout` nanoseconds.
     package func read(least: Int, most: Int, timeout: Int64?, reply: @escaping ReadReply) {
         lastOperation += 1
         readers[lastOperation] = reply
@@ -170,7 +172,7 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
         goOn()
     }
 
-    // A stream has neither line to stand in nor responses to answer.
+    // A stream has no queue for connections and no responses to answer.
     package func setPriority(_ priority: Float) {}
     package func abandon() {}
     package func handOver(to client: any LoadClient) {}
@@ -192,7 +194,7 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
         if limits.waitsForConnectivity { connectivity.begin(on: environment.loop) }
         let destination = ProxyDestination(traffic: .other, host: origin.host, port: origin.port)
         armTimer()
-        // Before a script asks for it.
+        // Checked before a PAC script runs.
         if origin.service.requiresDNSSEC, !NameResolver.needsNoNameServer(origin.host) {
             return perform(machine.fail(.cannotFindHost))
         }
@@ -206,7 +208,7 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
         ways = RouteSelector(route.routes, to: destination, in: environment.proxies, idleTimeout: limits.idle)
         ways?.onSilence = { [weak self] in self?.wayIsSilent() }
         guard let way = ways?.current ?? route.routes.first else {
-            // A proxy is wanted, and there can be no such proxy.
+            // A proxy is required, and it is not usable.
             return perform(machine.fail(route.failure(.tunnel).loadError))
         }
         go(way)
@@ -225,7 +227,7 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
 
     private func wayIsSilent() {
         guard !hasEnded, !hasOpened, let connection else { return }
-        // At a question.
+        // Nil while a challenge is open.
         guard let step = connection.awaits else { return ways?.goesOn() ?? () }
         if ways?.wasSilent(at: step) == true { goNextWay() }
     }
@@ -289,7 +291,7 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
 
     // MARK: Bytes
 
-    /// Writes and reads what the machine wants and the connection allows.
+    /// Writes and reads as far as the machine requires it and the connection allows it.
     private func goOn() {
         guard !isPerforming, !hasEnded else { return }
         write()
@@ -302,7 +304,7 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
     private func write() {
         while let next = machine.nextWrite, let data = writers[next.id]?.data, let connection {
             let written = data.suffix(next.rest).withUnsafeBytes { bytes in
-                // A piece this long keeps one write well within the time of a turn.
+                // This limit keeps one write well within the duration of a turn.
                 connection.write(UnsafeRawBufferPointer(rebasing: bytes.prefix(1024 * 1024)))
             }
             switch written {
@@ -332,14 +334,14 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
                 perform(machine.received(count, at: now))
             case .wouldBlock: return
             case .end: perform(machine.receivedEnd(at: now))
-            // It may have been truncated: TLS announces its end.
+            // The data may be truncated: TLS announces its end with close_notify.
             case .truncated: perform(machine.broke(.networkConnectionLost, at: now))
             case .failed(let failure): perform(machine.broke(LoadError(failure), at: now))
             }
         }
     }
 
-    // MARK: What the machine wants
+    // MARK: Actions of the machine
 
     private func perform(_ actions: [StreamMachine.Action]) {
         due += actions
@@ -376,7 +378,7 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
     private func secureConnection() {
         clock.noteActivity(at: environment.loop.now)
         guard let connection, !connection.isSecure else {
-            // It is secure already, and that cannot be had twice.
+            // The connection uses TLS already, and TLS is not negotiated twice.
             due += machine.secured(at: environment.loop.now)
             return
         }
@@ -394,7 +396,7 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
 
     // MARK: Better routes
 
-    /// Has the client told when this machine would take another way to the peer than the connection goes.
+    /// Notifies the client when the machine would now use another route to the peer than the connection's.
     private func watchRoutes() {
         guard client?.wantsBetterRoutes == true else { return }
         let watch = RouteWatch.watch(for: environment.loop)
@@ -407,7 +409,7 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
 
     // MARK: Time
 
-    /// Silence counts while the network's part in making a connection, or in making it secure, is awaited.
+    /// The idle time runs while the load waits for the network to connect or to negotiate TLS.
     private var idleTimeIsRunning: Bool {
         guard case .connected = state, machine.isConnecting else { return false }
         return connection?.isAsking == false
@@ -415,7 +417,7 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
 
     private func armTimer() {
         guard !isSuspended, !hasEnded else { return }
-        // A question may be answered meanwhile, so there is a look now and then.
+        // A challenge may be answered meanwhile, so the timer fires from time to time.
         var deadline = clock.nextLook(
             at: environment.loop.now, idle: machine.isConnecting ? limits.idle : nil, total: limits.total,
             countsSilence: idleTimeIsRunning,
@@ -433,7 +435,7 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
         goOn()
     }
 
-    /// What it is that nothing has come in time: a proxy that has not done its part is told from the host (PROXY-10).
+    /// The error of a timeout. A silent proxy has a different error from a silent host (PROXY-10).
     private var silence: LoadError {
         guard let proxyMode, connection?.awaits != nil else { return .timedOut }
         return proxyMode.silence
@@ -472,20 +474,20 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
 extension StreamLoad: TunnelClient {
     var loadClient: (any LoadClient)? { client }
 
-    /// A stream has none.
+    /// A stream has no responses.
     func response(_ head: ResponseHead) -> LoadResponse? { nil }
 }
 
 /// The client of a stream: a task, as the engine sees it. Called on the load's loop; must not block.
 package protocol StreamClient: LoadClient {
-    /// Whether the client may want to hear of better routes.
+    /// Whether the client wants to be notified of better routes.
     var wantsBetterRoutes: Bool { get }
-    /// So many bytes have been taken by reads, or by the kernel.
+    /// Reads have consumed this many bytes; for `didWrite`, the kernel has accepted them.
     func load(_ load: StreamLoad, didRead count: Int)
     func load(_ load: StreamLoad, didWrite count: Int)
     func loadHasClosedReading(_ load: StreamLoad)
     func loadHasClosedWriting(_ load: StreamLoad)
     func loadHasBetterRoute(_ load: StreamLoad)
-    /// The connection is the client's, and nothing more is told.
+    /// The connection belongs to the client, and no more callbacks follow.
     func load(_ load: StreamLoad, hasGivenAway captured: CapturedConnection)
 }

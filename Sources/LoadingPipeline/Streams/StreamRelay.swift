@@ -3,12 +3,12 @@ internal import Glibc
 internal import LoadingSemantics
 internal import LoadingTransport
 
-/// Carries bytes between a connection with TLS and a local socket that a program reads and writes without knowing of
-/// TLS. Confined to the connection's loop, which holds it until both sides are done. What either side does not take is
-/// not read from the other, so one buffer a direction is all it holds.
+/// Copies bytes between a TLS connection and a local socket that a program reads and writes without TLS. Confined to
+/// the connection's loop, which retains the relay until both sides are done. Reading from one side stops while the
+/// other side does not accept more, so the relay buffers at most one piece per direction.
 ///
-/// What the program has left behind when it lets go is still sent, unless the peer takes nothing of it for a while: nobody
-/// is left then who could give it up.
+/// After the program has closed its socket, the remaining bytes are still sent, unless the peer accepts none of them
+/// for some time: no caller is left that could cancel the connection.
 final class StreamRelay: ByteStreamOwner, LoopTimerTarget {
     private let remote: ByteStream
     private let local: ByteStream
@@ -16,25 +16,25 @@ final class StreamRelay: ByteStreamOwner, LoopTimerTarget {
     private var inward = Direction()
     private var outward = Direction()
     private let timer = LoopTimer()
-    /// Set when the program has let go.
+    /// Set when the program has closed its socket.
     private var patience: PeerPatience?
 
     private struct Direction {
-        /// Read from one side and not yet taken by the other.
+        /// Bytes read from one side that the other side has not accepted yet.
         var pending: [UInt8] = []
-        /// The side that is read has ended.
+        /// The source side has ended.
         var hasEnded = false
-        /// The other side has been told so, or takes no more.
+        /// The destination side has been closed, or accepts no more.
         var isClosed = false
 
-        /// Whether there is something to do that the other side does not allow yet.
+        /// Whether there are bytes or an end to pass on that the destination side does not accept yet.
         var isHeldUp: Bool { !isClosed && (hasEnded || !pending.isEmpty) }
     }
 
-    /// Bytes a direction moves in one turn.
+    /// How many bytes a direction moves in one turn.
     private static let budget = 256 * 1024
 
-    /// Takes both over. Without a descriptor for the loop the connection fails.
+    /// Takes over the connection and the socket. If the loop cannot get a descriptor, the connection fails.
     static func start(
         between remote: ByteStream, and descriptor: Int32, for captured: CapturedConnection
     ) {
@@ -46,7 +46,7 @@ final class StreamRelay: ByteStreamOwner, LoopTimerTarget {
         let relay = StreamRelay(remote, local, captured)
         remote.owner = relay
         local.owner = relay
-        // What has come already makes no readiness of its own.
+        // Bytes that have already arrived cause no readiness event.
         remote.callAgain()
     }
 
@@ -98,7 +98,7 @@ final class StreamRelay: ByteStreamOwner, LoopTimerTarget {
             switch source.read(into: scratch) {
             case .bytes(let count):
                 budget -= count
-                // They are not needed, and the peer need not wait for that.
+                // After the destination is closed, the bytes are dropped, so that the peer does not have to wait.
                 if !direction.isClosed { direction.pending = [UInt8](scratch.prefix(count)) }
             case .wouldBlock: return
             case .end: direction.hasEnded = true
@@ -108,7 +108,7 @@ final class StreamRelay: ByteStreamOwner, LoopTimerTarget {
         }
     }
 
-    /// Whether the program has let go of both directions.
+    /// Whether the program has closed both directions.
     private var isLocalGone: Bool {
         var asked = pollfd(fd: local.descriptor, events: 0, revents: 0)
         return poll(&asked, 1, 0) > 0 && Int32(asked.revents) & Int32(POLLHUP) != 0
@@ -131,7 +131,7 @@ final class StreamRelay: ByteStreamOwner, LoopTimerTarget {
     }
 }
 
-/// Until the relay is there.
+/// The owner of the connection until the relay exists.
 private final class Nobody: ByteStreamOwner {
     func streamBecameReady(_ stream: ByteStream) {}
 }

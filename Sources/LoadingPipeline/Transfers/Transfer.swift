@@ -5,8 +5,9 @@ internal import LoadingEvents
 package import LoadingSemantics
 internal import LoadingTransport
 
-/// A transfer between a file and a server without a session: a `TransferRequest` in, numbered `TransferReport`s out, and a
-/// `TransferAnswer` for each challenge. It drives an `HTTPLoad`, as a task does, with the stores of its environment.
+/// A transfer between a file and a server without a session: it takes a `TransferRequest`, sends numbered
+/// `TransferReport`s, and takes a `TransferAnswer` for each challenge. It drives an `HTTPLoad`, as a task does, with
+/// the stores of its environment.
 ///
 /// Confined to the environment's loop. Redirects are followed (BG-4). Server trust is evaluated by the default rules.
 package final class Transfer: LoadClient {
@@ -17,7 +18,7 @@ package final class Transfer: LoadClient {
     private let created = EventLog.now
     private var load: HTTPLoad?
     private var lastReport: UInt64 = 0
-    /// The report that the load waits for an answer to.
+    /// The number of the report whose answer the load waits for.
     private var openChallenge: UInt64?
     private var progress = TransferProgress()
 
@@ -48,10 +49,10 @@ package final class Transfer: LoadClient {
     package func resume() { load?.resume() }
     package func setPriority(_ priority: Float) { load?.setPriority(priority) }
 
-    /// Ends the transfer with −999, and with a `TransferResumption` if another can go on from there.
+    /// Ends the transfer with −999, and with a `TransferResumption` if another transfer can resume.
     package func cancel() { load?.cancel(.cancelled) }
 
-    /// An answer with the number of another report is dropped.
+    /// Drops an answer with the number of another report.
     package func answer(_ answer: TransferAnswer) {
         guard answer.number == openChallenge, let load else { return }
         openChallenge = nil
@@ -174,7 +175,7 @@ package final class Transfer: LoadClient {
 
     package func load(_ load: any Load, didEndWith error: LoadError?, body: LoadedBody) { end(error, body: body) }
 
-    // MARK: What a transfer does not decide
+    // MARK: Callbacks that a transfer does not use
 
     package var wantedParts: WantedParts { .none }
     package var wantsConnectionChallenges: Bool { false }

@@ -1,7 +1,7 @@
 package import FoundationEssentials
 
-/// A message between the process that asks for a transfer and the one that makes it: a request, a report, or an answer, in JSON with
-/// the version of the format.
+/// A message between the process that requests a transfer and the process that carries it out: a request, a report, or
+/// an answer, in JSON with the version of the format.
 package struct TransferMessage<Content: Codable & Sendable>: Sendable {
     package var content: Content
 
@@ -30,7 +30,7 @@ package struct TransferMessage<Content: Codable & Sendable>: Sendable {
 }
 
 package enum TransferFormat {
-    /// To be raised with each change that an older reader would misunderstand.
+    /// Raised with each change that an older reader would misinterpret.
     package static let version = 1
 
     package struct UnknownVersion: Error, Equatable {

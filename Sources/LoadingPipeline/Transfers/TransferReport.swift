@@ -1,8 +1,8 @@
 package import LoadingEvents
 internal import LoadingSemantics
 
-/// One report of a transfer. The reports of a transfer are numbered from 1, without gaps, so that a receiver that comes back
-/// knows which it has (BG-6, BG-12).
+/// One report of a transfer. Reports are numbered from 1 without gaps, so that a receiver that reconnects knows which
+/// reports it has (BG-6, BG-12).
 package struct TransferReport: Codable, Equatable, Sendable {
     package var number: UInt64
     package var event: Event
@@ -14,21 +14,21 @@ package struct TransferReport: Codable, Equatable, Sendable {
 
     package enum Event: Codable, Equatable, Sendable {
         case waitingForConnectivity
-        /// The request goes to this URL instead, which is the same but for being secure.
+        /// The request was upgraded to this `https` URL, which is otherwise the same.
         case upgraded(url: String)
         /// A redirect was followed (BG-4).
         case redirected(TransferHead, url: String)
-        /// A server or a proxy requests a credential, and the transfer waits for the `TransferAnswer` with this number.
+        /// A server or a proxy has sent a challenge. The transfer waits for the `TransferAnswer` with this number.
         case challenge(TransferChallenge)
         /// The last challenge needs no answer any more.
         case challengeWithdrawn
-        /// The response, the length of the file that it leads to (−1 if unknown), and how much of that is there already.
+        /// The response, the length of the resulting file (−1 if unknown), and how many bytes of it already exist.
         case response(TransferHead, expectedLength: Int64, resumedOffset: Int64)
         case progress(TransferProgress)
         case metrics(TransferMetrics)
         /// The end: the file with the body.
         case finished(file: String)
-        /// The end: an error, and where another transfer can go on.
+        /// The end: an error, and the point at which another transfer can resume.
         case failed(TransferFailure, TransferResumption?)
 
         /// Whether no report follows.
@@ -82,7 +82,7 @@ package struct TransferChallenge: Codable, Equatable, Sendable {
     package var port: UInt16
     package var realm: String?
     package var scheme: Scheme
-    /// The user of the proposed credential, which a client may use with a password of its own.
+    /// The user of the proposed credential. A client may combine it with its own password.
     package var proposedUser: String?
     package var failures: Int
 
@@ -130,18 +130,18 @@ package struct TransferAnswer: Codable, Equatable, Sendable {
     }
 }
 
-/// What the metrics of a task are made of (BG-25).
+/// The source values of a task's metrics (BG-25).
 package struct TransferMetrics: Codable, Equatable, Sendable {
-    /// The time of the start by the monotonic clock, in nanoseconds, and the same in seconds since 1970.
+    /// The time of the start on the monotonic clock, in nanoseconds, and the same time in seconds since 1970.
     package var created: Int64
     package var createdWall: Double
     package var events: [LoadEvent]
 }
 
 package struct TransferFailure: Codable, Equatable, Sendable {
-    /// In `NSURLErrorDomain`.
+    /// The code in `NSURLErrorDomain`.
     package var code: Int
-    /// The URL that failed, if it is not that of the request.
+    /// The URL that failed, if it differs from the request's.
     package var url: String?
     package var reason: String?
 

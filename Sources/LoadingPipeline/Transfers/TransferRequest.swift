@@ -12,7 +12,7 @@ package struct TransferRequest: Codable, Equatable, Sendable {
     package var bodyFile: String?
     /// The folder for the file with the body of the response.
     package var folder: String
-    /// Where an earlier transfer stopped.
+    /// The point at which an earlier transfer stopped.
     package var resumption: TransferResumption?
 
     /// Seconds without activity before the transfer fails (C-6).
@@ -29,12 +29,12 @@ package struct TransferRequest: Codable, Equatable, Sendable {
     package var requiresDNSSEC = false
     /// 0 to 1.
     package var priority: Float = 0.5
-    /// The system may choose the time (BG-16).
+    /// Whether the system may choose the time (BG-16).
     package var isDiscretionary = false
     /// Seconds since 1970 (BG-17).
     package var earliestBegin: Double?
     package var usesCookies = true
-    /// The cookie jar of its own that the request uses (COOK-24).
+    /// The request's own cookie partition (COOK-24).
     package var partition: String?
     /// A raw value of `CachePolicy`.
     package var cachePolicy = CachePolicy.useProtocolCachePolicy.rawValue

@@ -1,7 +1,7 @@
 internal import LoadingSemantics
 internal import LoadingTransport
 
-/// Where a transfer stopped, so that another goes on from there (RES-1, RES-13).
+/// The point at which a transfer stopped, so that another can resume (RES-1, RES-13).
 package enum TransferResumption: Codable, Equatable, Sendable {
     case download(Download)
     case upload(Upload)
@@ -27,7 +27,7 @@ package enum TransferResumption: Codable, Equatable, Sendable {
         var maximumSize: Int64?
         var maximumAppendSize: Int64?
         var maximumAge: Int64?
-        /// The length and the time of change of the file that was sent.
+        /// The length and the modification time of the file that was sent.
         var fileLength: Int64?
         var fileModified: Int64?
     }
@@ -42,14 +42,14 @@ extension TransferResumption.Download {
         switch point.validator {
         case .entityTag(let tag): entityTag = tag
         case .lastModified(let date): lastModified = date
-        // A transfer has no FTP.
+        // A transfer does not use FTP.
         case .modificationTime: break
         }
         bytesReceived = point.bytesReceived
         total = point.total
     }
 
-    /// Nil if the values make no sense (RES-8).
+    /// Nil if the values are invalid (RES-8).
     var stopped: StoppedDownload? {
         guard
             let validator = entityTag.map({ ResumeValidator.entityTag($0) })
@@ -77,7 +77,7 @@ extension TransferResumption.Upload {
         fileModified = stopped.file?.modified
     }
 
-    /// Nil if the values make no sense.
+    /// Nil if the values are invalid.
     var stopped: StoppedUpload? {
         let limits = UploadLimits(
             maximumSize: maximumSize, maximumAppendSize: maximumAppendSize, maximumAge: maximumAge)

@@ -1,16 +1,16 @@
 package import LoadingSemantics
 
-/// What a copy of the hosts of an `HSTSStore` has to follow.
+/// A change of an `HSTSStore` that a copy of its hosts has to apply.
 package enum HSTSChange: Sendable, Equatable {
-    /// In place of what was known of the host.
+    /// The record replaces an earlier one of the host.
     case put(HSTSRecord)
-    /// The hosts are not known any more.
+    /// The hosts have no record any more.
     case remove([String])
     case removeAll
 }
 
 extension HSTSChange {
-    /// The changes that make up an outcome, in order.
+    /// The changes of an outcome, in order.
     static func changes(of outcome: HSTSOutcome) -> [HSTSChange] {
         switch outcome {
         case .stored(let record, let evicted): evicted.isEmpty ? [.put(record)] : [.remove(evicted), .put(record)]

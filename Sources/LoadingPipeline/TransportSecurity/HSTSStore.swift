@@ -3,30 +3,30 @@ internal import LoadingEvents
 package import LoadingSemantics
 internal import Synchronization
 
-/// The hosts that want secure connections only, as the sessions know them that share this (RFC 6797, TLS-7). May be used
+/// The hosts that require secure connections, shared by the sessions that use this store (RFC 6797, TLS-7). May be used
 /// from any thread.
 ///
-/// All that can be waited for here is a lock, held for a look into a table: loads ask on their loop. What is known lives in
-/// memory. Whoever keeps a copy elsewhere gives its records to `insert`, before the first session is used, and hears of
-/// each change by `onChange`. If it cannot be read then, it says so by `awaitRecords` and gives them to `complete`.
+/// Loads call the store on their loop, so a call waits only for a lock, which is held for a table lookup. The records
+/// are in memory. A persistent copy passes its records to `insert` before the first session is used, and receives each
+/// change by `onChange`. If the records cannot be read by then, the copy calls `awaitRecords` and later `complete`.
 package final class HSTSStore: @unchecked Sendable {
-    // Sendable because what is mutable is guarded by `lock`.
+    // Sendable because mutable state is guarded by `lock`.
 
     private let suffixes: PublicSuffixes
     private let preload: HSTSPreload
     private let clock: @Sendable () -> Int64
-    /// Whether the store has hosts. Without hosts a lookup takes no lock.
+    /// Whether the store has no learned hosts. A lookup then takes no lock.
     private let isEmpty = Atomic(true)
     private let lock = Lock()
     private var hosts: HSTSHosts
     private var follower: (@Sendable (HSTSChange) -> Void)?
-    /// Changes that the follower has not heard of yet.
+    /// Changes that are not reported to the follower yet.
     private var untold: [HSTSChange] = []
-    /// Whether a thread is telling it.
+    /// Whether a thread is reporting changes.
     private var isTelling = false
-    /// Whether the records of earlier processes are still to come. Once they are here, a lookup takes no lock.
+    /// Whether the records of earlier processes are still pending. If they are not, this check takes no lock.
     private let isAwaiting = Atomic(false)
-    /// What was forgotten until then; nil when nothing is to come.
+    /// The hosts removed until then; nil when no records are pending.
     private var forgotten: Forgotten?
     private var whenAsked: (@Sendable () -> Void)?
 
@@ -39,7 +39,7 @@ package final class HSTSStore: @unchecked Sendable {
         mutating func add(_ host: String) { if hosts.count < Self.mostHosts { hosts.insert(host) } }
     }
 
-    /// - Parameter clock: Seconds since 1970, in place of the machine's.
+    /// - Parameter clock: Seconds since 1970; replaces the machine's clock.
     package init(
         suffixes: PublicSuffixes, preload: HSTSPreload = .topLevelDomains,
         clock: (@Sendable () -> Int64)? = nil
@@ -47,15 +47,15 @@ package final class HSTSStore: @unchecked Sendable {
         self.suffixes = suffixes
         self.preload = preload
         self.clock = clock ?? { Int64(time(nil)) }
-        // The table of those that were known before is looked up without the lock.
+        // The preload table is looked up without the lock.
         hosts = HSTSHosts(suffixes: suffixes, preload: HSTSPreload())
     }
 
     // MARK: For loads
 
-    /// Whether a host is spoken to over secure connections only.
+    /// Whether a host requires secure connections.
     ///
-    /// - Parameter host: As in `HTTPURL`.
+    /// - Parameter host: In the form of `HTTPURL`.
     package func covers(_ host: String) -> Bool {
         if CookieDomain.isAddress(host) { return false }
         if preload.covers(host) { return true }
@@ -65,12 +65,12 @@ package final class HSTSStore: @unchecked Sendable {
         return lock.withLock { hosts.covers(host, at: now) }
     }
 
-    /// Does what a response says, at once: what it leads to may be asked about in the same turn.
+    /// Applies a response's policy at once: the next request may be checked in the same turn.
     ///
     /// - Parameters:
-    ///   - fields: Of any response, whatever its status.
-    ///   - isTrusted: Whether nothing was wrong with the connection: the default evaluation trusts the server, and it was
-    ///     not a decision of the program to continue in spite of an error.
+    ///   - fields: The fields of a response with any status.
+    ///   - isTrusted: Whether the default evaluation trusts the server of the connection, and the program did not
+    ///     override a certificate error.
     @discardableResult
     package func note(_ fields: HTTPFields, from url: HTTPURL, isTrusted: Bool) -> HSTSOutcome {
         let now = clock()
@@ -84,16 +84,16 @@ package final class HSTSStore: @unchecked Sendable {
         }
     }
 
-    // MARK: For copies
+    // MARK: For persistent copies
 
-    /// What has been learnt and is still so, in no order.
+    /// The learned records that are still valid, in no order.
     package var records: [HSTSRecord] {
         let now = clock()
         return lock.withLock { hosts.all(at: now) }
     }
 
-    /// Takes records from a copy, which may be anybody's work, in place of what is known of their hosts. Tells what became
-    /// of each; the follower does not hear of it.
+    /// Inserts records from a copy, which is untrusted, in place of the known records of their hosts. Returns the
+    /// outcome of each. The follower is not notified.
     @discardableResult
     package func insert(_ records: [HSTSRecord]) -> [HSTSOutcome] {
         suffixes.waitUntilLoaded(for: records.lazy.map(\.host))
@@ -101,9 +101,9 @@ package final class HSTSStore: @unchecked Sendable {
         return change { hosts in (records.map { hosts.insert($0, at: now) }, []) }
     }
 
-    /// Says that what was known before is still to come.
+    /// Announces that the records of earlier processes are pending.
     ///
-    /// - Parameter whenAsked: Is called at each question until it has come, on a loop.
+    /// - Parameter whenAsked: Called on a loop at each lookup until the records have arrived.
     package func awaitRecords(_ whenAsked: @escaping @Sendable () -> Void) {
         lock.withLock {
             forgotten = Forgotten()
@@ -112,17 +112,17 @@ package final class HSTSStore: @unchecked Sendable {
         isAwaiting.store(true, ordering: .relaxed)
     }
 
-    /// Whether they are still to come.
+    /// Whether the records are still pending.
     package var isAwaitingRecords: Bool { isAwaiting.load(ordering: .relaxed) }
 
-    /// Takes records that were awaited, but for hosts that are known by now, or were forgotten meanwhile. Tells what became
-    /// of those that are taken; the follower does not hear of it. Takes none if none are awaited.
+    /// Inserts the pending records, except for hosts that have a record by now or were removed meanwhile. Returns the
+    /// outcomes of the inserted records. The follower is not notified. Inserts nothing if no records are pending.
     @discardableResult
     package func complete(with records: [HSTSRecord]) -> [(HSTSRecord, HSTSOutcome)] {
-        // Before the lock, for which loops wait.
+        // Done before taking the lock, because loops wait for the lock.
         suffixes.waitUntilLoaded(for: records.lazy.map(\.host))
         let now = clock()
-        // Let go of outside the lock.
+        // Released outside the lock.
         var asked: (@Sendable () -> Void)?
         defer { withExtendedLifetime(asked) {} }
         return change { hosts in
@@ -136,10 +136,11 @@ package final class HSTSStore: @unchecked Sendable {
         }
     }
 
-    /// Who is told of each change from now on, in order and one at a time, on the thread that made it or another that does.
-    /// No lock is held meanwhile. It must not wait long: that may be a loop's thread.
+    /// Sets the follower, which receives each change from now on, in order and one at a time. The call comes on the
+    /// thread that made the change or on another that reports changes. No lock is held. The follower must not block for
+    /// long, because the thread may be a loop's.
     package func onChange(_ follower: (@Sendable (HSTSChange) -> Void)?) {
-        // Let go of outside the lock.
+        // Released outside the lock.
         let before = lock.withLock {
             defer { self.follower = follower }
             return self.follower
@@ -147,7 +148,7 @@ package final class HSTSStore: @unchecked Sendable {
         _ = before
     }
 
-    /// Forgets all that has been learnt (S-89).
+    /// Removes all learned records (S-89).
     package func removeAll() {
         change { hosts in
             hosts.removeAll()
@@ -156,7 +157,7 @@ package final class HSTSStore: @unchecked Sendable {
         }
     }
 
-    // MARK: Inside
+    // MARK: Implementation
 
     private func change<Outcome>(_ body: (inout HSTSHosts) -> (Outcome, [HSTSChange])) -> Outcome {
         lock.lock()
@@ -173,7 +174,8 @@ package final class HSTSStore: @unchecked Sendable {
         return outcome
     }
 
-    /// Tells what there is to tell until there is no more. What other threads change meanwhile is told here too, after that.
+    /// Reports changes until none are left. Changes that other threads make meanwhile are reported here too,
+    /// afterwards.
     private func tell() {
         while true {
             lock.lock()
@@ -188,7 +190,7 @@ package final class HSTSStore: @unchecked Sendable {
 }
 
 extension HSTSOutcome {
-    /// The host that wants to be forgotten, be it known or not.
+    /// The host that the fields ask to remove, whether it has a record or not.
     fileprivate func forgottenHost(_ fields: HTTPFields, _ host: String) -> String? {
         switch self {
         case .removed(let host): host
