@@ -73,7 +73,8 @@ import Testing
         try await eventually { records.isLoaded }
         records.whenLoaded { told.record("at once") }
         #expect(told.events.last == "at once")
-        #expect(recordStore.calls == ["load"])
+        // A look for changes may have become due meanwhile.
+        #expect(recordStore.calls.filter { $0 != "hasExternalChanges" } == ["load"])
     }
 
     // COOK-17: a cookie that is deleted then must not come back with the file
