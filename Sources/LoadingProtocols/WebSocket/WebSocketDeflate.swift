@@ -53,6 +53,10 @@ final class WebSocketInflater {
     /// zlib keeps a pointer back to its `z_stream`, so it must not move. Made for the first compressed message.
     private var stream: UnsafeMutablePointer<z_stream>?
     private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 16 * 1024, alignment: 16)
+    /// How many final blocks the current message has had. Each costs a copy of the window, and takes two octets: without a
+    /// limit a server could cause copies of thirty thousand times what it sends.
+    private var finalBlocks = 0
+    private static let maximumFinalBlocks = 64
     /// The part of the flush marker that has not been given to zlib.
     private var marker: ArraySlice<UInt8> = flushMarker[...]
 
@@ -100,12 +104,15 @@ final class WebSocketInflater {
         marker = marker.dropFirst(used)
         if let output { return output }
         marker = flushMarker[...]
+        finalBlocks = 0
         if resets, let stream { inflateReset(stream) }
         return nil
     }
 
     /// A message may contain a final block (RFC 7692 §7.2.3.4). Later blocks may still refer to what came before it.
     private func beginNextStream(_ stream: UnsafeMutablePointer<z_stream>) throws(WebSocketFailure) {
+        finalBlocks += 1
+        guard finalBlocks <= Self.maximumFinalBlocks else { throw .protocolError(.compression) }
         var window = [UInt8](repeating: 0, count: 1 << 15)
         var length: UInt32 = 0
         guard inflateGetDictionary(stream, &window, &length) == Z_OK, inflateReset(stream) == Z_OK,

@@ -162,6 +162,14 @@ import Testing
                 + frame(0xC1, [0xF2, 0x00, 0x11, 0x00, 0x00]),
             compression: WebSocketCompression(), events: [text("Hello"), text("Hello")]),
         Row(
+            name: "64 final blocks",
+            octets: frame(0xC1, Array(repeatElement([0x03, 0x00], count: 64).joined()) + [0x00]),
+            compression: WebSocketCompression(), events: [text("")]),
+        Row(
+            name: "final blocks without end",
+            octets: frame(0xC1, Array(repeatElement([0x03, 0x00], count: 65).joined()) + [0x00]),
+            compression: WebSocketCompression(), failure: .protocolError(.compression)),
+        Row(
             name: "two blocks",
             octets: frame(0xC1, [0xF2, 0x48, 0x05, 0x00, 0x00, 0x00, 0xFF, 0xFF, 0xCA, 0xC9, 0xC9, 0x07, 0x00]),
             compression: WebSocketCompression(), events: [text("Hello")]),
@@ -227,11 +235,6 @@ import Testing
 
     // WS-8
     @Test func aMessageThatInflatesToGigabytesStopsAtTheLimit() {
-        // Each octet after the first stands for 258 repetitions or more: a distance of one and the longest length.
-        let row = Row(
-            name: "", octets: Self.frame(0xC2, [0x62, 0x00] + Array(repeating: 0, count: 0)),
-            compression: WebSocketCompression())
-        #expect(read([row.octets[...]], row).failure == nil)
         let zeroes = Deflated.zeroes
         var bomb = Row(name: "", octets: Self.frame(0xC2, zeroes.octets), compression: WebSocketCompression())
         bomb.limit = zeroes.length - 1
