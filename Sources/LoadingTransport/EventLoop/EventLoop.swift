@@ -69,6 +69,8 @@ package final class EventLoop: @unchecked Sendable {
 
     /// The number of jobs after which handlers in `unfinished` are called.
     private static let jobsTogether = 32
+    /// Nanoseconds.
+    private static let forkPatience: Int64 = 20_000_000
     private static let eventCapacity = 256
     private static let scratchCapacity = 64 * 1024
     private static let wakeupToken = UInt64.max
@@ -141,6 +143,17 @@ package final class EventLoop: @unchecked Sendable {
             guard LoopThread.runIfPossible(self) else { return false }
             hasThread.store(true, ordering: .relaxed)
             return true
+        }
+    }
+
+    /// Takes `lock` for a fork, if possible while the loop sleeps: a thread that is working may hold a lock of Swift's runtime, which
+    /// the child could never take. A loop that sleeps does nothing without `lock` when it wakes up. This waits for `forkPatience` at
+    /// most, because the loop may be busy for long, or may be blocked in a callback, which may itself wait for the fork.
+    func holdAsleep(until deadline: Int64) {
+        let end = min(cll_now() + Self.forkPatience, deadline)
+        while lock.hold(until: deadline), !isAsleep, cll_now() < end {
+            lock.release()
+            usleep(50)
         }
     }
 

@@ -26,7 +26,7 @@ package enum EventLoops {
 
         func hold(until deadline: Int64) {
             guard lock.hold(until: deadline) else { return }
-            for loop in loops { loop.lock.hold(until: deadline) }
+            for loop in loops { loop.holdAsleep(until: deadline) }
         }
 
         func release(inChild: Bool) -> [AnyObject] {
