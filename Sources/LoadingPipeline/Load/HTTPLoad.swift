@@ -47,6 +47,9 @@ package final class HTTPLoad: Load, LoopTimerTarget {
     @exclusivity(unchecked) var supply: BodyStage?
     @exclusivity(unchecked) var resumption: ResumptionStage?
     @exclusivity(unchecked) var uploading: UploadResumptionStage?
+    /// Set if the load is the opening handshake of a WebSocket; and the handshake of the current request.
+    @exclusivity(unchecked) package var webSocketOffer: WebSocketOffer?
+    var handshake: WebSocketHandshake?
     /// The request to send, until its body and route are known.
     @exclusivity(unchecked) var prepared: ExchangeRequest?
     /// Set while the routes to the server are being determined.
