@@ -31,6 +31,9 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
     private var unreadOctets = 0
     private var receivers = FirstInFirstOut<ReceiveReply>()
     private var senders = FirstInFirstOut<Sender>()
+    /// The message of several parts that has begun. Other messages wait until its last part.
+    private var openMessage: Int?
+    private var delayed = FirstInFirstOut<(payload: any WebSocketPayload, part: MessagePart, reply: Reply)>()
     private var pings = FirstInFirstOut<(number: Int, reply: Reply)>()
     private var lastNumber = 0
 
@@ -54,6 +57,26 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
     /// Called without an error when it has happened.
     package typealias Reply = (LoadError?) -> Void
     package typealias ReceiveReply = (Result<WebSocketMessage, LoadError>) -> Void
+
+    /// What a payload is: a message, or a part of the message with a number that the client has chosen.
+    package enum MessagePart: Sendable {
+        case whole(isText: Bool)
+        case part(WebSocketMachine.Part, of: Int)
+
+        var framing: WebSocketMachine.Part {
+            switch self {
+            case .whole(let isText): .whole(isText: isText)
+            case .part(let part, _): part
+            }
+        }
+
+        var isText: Bool {
+            switch framing {
+            case .whole(let isText), .first(let isText): isText
+            case .middle, .last: false
+            }
+        }
+    }
 
     private struct Sender {
         let number: Int
@@ -123,18 +146,30 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         end(error)
     }
 
-    package func send(_ payload: any WebSocketPayload, _ part: WebSocketMachine.Part, reply: @escaping Reply) {
+    package func send(_ payload: any WebSocketPayload, _ part: MessagePart, reply: @escaping Reply) {
+        if lateError == nil, machine.isOpen, mustWait(part) {
+            delayed.append((payload, part, reply))
+        } else {
+            add(payload, part, reply)
+            while let next = delayed.popFirst(where: { !mustWait($0.part) }) { add(next.payload, next.part, next.reply) }
+            goOn()
+        }
+    }
+
+    /// Whether another message has begun, or others wait for that.
+    private func mustWait(_ part: MessagePart) -> Bool {
+        guard let openMessage else { return false }
+        if case .part(_, openMessage) = part { return false }
+        return true
+    }
+
+    private func add(_ payload: any WebSocketPayload, _ part: MessagePart, _ reply: @escaping Reply) {
         lastNumber += 1
-        guard lateError == nil, machine.send(payload, part, number: lastNumber) else {
+        guard lateError == nil, machine.send(payload, part.framing, number: lastNumber) else {
             return reply(lateError ?? .webSocketIsClosed)
         }
-        let isText =
-            switch part {
-            case .whole(let isText), .first(let isText): isText
-            case .middle, .last: false
-            }
-        senders.append(Sender(number: lastNumber, isText: isText, count: payload.count, reply: reply))
-        goOn()
+        if case .part(let framing, let message) = part { openMessage = framing == .last ? nil : message }
+        senders.append(Sender(number: lastNumber, isText: part.isText, count: payload.count, reply: reply))
     }
 
     package func receive(reply: @escaping ReceiveReply) {
@@ -426,6 +461,7 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         (output, outputHead, input, inputHead) = ([], 0, [], 0)
         while let receiver = receivers.popFirst() { receiver(.failure(late)) }
         while let sender = senders.popFirst() { sender.reply(late) }
+        while let next = delayed.popFirst() { next.reply(late) }
         while let ping = pings.popFirst() { ping.reply(late) }
         record(.responseEnded(bytes: counts.received, decoded: counts.messages))
         if let error { record(.failed(code: error.code, decoded: counts.messages)) }

@@ -60,6 +60,12 @@ extension TaskCore {
         core.loop.post { [self] in webSocket.load?.maximumMessageSize = locked { _ in webSocket.maximumMessageSize } }
     }
 
+    func setPingInterval(_ interval: Int64?, _ webSocket: WebSocketState) {
+        locked { _ in webSocket.pingInterval = interval }
+        guard core.loop.isServed else { return }
+        core.loop.post { [self] in webSocket.load?.setPingInterval(locked { _ in webSocket.pingInterval }) }
+    }
+
     // MARK: On the loop
 
     /// Starts the opening handshake.
@@ -104,7 +110,7 @@ extension TaskCore {
     private func open(
         _ webSocket: WebSocketState, over load: HTTPLoad, _ agreement: WebSocketHandshake.Agreement
     ) {
-        let size = locked { _ in webSocket.maximumMessageSize }
+        let (size, pingInterval) = locked { _ in (webSocket.maximumMessageSize, webSocket.pingInterval) }
         guard let opened = load.becomeWebSocket(agreement, maximumMessageSize: size, client: self) else {
             return load.cancel(.networkConnectionLost)
         }
@@ -116,6 +122,7 @@ extension TaskCore {
         let operations = webSocket.earlyOperations
         webSocket.earlyOperations = []
         for operation in operations { perform(operation, on: opened) }
+        if let pingInterval { opened.setPingInterval(pingInterval) }
         opened.start(.first)
     }
 

@@ -35,7 +35,7 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
         case string(String)
     }
 
-    private var webSocket: WebSocketState? {
+    var webSocket: WebSocketState? {
         if case .webSocket(let state)? = core?.kind { state } else { nil }
     }
 

@@ -14,6 +14,10 @@ final class WebSocketState: @unchecked Sendable {
     var maximumMessageSize = standardMessageSize
     var closeCode = URLSessionWebSocketTask.CloseCode.invalid
     var closeReason: Data?
+    /// Nanoseconds.
+    var pingInterval: Int64?
+    /// Numbers the messages of several parts.
+    var lastMessage = 0
 
     // MARK: Confined to the loop
 
@@ -25,7 +29,7 @@ final class WebSocketState: @unchecked Sendable {
 
 /// An operation of a WebSocket task.
 enum WebSocketOperation: Sendable {
-    case send(any WebSocketPayload, WebSocketMachine.Part, @Sendable ((any Error)?) -> Void)
+    case send(any WebSocketPayload, WebSocketLoad.MessagePart, @Sendable ((any Error)?) -> Void)
     case receive(@Sendable (Result<WebSocketMessage, any Error>) -> Void)
     case ping(@Sendable ((any Error)?) -> Void)
 
