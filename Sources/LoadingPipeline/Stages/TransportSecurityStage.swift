@@ -14,7 +14,9 @@ package struct TransportSecurityStage {
 
     /// Upgrades the request to a secure one if its host requires that. False if the request is unchanged.
     func upgrade(_ request: inout LoadRequest) -> Bool {
-        guard request.url.scheme == .http, hosts.covers(request.url.host) else { return false }
+        guard request.url.scheme == .http || request.url.scheme == .ws, hosts.covers(request.url.host) else {
+            return false
+        }
         let text = SecureURL.upgrade(request.urlText, port: request.url.port)
         guard let url = try? HTTPURL(text) else { return false }
         request.url = url
