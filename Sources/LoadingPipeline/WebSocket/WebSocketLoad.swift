@@ -37,6 +37,8 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
     private var pings = FirstInFirstOut<(number: Int, reply: Reply)>()
     private var lastNumber = 0
 
+    /// False until the client has passed on the operations that it was asked for before the connection was open.
+    private var hasStarted = false
     private var isSuspended = false
     private var isWorking = false
     /// The error of operations that come too late; nil until the end.
@@ -118,7 +120,10 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
 
     // MARK: From the client
 
-    package func start(_ reason: LoadEvent.FetchReason) { goOn() }
+    package func start(_ reason: LoadEvent.FetchReason) {
+        hasStarted = true
+        goOn()
+    }
 
     /// Stops reading, writing and the timeouts (T-2).
     package func suspend() {
@@ -151,7 +156,9 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
             delayed.append((payload, part, reply))
         } else {
             add(payload, part, reply)
-            while let next = delayed.popFirst(where: { !mustWait($0.part) }) { add(next.payload, next.part, next.reply) }
+            while let next = delayed.popFirst(where: { !mustWait($0.part) }) {
+                add(next.payload, next.part, next.reply)
+            }
             goOn()
         }
     }
@@ -234,7 +241,7 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
 
     /// Writes and reads as far as the connection allows it and the client wants it.
     private func goOn() {
-        guard !isWorking, !isSuspended, !hasEnded else { return }
+        guard hasStarted, !isWorking, !isSuspended, !hasEnded else { return }
         isWorking = true
         write()
         if !hasEnded { read() }
@@ -376,7 +383,8 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         guard !isSuspended, !hasEnded else { return }
         let loop = environment.loop
         var deadline = clock.nextLook(
-            at: loop.now, idle: nil, total: totalTimeout, countsSilence: false, shortest: loop.limits.shortestTimerPeriod)
+            at: loop.now, idle: nil, total: totalTimeout, countsSilence: false,
+            shortest: loop.limits.shortestTimerPeriod)
         if let closeDeadline { deadline = min(deadline, closeDeadline) }
         if let probeDeadline { deadline = min(deadline, probeDeadline) }
         loop.arm(timer, at: deadline, for: self)
@@ -456,6 +464,9 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         lateError = late
         self.client = nil
         environment.loop.disarm(timer)
+        // After an exchange of close frames the server closes first. A connection that has failed does not wait for that
+        // (RFC 6455 §7.1.1, §7.1.7).
+        if error != nil { connection?.closeWriting() }
         connection?.closeWhenHeard()
         connection = nil
         (output, outputHead, input, inputHead) = ([], 0, [], 0)
