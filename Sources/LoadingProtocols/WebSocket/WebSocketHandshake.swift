@@ -45,6 +45,9 @@ package struct WebSocketHandshake: Equatable, Sendable {
         subprotocolField,
     ]
 
+    /// Whether a request may offer these subprotocols.
+    package static func areSubprotocols(_ names: [String]) -> Bool { names.allSatisfy(isToken) }
+
     /// The subprotocols that a request offers, in order, each once; nil if one of them is not a token.
     package static func subprotocols(in fields: HTTPFields) -> [String]? {
         var names: [String] = []

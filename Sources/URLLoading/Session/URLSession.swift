@@ -246,7 +246,8 @@ open class URLSession: NSObject, @unchecked Sendable {
             request.setValue(
                 protocols.joined(separator: ", "), forHTTPHeaderField: WebSocketHandshake.subprotocolField)
         }
-        return webSocketTask(with: request)
+        return required(
+            core.webSocketTask(self, request, isValid: WebSocketHandshake.areSubprotocols(protocols)))
     }
 
     /// Creates a WebSocket task for a request, whose fields are sent with the opening handshake. A `Sec-WebSocket-Protocol` field

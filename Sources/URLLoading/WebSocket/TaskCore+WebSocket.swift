@@ -80,7 +80,9 @@ extension TaskCore {
             }
             let request = try LoadRequest(
                 current, of: core, without: droppedFields, body: LoadBody.none, priority: priority, isWebSocket: true)
-            guard WebSocketHandshake.subprotocols(in: request.fields) != nil else { throw .badURL }
+            guard webSocket?.isValid == true, WebSocketHandshake.subprotocols(in: request.fields) != nil else {
+                throw .badURL
+            }
             let load = HTTPLoad(request, in: core.environment, destination: .pieces, log: log, client: self)
             load.webSocketOffer = WebSocketOffer(compression: core.configuration.enablesWebSocketCompression)
             self.load = load
@@ -174,8 +176,11 @@ extension TaskCore: WebSocketClient {
 }
 
 extension SessionCore {
-    func webSocketTask(_ session: URLSession, _ request: URLRequest) -> URLSessionWebSocketTask? {
-        makeTask(session, .webSocket(WebSocketState()), request, request, .delegate, delegate: nil) {
+    /// - Parameter isValid: False if the request lacks subprotocols that cannot be written in a field.
+    func webSocketTask(
+        _ session: URLSession, _ request: URLRequest, isValid: Bool = true
+    ) -> URLSessionWebSocketTask? {
+        makeTask(session, .webSocket(WebSocketState(isValid: isValid)), request, request, .delegate, delegate: nil) {
             URLSessionWebSocketTask(core: $0)
         }
     }

@@ -9,6 +9,11 @@ final class WebSocketState: @unchecked Sendable {
     /// In octets. Apple's default (WS-8).
     static let standardMessageSize = 1_048_576
 
+    /// False if the task must fail, because the subprotocols that it was given are not tokens.
+    let isValid: Bool
+
+    init(isValid: Bool) { self.isValid = isValid }
+
     // MARK: Guarded by the task's lock
 
     var maximumMessageSize = standardMessageSize
