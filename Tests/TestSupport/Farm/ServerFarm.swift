@@ -31,10 +31,17 @@ package enum ServerFarm {
         case dbusDaemon = "dbus-daemon"
         case dbusSend = "dbus-send"
         case gnomeKeyring = "gnome-keyring-daemon"
+        /// The system's Python, with the package websockets.
+        case websockets
+        case libwebsockets = "libwebsockets-test-server"
+        case websocketd
 
         /// The path of the program. Servers are often outside an ordinary user's search path.
         package var executable: String? {
             if self == .aioquic { return access(Self.aioquicPython, X_OK) == 0 ? Self.aioquicPython : nil }
+            if self == .websockets {
+                return access(Self.systemPackages + "/websockets/__init__.py", R_OK) == 0 ? "/usr/bin/python3" : nil
+            }
             let path = ProcessInfo.processInfo.environment["PATH"] ?? ""
             return (path.split(separator: ":").map(String.init) + ["/usr/sbin", "/usr/local/sbin", "/usr/bin"])
                 .map { "\($0)/\(rawValue)" }
@@ -43,6 +50,9 @@ package enum ServerFarm {
 
         /// The path to which scripts/install installs it.
         private static let aioquicPython = ServerFarm.cache + "/aioquic/bin/python"
+
+        /// Where Debian's packages install modules of Python.
+        private static let systemPackages = "/usr/lib/python3/dist-packages"
 
         /// The Debian package; nil if it is installed otherwise.
         package var package: String? {
@@ -58,7 +68,9 @@ package enum ServerFarm {
             case .dbusDaemon, .dbusSend: "dbus"
             case .gnomeKeyring: "gnome-keyring"
             case .node: "nodejs"
-            case .caddy, .squid, .microsocks, .curl, .openssl, .apache2, .vsftpd, .haproxy, .gunicorn, .h2o, .lighttpd:
+            case .websockets: "python3-websockets"
+            case .caddy, .squid, .microsocks, .curl, .openssl, .apache2, .vsftpd, .haproxy, .gunicorn, .h2o, .lighttpd,
+                .libwebsockets, .websocketd:
                 rawValue
             }
         }

@@ -1,0 +1,76 @@
+package import Foundation
+
+/// A WebSocket server that shares no code with this project. It sends every message back at `/echo`; see
+/// Tests/WebSocketServers for the other paths.
+package final class WebSocketServer: Sendable {
+    package enum Make: String, Sendable, CaseIterable {
+        /// Python's package `websockets`.
+        case python
+        /// Node's `http` and `https`.
+        case node
+        /// libwebsockets' test server, with its protocol `lws-mirror-protocol`: it sends text back in messages of up to 4 KiB.
+        case libwebsockets
+        /// websocketd before `cat`, which sends lines back.
+        case websocketd
+
+        package var part: ServerFarm.Part {
+            switch self {
+            case .python: .websockets
+            case .node: .node
+            case .libwebsockets: .libwebsockets
+            case .websocketd: .websocketd
+            }
+        }
+    }
+
+    package let make: Make
+    private let isSecure: Bool
+    private let process: ServingProcess
+    private let directory: TemporaryDirectory
+    private let certificates: CertificateFiles?
+
+    private static let programs = URL(filePath: #filePath)
+        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+        .appending(path: "WebSocketServers")
+
+    /// Starts it. Returns when it accepts connections.
+    ///
+    /// - Parameters:
+    ///   - authority: The issuer of its certificate, for TLS.
+    ///   - command: The program that websocketd starts for each connection.
+    package init(
+        _ make: Make, authority: TestCertificateAuthority? = nil, command: [String] = ["cat"]
+    ) throws {
+        let directory = try TemporaryDirectory()
+        let certificates = try authority.map { try CertificateFiles(try $0.issue(.localhost), of: $0) }
+        self.make = make
+        self.directory = directory
+        self.certificates = certificates
+        isSecure = authority != nil
+        process = try ServingProcess(try make.part.requireExecutable(), output: directory.file("output")) { port in
+            let files = certificates.map { ($0.chain.path, $0.privateKey.path) }
+            switch make {
+            case .python:
+                // No `.pyc` files beside the program.
+                return ["-B", Self.programs.appending(path: "server.py").path, "--port", "\(port)"]
+                    + (files.map { ["--certificate", $0.0, "--key", $0.1] } ?? [])
+            case .node:
+                return [Self.programs.appending(path: "server.js").path, "\(port)"]
+                    + (files.map { [$0.0, $0.1] } ?? [])
+            case .libwebsockets:
+                return ["--port=\(port)"]
+            case .websocketd:
+                return ["--address=127.0.0.1", "--port=\(port)"]
+                    + (files.map { ["--ssl", "--sslcert=\($0.0)", "--sslkey=\($0.1)"] } ?? []) + command
+            }
+        }
+    }
+
+    package func stop() { process.end() }
+
+    package func url(_ path: String = "/echo") -> URL {
+        URL(string: "\(isSecure ? "wss" : "ws")://localhost:\(process.port)\(path)") ?? URL(fileURLWithPath: path)
+    }
+
+    package var subprotocols: [String] { make == .libwebsockets ? ["lws-mirror-protocol"] : [] }
+}
