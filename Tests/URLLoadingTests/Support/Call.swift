@@ -37,6 +37,12 @@ enum Call: Sendable, Hashable, CustomStringConvertible {
     case written(URLError.Code?)
     /// The connection has become a pair of streams.
     case captured(Int)
+    /// A WebSocket with its subprotocol.
+    case opened(Int, String?)
+    /// The peer's close code and reason.
+    case closed(Int, Int, String?)
+    /// The result of a send, a receive or a ping of a WebSocket.
+    case result(String)
     /// A response with a body of this size will be cached.
     case willCache(Int, Int)
     case metrics(Int)
@@ -53,9 +59,10 @@ enum Call: Sendable, Hashable, CustomStringConvertible {
             .resumed(let task, _, _), .challenge(let task, _, _),
             .needsStream(let task, _), .became(let task, _),
             .downloaded(let task, _), .metrics(let task), .completed(let task, _), .readClosed(let task),
-            .writeClosed(let task), .willCache(let task, _), .betterRoute(let task), .captured(let task):
+            .writeClosed(let task), .willCache(let task, _), .betterRoute(let task), .captured(let task),
+            .opened(let task, _), .closed(let task, _, _):
             task
-        case .invalid, .handled, .read, .written: nil
+        case .invalid, .handled, .read, .written, .result: nil
         }
     }
 
@@ -88,6 +95,9 @@ enum Call: Sendable, Hashable, CustomStringConvertible {
             "read(\(text ?? "nil"), \(isAtEnd), \(code.map { "\($0.rawValue)" } ?? "nil"))"
         case .written(let code): "written(\(code.map { "\($0.rawValue)" } ?? "nil"))"
         case .captured(let task): "captured(\(task))"
+        case .opened(let task, let name): "opened(\(task), \(name ?? "nil"))"
+        case .closed(let task, let code, let reason): "closed(\(task), \(code), \(reason ?? "nil"))"
+        case .result(let text): "result(\(text))"
         case .willCache(let task, let count): "willCache(\(task), \(count) bytes)"
         case .metrics(let task): "metrics(\(task))"
         case .completed(let task, let code): "completed(\(task), \(code.map { "\($0.rawValue)" } ?? "nil"))"

@@ -1,0 +1,114 @@
+// A WebSocket server over Node's http and https for the tests: the upgrade is Node's, the frames are here.
+//
+// /echo                  sends every message back
+// /fragments/N           the same in fragments of N octets
+// /close/CODE/REASON     closes with that code and reason after the first message
+// /drop                  ends the connection without a close frame after the first message
+'use strict';
+
+const crypto = require('crypto');
+const fs = require('fs');
+
+const [port, certificate, key] = process.argv.slice(2);
+
+function frame(opcode, payload, isFinal = true) {
+    const first = (isFinal ? 0x80 : 0) | opcode;
+    let header;
+    if (payload.length < 126) {
+        header = Buffer.from([first, payload.length]);
+    } else if (payload.length < 65536) {
+        header = Buffer.from([first, 126, payload.length >> 8, payload.length & 0xff]);
+    } else {
+        header = Buffer.alloc(10);
+        header[0] = first;
+        header[1] = 127;
+        header.writeBigUInt64BE(BigInt(payload.length), 2);
+    }
+    return Buffer.concat([header, payload]);
+}
+
+function unmask(payload, mask) {
+    for (let index = 0; index < payload.length; index++) payload[index] ^= mask[index & 3];
+    return payload;
+}
+
+// Calls `receive` with each frame of a stream.
+function readFrames(socket, head, receive) {
+    let pieces = head.length ? [head] : [];
+    let available = head.length;
+    let needed = 2;
+    const take = (chunk) => {
+        if (chunk) {
+            pieces.push(chunk);
+            available += chunk.length;
+        }
+        while (available >= needed) {
+            const octets = pieces.length === 1 ? pieces[0] : Buffer.concat(pieces);
+            pieces = [octets];
+            const short = octets[1] & 0x7f;
+            const start = 6 + (short === 126 ? 2 : short === 127 ? 8 : 0);
+            needed = start;
+            if (available < needed) return;
+            const length =
+                short === 126 ? octets.readUInt16BE(2) : short === 127 ? Number(octets.readBigUInt64BE(2)) : short;
+            needed = start + length;
+            if (available < needed) return;
+            const payload = unmask(Buffer.from(octets.subarray(start, needed)), octets.subarray(start - 4, start));
+            pieces = [octets.subarray(needed)];
+            available -= needed;
+            needed = 2;
+            receive(octets[0] & 0x0f, (octets[0] & 0x80) !== 0, payload);
+        }
+    };
+    socket.on('data', take);
+    take();
+}
+
+function serve(request, socket, head) {
+    const accept = crypto.createHash('sha1')
+        .update(request.headers['sec-websocket-key'] + '258EAFA5-E914-47DA-95CA-C5AB0DC85B11').digest('base64');
+    socket.write(
+        'HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n' +
+        `Sec-WebSocket-Accept: ${accept}\r\n\r\n`);
+    socket.on('error', () => socket.destroy());
+    socket.setNoDelay(true);
+    const words = request.url.split('/').slice(1);
+    const size = words[0] === 'fragments' ? Number(words[1]) : Infinity;
+    let kind = 0;
+    let message = [];
+    let hasClosed = false;
+    readFrames(socket, head, (opcode, isFinal, payload) => {
+        if (opcode === 9) return socket.write(frame(10, payload));
+        if (opcode === 10) return undefined;
+        if (opcode === 8) {
+            if (!hasClosed) socket.write(frame(8, payload.subarray(0, 2)));
+            hasClosed = true;
+            return socket.end();
+        }
+        if (opcode) kind = opcode;
+        message.push(payload);
+        if (!isFinal) return undefined;
+        const whole = Buffer.concat(message);
+        message = [];
+        if (words[0] === 'drop') return socket.end();
+        if (words[0] === 'close') {
+            hasClosed = true;
+            const code = Buffer.from([Number(words[1]) >> 8, Number(words[1]) & 0xff]);
+            return socket.write(frame(8, Buffer.concat([code, Buffer.from(words[2] || '')])));
+        }
+        if (whole.length <= size) return socket.write(frame(kind, whole));
+        for (let start = 0; start < whole.length; start += size) {
+            const end = Math.min(start + size, whole.length);
+            socket.write(frame(start ? 0 : kind, whole.subarray(start, end), end === whole.length));
+        }
+        return undefined;
+    });
+}
+
+const options = certificate ? { cert: fs.readFileSync(certificate), key: fs.readFileSync(key) } : {};
+const server = require(certificate ? 'https' : 'http').createServer(options, (request, response) => {
+    response.statusCode = 426;
+    response.end();
+});
+server.on('upgrade', serve);
+server.listen(Number(port), '127.0.0.1');
