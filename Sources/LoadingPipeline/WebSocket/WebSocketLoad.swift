@@ -464,7 +464,7 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         lateError = late
         self.client = nil
         environment.loop.disarm(timer)
-        // After an exchange of close frames the server closes first. A connection that has failed does not wait for that
+        // After an exchange of close frames the server closes first. A connection that has failed does not wait for it
         // (RFC 6455 §7.1.1, §7.1.7).
         if error != nil { connection?.closeWriting() }
         connection?.closeWhenHeard()

@@ -329,7 +329,7 @@ import URLLoading
         #expect(results.filter { $0.hasPrefix("sent late: ") }.count == 1)
     }
 
-    // WS-10, S-91: messages that the server sends while the client closes
+    // WS-10: messages that the server sends while the client closes
     @Test("a server that goes on after the client's close frame") func messagesWhileClosing() async throws {
         let server = try ScriptedServer.webSocket { socket in
             _ = try socket.readClose()
@@ -348,7 +348,7 @@ import URLLoading
         try await server.finish()
     }
 
-    // S-60, T-60
+    // S-83, T-60, T-62
     @Test("a session that is invalidated", arguments: [true, false]) func invalidated(cancels: Bool) async throws {
         let isInvalidated = Signal("the invalidation")
         let server = try ScriptedServer.webSocket { socket in
@@ -428,7 +428,7 @@ import URLLoading
             calls == [.created(1), .result("received: -1001"), .metrics(1), .completed(1, .timedOut), .invalid])
     }
 
-    // T-3, T-4
+    // T-2
     @Test("suspended before its handshake and while it is open") func suspended() async throws {
         let maySend = Signal("the message")
         let server = try ScriptedServer.webSocket { socket in

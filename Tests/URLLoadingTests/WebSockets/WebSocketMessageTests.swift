@@ -116,7 +116,7 @@ import URLLoading
         try await server.finish()
     }
 
-    // WS-6, T-61: messages of several threads are not mixed
+    // WS-6: messages of several threads are not mixed
     @Test("sends of many threads") func sendsOfManyThreads() async throws {
         let messages = EventRecorder<[UInt8]>()
         let server = try ScriptedServer.webSocket { socket in
