@@ -11,8 +11,13 @@ struct ConnectionRun {
         case any(UInt64)
     }
 
+    enum Said: Equatable {
+        case event(WebSocketMachine.Event)
+        case failure(WebSocketFailure)
+    }
+
     /// Messages, pongs and how it ended.
-    private(set) var said: [String] = []
+    private(set) var said: [Said] = []
     private var machine: WebSocketMachine
     private let limit: Int
     private var sent: [UInt8] = []
@@ -52,7 +57,7 @@ struct ConnectionRun {
                 }
                 precondition(input.isEmpty, "input is left")
             } catch {
-                said.append("failed: \(error)")
+                said.append(.failure(error))
             }
         }
         encode()
@@ -63,17 +68,15 @@ struct ConnectionRun {
 
     private mutating func note(_ event: WebSocketMachine.Event) {
         precondition(machine.failure == nil, "an event after a failure")
+        said.append(.event(event))
         switch event {
         case .message(let isText, let octets):
             precondition(octets.count <= limit, "a message above the limit")
             if isText { precondition(String(validating: octets, as: UTF8.self) != nil, "text that is not UTF-8") }
-            said.append("message \(isText) \(octets)")
         case .pong(let number):
             precondition(number == 1, "a pong without its ping")
-            said.append("pong")
         case .closed(let frame):
             precondition(machine.receivedClose == frame, "another close frame")
-            said.append("closed \(frame)")
         }
     }
 
