@@ -26,7 +26,7 @@ extension WebSocketRow {
             rows.append(
                 WebSocketRow(
                     "ping of \(payload.count) octets \(payload.prefix(4)) before and after a message",
-                    [WebSocketFrame(ping, payload), message.frame, WebSocketFrame(ping, payload + [])],
+                    [WebSocketFrame(ping, payload), message.frame, WebSocketFrame(ping, payload)],
                     .echoes([message], pings: [payload, payload])))
         }
         for size in [126, 127, 1_000, 65_536] {
