@@ -17,6 +17,8 @@ protocol WebSocketTransport: AnyObject {
     var buffersWrites: Bool { get }
     /// Calls the owner in the next turn, even if nothing is new.
     func callAgain()
+    /// Ends the sending direction, without waiting for the server to end its own.
+    func closeWriting()
     /// Closes in order: what was written still arrives.
     func closeWhenHeard()
 }
@@ -60,6 +62,8 @@ final class WebSocketTunnel: WebSocketTransport, ExchangeObserver, RequestBodySo
     func takeOver(by owner: WebSocketLoad) {
         stage = nil
         self.owner = owner
+        // The load had stopped the flow while it waited for the client's answer.
+        stream.setPaused(isPaused)
     }
 
     // MARK: The exchange
@@ -100,16 +104,19 @@ final class WebSocketTunnel: WebSocketTransport, ExchangeObserver, RequestBodySo
     func exchangeReceivedTunnelEnd() { ended(.end) }
 
     func exchangeEnded(bodyBytes: Int64) {
-        if isOpen { ended(.end) } else { stage?.exchangeEnded(bodyBytes: bodyBytes) }
+        guard isOpen else { return stage?.exchangeEnded(bodyBytes: bodyBytes) ?? () }
+        loop.disarm(timer)
+        ended(.end)
     }
 
     func exchangeFailed(_ failure: ExchangeFailure) {
-        if isOpen, stage == nil { ended(.truncated) } else { stage?.exchangeFailed(failure) }
+        guard isOpen, stage == nil else { return stage?.exchangeFailed(failure) ?? () }
+        loop.disarm(timer)
+        ended(.truncated)
     }
 
     private func ended(_ end: StreamRead) {
         if self.end == nil { self.end = end }
-        if isClosing { return closed() }
         owner?.connectionIsReady()
     }
 
@@ -168,6 +175,9 @@ final class WebSocketTunnel: WebSocketTransport, ExchangeObserver, RequestBodySo
         loop.post { again.value() }
     }
 
+    // `closeWhenHeard` does, in each case.
+    func closeWriting() {}
+
     func closeWhenHeard() {
         guard !isClosing else { return }
         isClosing = true
@@ -177,16 +187,10 @@ final class WebSocketTunnel: WebSocketTransport, ExchangeObserver, RequestBodySo
         let deliver = deliver
         self.deliver = nil
         deliver?(.success(.end))
-        if end != nil { return closed() }
+        if case .truncated? = end { return }
         loop.arm(timer, at: loop.now &+ loop.limits.webSocketClose, for: self)
     }
 
     /// The server does not end its direction, or takes nothing more.
-    func timerFired(_ timer: LoopTimer) { closed() }
-
-    private func closed() {
-        loop.disarm(timer)
-        // Without an effect if both directions have ended.
-        stream.cancel()
-    }
+    func timerFired(_ timer: LoopTimer) { stream.cancel() }
 }

@@ -135,7 +135,10 @@ final class ServingProcess: Sendable {
         let digits = String(port, radix: 16, uppercase: true)
         let end = ":" + String(repeating: "0", count: max(4 - digits.count, 0)) + digits
         return try transport.tables.contains { name in
-            let table = try String(contentsOf: URL(filePath: "/proc/thread-self/net/\(name)"), encoding: .utf8)
+            // `String(contentsOf:)` reads one page of such a file.
+            let file = try FileHandle(forReadingFrom: URL(filePath: "/proc/thread-self/net/\(name)"))
+            defer { try? file.close() }
+            let table = String(decoding: try file.readToEnd() ?? Data(), as: UTF8.self)
             return table.split(separator: "\n").dropFirst().contains { line in
                 let words = line.split(separator: " ").prefix(4)
                 return words.count == 4 && words[1].hasSuffix(end) && words[3] == transport.taking

@@ -5,7 +5,7 @@ extension WebSocketRow {
     static let validText: [WebSocketRow] = {
         // The first and the last character of each length, and those beside the surrogates.
         let scalars: [UInt32] = [
-            0, 0x7F, 0x80, 0x7FF, 0x800, 0xD7FF, 0xE000, 0xFFFD, 0xFEFF, 0xFFFF, 0x1_0000, 0xF_FFFF, 0x10_FFFF,
+            0, 0x7F, 0x80, 0x7FF, 0x800, 0xD7FF, 0xE000, 0xFEFF, 0xFFFD, 0x1_0000, 0xF_FFFD, 0x10_FFFD,
         ]
         // Noncharacters are characters here.
         let noncharacters = (UInt32(0)...16).flatMap { [$0 << 16 | 0xFFFE, $0 << 16 | 0xFFFF] }
