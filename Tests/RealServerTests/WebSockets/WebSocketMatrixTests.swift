@@ -53,7 +53,10 @@ import URLLoading
     private static let sizes = [0, 1, 125, 126, 127, 1_000, 65_535, 65_536, 1 << 20, 16 << 20]
 
     private static func text(_ count: Int) -> String {
-        String(decoding: (0..<count).map { 0x21 + UInt8($0 % 90) }, as: UTF8.self)
+        // Repeated, because unoptimized tests make sixteen million characters slowly.
+        let line = String(decoding: (0x21...0x7A).map { UInt8($0) }, as: UTF8.self)
+        let repeated = String(repeating: line, count: count / line.utf8.count + 1)
+        return String(decoding: Array(repeated.utf8.prefix(count)), as: UTF8.self)
     }
 
     // WS-6, WS-7, WS-8: a compressed message takes the same way
