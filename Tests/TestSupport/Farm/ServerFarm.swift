@@ -31,6 +31,9 @@ package enum ServerFarm {
         case dbusDaemon = "dbus-daemon"
         case dbusSend = "dbus-send"
         case gnomeKeyring = "gnome-keyring-daemon"
+        case avahi = "avahi-daemon"
+        case avahiPublish = "avahi-publish"
+        case avahiBrowse = "avahi-browse"
 
         /// The path of the program. Servers are often outside an ordinary user's search path.
         package var executable: String? {
@@ -57,6 +60,8 @@ package enum ServerFarm {
             case .kinit: "krb5-user"
             case .dbusDaemon, .dbusSend: "dbus"
             case .gnomeKeyring: "gnome-keyring"
+            case .avahi: "avahi-daemon"
+            case .avahiPublish, .avahiBrowse: "avahi-utils"
             case .node: "nodejs"
             case .caddy, .squid, .microsocks, .curl, .openssl, .apache2, .vsftpd, .haproxy, .gunicorn, .h2o, .lighttpd:
                 rawValue
