@@ -61,7 +61,7 @@ let package = Package(
         .target(
             name: "LoadingTransport",
             dependencies: [
-                "LoadingSemantics", "LoadingEvents", "CLoadingLinux", "CLoadingTLS", "CLoadingGSSAPI",
+                "LoadingSemantics", "LoadingEvents", "CLoadingDBus", "CLoadingLinux", "CLoadingTLS", "CLoadingGSSAPI",
                 "CLoadingPublicSuffixes",
             ],
             swiftSettings: strict),
@@ -79,6 +79,8 @@ let package = Package(
         .target(name: "CLoadingLinux", linkerSettings: [.linkedLibrary("resolv")]),
         // Names of classes of URLLoading that Foundation asks the runtime for.
         .target(name: "CLoadingFoundation"),
+        // Has libdbus loaded when services are discovered, so it is not linked.
+        .target(name: "CLoadingDBus"),
         .target(name: "CLoadingGSSAPI"),
         .target(name: "CLoadingHTTP2", dependencies: ["CLoadingNGHTTP2"]),
         // Loads ngtcp2, nghttp3 and GnuTLS when a session is made, so they are not linked. Without the trait, only absent.c
@@ -159,7 +161,9 @@ let package = Package(
         .testTarget(
             name: "URLLoadingTests",
             // The program is started by tests.
-            dependencies: ["URLLoading", "LoadingStorage", "LoadingTestSupport", "TestSupport", "session-user"],
+            dependencies: [
+                "URLLoading", "LoadingStorage", "LoadingTransport", "LoadingTestSupport", "TestSupport", "session-user",
+            ],
             swiftSettings: strict),
         .executableTarget(
             name: "session-user", dependencies: ["URLLoading"], path: "Tests/SessionUser", swiftSettings: strict),
@@ -171,7 +175,10 @@ let package = Package(
         .testTarget(
             name: "Swift5SourceTests", dependencies: ["FoundationNetworking", "TestSupport"],
             swiftSettings: withoutWarnings + [.swiftLanguageMode(.v5)]),
-        .testTarget(name: "RealServerTests", dependencies: ["URLLoading", "TestSupport"], swiftSettings: strict),
+        .testTarget(
+            name: "RealServerTests",
+            dependencies: ["URLLoading", "LoadingConnections", "LoadingTransport", "TestSupport"],
+            swiftSettings: strict),
     ],
     swiftLanguageModes: [.v6]
 )

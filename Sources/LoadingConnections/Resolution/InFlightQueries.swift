@@ -150,6 +150,11 @@ final class InFlightQueries<Memory: ResolverCache>: @unchecked Sendable {
     /// Drops what a client has cached about a host.
     func forget(_ host: String, by client: UInt64) { locked { memories[client]?.forget(host) } }
 
+    /// Adds an answer that is known from elsewhere to the cache of a client.
+    func remember(_ answer: Answer, to question: Question, by client: UInt64, at now: Int64) {
+        locked { memories[client, default: Memory()].remember(answer, to: question, at: now) }
+    }
+
     /// Drops the cache of one client, or of all. The answers of queries in flight count only for requests that already
     /// wait for them.
     func forgetAnswers(by client: UInt64? = nil) {

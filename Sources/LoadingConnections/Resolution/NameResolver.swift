@@ -107,6 +107,16 @@ package final class NameResolver: Sendable {
         }
     }
 
+    /// Caches the addresses of a host that are known from elsewhere, such as the answer about a service.
+    package func remember(_ addresses: [SocketAddress], of host: String, on loop: EventLoop) {
+        for family in [SocketAddress.Family.ipv4, .ipv6] {
+            let own = addresses.filter { $0.family == family }.map { $0.with(port: 0) }
+            lines.addresses.remember(
+                own.isEmpty ? .failure(NameFailure(code: EAI_NONAME)) : .success(own), to: AddressQuery(host, family),
+                by: number, at: loop.clock.now)
+        }
+    }
+
     /// Drops what is cached about a host, because its addresses do not answer.
     package func forget(_ host: String) {
         lines.addresses.forget(host, by: number)
@@ -145,6 +155,10 @@ package final class NameResolver: Sendable {
         let code = getaddrinfo(question.host, nil, &hints, &list)
         let posixCode = cll_errno()
         guard code == 0 else {
+            // Without nss-mdns the system's resolver does not use multicast DNS, and Avahi may be there.
+            if MulticastLookup.isResponsible(for: question.host), let answer = MulticastLookup.answer(to: question) {
+                return answer
+            }
             return .failure(NameFailure(code: code, posixCode: code == EAI_SYSTEM ? posixCode : 0))
         }
         defer { freeaddrinfo(list) }

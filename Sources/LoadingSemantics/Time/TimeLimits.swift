@@ -139,6 +139,19 @@ package struct TimeLimits: Sendable, Equatable {
     /// How long an idle thread of the resolver or of a proxy script stays alive. Seconds. Decision.
     package var resolverThreadIdle = 10
 
+    // MARK: Services in the local network
+
+    /// How long the system bus and Avahi may take for a reply. Decision: the bus may have to start the daemon.
+    package var discoveryReply = seconds(10)
+    /// How long after Avahi has given up on a service, which it does after five seconds, it is asked again. Decision.
+    package var discoveryRetry = seconds(1)
+    /// Timeout of `NetService.resolve()`. Source: Apple, `NSNetService`.
+    package var serviceResolution = seconds(5)
+    /// How long a stream task waits for addresses of the other family. Source: RFC 8305 §3, as `resolutionDelay`.
+    package var serviceFamilyDelay = milliseconds(50)
+    /// Timeout of the lookup of a `.local` name by Avahi. Decision: Avahi's own.
+    package var multicastLookup = seconds(5)
+
     // MARK: Routes
 
     /// Delay of the notification after the first change of links, addresses or routes. Decision: other changes of the

@@ -227,7 +227,15 @@ open class URLSession: NSObject, @unchecked Sendable {
     ///   - hostname: A host name, or an IPv4 or IPv6 address.
     ///   - port: From 0 to 65535. With other values the task fails with `URLError.badURL`.
     open func streamTask(withHostName hostname: String, port: Int) -> URLSessionStreamTask {
-        required(core.streamTask(self, to: StreamEndpoint(host: hostname, port: port)))
+        required(core.streamTask(self, to: StreamEndpoint.host(hostname, port: port)))
+    }
+
+    /// Creates a stream task to a service of the local network. The service is resolved when the task begins, unless it was before.
+    ///
+    /// The task fails with `URLError.cannotFindHost` if the service is not found, or Avahi is not available; the underlying error says
+    /// what is missing.
+    open func streamTask(with service: NetService) -> URLSessionStreamTask {
+        required(core.streamTask(self, to: .service(ServiceEndpoint(service.lookup))))
     }
 
     // MARK: WebSocket tasks

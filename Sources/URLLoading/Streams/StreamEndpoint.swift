@@ -2,20 +2,24 @@ internal import LoadingConnections
 internal import LoadingSemantics
 internal import LoadingTransport
 
-/// The host and port of a stream task, as passed by the program.
-struct StreamEndpoint {
-    var host: String
-    var port: Int
+/// What a stream task connects to, as passed by the program.
+enum StreamEndpoint {
+    case host(String, port: Int)
+    case service(ServiceEndpoint)
 
-    /// A `tcp:` URL, for logs.
+    /// For logs.
     var description: String {
-        host.contains(":") && !host.hasPrefix("[") ? "tcp://[\(host)]:\(port)" : "tcp://\(host):\(port)"
+        switch self {
+        case .host(let host, let port):
+            host.contains(":") && !host.hasPrefix("[") ? "tcp://[\(host)]:\(port)" : "tcp://\(host):\(port)"
+        case .service(let endpoint): "\(endpoint.lookup.service)"
+        }
     }
 
     /// The origin for the connection pool: an ASCII host name, or an address without brackets.
     ///
     /// - Parameter service: The connection's requirements on the network.
-    func origin(_ service: NetworkService) throws(LoadError) -> ConnectionKey {
+    static func origin(host: String, port: Int, _ service: NetworkService) throws(LoadError) -> ConnectionKey {
         guard let number = UInt16(exactly: port) else { throw .badURL }
         // Host names contain no colon, so this is an IPv6 address.
         let isBareAddress = host.contains(":") && !host.hasPrefix("[")
@@ -27,5 +31,33 @@ struct StreamEndpoint {
         } catch {
             throw LoadError.cannotFindHost
         }
+    }
+}
+
+/// A service of the local network, until it is resolved (STREAM-10). Confined to the loop of its session.
+final class ServiceEndpoint: @unchecked Sendable {
+    // Sendable because `lookup` is, and the loop alone uses the operation.
+
+    let lookup: ServiceLookup
+    private var operation: DiscoveryOperation?
+
+    init(_ lookup: ServiceLookup) { self.lookup = lookup }
+
+    /// Calls `completion` once, on the loop, unless `cancel` is called before.
+    ///
+    /// - Parameter timeout: Seconds.
+    func resolve(
+        within timeout: Double, on loop: EventLoop,
+        _ completion: @escaping (Result<ResolvedService, DiscoveryFailure>) -> Void
+    ) {
+        let completion = LoopBox(completion)
+        operation = lookup.start(timeout: timeout < 9e9 ? Int64(max(0, timeout) * 1e9) : nil) { result in
+            loop.post { completion.value(result) }
+        }
+    }
+
+    func cancel() {
+        operation?.cancel()
+        operation = nil
     }
 }

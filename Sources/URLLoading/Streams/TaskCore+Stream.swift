@@ -42,9 +42,31 @@ extension TaskCore {
     // MARK: On the loop
 
     func beginStream(to endpoint: StreamEndpoint) {
+        switch endpoint {
+        case .host(let host, let port): beginStream(toHost: host, port: port)
+        case .service(let service):
+            let limit = min(streamLimits.idle, streamLimits.total)
+            service.resolve(within: limit, on: core.loop) { [self] result in
+                switch result {
+                case .success(let found):
+                    // The name is that of the certificate, if the stream uses TLS. Its addresses came with the service.
+                    if let origin = try? StreamEndpoint.origin(host: found.host, port: Int(found.port), .ordinary) {
+                        core.environment.pool.resolver.remember(found.addresses, of: origin.host, on: core.loop)
+                    }
+                    beginStream(toHost: found.host, port: Int(found.port))
+                case .failure(let failure): if load == nil { end(LoadError(failure), body: .nothing) }
+                }
+            }
+        }
+    }
+
+    /// Does not look for a service any more.
+    func stopResolving() { if case .stream(.service(let service)?) = kind { service.cancel() } }
+
+    private func beginStream(toHost host: String, port: Int) {
         guard !hasEnded, load == nil else { return }
         do throws(LoadError) {
-            let origin = try endpoint.origin(core.configuration.networkService)
+            let origin = try StreamEndpoint.origin(host: host, port: port, core.configuration.networkService)
             begin(StreamLoad(to: origin, in: core.environment, limits: streamLimits, log: log, client: self))
         } catch {
             end(error, body: .nothing)

@@ -77,6 +77,7 @@ extension TaskCore {
     func end(_ error: LoadError?, body: LoadedBody) {
         guard !hasEnded else { return }
         refuseEarlyOperations(error ?? .streamIsClosed)
+        stopResolving()
         endWebSocket(error)
         hasEnded = true
         // A task that never ran has metrics too (T-39, MET-16), and is in the log.

@@ -35,6 +35,9 @@ package enum ServerFarm {
         case websockets
         case libwebsockets = "libwebsockets-test-server"
         case websocketd
+        case avahi = "avahi-daemon"
+        case avahiPublish = "avahi-publish"
+        case avahiBrowse = "avahi-browse"
 
         /// The path of the program. Servers are often outside an ordinary user's search path.
         package var executable: String? {
@@ -67,6 +70,8 @@ package enum ServerFarm {
             case .kinit: "krb5-user"
             case .dbusDaemon, .dbusSend: "dbus"
             case .gnomeKeyring: "gnome-keyring"
+            case .avahi: "avahi-daemon"
+            case .avahiPublish, .avahiBrowse: "avahi-utils"
             case .node: "nodejs"
             case .websockets: "python3-websockets"
             case .caddy, .squid, .microsocks, .curl, .openssl, .apache2, .vsftpd, .haproxy, .gunicorn, .h2o, .lighttpd,

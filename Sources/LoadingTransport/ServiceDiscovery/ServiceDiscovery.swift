@@ -1,0 +1,267 @@
+internal import CLoadingLinux
+internal import Glibc
+internal import LoadingEvents
+internal import LoadingSemantics
+
+/// Finds and publishes services in the local network (DNS-SD, RFC 6763), through Avahi on the D-Bus system bus.
+///
+/// Nothing exists until something is asked: then a thread connects to the bus and serves all operations. It ends, with
+/// the connection, after the last of them. Methods never block. Events come on that thread, except for the failure of
+/// an operation that cannot begin (invalid names, or no thread): it comes on the caller's, before the method returns.
+package final class ServiceDiscovery: @unchecked Sendable {
+    // Sendable because what is not constant is guarded by `lock`.
+
+    package static let shared = ServiceDiscovery(busAddress: nil)
+
+    private enum Command {
+        case begin(DiscoveryOperation)
+        case cancel(DiscoveryOperation)
+        case perform(DiscoveryOperation, () -> Void)
+    }
+
+    /// Nil for the system bus, as the environment has it when the thread connects.
+    private let busAddress: String?
+    private let lock = Lock()
+    private var commands: [Command] = []
+    /// An eventfd that wakes the thread; -1 without one.
+    private var wakeup: Int32 = -1
+
+    package init(busAddress: String?) {
+        self.busAddress = busAddress
+        ForkedProcess.watch()
+    }
+
+    // MARK: Operations
+
+    /// Browses for services of a type such as `_http._tcp`, in the default domain if it is empty.
+    package func browse(
+        type: String, domain: String, event: @escaping @Sendable (BrowseEvent<ServiceName>) -> Void
+    ) -> DiscoveryOperation {
+        let type = ServiceName.browsedType(type)
+        let domain = ServiceName.withoutFinalDot(domain)
+        let isValid = ServiceName.isType(type) && ServiceName.isDomain(domain)
+        let operation = BrowseOperation(
+            self, interface: "ServiceBrowser", method: "ServiceBrowserNew",
+            arguments: [.int32(-1), .int32(-1), .text(type), .text(domain), .uint32(0)],
+            item: { values in
+                guard values.count >= 3, case .text(let name) = values[0], case .text(let type) = values[1],
+                    case .text(let domain) = values[2]
+                else { return nil }
+                let service = ServiceName(instance: name, type: type, domain: domain)
+                return service.isValid ? service : nil
+            }, event: event)
+        begin(operation, if: isValid)
+        return operation
+    }
+
+    /// Browses for the domains that are recommended for browsing, or for registration.
+    package func browseDomains(
+        forRegistration: Bool, event: @escaping @Sendable (BrowseEvent<String>) -> Void
+    ) -> DiscoveryOperation {
+        let operation = BrowseOperation<String>(
+            self, interface: "DomainBrowser", method: "DomainBrowserNew",
+            arguments: [.int32(-1), .int32(-1), .text(""), .int32(forRegistration ? 2 : 0), .uint32(0)],
+            item: { values in
+                guard case .text(let domain)? = values.first, ServiceName.isDomain(domain) else { return nil }
+                return ServiceName.withoutFinalDot(domain)
+            }, event: event)
+        begin(operation, if: true)
+        return operation
+    }
+
+    /// Resolves a service, and follows its changes until it is cancelled or the time is over.
+    ///
+    /// - Parameters:
+    ///   - findsAddresses: Whether addresses are looked up too. Otherwise `addresses` is empty.
+    ///   - timeout: Nanoseconds; nil for no limit.
+    package func resolve(
+        _ service: ServiceName, findsAddresses: Bool = true, timeout: Int64?,
+        event: @escaping @Sendable (ResolveEvent) -> Void
+    ) -> DiscoveryOperation {
+        let operation = ResolveOperation(
+            self, service, findsAddresses: findsAddresses, timeout: timeout, event: event)
+        begin(operation, if: service.isValid)
+        return operation
+    }
+
+    /// Resolves a service once, for a connection.
+    ///
+    /// - Parameters:
+    ///   - timeout: Nanoseconds; nil for no limit.
+    ///   - completion: Called once, unless the operation is cancelled before. The addresses are at least one. After the
+    ///     first, those of the other family have 50 ms.
+    package func endpoint(
+        of service: ServiceName, timeout: Int64?,
+        completion: @escaping @Sendable (Result<ResolvedService, DiscoveryFailure>) -> Void
+    ) -> DiscoveryOperation {
+        let operation = ResolveOperation(
+            self, service, findsAddresses: true, familyDelay: TimeLimits.standard.serviceFamilyDelay, timeout: timeout
+        ) { event in
+            switch event {
+            case .resolved: break
+            case .finished(let found): completion(found.addresses.isEmpty ? .failure(.notFound) : .success(found))
+            case .failed(let failure): completion(.failure(failure))
+            }
+        }
+        begin(operation, if: service.isValid)
+        return operation
+    }
+
+    /// Publishes a service of this machine until it is cancelled.
+    ///
+    /// - Parameters:
+    ///   - text: The strings of the TXT record.
+    ///   - mayRename: Whether a name that is taken is changed.
+    package func publish(
+        _ service: ServiceName, subtypes: [String] = [], port: UInt16, text: [[UInt8]], mayRename: Bool,
+        event: @escaping @Sendable (PublishEvent) -> Void
+    ) -> PublishOperation {
+        let operation = PublishOperation(
+            self, service, subtypes: subtypes, port: port, text: text, mayRename: mayRename, event: event)
+        begin(operation, if: service.isValid && text.allSatisfy { $0.count <= 255 })
+        return operation
+    }
+
+    /// Finds the addresses of a host name such as `name.local`, with port 0.
+    ///
+    /// - Parameter timeout: Nanoseconds.
+    package func addresses(
+        ofHost host: String, _ family: SocketAddress.Family, timeout: Int64,
+        completion: @escaping @Sendable (Result<[SocketAddress], DiscoveryFailure>) -> Void
+    ) -> DiscoveryOperation {
+        let operation = HostOperation(self, host: host, family: family, timeout: timeout, completion: completion)
+        begin(operation, if: true)
+        return operation
+    }
+
+    // MARK: Any thread
+
+    private func begin(_ operation: DiscoveryOperation, if isValid: Bool) {
+        // The thread is the parent's.
+        if ForkedProcess.isCurrent { return operation.fail(.noResources) }
+        guard isValid else { return operation.fail(.invalidArgument) }
+        let isPosted = lock.withLock {
+            if wakeup < 0 {
+                let descriptor = cll_eventfd()
+                guard descriptor >= 0 else { return false }
+                guard DetachedThread.startIfPossible(named: "url-discovery", { self.run(descriptor) }) else {
+                    Glibc.close(descriptor)
+                    return false
+                }
+                wakeup = descriptor
+            }
+            post(.begin(operation))
+            return true
+        }
+        if !isPosted { operation.fail(.noResources) }
+    }
+
+    func cancel(_ operation: DiscoveryOperation) { postIfRunning(.cancel(operation)) }
+
+    /// Runs `body` on the thread, unless the operation has ended.
+    func perform(for operation: DiscoveryOperation, _ body: @escaping @Sendable () -> Void) {
+        postIfRunning(.perform(operation, body))
+    }
+
+    /// Without a thread no operation runs.
+    private func postIfRunning(_ command: Command) {
+        if ForkedProcess.isCurrent { return }
+        lock.withLock { if wakeup >= 0 { post(command) } }
+    }
+
+    /// With the lock held.
+    private func post(_ command: Command) {
+        commands.append(command)
+        cll_eventfd_signal(wakeup)
+    }
+
+    // MARK: The thread
+
+    /// What has been posted. Nil, and the thread must end, if there is nothing to do.
+    private func takeCommands(isIdle: Bool) -> [Command]? {
+        let taken = lock.withLock { () -> (commands: [Command], ended: Int32)? in
+            if commands.isEmpty, isIdle {
+                defer { wakeup = -1 }
+                return ([], wakeup)
+            }
+            defer { commands = [] }
+            return (commands, -1)
+        }
+        guard let taken, taken.ended >= 0 else { return taken?.commands }
+        Glibc.close(taken.ended)
+        return nil
+    }
+
+    private func run(_ wakeup: Int32) {
+        var operations: [DiscoveryOperation] = []
+        var session: AvahiSession?
+        while let commands = takeCommands(isIdle: operations.isEmpty) {
+            for command in commands {
+                switch command {
+                case .begin(let operation):
+                    if operation.isCancelled {
+                        operation.end()
+                    } else {
+                        operation.begin(at: cll_now())
+                        operations.append(operation)
+                        start(operation, in: &session)
+                    }
+                case .cancel(let operation): operation.end()
+                case .perform(let operation, let body): if !operation.isEnded { body() }
+                }
+            }
+            removeEnded(from: &operations)
+            if operations.isEmpty { continue }
+            wait(wakeup, operations, session)
+            let now = cll_now()
+            for operation in operations {
+                if let deadline = operation.deadline, deadline <= now { operation.wake(at: now) }
+            }
+            if let failed = session, let failure = failed.failure {
+                for operation in operations { operation.fail(failure) }
+                failed.close()
+                session = nil
+            }
+            removeEnded(from: &operations)
+        }
+        session?.close()
+    }
+
+    private func removeEnded(from operations: inout [DiscoveryOperation]) { operations.removeAll { $0.isEnded } }
+
+    private func start(_ operation: DiscoveryOperation, in session: inout AvahiSession?) {
+        do throws(DiscoveryFailure) {
+            let running: AvahiSession
+            if let known = session {
+                running = known
+            } else {
+                running = try connect()
+                session = running
+            }
+            operation.start(in: running)
+        } catch {
+            operation.fail(error)
+        }
+    }
+
+    private func connect() throws(DiscoveryFailure) -> AvahiSession {
+        let address =
+            busAddress ?? SystemBus.address { name in cll_environment(name).map { String(cString: $0) } }
+        guard let address else { throw .busMissing(address: nil) }
+        return try AvahiSession(address: address)
+    }
+
+    /// Waits for the bus, a command or a deadline.
+    private func wait(_ wakeup: Int32, _ operations: [DiscoveryOperation], _ session: AvahiSession?) {
+        let deadlines = operations.compactMap(\.deadline) + [session?.deadline].compactMap(\.self)
+        var entries = [pollfd(fd: wakeup, events: Int16(POLLIN), revents: 0)] + (session?.pollEntries ?? [])
+        var milliseconds: Int32 = -1
+        if let earliest = deadlines.min() {
+            // Rounded up, so that the deadline is over afterwards.
+            milliseconds = Int32(clamping: (max(earliest - cll_now(), 0) + 999_999) / 1_000_000)
+        }
+        guard poll(&entries, nfds_t(entries.count), milliseconds) >= 0 else { return }
+        if entries[0].revents != 0 { cll_eventfd_clear(wakeup) }
+        session?.handle(Array(entries.dropFirst()))
+    }
+}

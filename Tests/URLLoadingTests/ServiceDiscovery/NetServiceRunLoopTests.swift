@@ -1,0 +1,37 @@
+import Foundation
+import TestSupport
+import Testing
+import URLLoading
+
+/// Without a check for leaks, because the first run loop of a process leaves descriptors behind.
+@Suite(.needs("libdbus-1.so.3", of: "libdbus-1-3", dlopen("libdbus-1.so.3", RTLD_NOW) != nil))
+struct NetServiceRunLoopTests {
+    // STREAM-10
+    @Test("callbacks come on the run loop that was chosen, which wakes for them") func runLoop() throws {
+        let bus = try NetServiceTests.resolvingBus([.signal(path: "/r", member: "Found", NetServiceTests.found())])
+        defer { bus.stop() }
+        let areOnThread = EventRecorder<Bool>()
+        let done = Signal("the callbacks")
+        let thread = Thread {
+            let own = pthread_self()
+            nonisolated(unsafe) let service = NetServiceTests.service(on: bus)
+            let recorder = NetServiceRecorder { event in
+                areOnThread.record(pthread_equal(pthread_self(), own) != 0)
+                // Without a source the run loop ends.
+                if case .didResolve = event { service.remove(from: .current, forMode: .default) }
+            }
+            service.delegate = recorder
+            service.schedule(in: .current, forMode: .default)
+            service.schedule(in: .current, forMode: .common)
+            service.remove(from: .current, forMode: .common)
+            service.resolve(withTimeout: 0)
+            while areOnThread.count < 2 { _ = RunLoop.current.run(mode: .default, before: .distantFuture) }
+            withExtendedLifetime(recorder) {}
+            done.fire()
+        }
+        thread.start()
+        try done.wait()
+        #expect(areOnThread.events == [true, true])
+        try bus.waitForEnd()
+    }
+}
