@@ -1,5 +1,6 @@
 internal import CLoadingLinux
 internal import Glibc
+internal import LoadingEvents
 internal import LoadingSemantics
 package import LoadingTransport
 internal import Synchronization
