@@ -19,8 +19,9 @@ package final class EventLoop: @unchecked Sendable {
     // Sendable because every stored property is immutable, atomic, guarded by `lock`, or confined to the thread that
     // holds the baton; the baton is passed with release and acquire ordering. Debug builds check confinement.
     //
-    // Exclusive access to the lists of work is not checked: they are only swapped or appended to, and no other code
-    // runs during that. A job that posts another job appends to `inbox`, and `jobs` is only read while jobs run.
+    // Exclusive access to the time and the lists of work is not checked: they are only assigned, swapped or appended
+    // to, and no other code runs during that. A job that posts another job appends to `inbox`, and `jobs` is only read
+    // while jobs run.
 
     // MARK: Confined to the thread that runs the loop
 
@@ -37,7 +38,7 @@ package final class EventLoop: @unchecked Sendable {
     private let events: UnsafeMutablePointer<epoll_event>
 
     /// The clock's time in nanoseconds at the last wake-up; all timers of this turn are measured from it.
-    package private(set) var now: Int64
+    @exclusivity(unchecked) package private(set) var now: Int64
 
     /// The buffer for reads of unknown size in a turn; its contents are valid only until the handler returns.
     package let scratch: UnsafeMutableRawBufferPointer
