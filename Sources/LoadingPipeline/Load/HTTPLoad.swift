@@ -83,7 +83,7 @@ package final class HTTPLoad: Load, LoopTimerTarget {
         client: any LoadClient
     ) {
         originalURL = request.urlText
-        self.request = request
+        self.request = consume request
         self.environment = environment
         self.log = log
         self.client = client
@@ -104,7 +104,7 @@ package final class HTTPLoad: Load, LoopTimerTarget {
             record(.fetchStarted(reason))
             return end(error)
         }
-        beginFetch(reason)
+        beginFetch(reason, isFirst: true)
     }
 
     /// Stops sending, receiving and the timeouts (T-2).
@@ -188,10 +188,12 @@ package final class HTTPLoad: Load, LoopTimerTarget {
     }
 
     /// Called when the machine is at the first stage of a request.
-    func beginFetch(_ reason: LoadEvent.FetchReason) {
+    ///
+    /// - Parameter isFirst: Whether there is no earlier response whose state has to be dropped.
+    func beginFetch(_ reason: LoadEvent.FetchReason, isFirst: Bool = false) {
         record(.fetchStarted(reason))
         noteActivity()
-        forgetResponse()
+        if !isFirst { forgetResponse() }
         if request.waitsForConnectivity { connectivity.begin(on: environment.loop) }
         armTimer()
         advance()
