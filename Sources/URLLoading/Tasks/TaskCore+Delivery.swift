@@ -130,11 +130,13 @@ extension TaskCore {
 
     /// Resume data for the error (RES-2, RES-12, RES-13). None after a plain `cancel()`, which also removes the file.
     private func resumeData(_ ending: TaskEnding, isWanted: Bool) -> Data? {
-        guard isWanted || ending.error != .cancelled else { return nil }
-        return switch ending.body {
-        case .stopped(_, let point?): DownloadResumeData(point).encoded
-        case .unsent(let stopped): self.resumeData(stopped)
-        default: nil
+        // The body first: most tasks have nothing to resume, and the comparison copies the error.
+        switch ending.body {
+        case .stopped(_, let point?):
+            return isWanted || ending.error != .cancelled ? DownloadResumeData(point).encoded : nil
+        case .unsent(let stopped):
+            return isWanted || ending.error != .cancelled ? self.resumeData(stopped) : nil
+        default: return nil
         }
     }
 
