@@ -25,7 +25,7 @@ extension ExchangeRequest {
 extension HTTPFields {
     /// These fields, without those that `others` also contains.
     func without(_ others: HTTPFields) -> HTTPFields {
-        guard (0..<count).contains(where: { others.contains(name(at: $0)) }) else { return self }
+        guard !others.isEmpty, (0..<count).contains(where: { others.contains(name(at: $0)) }) else { return self }
         var rest = HTTPFields()
         for index in 0..<count where !others.contains(name(at: index)) {
             rest.append(name(at: index), value(at: index))

@@ -54,6 +54,22 @@ package struct HTTPFields: Sendable {
                 valueStart: valueStart, valueLength: bytes.count - valueStart))
     }
 
+    /// Appends the fields of another section. Copies its block as it is, so that values that are not UTF-8 are unchanged.
+    package mutating func append(contentsOf other: HTTPFields) {
+        if isEmpty {
+            self = other
+            return
+        }
+        let shift = UInt32(truncatingIfNeeded: bytes.count)
+        bytes += other.bytes
+        positions.reserveCapacity(count + other.count)
+        for var position in other.positions {
+            position.nameStart &+= shift
+            position.valueStart &+= shift
+            positions.append(position)
+        }
+    }
+
     package func name(at index: Int) -> String {
         let position = positions[index]
         return text(from: position.nameStart, length: position.nameLength)
@@ -71,7 +87,8 @@ package struct HTTPFields: Sendable {
 
     /// The values of all fields with that name, in order.
     package func values(_ name: String) -> [String] {
-        positions.indices.filter { isNamed(name, at: $0) }.map { value(at: $0) }
+        guard let first = firstIndex(of: name) else { return [] }
+        return (first..<count).filter { isNamed(name, at: $0) }.map { value(at: $0) }
     }
 
     /// The values of all fields with that name, joined with ", " (RFC 9110 §5.3), or nil.
