@@ -76,6 +76,9 @@ package final class ConnectionPool {
         return origin
     }
 
+    /// Whether there may be an obstacle. A call, because other modules would check exclusive access to the version.
+    package var requiresVersion: Bool { requiredVersion != nil }
+
     /// Why no connection to an origin can use the required version; nil if one may.
     package func obstacle(to origin: ConnectionKey) -> LoadError? {
         guard let requiredVersion, requiredVersion != .http11 else { return nil }

@@ -28,7 +28,7 @@ package final class HTTPLoad: Load, LoopTimerTarget {
 
     // MARK: The request
 
-    var connectivity = ConnectivityStage()
+    @exclusivity(unchecked) var connectivity = ConnectivityStage()
     @exclusivity(unchecked) var redirect = RedirectStage()
     /// Authentication at servers, at proxies that load requests themselves, and at proxies that open tunnels. Each is
     /// created when credentials are to be sent or a challenge arrives.

@@ -116,7 +116,7 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
             let tell = LoopBox({ [weak self] in self?.end { $0.exchangeFoundNoWay(failure, after: nil) } ?? () })
             return environment.loop.post { tell.value() }
         }
-        if environment.pool.requiredVersion != nil, let obstacle = environment.pool.obstacle(to: origin) {
+        if environment.pool.requiresVersion, let obstacle = environment.pool.obstacle(to: origin) {
             let tell = LoopBox({ [weak self] in self?.end { $0.exchangeFailed(obstacle) } ?? () })
             return environment.loop.post { tell.value() }
         }
