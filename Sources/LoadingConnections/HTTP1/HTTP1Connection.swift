@@ -11,8 +11,9 @@ package import LoadingTransport
 /// Back-pressure: while `isPaused` is set, the connection does not read. The kernel's buffer fills, and the TCP window
 /// closes.
 ///
-/// No access to the parser, the observer, the progress or the unsent bytes lasts while the observer, the pool or a
-/// body's source is called. Exclusive access to them is not checked: each request accesses them dozens of times.
+/// No access to the parser, the observer, the progress, the count of received bytes or the unsent bytes lasts while the
+/// observer, the pool or a body's source is called. Exclusive access to them is not checked: each request accesses them
+/// dozens of times.
 package final class HTTP1Connection: HTTPExchangeStream, ByteStreamOwner, LoopTimerTarget {
     let primaryOrigin: OriginConnections
     let generation: Int
@@ -43,7 +44,7 @@ package final class HTTP1Connection: HTTPExchangeStream, ByteStreamOwner, LoopTi
     var takenBefore: UInt64 = 0
     /// Whether the head of the final response was received, and the number of bytes received after it.
     private var hasHead = false
-    package private(set) var receivedBodyWireBytes: Int64 = 0
+    @exclusivity(unchecked) package private(set) var receivedBodyWireBytes: Int64 = 0
     private(set) var isPaused = false
     /// Whether the connection stays out of the pool at the end of the exchange, for another exchange of the same
     /// conversation.

@@ -54,7 +54,8 @@ package struct HTTPFields: Sendable {
                 valueStart: valueStart, valueLength: bytes.count - valueStart))
     }
 
-    /// Appends the fields of another section. Copies its block as it is, so that values that are not UTF-8 are unchanged.
+    /// Appends the fields of another section. Copies its block as it is, so that values that are not UTF-8 are
+    /// unchanged.
     package mutating func append(contentsOf other: HTTPFields) {
         if isEmpty {
             self = other

@@ -20,8 +20,8 @@ package final class EventLoop: @unchecked Sendable {
     // holds the baton; the baton is passed with release and acquire ordering. Debug builds check confinement.
     //
     // Exclusive access to the time, the timers and the lists of work is not checked: they are only assigned, swapped or
-    // appended to, and no other code runs during that; the target of a timer is released afterwards. A job that posts another job appends to `inbox`, and `jobs` is only read
-    // while jobs run.
+    // appended to, and no other code runs during that; the target of a timer is released afterwards. A job that posts
+    // another job appends to `inbox`, and `jobs` is only read while jobs run.
 
     // MARK: Confined to the thread that runs the loop
 

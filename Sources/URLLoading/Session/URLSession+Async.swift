@@ -35,8 +35,9 @@ extension URLSession {
         return try await load { core.dataTask(self, request, .continuation($0), delegate: nil) }
     }
 
-    /// Starts a task and waits for its end, which calls the handler once. Only debug builds check that, because the check
-    /// costs an object for each load. Inlined, because each asynchronous call costs a frame and a switch of the executor.
+    /// Starts a task and waits for its end, which calls the handler once. Only debug builds check that, because the
+    /// check costs an object for each load. Inlined, because each asynchronous call costs a frame and a switch of the
+    /// executor.
     @inline(__always)
     private func load<Body: Sendable>(
         _ makeTask: (@escaping @Sendable (Result<(Body, URLResponse), any Error>) -> Void) -> URLSessionTask?

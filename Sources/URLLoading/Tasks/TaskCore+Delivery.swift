@@ -46,7 +46,8 @@ extension TaskCore {
             lock.lock()
             let (batch, ending) = events.take(extent)
             let session = values.session
-            let task = values.anyTask
+            // Not `anyTask`, for which all values would be copied.
+            let task = values.task ?? values.knownTask
             lock.unlock()
 
             if let session, let task {

@@ -67,8 +67,6 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
         /// The public task while it is not retained here. The program may resume it while it retains it.
         weak var knownTask: URLSessionTask?
 
-        /// Inlined, because a call copies all values.
-        @inline(__always)
         var anyTask: URLSessionTask? { task ?? knownTask }
     }
 
