@@ -34,6 +34,10 @@ package struct LoadEvent: Sendable, Equatable, Codable {
         case responseHead(status: Int, isHTTP10: Bool, bytes: Int64)
         /// `bytes` is the size of the body on the wire, with framing; `decoded` its size as the caller received it.
         case responseEnded(bytes: Int64, decoded: Int64)
+        /// A WebSocket is open: the opening handshake is complete.
+        case webSocketOpened(subprotocol: String?, isCompressed: Bool)
+        /// The server's close frame was received. 1005 if it has no code.
+        case webSocketClosed(code: Int)
         /// The exchange ended prematurely. `sent` and `received` are the bytes of both bodies on the wire; `content` is
         /// the size of the request body as the caller provided it.
         case exchangeBroken(sent: Int64, content: Int64, received: Int64)
@@ -49,6 +53,12 @@ package struct LoadEvent: Sendable, Equatable, Codable {
         case cacheDecision(String, because: String)
         /// A delegate is asked by an authentication method for a host, after that many failures.
         case challenge(method: String, host: String, port: Int, isProxy: Bool, failures: Int)
+        /// A message of a WebSocket was sent whole, or received.
+        case webSocketMessage(isSent: Bool, isText: Bool, bytes: Int)
+        /// A ping was sent (`isSent`), or its pong received.
+        case webSocketPing(isSent: Bool)
+        /// This end sends a close frame. 1005 if it has no code.
+        case webSocketCloses(code: Int)
         /// The error of the task.
         case taskFailed(code: Int, reason: String)
     }

@@ -1,4 +1,5 @@
-// What Swift's Glibc module lacks (epoll, eventfd, accept4, splice, netlink, futex) or cannot import (macros,
+// What Swift's Glibc module lacks (epoll, eventfd, accept4, splice, netlink, futex,
+// getrandom) or cannot import (macros,
 // variadic calls). Everything is `static inline`, so that a call costs what the system call costs.
 #ifndef C_LOADING_LINUX_H
 #define C_LOADING_LINUX_H
@@ -18,6 +19,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -258,6 +260,11 @@ static inline int cll_route_socket(void) {
     if (bind(descriptor, (struct sockaddr *)&address, sizeof address) != 0) { close(descriptor); return -1; }
     return descriptor;
 }
+
+// ---- randomness
+
+// Octets of the kernel's random source; their number, or -1 with errno set.
+static inline ssize_t cll_random(void *buffer, size_t count) { return getrandom(buffer, count, 0); }
 
 // ---- time
 

@@ -10,8 +10,8 @@ internal import LoadingTransport
 /// responses.
 extension HTTPLoad {
     func lookUpCache() {
-        // Responses to the follow-up requests of a resumable upload are not delivered to the client.
-        if uploading?.isFollowUp != true {
+        // Responses to the follow-up requests of a resumable upload are not delivered to the client, and a WebSocket has none to store.
+        if uploading?.isFollowUp != true, webSocketOffer == nil {
             guard case .now(let contents) = environment.responses?.contents(for: self) ?? .now(nil) else { return }
             // Without a cache, there is nothing to set.
             if let contents {
@@ -50,6 +50,7 @@ extension HTTPLoad {
             sent.fields.append("Cookie", cookies)
         }
         authenticate(&sent)
+        if let webSocketOffer { addHandshake(webSocketOffer, to: &sent) }
         return passesCache(&sent) ? sent : nil
     }
 
@@ -60,7 +61,7 @@ extension HTTPLoad {
             return true
         }
         // A request that switches the protocol needs the connection, not a stored response.
-        if request.fields.contains("Upgrade") { return true }
+        if webSocketOffer != nil || request.fields.contains("Upgrade") { return true }
         var fields = sent.fields
         fields.append(contentsOf: sent.defaults)
         let asked = CacheRequest(

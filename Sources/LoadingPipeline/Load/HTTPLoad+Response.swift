@@ -195,7 +195,7 @@ extension HTTPLoad {
 
     /// Whether only the first bytes of the body can determine the type. A part of a body does not start with them.
     private func dependsOnBody(_ response: LoadResponse) -> Bool {
-        guard response.hasBody, response.head.status != 206, !response.isPart,
+        guard response.hasBody, webSocketOffer == nil, response.head.status != 206, !response.isPart,
             !response.head.fields.contains("Content-Type")
         else { return false }
         return MediaTypeSniffing.needsStart(

@@ -47,6 +47,9 @@ package final class HTTPLoad: Load, LoopTimerTarget {
     @exclusivity(unchecked) var supply: BodyStage?
     @exclusivity(unchecked) var resumption: ResumptionStage?
     @exclusivity(unchecked) var uploading: UploadResumptionStage?
+    /// Set if the load is the opening handshake of a WebSocket; and the handshake of the current request.
+    @exclusivity(unchecked) package var webSocketOffer: WebSocketOffer?
+    var handshake: WebSocketHandshake?
     /// The request to send, until its body and route are known.
     @exclusivity(unchecked) var prepared: ExchangeRequest?
     /// Set while the routes to the server are being determined.
@@ -163,6 +166,15 @@ package final class HTTPLoad: Load, LoopTimerTarget {
         stop()
         forgetClient()
         return handed
+    }
+
+    /// Gives up the stream of an extended CONNECT that was answered, and ends the load without a callback.
+    func giveTunnelAway() -> WebSocketTunnel? {
+        guard machine.stage == .response, let tunnel = exchange?.giveTunnelAway() else { return nil }
+        exchange = nil
+        stop()
+        forgetClient()
+        return tunnel
     }
 
     /// The client accepts more, after it had stopped the flow.

@@ -2,6 +2,11 @@
 package struct WebSocketCloseFrame: Equatable, Sendable {
     /// Nil if the frame carries no status code, which an application sees as 1005.
     package var code: UInt16?
+    /// What an application sees if the frame carries no status code. Never sent.
+    package static let noCode: UInt16 = 1005
+    /// What an application sees if the connection ends without a close frame. Never sent.
+    package static let abnormal: UInt16 = 1006
+
     /// UTF-8, if a server sent it.
     package var reason: [UInt8]
 
@@ -11,6 +16,14 @@ package struct WebSocketCloseFrame: Equatable, Sendable {
     package init(code: UInt16? = nil, reason: [UInt8] = []) {
         self.code = code
         self.reason = reason
+    }
+
+    /// As much of a reason as fits, without a character that is cut.
+    package static func fitting(_ reason: [UInt8]) -> [UInt8] {
+        guard reason.count > maximumReasonLength else { return reason }
+        var end = maximumReasonLength
+        while end > 0, reason[end] & 0xC0 == 0x80 { end -= 1 }
+        return Array(reason[..<end])
     }
 
     /// Reads the payload of a close frame that a server has sent.

@@ -37,6 +37,28 @@ package struct WebSocketHandshake: Equatable, Sendable {
         self.offersCompression = offersCompression
     }
 
+    package static let subprotocolField = "Sec-WebSocket-Protocol"
+
+    /// The fields that a handshake sets itself.
+    package static let fieldNames = [
+        "Upgrade", "Connection", "Sec-WebSocket-Key", "Sec-WebSocket-Version", "Sec-WebSocket-Extensions",
+        subprotocolField,
+    ]
+
+    /// The subprotocols that a request offers, in order, each once; nil if one of them is not a token.
+    package static func subprotocols(in fields: HTTPFields) -> [String]? {
+        var names: [String] = []
+        for value in fields.values(subprotocolField) {
+            for part in value.utf8.split(separator: Octet.comma) {
+                let name = trimmed(part)
+                if name.isEmpty || names.contains(name) { continue }
+                guard isToken(name) else { return nil }
+                names.append(name)
+            }
+        }
+        return names
+    }
+
     /// The fields of the request over HTTP/1.1, without `Host`.
     package var http1Fields: [(name: String, value: String)] {
         [("Upgrade", "websocket"), ("Connection", "Upgrade"), ("Sec-WebSocket-Key", key)] + commonFields
@@ -45,7 +67,7 @@ package struct WebSocketHandshake: Equatable, Sendable {
     /// The fields of the request in every version of HTTP (RFC 8441 §5).
     package var commonFields: [(name: String, value: String)] {
         var fields = [(name: "Sec-WebSocket-Version", value: "13")]
-        if !subprotocols.isEmpty { fields.append(("Sec-WebSocket-Protocol", subprotocols.joined(separator: ", "))) }
+        if !subprotocols.isEmpty { fields.append((Self.subprotocolField, subprotocols.joined(separator: ", "))) }
         if offersCompression { fields.append(("Sec-WebSocket-Extensions", WebSocketCompression.offer)) }
         return fields
     }
@@ -70,7 +92,7 @@ package struct WebSocketHandshake: Equatable, Sendable {
 
     private func judgeOptions(_ fields: HTTPFields) throws(Failure) -> Agreement {
         var agreement = Agreement()
-        let chosen = fields.values("Sec-WebSocket-Protocol")
+        let chosen = fields.values(Self.subprotocolField)
         if let name = chosen.first {
             guard chosen.count == 1, subprotocols.contains(name) else { throw .subprotocol }
             agreement.subprotocol = name

@@ -66,6 +66,7 @@ package struct WebSocketMachine {
     private var sentCount = 0
     /// The numbers of payloads that are encoded up to these positions.
     private var completions: [(number: Int, end: Int)] = []
+    private var nextCompletion = 0
 
     /// The largest piece of a payload that is encoded at once, in octets.
     private static let pieceLength = 64 * 1024
@@ -122,6 +123,19 @@ package struct WebSocketMachine {
         return true
     }
 
+    /// Gives up what waits: nothing but a close frame without a code is still encoded, and not even that within another frame.
+    package mutating func abandon() {
+        discardOutgoing()
+        if closeFrame == nil { closeFrame = WebSocketCloseFrame() }
+        giveUpOpenFrame()
+    }
+
+    /// Within a frame nothing else can be said.
+    private mutating func giveUpOpenFrame() {
+        if openFrame != nil { isCloseEncoded = true }
+        openFrame = nil
+    }
+
     // MARK: From the server
 
     /// The next event from the front of `input`; nil when all of it is consumed. After an error the connection is failed: what
@@ -155,9 +169,7 @@ package struct WebSocketMachine {
             failure = error
             discardOutgoing()
             if closeFrame == nil { closeFrame = WebSocketCloseFrame(code: error.closeCode) }
-            // Within a frame nothing else can be said.
-            if openFrame != nil { isCloseEncoded = true }
-            openFrame = nil
+            giveUpOpenFrame()
             throw error
         }
     }
@@ -210,9 +222,17 @@ package struct WebSocketMachine {
 
     /// The number of the next payload that has been sent whole, each once.
     package mutating func nextSent() -> Int? {
-        guard let first = completions.first, first.end <= sentCount else { return nil }
-        completions.removeFirst()
-        return first.number
+        guard nextCompletion < completions.count, completions[nextCompletion].end <= sentCount else { return nil }
+        let number = completions[nextCompletion].number
+        nextCompletion += 1
+        if nextCompletion == completions.count {
+            completions.removeAll(keepingCapacity: true)
+            nextCompletion = 0
+        } else if nextCompletion >= 1024 {
+            completions.removeFirst(nextCompletion)
+            nextCompletion = 0
+        }
+        return number
     }
 
     private mutating func encodeControl(_ opcode: WebSocketOpcode, _ payload: [UInt8], into output: inout [UInt8]) {

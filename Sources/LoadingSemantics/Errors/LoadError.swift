@@ -88,6 +88,12 @@ extension LoadError {
     /// An operation on a closed direction of a stream.
     package static let streamIsClosed = LoadError(code: -1005, cause: .posix(ENOTCONN))
     package static let notConnectedToInternet = LoadError(code: -1009)
+    /// An operation on a WebSocket that has closed (WS-12).
+    package static let webSocketIsClosed = LoadError(code: -1005, cause: .posix(ENOTCONN))
+    /// A message exceeds the limit (WS-8).
+    package static let webSocketMessageTooBig = LoadError(code: -1103, cause: .posix(EMSGSIZE))
+    /// The server has violated the WebSocket protocol (WS-14).
+    package static let webSocketProtocolError = LoadError(code: -1011, cause: .posix(EPROTO))
 
     package static func cannotFindHost(_ error: Int32) -> LoadError { LoadError(code: -1003, cause: .dns(error)) }
 

@@ -116,6 +116,9 @@ package struct TimeLimits: Sendable, Equatable {
     /// How long a closed socket with unacknowledged bytes is still read. Decision: closing earlier resets the
     /// connection and loses the bytes.
     package var lingeringClose = seconds(30)
+    /// How long a WebSocket waits for the server's close frame, and for its own to be sent. Source: RFC 6455 §7.1.1 expects a
+    /// reasonable limit; the value is a decision.
+    package var webSocketClose = seconds(5)
     /// How long the peer of a captured TLS connection may accept none of the remaining bytes. Decision: as the default
     /// timeout (docs/decisions/0007).
     package var capturedPeer = seconds(60)

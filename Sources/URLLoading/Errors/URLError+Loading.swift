@@ -62,6 +62,16 @@ extension URLError {
     }
 }
 
+extension LoadError {
+    /// The error of `NSPOSIXErrorDomain` with which a WebSocket fails; nil for other errors (WS-8, WS-12, WS-14).
+    var webSocketError: NSError? {
+        switch self {
+        case .webSocketIsClosed, .webSocketMessageTooBig, .webSocketProtocolError: cause?.error
+        default: nil
+        }
+    }
+}
+
 extension FailedProxy {
     /// The `userInfo` key of the proxy's URL, a `String`.
     package static let urlKey = "URLLoadingFailedProxyURLKey"

@@ -100,6 +100,13 @@ struct LoadTrace {
         case .exchangeBroken(let sent, _, let received):
             "exchange: broken off, \(sent) bytes of body sent, \(received) received"
         case .failed(let code, _): "failed: \(code)"
+        case .webSocketOpened(let subprotocol, let isCompressed):
+            "WebSocket: open" + (subprotocol.map { ", subprotocol \($0)" } ?? "") + (isCompressed ? ", compressed" : "")
+        case .webSocketMessage(let isSent, let isText, let bytes):
+            "WebSocket: \(isSent ? "sent" : "received") \(isText ? "text" : "binary"), \(bytes) bytes"
+        case .webSocketPing(let isSent): "WebSocket: \(isSent ? "ping sent" : "pong received")"
+        case .webSocketCloses(let code): "WebSocket: closes, \(code)"
+        case .webSocketClosed(let code): "WebSocket: close frame received, \(code)"
         // Logged elsewhere.
         case .requestStarted, .messageHead, .ended, .taskFailed: nil
         }

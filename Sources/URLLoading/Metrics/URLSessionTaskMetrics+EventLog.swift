@@ -110,8 +110,8 @@ extension TransactionRecord {
             hasFailed = true
             responseBodyBytesAfterDecoding = decoded
         case .fetchStarted, .waitingForConnectivity, .informationalResponse, .ended, .request, .cacheDecision,
-            .challenge,
-            .taskFailed:
+            .challenge, .taskFailed, .webSocketOpened, .webSocketClosed, .webSocketMessage, .webSocketPing,
+            .webSocketCloses:
             break
         }
     }

@@ -10,10 +10,11 @@ extension LoadRequest {
     ///
     /// - Parameters:
     ///   - body: Replaces the body of the request (T-53).
+    ///   - isWebSocket: Whether the request opens a WebSocket. It is then a GET, and may be for a `ws:` or `wss:` URL.
     ///   - mayBeFTP: Whether an `ftp:` URL may be loaded through an HTTP proxy.
     init(
         _ request: URLRequest, of session: SessionCore, without dropped: [String], body given: LoadBody?,
-        priority: Float, mayBeFTP: Bool = false
+        priority: Float, mayBeFTP: Bool = false, isWebSocket: Bool = false
     ) throws(LoadError) {
         guard let text = request.url?.absoluteString else { throw .unsupportedURL }
         let url: HTTPURL
@@ -21,7 +22,7 @@ extension LoadRequest {
             url = forwarded
         } else {
             do { url = try HTTPURL(text) } catch { throw error.loadError }
-            guard url.scheme == .http || url.scheme == .https else { throw .unsupportedURL }
+            guard isWebSocket || url.scheme == .http || url.scheme == .https else { throw .unsupportedURL }
         }
         var fields = HTTPFields()
         request.appendFields(to: &fields)
@@ -29,15 +30,16 @@ extension LoadRequest {
             fields.append(name, value)
         }
         let body = given ?? request.loadBody(on: session)
+        let method = isWebSocket ? "GET" : request.method
         // ERR-9
-        if request.method == "GET", !body.isNone { throw .resourceExceedsMaximum }
-        if let type = RequestDefaults.contentType(method: request.method, hasNonEmptyBody: !body.isNone),
+        if method == "GET", !body.isNone { throw .resourceExceedsMaximum }
+        if let type = RequestDefaults.contentType(method: method, hasNonEmptyBody: !body.isNone),
             !fields.contains("Content-Type")
         {
             fields.append("Content-Type", type)
         }
         self.init(
-            url: url, urlText: text, method: request.method, fields: fields, body: body,
+            url: url, urlText: text, method: method, fields: fields, body: body,
             idleTimeout: request.explicitTimeoutInterval ?? session.configuration.timeoutIntervalForRequest,
             totalTimeout: session.configuration.timeoutIntervalForResource,
             waitsForConnectivity: session.configuration.waitsForConnectivity,

@@ -39,6 +39,7 @@ package struct SessionValues: @unchecked Sendable {
     package var shouldUseExtendedBackgroundIdleMode = false
     package var usesClassicLoadingMode = true
     package var enablesEarlyData = false
+    package var enablesWebSocketCompression = false
     /// The keys of `NSAppTransportSecurity`; nil for those of the program.
     package var appTransportSecurity: [String: Any]?
     /// Nil for the persistent store, which is read on first access.

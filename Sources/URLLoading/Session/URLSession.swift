@@ -1,6 +1,7 @@
 public import Foundation
 internal import LoadingConnections
 internal import LoadingPipeline
+internal import LoadingProtocols
 
 /// Coordinates a group of related tasks that share a configuration, a delegate, and a connection pool.
 ///
@@ -227,6 +228,31 @@ open class URLSession: NSObject, @unchecked Sendable {
     ///   - port: From 0 to 65535. With other values the task fails with `URLError.badURL`.
     open func streamTask(withHostName hostname: String, port: Int) -> URLSessionStreamTask {
         required(core.streamTask(self, to: StreamEndpoint(host: hostname, port: port)))
+    }
+
+    // MARK: WebSocket tasks
+
+    /// Creates a WebSocket task for a `ws:` or `wss:` URL. With another one the task fails with `URLError.unsupportedURL`.
+    open func webSocketTask(with url: URL) -> URLSessionWebSocketTask {
+        webSocketTask(with: URLRequest(url: url))
+    }
+
+    /// Creates a WebSocket task that offers subprotocols, of which the server selects one or none.
+    ///
+    /// - Parameter protocols: In order of preference. With one that is not a token of HTTP the task fails with `URLError.badURL`.
+    open func webSocketTask(with url: URL, protocols: [String]) -> URLSessionWebSocketTask {
+        var request = URLRequest(url: url)
+        if !protocols.isEmpty {
+            request.setValue(
+                protocols.joined(separator: ", "), forHTTPHeaderField: WebSocketHandshake.subprotocolField)
+        }
+        return webSocketTask(with: request)
+    }
+
+    /// Creates a WebSocket task for a request, whose fields are sent with the opening handshake. A `Sec-WebSocket-Protocol` field
+    /// offers subprotocols. The method and the body are ignored.
+    open func webSocketTask(with request: URLRequest) -> URLSessionWebSocketTask {
+        required(core.webSocketTask(self, request))
     }
 
     // MARK: Download tasks

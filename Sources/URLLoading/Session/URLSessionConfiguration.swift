@@ -278,6 +278,14 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         set { write(newValue) { swap(&$0.enablesEarlyData, &$1) } }
     }
 
+    /// Whether WebSocket tasks offer to compress messages (permessage-deflate, RFC 7692). The server decides. Not in Apple's API,
+    /// whose tasks never do. The default is false: compression takes up to 300 kB of memory for each connection, and text that an
+    /// attacker chooses beside a secret reveals the secret by its compressed size.
+    open var enablesWebSocketCompression: Bool {
+        get { read { $0.enablesWebSocketCompression } }
+        set { write(newValue) { swap(&$0.enablesWebSocketCompression, &$1) } }
+    }
+
     /// The App Transport Security settings, in the format of the `NSAppTransportSecurity` dictionary of an
     /// `Info.plist`. `[:]` forbids `http`, and requires TLS 1.2 or later with forward secrecy. Exceptions, local
     /// networking and pinned domains use Apple's keys:

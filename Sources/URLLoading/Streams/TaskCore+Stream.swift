@@ -95,7 +95,7 @@ extension TaskCore {
 
     /// Returns a function that calls a completion handler in order with the task's callbacks. The end of the task waits
     /// for it. After the end, and for a task that was not resumed, the handler is called without ordering.
-    private func answerer() -> StreamOperation.Answerer {
+    func answerer() -> StreamOperation.Answerer {
         let isPromised = promiseAnswer()
         return { [self] call in
             if isPromised {

@@ -75,6 +75,12 @@ extension TaskCore {
         case .betterRoute:
             guard let task = task as? URLSessionStreamTask else { return }
             _ = delegates.offer { $0.urlSession(session, betterRouteDiscoveredFor: task) }
+        case .webSocketOpened(let subprotocol):
+            guard let task = task as? URLSessionWebSocketTask else { return }
+            _ = delegates.offer { $0.urlSession(session, webSocketTask: task, didOpenWithProtocol: subprotocol) }
+        case .webSocketClosed(let code, let reason):
+            guard let task = task as? URLSessionWebSocketTask else { return }
+            _ = delegates.offer { $0.urlSession(session, webSocketTask: task, didCloseWith: code, reason: reason) }
         case .captured(let connection):
             guard let task = task as? URLSessionStreamTask else { return }
             let (input, output) = (CapturedInputStream(connection), CapturedOutputStream(connection))

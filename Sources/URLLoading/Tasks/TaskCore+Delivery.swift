@@ -78,6 +78,7 @@ extension TaskCore {
     func end(_ error: LoadError?, body: LoadedBody) {
         guard !hasEnded else { return }
         refuseEarlyOperations(error ?? .streamIsClosed)
+        endWebSocket(error)
         hasEnded = true
         // A task that never ran has metrics too (T-39, MET-16), and is in the log.
         if log == nil {
@@ -122,6 +123,7 @@ extension TaskCore {
 
     func shownError(_ error: LoadError, _ resumeData: Data? = nil) -> any Error {
         if case .foreign(let foreign)? = error.cause { return foreign.shown(at: currentRequest?.url) }
+        if let posix = error.webSocketError { return posix }
         return URLError.make(
             error, url: currentRequest?.url, taskDescription: "\(typeName) <\(identifier)>",
             userInfo: resumeData.map {

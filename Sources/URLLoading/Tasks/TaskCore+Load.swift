@@ -17,6 +17,11 @@ extension TaskCore: LoadClient {
         guard let url = url(of: load) else { return .now }
         let shown = HTTPURLResponse(
             url, response.head, expectedLength: response.expectedLength, startOfBody: response.startOfBody ?? [])
+        if isWebSocket {
+            locked { $0.response = shown }
+            note(shown)
+            return receiveHandshake(response, load)
+        }
         if response.isPart { locked { $0.partCount &+= 1 } }
         return receive(shown, resumedOffset: response.resumedOffset, isPart: response.isPart)
     }
@@ -73,7 +78,7 @@ extension TaskCore: LoadClient {
         note(shown)
         droppedFields = core.additionalFields.map(\.name).filter { !proposed.fields.contains($0) }
         guard wantsRedirects else {
-            if core.hasProtocols {
+            if core.hasProtocols, !isWebSocket {
                 redirect(load, to: next)
                 return .later
             }

@@ -43,11 +43,11 @@ extension TaskCore {
             guard let load, !load.hasEnded else { return }
             // The new request may have another origin than the proposed one.
             if let previous = currentRequest { droppedFields += additionalFieldsDropped(from: previous, to: request) }
-            if core.hasProtocols || load is SourceLoad { return redirect(load, to: request) }
+            if core.hasProtocols && !isWebSocket || load is SourceLoad { return redirect(load, to: request) }
             do throws(LoadError) {
                 let next = try LoadRequest(
                     request, of: core, without: droppedFields, body: bodyAfterRedirect(to: request, load),
-                    priority: priority)
+                    priority: priority, isWebSocket: isWebSocket)
                 follow(request)
                 load.answerRedirect(next)
             } catch {

@@ -129,6 +129,7 @@ extension TaskCore {
         case .upload: URLSessionUploadTask(core: self)
         case .download: URLSessionDownloadTask(core: self)
         case .stream: URLSessionStreamTask(core: self)
+        case .webSocket: URLSessionWebSocketTask(core: self)
         }
     }
 }

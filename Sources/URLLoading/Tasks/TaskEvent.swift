@@ -31,6 +31,8 @@ enum TaskEvent {
     case betterRoute
     /// The connection of a stream is handed to the delegate.
     case captured(CapturedConnection)
+    case webSocketOpened(subprotocol: String?)
+    case webSocketClosed(URLSessionWebSocketTask.CloseCode, reason: Data)
     /// A body stream is needed, from this offset.
     case needsBody(offset: Int64)
     case sentBody(count: Int64, total: Int64, expected: Int64)

@@ -9,12 +9,13 @@ enum TaskKind {
     case download(StoppedDownload?)
     /// A connection to an endpoint, or nil for the connection of a data task.
     case stream(StreamEndpoint?)
+    case webSocket(WebSocketState)
 
     /// Whether the body is delivered like that of a data task.
     var isData: Bool {
         switch self {
         case .data, .upload: true
-        case .download, .stream: false
+        case .download, .stream, .webSocket: false
         }
     }
 }

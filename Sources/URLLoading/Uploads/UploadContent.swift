@@ -69,7 +69,7 @@ extension TaskKind {
     func knownBodyLength(of request: URLRequest) -> Int64 {
         switch self {
         case .upload(let content, _): content.knownLength(of: request)
-        case .stream: NSURLSessionTransferSizeUnknown
+        case .stream, .webSocket: NSURLSessionTransferSizeUnknown
         case .data, .download: request.knownBodyLength
         }
     }

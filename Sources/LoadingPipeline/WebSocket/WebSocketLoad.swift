@@ -1,0 +1,559 @@
+package import FoundationEssentials
+package import LoadingConnections
+package import LoadingEvents
+package import LoadingProtocols
+package import LoadingSemantics
+package import LoadingTransport
+
+/// A WebSocket after its opening handshake, which is an `HTTPLoad`. `WebSocketMachine` has the protocol; this reads and writes the
+/// connection, and answers the client's operations. Confined to its loop. Reports the end to its client exactly once.
+///
+/// **Back-pressure.** Beyond what the client has asked for, at most `readAhead` octets of messages are read; then the server has to
+/// wait. Messages are masked as the connection takes them.
+///
+/// **Closing.** When the server's close frame arrives, or the client closes, the close frames are exchanged within
+/// `TimeLimits.webSocketClose`. Messages that were received before stay available after the end.
+package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner {
+    private let environment: LoadingEnvironment
+    private let log: EventLog?
+    /// Retained until the end.
+    private var client: (any WebSocketClient)?
+    private var connection: (any WebSocketTransport)?
+    private var machine: WebSocketMachine
+
+    /// Encoded octets that the connection has not taken, from `outputHead` on.
+    private var output: [UInt8] = []
+    private var outputHead = 0
+    /// Octets that were read and not given to the machine yet, from `inputHead` on.
+    private var input: [UInt8]
+    private var inputHead = 0
+    private var messages = FirstInFirstOut<WebSocketMessage>()
+    private var unreadOctets = 0
+    private var receivers = FirstInFirstOut<ReceiveReply>()
+    private var senders = FirstInFirstOut<Sender>()
+    /// The message of several parts that has begun. Other messages wait until its last part.
+    private var openMessage: Int?
+    private var delayed = FirstInFirstOut<(payload: any WebSocketPayload, part: MessagePart, reply: Reply)>()
+    private var pings = FirstInFirstOut<(number: Int, reply: Reply)>()
+    private var lastNumber = 0
+
+    private var isSuspended = false
+    private var isWorking = false
+    /// The error of operations that come too late; nil until the end.
+    private var lateError: LoadError?
+    private var counts = (received: Int64(0), messages: Int64(0))
+
+    private let timer = LoopTimer()
+    private var clock: LoadClock
+    private let totalTimeout: Double
+    /// Until when the close frames have to be exchanged.
+    private var closeDeadline: Int64?
+    /// The time without a received octet after which a ping is sent, and after which the server then counts as lost. Nanoseconds.
+    private var pingInterval: Int64?
+    private var lastReceived: Int64
+    /// When the ping was sent that asks whether the server still answers.
+    private var probe: Int64?
+
+    /// Called without an error when it has happened.
+    package typealias Reply = (LoadError?) -> Void
+    package typealias ReceiveReply = (Result<WebSocketMessage, LoadError>) -> Void
+
+    /// What a payload is: a message, or a part of the message with a number that the client has chosen.
+    package enum MessagePart: Sendable {
+        case whole(isText: Bool)
+        case part(WebSocketMachine.Part, of: Int)
+
+        var framing: WebSocketMachine.Part {
+            switch self {
+            case .whole(let isText): .whole(isText: isText)
+            case .part(let part, _): part
+            }
+        }
+
+        var isText: Bool {
+            switch framing {
+            case .whole(let isText), .first(let isText): isText
+            case .middle, .last: false
+            }
+        }
+    }
+
+    private struct Sender {
+        let number: Int
+        let isText: Bool
+        let count: Int
+        let reply: Reply
+    }
+
+    /// In octets of messages, and in messages, which may be empty.
+    private static let readAhead = 64 * 1024
+    private static let mostUnread = 1024
+    /// How many octets one connection may read, or write, in a turn before other connections get their turn.
+    private static let budget = 256 * 1024
+    private static let outputLength = 64 * 1024
+    /// An output buffer larger than this is released when it is empty.
+    private static let keptOutput = 4 * 1024
+
+    /// - Parameters:
+    ///   - clock: That of the opening handshake, from which the total timeout runs.
+    ///   - totalTimeout: In seconds.
+    init(
+        on carrier: WebSocketCarrier, _ agreement: WebSocketHandshake.Agreement, maximumMessageSize: Int,
+        in environment: LoadingEnvironment, clock: LoadClock, totalTimeout: Double, log: EventLog?,
+        client: any WebSocketClient
+    ) {
+        self.environment = environment
+        self.clock = clock
+        self.totalTimeout = totalTimeout
+        self.log = log
+        self.client = client
+        input = []
+        lastReceived = environment.loop.now
+        machine = WebSocketMachine(
+            maximumMessageSize: maximumMessageSize, compression: agreement.compression,
+            maskingKeys: WebSocketMaskingKeys(KernelRandom.fill))
+        switch carrier {
+        case .connection(let handed):
+            input = handed.rest
+            connection = StreamConnection(handed, in: environment.pool, owner: self)
+        case .tunnel(let tunnel):
+            tunnel.takeOver(by: self)
+            connection = tunnel
+        }
+        record(.webSocketOpened(subprotocol: agreement.subprotocol, isCompressed: agreement.compression != nil))
+    }
+
+    // MARK: From the client
+
+    package func start(_ reason: LoadEvent.FetchReason) { goOn() }
+
+    /// Stops reading, writing and the timeouts (T-2).
+    package func suspend() {
+        guard !isSuspended, !hasEnded else { return }
+        isSuspended = true
+        clock.suspend(at: environment.loop.now)
+        environment.loop.disarm(timer)
+    }
+
+    package func resume() {
+        guard isSuspended, !hasEnded else { return }
+        isSuspended = false
+        clock.resume(at: environment.loop.now)
+        lastReceived = environment.loop.now
+        probe = nil
+        goOn()
+    }
+
+    /// Says goodbye as far as the connection takes it now (WS-10), and ends.
+    package func cancel(_ error: LoadError) {
+        environment.loop.checkConfinement(of: "A load")
+        guard !hasEnded else { return }
+        machine.abandon()
+        messages = FirstInFirstOut()
+        end(error)
+    }
+
+    package func send(_ payload: any WebSocketPayload, _ part: MessagePart, reply: @escaping Reply) {
+        if lateError == nil, machine.isOpen, mustWait(part) {
+            delayed.append((payload, part, reply))
+        } else {
+            add(payload, part, reply)
+            while let next = delayed.popFirst(where: { !mustWait($0.part) }) {
+                add(next.payload, next.part, next.reply)
+            }
+            goOn()
+        }
+    }
+
+    /// Whether another message has begun, or others wait for that.
+    private func mustWait(_ part: MessagePart) -> Bool {
+        guard let openMessage else { return false }
+        if case .part(_, openMessage) = part { return false }
+        return true
+    }
+
+    private func add(_ payload: any WebSocketPayload, _ part: MessagePart, _ reply: @escaping Reply) {
+        lastNumber += 1
+        guard lateError == nil, machine.send(payload, part.framing, number: lastNumber) else {
+            return reply(lateError ?? .webSocketIsClosed)
+        }
+        if case .part(let framing, let message) = part { openMessage = framing == .last ? nil : message }
+        senders.append(Sender(number: lastNumber, isText: part.isText, count: payload.count, reply: reply))
+    }
+
+    package func receive(reply: @escaping ReceiveReply) {
+        if receivers.isEmpty, !isSuspended, let message = takeMessage() {
+            reply(.success(message))
+        } else if let lateError {
+            return reply(.failure(lateError))
+        } else {
+            receivers.append(reply)
+        }
+        goOn()
+    }
+
+    package func ping(reply: @escaping Reply) {
+        guard lateError == nil, let number = machine.ping() else { return reply(lateError ?? .webSocketIsClosed) }
+        log?.traceOnly(.webSocketPing(isSent: true))
+        pings.append((number, reply))
+        goOn()
+    }
+
+    /// Begins to close, even if the load is suspended. The messages that wait are sent before.
+    package func close(_ frame: WebSocketCloseFrame) {
+        guard !hasEnded, machine.close(frame) else { return }
+        noteClosing()
+        resume()
+        goOn()
+    }
+
+    package var maximumMessageSize: Int {
+        get { machine.maximumMessageSize }
+        set { machine.maximumMessageSize = newValue }
+    }
+
+    /// - Parameter interval: Nanoseconds; nil for no pings.
+    package func setPingInterval(_ interval: Int64?) {
+        pingInterval = interval
+        probe = nil
+        armTimer()
+    }
+
+    // A WebSocket has no queue for connections and no responses to answer.
+    package func setPriority(_ priority: Float) {}
+    package func abandon() {}
+    package func handOver(to client: any LoadClient) {}
+    package func resumeReading() {}
+    package func answerResponse(_ destination: BodyDestination?) {}
+    package func answerRedirect(_ next: LoadRequest?) {}
+    package func answerChallenge(_ answer: AuthenticationAnswer) {}
+    package var resumePointUnderWay: DownloadResumePoint? { nil }
+
+    // MARK: The connection
+
+    package func connectionIsReady() { goOn() }
+
+    // The connection is open and stays as it is.
+    package func connectionOpened() {}
+    package func connectionSecured() {}
+    package func connectionFailed(_ failure: ConnectionFailure) { end(failure.error) }
+    package func connectionReceived(challenge question: ConnectionChallenge) -> Bool { false }
+    package var proxyAuthorizer: (any ProxyAuthorizer)? { nil }
+    package func connectionIsActive() {}
+
+    /// Writes and reads as far as the connection allows it and the client wants it.
+    private func goOn() {
+        guard !isWorking, !isSuspended, !hasEnded else { return }
+        isWorking = true
+        write()
+        if !hasEnded { read() }
+        // Pongs, and what TLS could not send before it had read.
+        if !hasEnded { write() }
+        isWorking = false
+        guard !hasEnded else { return }
+        if machine.isClosed, outputHead == output.count { return endClosed() }
+        armTimer()
+    }
+
+    private func write() {
+        var budget = Self.budget
+        while let connection {
+            if outputHead == output.count, !encode() { return }
+            guard budget > 0 else { return connection.callAgain() }
+            let written = output.withUnsafeBytes { octets in
+                connection.write(UnsafeRawBufferPointer(rebasing: octets[outputHead...]))
+            }
+            switch written {
+            case .bytes(0), .wouldBlock: return
+            case .bytes(let count):
+                outputHead += count
+                budget -= count
+                if !connection.buffersWrites { sent(count) }
+            case .failed(let failure): return end(LoadError(failure))
+            }
+        }
+    }
+
+    /// Encodes what waits. False if nothing does, or the load has ended.
+    private func encode() -> Bool {
+        outputHead = 0
+        if output.capacity > Self.keptOutput { output = [] } else { output.removeAll(keepingCapacity: true) }
+        guard machine.hasOutput else { return false }
+        guard machine.encode(into: &output, limit: Self.outputLength) else {
+            end(.outOfMemory)
+            return false
+        }
+        return !output.isEmpty
+    }
+
+    /// What waits to be sent, or a part of it, which the transport then has. Makes no calls.
+    func takeOutput() -> ArraySlice<UInt8>? {
+        guard !isSuspended, !hasEnded else { return nil }
+        if outputHead == output.count {
+            (output, outputHead) = ([], 0)
+            guard machine.hasOutput, machine.encode(into: &output, limit: Self.outputLength) else { return nil }
+        }
+        defer { outputHead = output.count }
+        return output[outputHead...]
+    }
+
+    /// Octets that the transport had taken have left its buffers.
+    func transportSent(_ count: Int) {
+        sent(count)
+        // After the call, in which the transport may be sending.
+        guard machine.isClosed else { return }
+        connection?.callAgain()
+    }
+
+    private func sent(_ count: Int) {
+        machine.sent(count)
+        client?.load(self, didWrite: count)
+        while let number = machine.nextSent() {
+            guard let sender = senders.popFirst(where: { $0.number <= number }) else { return }
+            log?.traceOnly(.webSocketMessage(isSent: true, isText: sender.isText, bytes: sender.count))
+            sender.reply(nil)
+        }
+    }
+
+    private func read() {
+        var budget = Self.budget
+        while wantsInput, let connection {
+            if inputHead < input.count {
+                readBuffered()
+                continue
+            }
+            guard connection.mayHaveMore else { return }
+            guard budget > 0 else { return connection.callAgain() }
+            let scratch = environment.loop.scratch
+            switch connection.read(into: scratch) {
+            case .bytes(let count):
+                budget -= count
+                counts.received += Int64(count)
+                lastReceived = environment.loop.now
+                probe = nil
+                client?.load(self, didRead: count)
+                var octets = UnsafeRawBufferPointer(rebasing: scratch.prefix(count))
+                accept(&octets)
+                if !octets.isEmpty { input = Array(octets) }
+            case .wouldBlock: return
+            // The server has not said why (WS-13).
+            case .end, .truncated: return end(.networkConnectionLost)
+            case .failed(let failure): return end(LoadError(failure))
+            }
+        }
+    }
+
+    private func readBuffered() {
+        let octets = input
+        let start = inputHead
+        (input, inputHead) = ([], 0)
+        octets.withUnsafeBytes { whole in
+            var rest = UnsafeRawBufferPointer(rebasing: whole[start...])
+            accept(&rest)
+            if !rest.isEmpty { (input, inputHead) = (octets, octets.count - rest.count) }
+        }
+    }
+
+    /// Whether to read on. After the client has closed, messages are dropped, and the server's close frame is waited for.
+    private var wantsInput: Bool {
+        guard !hasEnded, machine.receivedClose == nil else { return false }
+        return !machine.isOpen || !receivers.isEmpty
+            || unreadOctets < Self.readAhead && messages.count < Self.mostUnread
+    }
+
+    private func accept(_ octets: inout UnsafeRawBufferPointer) {
+        do throws(WebSocketFailure) {
+            while wantsInput, let event = try machine.receive(&octets) { handle(event) }
+        } catch {
+            noteClosing()
+            switch error {
+            case .protocolError, .invalidUTF8: end(.webSocketProtocolError)
+            case .messageTooBig: end(.webSocketMessageTooBig)
+            case .outOfMemory: end(.outOfMemory)
+            }
+        }
+    }
+
+    private func handle(_ event: WebSocketMachine.Event) {
+        switch event {
+        case .message(let isText, let octets):
+            log?.traceOnly(.webSocketMessage(isSent: false, isText: isText, bytes: octets.count))
+            counts.messages += Int64(octets.count)
+            let message = WebSocketMessage(isText: isText, octets: octets)
+            if let receiver = receivers.popFirst() { return receiver(.success(message)) }
+            messages.append(message)
+            unreadOctets += octets.count
+        case .pong(let number):
+            log?.traceOnly(.webSocketPing(isSent: false))
+            while let ping = pings.popFirst(where: { $0.number <= number }) { ping.reply(nil) }
+        case .closed(let frame):
+            record(.webSocketClosed(code: Int(frame.code ?? WebSocketCloseFrame.noCode)))
+            noteClosing()
+        }
+    }
+
+    private func takeMessage() -> WebSocketMessage? {
+        guard let message = messages.popFirst() else { return nil }
+        unreadOctets -= message.octets.count
+        return message
+    }
+
+    // MARK: Time
+
+    private func armTimer() {
+        guard !isSuspended, !hasEnded else { return }
+        let loop = environment.loop
+        var deadline = clock.nextLook(
+            at: loop.now, idle: nil, total: totalTimeout, countsSilence: false,
+            shortest: loop.limits.shortestTimerPeriod)
+        if let closeDeadline { deadline = min(deadline, closeDeadline) }
+        if let probeDeadline { deadline = min(deadline, probeDeadline) }
+        loop.arm(timer, at: deadline, for: self)
+    }
+
+    /// When the server has to be asked whether it still answers, or counts as lost. Nil while this end does not read.
+    private var probeDeadline: Int64? {
+        guard let pingInterval, machine.isOpen, wantsInput else { return nil }
+        return (probe ?? lastReceived) &+ pingInterval
+    }
+
+    package func timerFired(_ timer: LoopTimer) {
+        let now = environment.loop.now
+        if clock.isOver(at: now, idle: nil, total: totalTimeout) { return end(.timedOut) }
+        if let closeDeadline, now >= closeDeadline { return endUnanswered() }
+        if let probeDeadline, now >= probeDeadline {
+            if probe != nil { return end(.timedOut) }
+            probe = now
+            log?.traceOnly(.webSocketPing(isSent: true))
+            _ = machine.ping()
+        }
+        goOn()
+        armTimer()
+    }
+
+    private func noteClosing() {
+        if closeDeadline == nil { closeDeadline = environment.loop.now &+ environment.loop.limits.webSocketClose }
+        if let frame = machine.closeFrame {
+            log?.traceOnly(.webSocketCloses(code: Int(frame.code ?? WebSocketCloseFrame.noCode)))
+        }
+    }
+
+    // MARK: The end
+
+    package var hasEnded: Bool { lateError != nil }
+
+    /// The close frames have been exchanged.
+    private func endClosed() {
+        guard let frame = machine.receivedClose else { return end(.networkConnectionLost) }
+        client?.load(self, didCloseWith: frame.code ?? WebSocketCloseFrame.noCode, reason: frame.reason)
+        finish(nil)
+    }
+
+    /// The server takes or answers no close frame. If it has sent one, this end may still go (RFC 6455 §7.1.1).
+    private func endUnanswered() {
+        if machine.receivedClose != nil { endClosed() } else { end(.timedOut) }
+    }
+
+    private func end(_ error: LoadError) {
+        guard !hasEnded else { return }
+        // A close frame that tells the server why.
+        if !error.isConnectionLoss { writeLast() }
+        finish(error)
+    }
+
+    /// Writes what the connection takes at once.
+    private func writeLast() {
+        while let connection {
+            if outputHead == output.count {
+                outputHead = 0
+                output.removeAll(keepingCapacity: true)
+                guard machine.hasOutput, machine.encode(into: &output, limit: Self.outputLength), !output.isEmpty else {
+                    return
+                }
+            }
+            let written = output.withUnsafeBytes { octets in
+                connection.write(UnsafeRawBufferPointer(rebasing: octets[outputHead...]))
+            }
+            guard case .bytes(let count) = written, count > 0 else { return }
+            outputHead += count
+        }
+    }
+
+    private func finish(_ error: LoadError?) {
+        guard let client else { return }
+        let late = error ?? .webSocketIsClosed
+        lateError = late
+        self.client = nil
+        environment.loop.disarm(timer)
+        connection?.closeWhenHeard()
+        connection = nil
+        (output, outputHead, input, inputHead) = ([], 0, [], 0)
+        while let receiver = receivers.popFirst() { receiver(.failure(late)) }
+        while let sender = senders.popFirst() { sender.reply(late) }
+        while let next = delayed.popFirst() { next.reply(late) }
+        while let ping = pings.popFirst() { ping.reply(late) }
+        record(.responseEnded(bytes: counts.received, decoded: counts.messages))
+        if let error { record(.failed(code: error.code, decoded: counts.messages)) }
+        record(.ended)
+        client.load(self, didEndWith: error, body: .nothing)
+    }
+
+    private func record(_ kind: LoadEvent.Kind) {
+        if let log { log.record(kind, at: EventLog.now) }
+    }
+}
+
+/// What a WebSocket is opened on.
+enum WebSocketCarrier {
+    case connection(DetachedConnection)
+    case tunnel(WebSocketTunnel)
+}
+
+/// A message of a WebSocket. The octets of text are UTF-8.
+package struct WebSocketMessage: Sendable, Equatable {
+    package var isText: Bool
+    package var octets: [UInt8]
+
+    package init(isText: Bool, octets: [UInt8]) {
+        self.isText = isText
+        self.octets = octets
+    }
+}
+
+extension Data: WebSocketPayload {}
+
+/// The client of a WebSocket: a task. Called on the load's loop; must not block.
+package protocol WebSocketClient: LoadClient {
+    func load(_ load: WebSocketLoad, didRead count: Int)
+    /// The kernel has accepted so many octets.
+    func load(_ load: WebSocketLoad, didWrite count: Int)
+    /// The server has closed, or confirmed the closing. The end follows.
+    func load(_ load: WebSocketLoad, didCloseWith code: UInt16, reason: [UInt8])
+}
+
+/// A queue without the cost of removing the first element of an array.
+private struct FirstInFirstOut<Element> {
+    private var elements: [Element?] = []
+    private var head = 0
+
+    var isEmpty: Bool { head == elements.count }
+    var count: Int { elements.count - head }
+
+    mutating func append(_ element: Element) { elements.append(element) }
+
+    mutating func popFirst() -> Element? { popFirst { _ in true } }
+
+    mutating func popFirst(where condition: (Element) -> Bool) -> Element? {
+        guard head < elements.count, let first = elements[head], condition(first) else { return nil }
+        elements[head] = nil
+        head += 1
+        if head == elements.count {
+            elements.removeAll(keepingCapacity: elements.capacity <= 64)
+            head = 0
+        } else if head >= 1024 {
+            elements.removeFirst(head)
+            head = 0
+        }
+        return first
+    }
+}
