@@ -1,19 +1,23 @@
 internal import Synchronization
 
 /// The lock of `ForkGuarded` state: a `Lock` that is also held during forks.
+@usableFromInline
 package struct ForkGuardedLock: ~Copyable, Sendable {
-    private let base: Lock
+    @usableFromInline let base: Lock
     /// Whether it is held for a fork. Changed only by the thread that forks.
     private let isHeld = Atomic(false)
 
     package init(_ level: Lock.Level = .inner) { base = Lock(level) }
 
+    @inlinable
     @inline(__always)
     package func lock() { base.lock() }
 
+    @inlinable
     @inline(__always)
     package func unlock() { base.unlock() }
 
+    @inlinable
     @inline(__always)
     package func withLock<Result, Failure: Error>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
         base.lock()

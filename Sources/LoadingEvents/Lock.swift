@@ -1,12 +1,13 @@
 internal import CLoadingLinux
 internal import Glibc
-internal import Synchronization
+public import Synchronization
 
 /// A mutex of four bytes: one compare-and-swap if uncontended, a futex otherwise.
 ///
 /// Not `Synchronization.Mutex`, because the thread sanitizer does not see that one and reports false races. Not
 /// recursive. Hold it only for a few instructions, and not during callouts. docs/threads.md lists the locks and the order of those
 /// that are held together; debug builds check that order.
+@usableFromInline
 package struct Lock: ~Copyable, Sendable {
     /// A thread that holds a lock may acquire only locks of higher levels.
     package enum Level: UInt, Sendable {
@@ -22,7 +23,7 @@ package struct Lock: ~Copyable, Sendable {
     }
 
     /// 0: free; 1: held; 2: held, with sleeping waiters.
-    private let word = Atomic<UInt32>(0)
+    @usableFromInline let word = Atomic<UInt32>(0)
 
     #if DEBUG
         private let level: Level
@@ -55,6 +56,8 @@ package struct Lock: ~Copyable, Sendable {
         #endif
     }
 
+    @inlinable
+    @inline(__always)
     package func lock() {
         #if DEBUG
             noteLocking()
@@ -73,15 +76,21 @@ package struct Lock: ~Copyable, Sendable {
         return true
     }
 
+    @inlinable
+    @inline(__always)
     package func unlock() {
         #if DEBUG
-            if Self.isOrderChecked { Self.held.value &= ~level.rawValue }
+            noteUnlocking()
         #endif
         if word.exchange(0, ordering: .releasing) == 2 { wakeOne() }
     }
 
     #if DEBUG
-        private func noteLocking() {
+        @usableFromInline
+        func noteUnlocking() { if Self.isOrderChecked { Self.held.value &= ~level.rawValue } }
+
+        @usableFromInline
+        func noteLocking() {
             guard Self.isOrderChecked else { return }
             let held = Self.held.value
             // Also when it is free: the order is wrong before two threads ever meet in it.
@@ -93,6 +102,7 @@ package struct Lock: ~Copyable, Sendable {
     #endif
 
     /// Runs `body` with the lock held.
+    @inlinable
     @inline(__always)
     package func withLock<Result, Failure: Error>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
         lock()
@@ -100,15 +110,17 @@ package struct Lock: ~Copyable, Sendable {
         return try body()
     }
 
+    @usableFromInline
     @inline(never)
-    private func lockSlowly() {
+    func lockSlowly() {
         while word.exchange(2, ordering: .acquiring) != 0 {
             withUnsafePointer(to: word) { cll_futex_wait($0, 2, -1) }
         }
     }
 
+    @usableFromInline
     @inline(never)
-    private func wakeOne() {
+    func wakeOne() {
         withUnsafePointer(to: word) { cll_futex_wake($0, 1) }
     }
 }

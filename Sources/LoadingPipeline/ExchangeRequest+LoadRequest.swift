@@ -4,22 +4,20 @@ internal import LoadingSemantics
 
 extension ExchangeRequest {
     /// The request as sent: Host first, the caller's fields, then the session's defaults for fields that the caller has
-    /// not set (MISC-1, MISC-6).
-    init(_ request: LoadRequest, body: RequestBody, defaults environment: LoadingEnvironment) {
+    /// not set (MISC-1, MISC-6). Without a body.
+    init(method: String, url: HTTPURL, own: HTTPFields, defaults environment: LoadingEnvironment) {
         var fields = HTTPFields()
-        fields.append("Host", String(decoding: request.url.authority, as: UTF8.self))
-        let own = request.fields
+        fields.append("Host", String(decoding: url.authority, as: UTF8.self))
         for index in 0..<own.count {
             let name = own.name(at: index)
             if ReservedFields.treatment(of: name) == .sent { fields.append(name, own.value(at: index)) }
         }
         // `Upgrade` applies to this connection only, so `Connection` must list it (RFC 9110 §7.8).
         if own.contains("Upgrade") { fields.append("Connection", "Upgrade") }
-        let defaults = request.url.scheme.isSecure ? environment.secureDefaults : environment.clearDefaults
+        let defaults = url.scheme.isSecure ? environment.secureDefaults : environment.clearDefaults
         self.init(
-            method: request.method,
-            target: .origin(path: String(decoding: request.url.target, as: UTF8.self), query: nil), fields: fields,
-            defaults: own.isEmpty ? defaults : defaults.without(fields), body: body,
+            method: method, target: .origin(path: String(decoding: url.target, as: UTF8.self), query: nil),
+            fields: fields, defaults: own.isEmpty ? defaults : defaults.without(fields), body: .none,
             expectsContinue: own.firstValue("Expect")?.lowercased() == "100-continue", asksToClose: false)
     }
 }
@@ -27,7 +25,7 @@ extension ExchangeRequest {
 extension HTTPFields {
     /// These fields, without those that `others` also contains.
     func without(_ others: HTTPFields) -> HTTPFields {
-        guard (0..<count).contains(where: { others.contains(name(at: $0)) }) else { return self }
+        guard !others.isEmpty, (0..<count).contains(where: { others.contains(name(at: $0)) }) else { return self }
         var rest = HTTPFields()
         for index in 0..<count where !others.contains(name(at: index)) {
             rest.append(name(at: index), value(at: index))

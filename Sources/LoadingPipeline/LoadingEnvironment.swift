@@ -5,14 +5,16 @@ package import LoadingTransport
 
 /// The state that the loads of one session share: the loop, the pool, and the fields of every request. Confined to the
 /// loop.
+///
+/// The stores and the observer are set once, before the first load. Exclusive access to them is not checked.
 package final class LoadingEnvironment {
     package let loop: EventLoop
     package let pool: ConnectionPool
     package let authentication = AuthenticationMemory()
     /// Each store is nil if the session has none.
-    package var cookies: (any CookieStore)?
-    package var responses: (any ResponseStore)?
-    package var credentials: (any CredentialStore)?
+    @exclusivity(unchecked) package var cookies: (any CookieStore)?
+    @exclusivity(unchecked) package var responses: (any ResponseStore)?
+    @exclusivity(unchecked) package var credentials: (any CredentialStore)?
     let transportSecurity: TransportSecurityStage
     /// Nil if no proxy is configured.
     let proxies: ProxyRoutes?
@@ -20,7 +22,7 @@ package final class LoadingEnvironment {
     let clearDefaults: HTTPFields
     let secureDefaults: HTTPFields
     /// Called on the loop with the head of each sent request and of each received response; nil to report no heads.
-    package var headObserver: (@Sendable (MessageHead) -> Void)?
+    @exclusivity(unchecked) package var headObserver: (@Sendable (MessageHead) -> Void)?
 
     package init(
         loop: EventLoop, pool: ConnectionPool, transportSecurity: TransportSecurityStage, proxies: ProxyRoutes?,

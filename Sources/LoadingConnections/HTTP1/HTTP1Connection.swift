@@ -10,6 +10,10 @@ package import LoadingTransport
 ///
 /// Back-pressure: while `isPaused` is set, the connection does not read. The kernel's buffer fills, and the TCP window
 /// closes.
+///
+/// No access to the parser, the observer, the progress, the count of received bytes or the unsent bytes lasts while the
+/// observer, the pool or a body's source is called. Exclusive access to them is not checked: each request accesses them
+/// dozens of times.
 package final class HTTP1Connection: HTTPExchangeStream, ByteStreamOwner, LoopTimerTarget {
     let primaryOrigin: OriginConnections
     let generation: Int
@@ -28,19 +32,19 @@ package final class HTTP1Connection: HTTPExchangeStream, ByteStreamOwner, LoopTi
 
     // The current exchange.
     /// How far the request has come (CONN-10).
-    var progress = LostExchange.Progress.unsent
+    @exclusivity(unchecked) var progress = LostExchange.Progress.unsent
     /// Whether the request carries `Connection: close`.
     private var closesAfterResponse = false
-    var observer: (any ExchangeObserver)?
+    @exclusivity(unchecked) var observer: (any ExchangeObserver)?
     /// Counts the exchanges. An observer may be replaced by another within one exchange.
     private(set) var exchangeNumber: UInt64 = 0
-    private(set) var parser = HTTP1ResponseParser()
+    @exclusivity(unchecked) private(set) var parser = HTTP1ResponseParser()
     /// The bytes that the server had acknowledged before the request. 0 if that cannot show that the server has not
     /// received the request.
     var takenBefore: UInt64 = 0
     /// Whether the head of the final response was received, and the number of bytes received after it.
     private var hasHead = false
-    package private(set) var receivedBodyWireBytes: Int64 = 0
+    @exclusivity(unchecked) package private(set) var receivedBodyWireBytes: Int64 = 0
     private(set) var isPaused = false
     /// Whether the connection stays out of the pool at the end of the exchange, for another exchange of the same
     /// conversation.
@@ -58,7 +62,7 @@ package final class HTTP1Connection: HTTPExchangeStream, ByteStreamOwner, LoopTi
     // Its request; see `HTTP1Connection+Sending`.
     var body = RequestBodyPump()
     /// Bytes that the socket has not taken yet.
-    var unsent = UnsentBytes()
+    @exclusivity(unchecked) var unsent = UnsentBytes()
     private(set) var isChunked = false
     var isSentWhole = false
 

@@ -40,6 +40,22 @@ package struct ConnectionKey: Hashable, Sendable {
             isSecure: proxy.kind == .https, host: proxy.host, port: proxy.port, needsHTTP1: true, service: service)
     }
 
+    /// Written out, because the derived form copies both keys.
+    package static func == (left: ConnectionKey, right: ConnectionKey) -> Bool {
+        guard left.port == right.port, left.isSecure == right.isSecure, left.needsHTTP1 == right.needsHTTP1,
+            left.identity == right.identity, left.service == right.service, left.host == right.host
+        else { return false }
+        if case (nil, nil) = (left.proxyMode, right.proxyMode) { return true }
+        return left.proxyMode == right.proxyMode
+    }
+
+    /// What distinguishes most keys; keys that differ in nothing else are rare.
+    package func hash(into hasher: inout Hasher) {
+        hasher.combine(host)
+        hasher.combine(port)
+        hasher.combine(identity)
+    }
+
     var place: HostPort { HostPort(host, port) }
 
     /// Whether one connection may carry all requests in parallel (CONN-2).

@@ -30,7 +30,7 @@ package final class ConnectionPool {
     package let resolver: NameResolver
     package var maximumPerHost: Int
     /// The only version of HTTP that may be used; nil for all.
-    package var requiredVersion: HTTPVersion?
+    @exclusivity(unchecked) package var requiredVersion: HTTPVersion?
     /// Whether no origin is reached through a proxy.
     let isAlwaysDirect: Bool
     @exclusivity(unchecked) private(set) var origins: [ConnectionKey: OriginConnections] = [:]
@@ -42,7 +42,7 @@ package final class ConnectionPool {
     /// The pending wait for changes of the machine's routes.
     var routes: RouteWait?
     /// The request head being encoded; one buffer for all, because encoding and the first write are one step.
-    var encodeBuffer: [UInt8] = []
+    @exclusivity(unchecked) var encodeBuffer: [UInt8] = []
 
     /// Origins that do not coalesce with another origin's connection: a server answered 421 (CONN-3).
     var coalescingDisallowed: Set<ConnectionKey> = []
@@ -75,6 +75,9 @@ package final class ConnectionPool {
         origin.needsHTTP1 = true
         return origin
     }
+
+    /// Whether there may be an obstacle. A call, because other modules would check exclusive access to the version.
+    package var requiresVersion: Bool { requiredVersion != nil }
 
     /// Why no connection to an origin can use the required version; nil if one may.
     package func obstacle(to origin: ConnectionKey) -> LoadError? {

@@ -5,7 +5,7 @@ final class OriginConnections {
     @exclusivity(unchecked) var waiting = WaitingLine()
     /// The most recently used one is last. Connections that closed while idle stay until they are reached or outnumber
     /// the others.
-    private var idle: [HTTP1Connection] = []
+    @exclusivity(unchecked) private var idle: [HTTP1Connection] = []
     private var closedIdleCount = 0
     @exclusivity(unchecked) private var attempts: [ObjectIdentifier: ConnectionAttempt] = [:]
     private var connections: [ObjectIdentifier: HTTP1Connection] = [:]

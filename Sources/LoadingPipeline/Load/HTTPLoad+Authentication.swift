@@ -13,6 +13,8 @@ extension HTTPLoad: AuthenticatorOwner {
     /// Whether the response is a challenge, so that it is not delivered, or not yet.
     func isChallenge(_ response: LoadResponse) throws(LoadError) -> Bool {
         let status = response.head.status
+        // Without an authenticator, only these statuses are challenges.
+        if status != 401, status != 407, serverAuthenticator == nil, forwardingAuthenticator == nil { return false }
         if exchange?.withheldProof(askedBy: status) == true {
             sayWithheldProof()
             return true

@@ -84,7 +84,9 @@ extension HTTPLoad: BodySinkOwner {
 
     /// Whether the response has parts and the client wants them. The first part then delivers the response (MISC-23).
     func beginParts(of response: LoadResponse) -> Bool {
-        guard !partsAreOver, wantedParts != .none, let parts = MultipartStage(response) else { return false }
+        guard !partsAreOver, MultipartStage.mayBeMultipart(response.head.fields), wantedParts != .none,
+            let parts = MultipartStage(response)
+        else { return false }
         sink.parts = parts
         stopGathering()
         machine.receive(.tellsParts)

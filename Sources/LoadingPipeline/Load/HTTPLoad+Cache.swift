@@ -13,9 +13,12 @@ extension HTTPLoad {
         // Responses to the follow-up requests of a resumable upload are not delivered to the client, and a WebSocket has none to store.
         if uploading?.isFollowUp != true, webSocketOffer == nil {
             guard case .now(let contents) = environment.responses?.contents(for: self) ?? .now(nil) else { return }
-            cache.contents = contents
-            // The pieces of a body that goes to a file are not collected (CACHE-2).
-            if sink.destination.folder != nil { cache.contents?.limit = 0 }
+            // Without a cache, there is nothing to set.
+            if let contents {
+                cache.contents = contents
+                // The pieces of a body that goes to a file are not collected (CACHE-2).
+                if sink.destination.folder != nil { cache.contents?.limit = 0 }
+            }
         }
         machine.receive(.passed(.cacheLookup))
     }
@@ -32,7 +35,15 @@ extension HTTPLoad {
 
     /// Completes the request except for its body, and applies the cache's decision.
     func decideCache() {
-        var sent = ExchangeRequest(request, body: .none, defaults: environment)
+        guard let sent = completedRequest() else { return }
+        prepared = sent
+        machine.receive(.passed(.cacheDecision))
+    }
+
+    /// Nil if the request does not go to the server.
+    private func completedRequest() -> ExchangeRequest? {
+        var sent = ExchangeRequest(
+            method: request.method, url: request.url, own: request.fields, defaults: environment)
         if let cookies {
             // The stored cookies replace the caller's own field (COOK-22).
             sent.fields = sent.fields.without(names: ["Cookie"])
@@ -40,9 +51,7 @@ extension HTTPLoad {
         }
         authenticate(&sent)
         if let webSocketOffer { addHandshake(webSocketOffer, to: &sent) }
-        guard passesCache(&sent) else { return }
-        prepared = sent
-        machine.receive(.passed(.cacheDecision))
+        return passesCache(&sent) ? sent : nil
     }
 
     /// Whether the request has to go to the server. Adds the fields that the cache requires.

@@ -141,16 +141,14 @@ extension HTTPLoad {
 
     func beginExchange() {
         // The previous stages have set both.
-        guard var sent = prepared, let route else { return end(.cannotConnectToHost) }
-        prepared = nil
-        self.route = nil
+        guard var sent = prepared.take(), let route = route.take() else { return end(.cannotConnectToHost) }
         uploading?.mark(&sent, to: request.url)
         let exchange = ExchangeStage(
-            sent, to: request.url, by: route, identity: serverAuthenticator?.identity(for: .request(request)) ?? 0,
+            consume sent, to: request.url, by: route,
+            identity: serverAuthenticator?.identity(for: .request(request)) ?? 0,
             priority: request.priority, for: self)
         self.exchange = exchange
-        if let heldConnection {
-            self.heldConnection = nil
+        if let heldConnection = heldConnection.take() {
             exchange.start(on: heldConnection.carrier, isBound: !heldConnection.isBeginning)
         } else {
             exchange.start()

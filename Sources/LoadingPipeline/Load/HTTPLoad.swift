@@ -28,7 +28,7 @@ package final class HTTPLoad: Load, LoopTimerTarget {
 
     // MARK: The request
 
-    var connectivity = ConnectivityStage()
+    @exclusivity(unchecked) var connectivity = ConnectivityStage()
     @exclusivity(unchecked) var redirect = RedirectStage()
     /// Authentication at servers, at proxies that load requests themselves, and at proxies that open tunnels. Each is
     /// created when credentials are to be sent or a challenge arrives.
@@ -86,7 +86,7 @@ package final class HTTPLoad: Load, LoopTimerTarget {
         client: any LoadClient
     ) {
         originalURL = request.urlText
-        self.request = request
+        self.request = consume request
         self.environment = environment
         self.log = log
         self.client = client
@@ -107,7 +107,7 @@ package final class HTTPLoad: Load, LoopTimerTarget {
             record(.fetchStarted(reason))
             return end(error)
         }
-        beginFetch(reason)
+        beginFetch(reason, isFirst: true)
     }
 
     /// Stops sending, receiving and the timeouts (T-2).
@@ -200,10 +200,12 @@ package final class HTTPLoad: Load, LoopTimerTarget {
     }
 
     /// Called when the machine is at the first stage of a request.
-    func beginFetch(_ reason: LoadEvent.FetchReason) {
+    ///
+    /// - Parameter isFirst: Whether there is no earlier response whose state has to be dropped.
+    func beginFetch(_ reason: LoadEvent.FetchReason, isFirst: Bool = false) {
         record(.fetchStarted(reason))
         noteActivity()
-        forgetResponse()
+        if !isFirst { forgetResponse() }
         if request.waitsForConnectivity { connectivity.begin(on: environment.loop) }
         armTimer()
         advance()

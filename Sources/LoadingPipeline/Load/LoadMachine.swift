@@ -113,7 +113,9 @@ struct LoadMachine: Equatable {
     @discardableResult
     @inline(__always)
     mutating func receive(_ input: Input) -> Bool {
-        guard !hasEnded || input == .ends && stage == .failing else { return false }
+        if hasEnded {
+            guard case .ends = input, stage == .failing else { return false }
+        }
         switch input {
         case .start:
             guard stage == .notStarted else { return false }
@@ -154,14 +156,14 @@ struct LoadMachine: Equatable {
             guard (Stage.exchange...Stage.response).contains(stage) else { return false }
             enter(.body)
         case .responseEnds(let end):
-            guard (Stage.cacheDecision...Stage.body).contains(stage), responseEnd == nil else { return false }
+            guard (Stage.cacheDecision...Stage.body).contains(stage), !hasResponseEnded else { return false }
             responseEnd = end
         case .fetchesAgain:
             guard isLoading else { return false }
             forgetResponse()
             enter(.transportSecurity)
         case .completes(let withFile):
-            guard stage == .body, responseEnd == .complete else { return false }
+            guard stage == .body, case .complete? = responseEnd else { return false }
             enter(withFile ? .closingFile : .storing)
         case .fails(let error):
             failure = error
@@ -191,5 +193,10 @@ struct LoadMachine: Equatable {
     var letsBodyThrough: Bool { !isSuspended && !stage.awaitsAnswer && !hasEnded }
 
     /// Whether the load may wait for the network. The idle timeout then applies (CONN-13).
-    var awaitsNetwork: Bool { isLoading && responseEnd == nil }
+    @inline(__always)
+    var awaitsNetwork: Bool { isLoading && !hasResponseEnded }
+
+    /// A match, because `==` copies the error.
+    @inline(__always)
+    private var hasResponseEnded: Bool { if case .some = responseEnd { true } else { false } }
 }

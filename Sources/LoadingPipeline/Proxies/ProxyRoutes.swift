@@ -22,6 +22,8 @@ package final class ProxyRoutes {
     private var flushCount = 0
     /// The routes that the settings alone determine. They do not change.
     private var settled: [Place: ProxyRouteList] = [:]
+    /// The last of them that was asked for: most requests go where the one before went.
+    @exclusivity(unchecked) private var lastSettled: (place: Place, route: ProxyRouteList)?
 
     private static let mostSettled = 256
 
@@ -55,7 +57,11 @@ package final class ProxyRoutes {
     /// The routes to a URL, if the settings alone determine them. Called for each request.
     func settledRoute(to url: HTTPURL) -> ProxyRouteList? {
         let place = Place(traffic: ProxyDestination.Traffic(url.scheme), host: url.host, port: url.port)
-        if let route = settled[place] { return route }
+        if let lastSettled, lastSettled.place == place { return lastSettled.route }
+        if let route = settled[place] {
+            lastSettled = (place, route)
+            return route
+        }
         let destination = ProxyDestination(url)
         guard rules.externalSource(for: destination) == nil else { return nil }
         let route = rules.route(for: destination)

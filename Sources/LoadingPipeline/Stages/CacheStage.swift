@@ -97,14 +97,12 @@ struct CacheStage {
             }
         }
         let decision = CacheStorageRules.decide(
-            request, status: status, fields: fields, requestTime: requestTime, responseTime: now, isComplete: true)
+            request, status: status, fields: fields, requestTime: requestTime, responseTime: now, isComplete: true,
+            fits: expectedLength <= found.limit && found.limit > 0)
         switch decision {
         case .store(let response):
-            if expectedLength <= found.limit, found.limit > 0 {
-                gathering = Gathering(response: response, limit: found.limit)
-                return .nothing
-            }
-            return outdated
+            gathering = Gathering(response: response, limit: found.limit)
+            return .nothing
         case .discard(_, removesOlder: true):
             return outdated
         case .discard:

@@ -81,14 +81,17 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
         self.identity = identity
         self.route = route
         let all = url.scheme == .ftp ? route.routes.filter { $0.mayCarry(url) } : route.routes
-        ways = RouteSelector(
-            all, to: ProxyDestination(url), in: load.environment.proxies, idleTimeout: load.request.idleTimeout)
+        // The selector is not even allocated for one route.
+        if all.count > 1 {
+            ways = RouteSelector(
+                all, to: ProxyDestination(url), in: load.environment.proxies, idleTimeout: load.request.idleTimeout)
+        }
         way = ways?.current ?? all.first
         origin = Self.origin(of: url, identity, request.fields, by: way, for: load)
         self.priority = priority
         needsStream = !load.request.body.isLasting
         isRepeatable = load.request.body.isLasting && RequestMethod.isIdempotent(request.method)
-        self.request = request
+        self.request = consume request
         handshake = load.handshake
         assumesHTTP3 = load.request.assumesHTTP3
         self.load = load
@@ -118,7 +121,7 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
             let tell = LoopBox({ [weak self] in self?.end { $0.exchangeFoundNoWay(failure, after: nil) } ?? () })
             return environment.loop.post { tell.value() }
         }
-        if let obstacle = environment.pool.obstacle(to: origin) {
+        if environment.pool.requiresVersion, let obstacle = environment.pool.obstacle(to: origin) {
             let tell = LoopBox({ [weak self] in self?.end { $0.exchangeFailed(obstacle) } ?? () })
             return environment.loop.post { tell.value() }
         }

@@ -20,10 +20,8 @@ struct MultipartStage {
     }
 
     /// A cheap check for the many responses that are not multipart.
-    private static func mayBeMultipart(_ fields: HTTPFields) -> Bool {
-        guard let index = fields.positions.indices.first(where: { fields.isNamed("Content-Type", at: $0) }) else {
-            return false
-        }
+    static func mayBeMultipart(_ fields: HTTPFields) -> Bool {
+        guard let index = fields.firstIndex(of: "Content-Type") else { return false }
         let position = fields.positions[index]
         let start = Int(position.valueStart)
         return position.valueLength > 0 && fields.bytes.indices.contains(start)

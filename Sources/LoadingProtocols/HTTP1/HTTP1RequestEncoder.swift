@@ -17,7 +17,7 @@ package enum HTTP1RequestEncoder {
         // The request line's and the framing's constant parts are shorter than 96 octets together.
         let bound = method.utf8.count &+ target.maximumLength &+ length(of: fields) &+ length(of: additional) &+ 96
         try OctetWriter.append(to: &bytes, atMost: bound) { writer throws(HTTP1EncodingError) in
-            writer.append(method)
+            writer.append(text: method)
             let name = writer.written(from: 0)
             guard !name.isEmpty, name.endOfToken(from: 0, to: name.count) == name.count else { throw .invalidMethod }
             writer.append(" ")
@@ -28,8 +28,8 @@ package enum HTTP1RequestEncoder {
                 &+ appendFields(additional, to: &writer) { isHost($0) }
             if hosts == 0 { throw .missingHost }
             if hosts > 1 { throw .severalHosts }
-            try appendFields(fields, to: &writer) { !isHost($0) && !isFraming($0) }
-            try appendFields(additional, to: &writer) { !isHost($0) && !isFraming($0) }
+            try appendFields(fields, areNamesChecked: true, to: &writer) { !isHost($0) && !isFraming($0) }
+            try appendFields(additional, areNamesChecked: true, to: &writer) { !isHost($0) && !isFraming($0) }
             try appendFraming(of: body, method: method, to: &writer)
             writer.append("\r\n")
         }
@@ -82,9 +82,12 @@ package enum HTTP1RequestEncoder {
     }
 
     /// Writes a line for each field whose name is `wanted`, and counts them.
+    ///
+    /// - Parameter areNamesChecked: Whether an earlier pass over the same fields has checked all names.
     @inline(__always) @discardableResult
     private static func appendFields(
-        _ fields: HTTPFields, to writer: inout OctetWriter, where isWanted: (UnsafeRawBufferPointer) -> Bool
+        _ fields: HTTPFields, areNamesChecked: Bool = false, to writer: inout OctetWriter,
+        where isWanted: (UnsafeRawBufferPointer) -> Bool
     ) throws(HTTP1EncodingError) -> Int {
         try fields.bytes.withUnsafeBufferPointer { octets throws(HTTP1EncodingError) in
             // Every position lies inside the block: HTTPFields' own promise.
@@ -92,7 +95,7 @@ package enum HTTP1RequestEncoder {
             var count = 0
             for position in fields.positions {
                 let name = slice(block, position.nameStart, position.nameLength)
-                guard !name.isEmpty, name.endOfToken(from: 0, to: name.count) == name.count else {
+                guard areNamesChecked || !name.isEmpty && name.endOfToken(from: 0, to: name.count) == name.count else {
                     throw .invalidFieldName
                 }
                 guard isWanted(name) else { continue }
@@ -122,7 +125,7 @@ package enum HTTP1RequestEncoder {
         case .known(let count):
             if count < 0 { throw .negativeBodyLength }
             writer.append("Content-Length: ")
-            writer.append(String(count))
+            writer.append(text: String(count))
             writer.append("\r\n")
         case .chunked:
             writer.append("Transfer-Encoding: chunked\r\n")

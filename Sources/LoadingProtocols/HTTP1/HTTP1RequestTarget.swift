@@ -33,7 +33,7 @@ package enum HTTP1RequestTarget: Sendable, Equatable {
             try Self.write(path, query, to: &writer)
         case .absolute(let scheme, let authority, let path, let query):
             guard !scheme.isEmpty else { throw .invalidTarget }
-            writer.append(scheme)
+            writer.append(text: scheme)
             writer.append("://")
             try Self.write(authority, to: &writer)
             try Self.write(path, query, to: &writer)
@@ -52,18 +52,18 @@ package enum HTTP1RequestTarget: Sendable, Equatable {
         _ path: String, _ query: String?, to writer: inout OctetWriter
     ) throws(HTTP1EncodingError) {
         let start = writer.count
-        if path.isEmpty { writer.append("/") } else { writer.append(path) }
+        if path.isEmpty { writer.append("/") } else { writer.append(text: path) }
         guard writer.written(from: start).first == 0x2F else { throw .invalidTarget }
         if let query {
             writer.append("?")
-            writer.append(query)
+            writer.append(text: query)
         }
     }
 
     /// Not empty, and without what would begin user information, a path or a query.
     private static func write(_ authority: String, to writer: inout OctetWriter) throws(HTTP1EncodingError) {
         let start = writer.count
-        writer.append(authority)
+        writer.append(text: authority)
         let octets = writer.written(from: start)
         guard !octets.isEmpty, !octets.contains(where: { $0 == 0x40 || $0 == 0x2F || $0 == 0x3F }) else {
             throw .invalidTarget

@@ -23,7 +23,16 @@ package struct HTTP1ResponseParser {
     }
 
     private let limits: HTTP1Limits
-    private var state = State.idle
+    private var state = State.idle {
+        didSet {
+            directBodyCapacity =
+                switch state {
+                case .known(let length), .chunk(let length): Int(clamping: length)
+                case .untilClose: .max
+                default: 0
+                }
+        }
+    }
     private var kind = HTTP1RequestKind.other
     private var mayReuse = false
     private var informationalCount = 0
@@ -108,14 +117,9 @@ package struct HTTP1ResponseParser {
     }
 
     /// How many of the next bytes are body and nothing else, whatever they are: the rest of a known length or of a
-    /// chunk, `Int.max` until close, else 0.
-    package var directBodyCapacity: Int {
-        switch state {
-        case .known(let length), .chunk(let length): Int(clamping: length)
-        case .untilClose: .max
-        default: 0
-        }
-    }
+    /// chunk, `Int.max` until close, else 0. Stored, because the caller reads it before each read, and a computed
+    /// property would copy the parser for that.
+    package private(set) var directBodyCapacity = 0
 
     /// The caller has itself read `count` body bytes, at most `directBodyCapacity`. `.end` when the message is whole.
     package mutating func tookDirectBody(_ count: Int) -> HTTP1ResponseEvent? {

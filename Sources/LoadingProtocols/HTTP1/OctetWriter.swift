@@ -38,13 +38,14 @@ struct OctetWriter {
         count &+= octets.count
     }
 
+    /// Literals. Without the label of the method below, they would become a `String` first.
     @inline(__always)
     mutating func append(_ text: StaticString) {
         append(UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
     }
 
     @inline(__always)
-    mutating func append(_ text: String) {
+    mutating func append(text: String) {
         var text = text
         text.withUTF8 { append(UnsafeRawBufferPointer($0)) }
     }

@@ -30,10 +30,11 @@ package struct CacheControl: Sendable, Equatable {
 
     /// Parses the directives of a request or a response.
     package init(_ fields: HTTPFields) {
+        guard let first = fields.firstIndex(of: "Cache-Control") else { return }
         var hasStaleness = false
         // Each line is parsed separately, so an unterminated quoted string does not extend into the next line.
-        for line in fields.values("Cache-Control") {
-            var reader = CacheDirectiveReader(line)
+        for index in first..<fields.count where fields.isNamed("Cache-Control", at: index) {
+            var reader = CacheDirectiveReader(fields.octets(at: index))
             while let directive = reader.next() {
                 switch directive.name {
                 case "max-age": maxAge = maxAge ?? Self.seconds(directive.argument) ?? 0

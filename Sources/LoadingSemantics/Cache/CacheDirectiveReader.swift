@@ -16,11 +16,12 @@ struct CacheDirectiveReader {
         var argument: Argument
     }
 
-    private let bytes: [UInt8]
-    private var offset = 0
+    private let bytes: ArraySlice<UInt8>
+    private var offset: Int
 
-    init(_ value: String) {
-        bytes = Array(value.utf8)
+    init(_ value: ArraySlice<UInt8>) {
+        bytes = value
+        offset = value.startIndex
     }
 
     mutating func next() -> Directive? {
@@ -45,7 +46,7 @@ struct CacheDirectiveReader {
         return nil
     }
 
-    private var current: UInt8? { offset < bytes.count ? bytes[offset] : nil }
+    private var current: UInt8? { offset < bytes.endIndex ? bytes[offset] : nil }
 
     private var isAtItemEnd: Bool { current == nil || current == UInt8(ascii: ",") }
 

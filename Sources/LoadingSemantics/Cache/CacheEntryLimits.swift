@@ -28,7 +28,5 @@ package struct CacheEntryLimits: Sendable, Equatable {
     }
 
     /// The largest body worth collecting: no tier stores a larger one (CACHE-31).
-    package func limit(allowed: Tiers) -> Int64 {
-        max(allowed.contains(.memory) ? memoryLimit : 0, allowed.contains(.disk) ? diskLimit : 0)
-    }
+    package var limit: Int64 { max(memoryLimit, diskLimit) }
 }

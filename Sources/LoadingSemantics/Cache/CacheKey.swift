@@ -5,13 +5,12 @@ package struct CacheKey: Sendable, Hashable {
     /// The URL without the partition.
     package var address: String { String(text.prefix { $0 != " " }) }
 
-    /// Returns nil for methods and schemes that are not cacheable (CACHE-1).
-    package init?(method: String, url: HTTPURL, partition: String? = nil) {
-        guard method == "GET" else { return nil }
-        self.init(url: url, partition: partition)
+    /// Whether a response to such a request may be stored and has a key (CACHE-1).
+    package static func exists(method: String, url: HTTPURL) -> Bool {
+        method == "GET" && (url.scheme == .http || url.scheme == .https)
     }
 
-    /// The key of a GET of that URL.
+    /// The key of a GET of that URL; nil for schemes that are not cacheable (CACHE-1).
     package init?(url: HTTPURL, partition: String? = nil) {
         guard url.scheme == .http || url.scheme == .https else { return nil }
         let address = String(decoding: url.absoluteForm, as: UTF8.self)

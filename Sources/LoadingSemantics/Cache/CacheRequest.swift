@@ -35,7 +35,9 @@ package struct CacheRequest: Sendable {
 
     /// Whether the caller has set conditional fields (CACHE-15).
     var isConditional: Bool {
-        fields.contains("If-None-Match") || fields.contains("If-Modified-Since") || fields.contains("If-Match")
+        // Nearly no request has one: a look at the first letters.
+        guard fields.hasName(beginningWith: "if-") else { return false }
+        return fields.contains("If-None-Match") || fields.contains("If-Modified-Since") || fields.contains("If-Match")
             || fields.contains("If-Unmodified-Since") || fields.contains("If-Range")
     }
 

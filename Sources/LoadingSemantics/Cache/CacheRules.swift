@@ -11,7 +11,7 @@ package enum CacheRules {
                 : .load(adding: reloadFields(of: request), because: .noCache)
         }
         if request.policy.ignoresStored { return .load(adding: reloadFields(of: request), because: .policy) }
-        guard CacheKey(method: request.method, url: request.url) != nil else {
+        guard CacheKey.exists(method: request.method, url: request.url) else {
             return miss(request, because: .notCacheable)
         }
         if request.isForRange { return miss(request, because: .range) }

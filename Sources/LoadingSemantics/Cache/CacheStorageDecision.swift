@@ -22,5 +22,7 @@ package enum CacheStorageDecision: Sendable, Equatable {
         /// Neither the fields nor the status allow storing.
         case notMarked
         case incomplete
+        /// CACHE-31
+        case tooLarge
     }
 }

@@ -9,13 +9,16 @@ package enum CacheStorageRules {
     ///   - request: Without the fields that a `CacheDecision` has added.
     ///   - requestTime: When the request was sent, in seconds since 1970.
     ///   - isComplete: False if the body ended prematurely.
+    ///   - fits: False if the announced length exceeds the limit of the cache (CACHE-31).
     package static func decide(
         _ request: CacheRequest, status: Int, fields: HTTPFields, requestTime: Int64, responseTime: Int64,
-        isComplete: Bool
+        isComplete: Bool, fits: Bool = true
     ) -> CacheStorageDecision {
         if let reason = obstacle(request, status: status, fields: fields, isComplete: isComplete) {
             return .discard(reason, removesOlder: removesOlder(status: status, reason))
         }
+        // Such a body is not collected, so the fields to store are not prepared either.
+        guard fits else { return .discard(.tooLarge, removesOlder: true) }
         let kept = CachedFields.stored(fields, responseTime: responseTime)
         let variant = CacheVariant(varyOf: kept, for: request)
         return .store(
@@ -35,7 +38,7 @@ package enum CacheStorageRules {
     private static func obstacle(
         _ request: CacheRequest, status: Int, fields: HTTPFields, isComplete: Bool
     ) -> CacheStorageDecision.Reason? {
-        guard CacheKey(method: request.method, url: request.url) != nil else { return .notCacheable }
+        guard CacheKey.exists(method: request.method, url: request.url) else { return .notCacheable }
         if request.isForRange { return .range }
         if request.isConditional { return .conditionalRequest }
         guard CacheStatus.isKept(status) else { return .status }

@@ -49,6 +49,7 @@ package struct CacheVariant: Sendable, Hashable {
 
     /// The field names in `Vary`; nil if `*` is among them.
     static func names(_ fields: HTTPFields) -> [String]? {
+        guard fields.contains("Vary") else { return [] }
         var names: Set<String> = []
         for value in fields.values("Vary") {
             for member in value.utf8.split(separator: UInt8(ascii: ",")) {

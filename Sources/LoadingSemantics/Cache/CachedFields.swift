@@ -2,11 +2,14 @@
 package enum CachedFields {
     /// The fields to store. Adds `Date` with the time of arrival if it is missing (RFC 9110 §6.6.1).
     package static func stored(_ fields: HTTPFields, responseTime: Int64) -> HTTPFields {
-        var removed = perConnection
+        var listed: Set<String> = []
         for line in fields.values("Connection") {
-            for name in line.utf8.split(separator: UInt8(ascii: ",")) { removed.insert(lowercase(name)) }
+            for name in line.utf8.split(separator: UInt8(ascii: ",")) { listed.insert(lowercase(name)) }
         }
-        var result = fields.filtered { !removed.contains(fields.name(at: $0).lowercased()) }
+        var result = fields.filtered { index in
+            !perConnection.contains { fields.isNamed($0, at: index) }
+                && (listed.isEmpty || !listed.contains(fields.name(at: index).lowercased()))
+        }
         if !result.contains("Date") { result.append("Date", HTTPDate.text(responseTime)) }
         return result
     }
@@ -33,7 +36,7 @@ package enum CachedFields {
     }
 
     /// Fields of a connection or of a proxy, which are not part of the response.
-    private static let perConnection: Set = [
+    private static let perConnection = [
         "connection", "keep-alive", "proxy-connection", "te", "transfer-encoding", "upgrade", "proxy-authenticate",
         "proxy-authentication-info", "proxy-authorization",
     ]

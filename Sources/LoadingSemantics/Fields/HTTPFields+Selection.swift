@@ -8,10 +8,6 @@ extension HTTPFields {
         return result
     }
 
-    package mutating func append(contentsOf other: HTTPFields) {
-        append(Array(other.positions.indices), of: other)
-    }
-
     /// Copies octets, so that values that are not UTF-8 are unchanged.
     private mutating func append(_ indices: [Int], of other: HTTPFields) {
         var bytes = bytes

@@ -42,6 +42,8 @@ package struct HTTPFields: Sendable {
 
     /// Appends a field. The caller has checked name and value for line breaks and NUL.
     package mutating func append(_ name: String, _ value: String) {
+        // One allocation for the usual few fields, not one for each growth.
+        if positions.isEmpty { bytes.reserveCapacity(max(64, name.utf8.count &+ value.utf8.count)) }
         let nameStart = bytes.count
         bytes.append(contentsOf: name.utf8)
         let valueStart = bytes.count
@@ -50,6 +52,23 @@ package struct HTTPFields: Sendable {
             Position(
                 nameStart: nameStart, nameLength: valueStart - nameStart,
                 valueStart: valueStart, valueLength: bytes.count - valueStart))
+    }
+
+    /// Appends the fields of another section. Copies its block as it is, so that values that are not UTF-8 are
+    /// unchanged.
+    package mutating func append(contentsOf other: HTTPFields) {
+        if isEmpty {
+            self = other
+            return
+        }
+        let shift = UInt32(truncatingIfNeeded: bytes.count)
+        bytes += other.bytes
+        positions.reserveCapacity(count + other.count)
+        for var position in other.positions {
+            position.nameStart &+= shift
+            position.valueStart &+= shift
+            positions.append(position)
+        }
     }
 
     package func name(at index: Int) -> String {
@@ -64,42 +83,87 @@ package struct HTTPFields: Sendable {
 
     /// The value of the first field with that name, or nil.
     package func firstValue(_ name: String) -> String? {
-        for index in positions.indices where isNamed(name, at: index) { return value(at: index) }
-        return nil
+        firstIndex(of: name).map { value(at: $0) }
+    }
+
+    /// The octets of the value.
+    func octets(at index: Int) -> ArraySlice<UInt8> {
+        let position = positions[index]
+        return bytes[Int(position.valueStart)..<(Int(position.valueStart) + Int(position.valueLength))]
+    }
+
+    /// Whether the name of a field begins with these lower-case octets, case-insensitively.
+    func hasName(beginningWith prefix: StaticString) -> Bool {
+        positions.contains { position in
+            Int(position.nameLength) >= prefix.utf8CodeUnitCount
+                && (0..<prefix.utf8CodeUnitCount).allSatisfy {
+                    asciiLowercase(bytes[Int(position.nameStart) + $0]) == prefix.utf8Start[$0]
+                }
+        }
     }
 
     /// The values of all fields with that name, in order.
     package func values(_ name: String) -> [String] {
-        positions.indices.filter { isNamed(name, at: $0) }.map { value(at: $0) }
+        guard let first = firstIndex(of: name) else { return [] }
+        return (first..<count).filter { isNamed(name, at: $0) }.map { value(at: $0) }
     }
 
     /// The values of all fields with that name, joined with ", " (RFC 9110 §5.3), or nil.
     package func combinedValue(_ name: String) -> String? {
-        var result: String?
-        for index in positions.indices where isNamed(name, at: index) {
-            if let before = result { result = before + ", " + value(at: index) } else { result = value(at: index) }
+        guard let first = firstIndex(of: name) else { return nil }
+        var result = value(at: first)
+        for index in (first + 1)..<positions.count where isNamed(name, at: index) {
+            result += ", " + value(at: index)
         }
         return result
     }
 
     package func contains(_ name: String) -> Bool {
-        positions.indices.contains { isNamed(name, at: $0) }
+        firstIndex(of: name) != nil
+    }
+
+    /// The index of the first field with that name, or nil.
+    package func firstIndex(of name: String) -> Int? {
+        var name = name
+        return name.withUTF8 { name in
+            bytes.withUnsafeBufferPointer { block in
+                positions.firstIndex { Self.isNamed(name, $0, in: block) }
+            }
+        }
     }
 
     /// Whether the field at `index` has that name, case-insensitively.
     package func isNamed(_ name: String, at index: Int) -> Bool {
-        let position = positions[index]
-        guard Int(position.nameLength) == name.utf8.count else { return false }
-        var offset = Int(position.nameStart)
-        for byte in name.utf8 {
-            if asciiLowercase(bytes[offset]) != asciiLowercase(byte) { return false }
-            offset += 1
+        var name = name
+        return name.withUTF8 { name in
+            bytes.withUnsafeBufferPointer { Self.isNamed(name, positions[index], in: $0) }
+        }
+    }
+
+    @inline(__always)
+    private static func isNamed(
+        _ name: UnsafeBufferPointer<UInt8>, _ position: Position, in block: UnsafeBufferPointer<UInt8>
+    ) -> Bool {
+        // All positions lie within the block; the second condition only protects memory if one did not.
+        guard Int(position.nameLength) == name.count, Int(position.nameStart) <= block.count &- name.count else {
+            return false
+        }
+        let start = Int(position.nameStart)
+        for index in 0..<name.count {
+            let (byte, wanted) = (block[start &+ index], name[index])
+            if byte != wanted, asciiLowercase(byte) != asciiLowercase(wanted) { return false }
         }
         return true
     }
 
     private func text(from start: UInt32, length: UInt32) -> String {
         let range = Int(start)..<(Int(start) + Int(length))
+        let ascii = bytes.withUnsafeBufferPointer { block -> String? in
+            let octets = UnsafeBufferPointer(rebasing: block[range])
+            return octets.allSatisfy { $0 < 0x80 } ? String(decoding: octets, as: UTF8.self) : nil
+        }
+        // Nearly all text. Validation costs five times as much.
+        if let ascii { return ascii }
         // Octets above 0x7F have no defined encoding. UTF-8 is the usual one today, Latin-1 the former default.
         return String(validating: bytes[range], as: UTF8.self)
             ?? String(decoding: bytes[range].map { UInt16($0) }, as: UTF16.self)

@@ -19,9 +19,10 @@ package enum ReadBuffers {
     }
 
     private final class Storage: ForkGuarded, @unchecked Sendable {
-        // Sendable because everything is guarded by `lock`.
+        // Sendable because everything is guarded by `lock`, which also separates accesses: exclusive access is not
+        // checked.
         private let lock = ForkGuardedLock(.buffers)
-        private var buffers: [UnsafeMutableRawPointer] = []
+        @exclusivity(unchecked) private var buffers: [UnsafeMutableRawPointer] = []
 
         init() { ForkGuards.shared.add(self) }
 

@@ -19,16 +19,17 @@ package final class EventLoop: @unchecked Sendable {
     // Sendable because every stored property is immutable, atomic, guarded by `lock`, or confined to the thread that
     // holds the baton; the baton is passed with release and acquire ordering. Debug builds check confinement.
     //
-    // Exclusive access to the lists of work is not checked: they are only swapped or appended to, and no other code
-    // runs during that. A job that posts another job appends to `inbox`, and `jobs` is only read while jobs run.
+    // Exclusive access to the time, the timers and the lists of work is not checked: they are only assigned, swapped or
+    // appended to, and no other code runs during that; the target of a timer is released afterwards. A job that posts
+    // another job appends to `inbox`, and `jobs` is only read while jobs run.
 
     // MARK: Confined to the thread that runs the loop
 
     private var registrations: [Registration] = []
     private var freeRegistrations: [Int] = []
-    private var timers = TimerHeap()
+    @exclusivity(unchecked) private var timers = TimerHeap()
     /// Handlers with more work now (unread bytes, an exhausted budget); they are called again in the next turn.
-    private var unfinished: [any ReadinessHandler] = []
+    @exclusivity(unchecked) private var unfinished: [any ReadinessHandler] = []
     private var spareUnfinished: [any ReadinessHandler] = []
     @exclusivity(unchecked) private var jobs: [@Sendable () -> Void] = []
     private var turnsWithoutPoll = 0
@@ -37,7 +38,9 @@ package final class EventLoop: @unchecked Sendable {
     private let events: UnsafeMutablePointer<epoll_event>
 
     /// The clock's time in nanoseconds at the last wake-up; all timers of this turn are measured from it.
-    package private(set) var now: Int64
+    package var now: Int64 { turnTime }
+    /// A stored property of its own, because other modules would check exclusive access to `now`.
+    @exclusivity(unchecked) private var turnTime: Int64
 
     /// The buffer for reads of unknown size in a turn; its contents are valid only until the handler returns.
     package let scratch: UnsafeMutableRawBufferPointer
@@ -84,7 +87,7 @@ package final class EventLoop: @unchecked Sendable {
     package init?(clock: LoopClock = .monotonic, limits: TimeLimits = .standard) {
         self.clock = clock
         self.limits = limits
-        now = clock.now
+        turnTime = clock.now
         poll = cll_epoll_create()
         wakeup = cll_eventfd()
         events = .allocate(capacity: Self.eventCapacity)
@@ -204,12 +207,14 @@ package final class EventLoop: @unchecked Sendable {
     /// the earlier deadline comes.
     package func arm(_ timer: LoopTimer, at deadline: Int64, for target: any LoopTimerTarget) {
         checkConfinement(of: "A timer")
-        timers.arm(timer, at: deadline, for: target)
+        let before = timers.arm(timer, at: deadline, for: target)
+        withExtendedLifetime(before) {}
     }
 
     package func disarm(_ timer: LoopTimer) {
         checkConfinement(of: "A timer")
-        timers.disarm(timer)
+        let target = timers.disarm(timer)
+        withExtendedLifetime(target) {}
     }
 
     /// The number of armed timers, for checks that none is left behind.
@@ -344,8 +349,8 @@ package final class EventLoop: @unchecked Sendable {
     @inline(__always)
     private func readClock() {
         switch clock {
-        case .monotonic: now = cll_now()
-        case .stepped(let time): now = time.now
+        case .monotonic: turnTime = cll_now()
+        case .stepped(let time): turnTime = time.now
         }
     }
 

@@ -1,13 +1,14 @@
 /// A deadline on a loop. Confined to its loop.
 ///
-/// While it is armed, the loop retains the target, so the code that arms a timer must disarm it at the end.
+/// While it is armed, the loop retains the target, so the code that arms a timer must disarm it at the end. Exclusive
+/// access is not checked: the properties are only assigned and read.
 package final class LoopTimer {
     /// When it is due; may be later than its key in the heap.
-    package fileprivate(set) var deadline: Int64 = .max
+    @exclusivity(unchecked) package fileprivate(set) var deadline: Int64 = .max
     /// The key and the index in the heap; the index is -1 if the timer is not armed.
-    fileprivate(set) var filedDeadline: Int64 = .max
-    fileprivate(set) var heapIndex = -1
-    fileprivate var target: (any LoopTimerTarget)?
+    @exclusivity(unchecked) fileprivate(set) var filedDeadline: Int64 = .max
+    @exclusivity(unchecked) fileprivate(set) var heapIndex = -1
+    @exclusivity(unchecked) fileprivate var target: (any LoopTimerTarget)?
 
     package init() {}
 
@@ -23,7 +24,11 @@ struct TimerHeap {
 
     var nextDeadline: Int64 { heap.first?.filedDeadline ?? .max }
 
-    mutating func arm(_ timer: LoopTimer, at deadline: Int64, for target: any LoopTimerTarget) {
+    /// Returns the target so far, for the caller to release: its deinitialiser may use the heap.
+    mutating func arm(
+        _ timer: LoopTimer, at deadline: Int64, for target: any LoopTimerTarget
+    ) -> (any LoopTimerTarget)? {
+        let before = timer.target
         timer.deadline = deadline
         timer.target = target
         if timer.heapIndex < 0 {
@@ -35,19 +40,22 @@ struct TimerHeap {
             timer.filedDeadline = deadline
             siftUp(from: timer.heapIndex)
         }
+        return before
     }
 
-    mutating func disarm(_ timer: LoopTimer) {
-        timer.target = nil
+    /// Returns the target, for the caller to release: its deinitialiser may use the heap.
+    mutating func disarm(_ timer: LoopTimer) -> (any LoopTimerTarget)? {
+        let target = timer.target.take()
         let index = timer.heapIndex
-        guard index >= 0 else { return }
+        guard index >= 0 else { return target }
         timer.heapIndex = -1
         let last = heap.removeLast()
-        guard last !== timer else { return }
+        guard last !== timer else { return target }
         heap[index] = last
         last.heapIndex = index
         siftDown(from: index)
         siftUp(from: last.heapIndex)
+        return target
     }
 
     /// Removes the first timer that is due at `now`, and returns it with its target. Moves timers that were postponed.
@@ -57,9 +65,7 @@ struct TimerHeap {
                 first.filedDeadline = first.deadline
                 siftDown(from: 0)
             } else {
-                let target = first.target
-                disarm(first)
-                if let target { return (first, target) }
+                if let target = disarm(first) { return (first, target) }
             }
         }
         return nil

@@ -7,11 +7,13 @@ internal import Glibc
 /// Reads and writes never block. The stream remembers the readiness that the kernel reported, so a read that would
 /// block costs no system call. Back-pressure needs only to stop reading: the socket's buffer fills, and the peer's
 /// window closes. Confined to its loop. Must be closed; closing again has no effect.
+///
+/// Exclusive access is not checked: the properties are only assigned and read.
 package final class ByteStream: ReadinessHandler {
     package let loop: EventLoop
     /// Notified of readiness. A strong reference until `close()`.
-    package var owner: (any ByteStreamOwner)?
-    package private(set) var tls: TLSStream?
+    @exclusivity(unchecked) package var owner: (any ByteStreamOwner)?
+    @exclusivity(unchecked) package private(set) var tls: TLSStream?
 
     package let descriptor: Int32
     private var registration: LoopRegistration?

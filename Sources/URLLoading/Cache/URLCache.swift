@@ -312,7 +312,7 @@ extension URLCache {
     }
 
     /// The maximum size of a cached body, in bytes.
-    var limit: Int64 { room.limit(allowed: [.memory, .disk]) }
+    var limit: Int64 { room.limit }
 }
 
 extension URLCache {

@@ -3,6 +3,9 @@ internal import LoadingTransport
 
 extension SessionValues {
     /// The network requirements of a request, with those of the session as defaults (C-9, C-20, C-29).
+    ///
+    /// Inlined, because a call copies the session's values.
+    @inline(__always)
     func networkService(of request: URLRequest) -> NetworkService {
         var service = networkService
         if request.networkServiceType != .default { service.trafficClass = request.networkServiceType.trafficClass }
@@ -11,6 +14,7 @@ extension SessionValues {
     }
 
     /// The network requirements of the session.
+    @inline(__always)
     var networkService: NetworkService {
         NetworkService(
             trafficClass: networkServiceType.trafficClass, isMultipath: multipathServiceType != .none,

@@ -13,34 +13,55 @@ extension URLSession {
     public func data(
         for request: URLRequest, delegate: (any URLSessionTaskDelegate)? = nil
     ) async throws -> (Data, URLResponse) {
-        let handle = CancellableTask()
-        return try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
-                let task = core.dataTask(
-                    self, request, .continuation { continuation.resume(with: $0) }, delegate: delegate)
-                guard let task else { return continuation.resume(throwing: Self.invalidated) }
-                handle.start(task)
-            }
-        } onCancel: {
-            handle.cancel()
-        }
+        try await load { core.dataTask(self, request, .continuation($0), delegate: delegate) }
     }
 
     /// Loads a URL and returns the complete body. See ``data(for:delegate:)``.
     public func data(
         from url: URL, delegate: (any URLSessionTaskDelegate)? = nil
     ) async throws -> (Data, URLResponse) {
-        try await data(for: URLRequest(url: url), delegate: delegate)
+        let request = URLRequest(url: url)
+        return try await load { core.dataTask(self, request, .continuation($0), delegate: delegate) }
     }
 
     /// Loads a request and returns the complete body. See ``data(for:delegate:)``.
     public func data(for request: URLRequest) async throws -> (Data, URLResponse) {
-        try await data(for: request, delegate: nil)
+        try await load { core.dataTask(self, request, .continuation($0), delegate: nil) }
     }
 
     /// Loads a URL and returns the complete body. See ``data(for:delegate:)``.
     public func data(from url: URL) async throws -> (Data, URLResponse) {
-        try await data(for: URLRequest(url: url), delegate: nil)
+        let request = URLRequest(url: url)
+        return try await load { core.dataTask(self, request, .continuation($0), delegate: nil) }
+    }
+
+    /// Starts a task and waits for its end, which calls the handler once. Only debug builds check that, because the
+    /// check costs an object for each load. Inlined, because each asynchronous call costs a frame and a switch of the
+    /// executor.
+    @inline(__always)
+    private func load<Body: Sendable>(
+        _ makeTask: (@escaping @Sendable (Result<(Body, URLResponse), any Error>) -> Void) -> URLSessionTask?
+    ) async throws -> (Body, URLResponse) {
+        let handle = CancellableTask()
+        return try await withTaskCancellationHandler {
+            #if DEBUG
+                try await withCheckedThrowingContinuation { continuation in
+                    guard let task = makeTask({ continuation.resume(with: $0) }) else {
+                        return continuation.resume(throwing: Self.invalidated)
+                    }
+                    handle.start(task)
+                }
+            #else
+                try await withUnsafeThrowingContinuation { continuation in
+                    guard let task = makeTask({ continuation.resume(with: $0) }) else {
+                        return continuation.resume(throwing: Self.invalidated)
+                    }
+                    handle.start(task)
+                }
+            #endif
+        } onCancel: {
+            handle.cancel()
+        }
     }
 
     /// Downloads to a file, which the caller must remove. Throws the error of the task if the load fails; an HTTP error
@@ -52,27 +73,14 @@ extension URLSession {
     public func download(
         for request: URLRequest, delegate: (any URLSessionTaskDelegate)? = nil
     ) async throws -> (URL, URLResponse) {
-        try await download { core.downloadTask(self, request, $0, delegate: delegate) }
+        try await load { core.downloadTask(self, request, .fileContinuation($0), delegate: delegate) }
     }
 
     /// Resumes a cancelled or failed download. See ``download(for:delegate:)``.
     public func download(
         resumeFrom resumeData: Data, delegate: (any URLSessionTaskDelegate)? = nil
     ) async throws -> (URL, URLResponse) {
-        try await download { core.downloadTask(self, resuming: resumeData, $0, delegate: delegate) }
-    }
-
-    private func download(_ makeTask: (TaskResult) -> URLSessionDownloadTask?) async throws -> (URL, URLResponse) {
-        let handle = CancellableTask()
-        return try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
-                let task = makeTask(.fileContinuation { continuation.resume(with: $0) })
-                guard let task else { return continuation.resume(throwing: Self.invalidated) }
-                handle.start(task)
-            }
-        } onCancel: {
-            handle.cancel()
-        }
+        try await load { core.downloadTask(self, resuming: resumeData, .fileContinuation($0), delegate: delegate) }
     }
 
     /// Downloads a URL to a file. See ``download(for:delegate:)``.

@@ -33,7 +33,7 @@ struct DelegateEventQueue {
     /// Adds the end. Returns whether a delivery must be scheduled, and the events that a cancellation drops.
     mutating func end(_ ending: TaskEnding) -> (mustSchedule: Bool, untold: [TaskEvent]) {
         var untold: [TaskEvent] = []
-        if ending.error == .cancelled {
+        if let error = ending.error, error == .cancelled {
             untold = (sealed + events).filter { !$0.isAnswer }
             sealed = sealed.filter(\.isAnswer)
             events = events.filter(\.isAnswer)

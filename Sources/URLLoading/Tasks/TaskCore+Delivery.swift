@@ -46,7 +46,8 @@ extension TaskCore {
             lock.lock()
             let (batch, ending) = events.take(extent)
             let session = values.session
-            let task = values.anyTask
+            // Not `anyTask`, for which all values would be copied.
+            let task = values.task ?? values.knownTask
             lock.unlock()
 
             if let session, let task {
@@ -133,11 +134,13 @@ extension TaskCore {
 
     /// Resume data for the error (RES-2, RES-12, RES-13). None after a plain `cancel()`, which also removes the file.
     private func resumeData(_ ending: TaskEnding, isWanted: Bool) -> Data? {
-        guard isWanted || ending.error != .cancelled else { return nil }
-        return switch ending.body {
-        case .stopped(_, let point?): DownloadResumeData(point).encoded
-        case .unsent(let stopped): self.resumeData(stopped)
-        default: nil
+        // The body first: most tasks have nothing to resume, and the comparison copies the error.
+        switch ending.body {
+        case .stopped(_, let point?):
+            return isWanted || ending.error != .cancelled ? DownloadResumeData(point).encoded : nil
+        case .unsent(let stopped):
+            return isWanted || ending.error != .cancelled ? self.resumeData(stopped) : nil
+        default: return nil
         }
     }
 

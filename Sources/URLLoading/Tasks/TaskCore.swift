@@ -90,7 +90,7 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
     /// The load of a stream, also after its end, for reads of the end.
     var stream: StreamLoad?
     /// The operations before the stream exists.
-    var earlyOperations: [StreamOperation] = []
+    @exclusivity(unchecked) var earlyOperations: [StreamOperation] = []
     @exclusivity(unchecked) var hasEnded = false
     /// The error of the end, for a task that replaces this one.
     var endError: LoadError?

@@ -56,20 +56,21 @@ enum TaskEvent {
     /// Merges the next event into this one if one callback can deliver both: progress, and small pieces of a body. This
     /// bounds the overhead of small chunks.
     mutating func absorb(_ next: TaskEvent) -> Bool {
-        if case .data(let piece) = next, piece.count < Self.smallPiece, case .data(var before) = self,
-            before.count < Self.smallPiece
-        {
+        // One case after the other: a switch over both events copies them.
+        switch next {
+        case .data(let piece):
+            guard piece.count < Self.smallPiece, case .data(var before) = self, before.count < Self.smallPiece else {
+                return false
+            }
             // The buffer must be uniquely referenced, or appending would copy it.
             self = .data(Data())
             before.append(piece)
             self = .data(before)
-            return true
-        }
-        switch (self, next) {
-        case (.sentBody(let before, let sum, _), .sentBody(let count, let total, let expected))
-        where sum + count == total:
+        case .sentBody(let count, let total, let expected):
+            guard case .sentBody(let before, let sum, _) = self, sum + count == total else { return false }
             self = .sentBody(count: before + count, total: total, expected: expected)
-        case (.wroteData(let before, _, _), .wroteData(let count, let total, let expected)):
+        case .wroteData(let count, let total, let expected):
+            guard case .wroteData(let before, _, _) = self else { return false }
             self = .wroteData(count: before + count, total: total, expected: expected)
         default: return false
         }

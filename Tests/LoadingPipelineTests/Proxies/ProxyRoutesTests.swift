@@ -20,11 +20,14 @@ import Testing
                 ("http://a.example/", "one.example"), ("https://a.example/", "two.example"),
                 ("http://a.example:81/", nil), ("http://b.example/x", "one.example"), ("http://excluded.example/", nil),
             ] {
-                let route = try #require(routes.settledRoute(to: HTTPURL(url)))
-                let ways = route.routes.map { way in
-                    if case .through(let proxy) = way { proxy.host } else { nil as String? }
+                // Twice, because the last route is kept beside the others.
+                for _ in 0..<2 {
+                    let route = try #require(routes.settledRoute(to: HTTPURL(url)))
+                    let ways = route.routes.map { way in
+                        if case .through(let proxy) = way { proxy.host } else { nil as String? }
+                    }
+                    #expect(ways == [proxy], "\(url)")
                 }
-                #expect(ways == [proxy], "\(url)")
             }
         }
     }

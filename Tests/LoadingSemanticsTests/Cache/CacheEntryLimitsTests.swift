@@ -33,8 +33,8 @@ import Testing
     // CACHE-31
     @Test func bodyLimit() {
         let limits = CacheEntryLimits(memoryCapacity: 100, diskCapacity: 200)
-        #expect(limits.limit(allowed: Self.both) == 10)
-        #expect(limits.limit(allowed: .memory) == 5)
-        #expect(limits.limit(allowed: []) == 0)
+        #expect(limits.limit == 10)
+        #expect(CacheEntryLimits(memoryCapacity: 100, diskCapacity: 0).limit == 5)
+        #expect(CacheEntryLimits(memoryCapacity: 0, diskCapacity: 0).limit == 0)
     }
 }

@@ -56,14 +56,16 @@ import Testing
     ])
     func keysOfAddresses(url: String, text: String) throws {
         let parsed = try HTTPURL(url)
-        #expect(CacheKey(method: "GET", url: parsed)?.text == text)
-        #expect(CacheKey(method: "GET", url: parsed, partition: "p")?.text == text + " p")
-        #expect(CacheKey(method: "HEAD", url: parsed) == nil)
+        #expect(CacheKey(url: parsed)?.text == text)
+        #expect(CacheKey(url: parsed, partition: "p")?.text == text + " p")
+        #expect(CacheKey.exists(method: "GET", url: parsed))
+        #expect(!CacheKey.exists(method: "HEAD", url: parsed))
     }
 
     // CACHE-1
     @Test func onlyHTTPHasKeys() throws {
         #expect(CacheKey(url: try HTTPURL("ws://a.example/")) == nil)
+        #expect(!CacheKey.exists(method: "GET", url: try HTTPURL("ws://a.example/")))
         #expect(try keys("POST", url: "wss://a.example/") == [])
     }
 }

@@ -5,16 +5,25 @@ import Testing
     private func decide(
         _ fields: [(String, String)], status: Int = 200, requestFields: [(String, String)] = [],
         method: String = "GET", url: String = "https://a.example/x",
-        policy: CachePolicy = .useProtocolCachePolicy, isComplete: Bool = true
+        policy: CachePolicy = .useProtocolCachePolicy, isComplete: Bool = true, fits: Bool = true
     ) throws -> CacheStorageDecision {
         CacheStorageRules.decide(
             try CacheFixtures.request(requestFields, method: method, url: url, policy: policy), status: status,
             fields: HTTPFields(fields), requestTime: CacheFixtures.start, responseTime: CacheFixtures.start,
-            isComplete: isComplete)
+            isComplete: isComplete, fits: fits)
     }
 
     private func isStored(_ decision: CacheStorageDecision) -> Bool {
         if case .store = decision { true } else { false }
+    }
+
+    // CACHE-31: other obstacles come first, because they may leave the older response
+    @Test func tooLarge() throws {
+        #expect(try decide([], fits: false) == .discard(.tooLarge, removesOlder: true))
+        #expect(
+            try decide([], requestFields: [("Range", "bytes=0-1")], fits: false)
+                == .discard(.range, removesOlder: false))
+        #expect(try decide([], status: 500, fits: false) == decide([], status: 500))
     }
 
     struct DirectiveRow: Sendable, CustomTestStringConvertible {

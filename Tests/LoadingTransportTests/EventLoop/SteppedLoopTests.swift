@@ -35,6 +35,40 @@ import Testing
         }
     }
 
+    /// Disarms another timer at its end. Confined to its loop.
+    private final class Dependent: LoopTimerTarget {
+        private let loop: EventLoop
+        private let other: LoopTimer
+
+        init(on loop: EventLoop, _ other: LoopTimer) {
+            self.loop = loop
+            self.other = other
+        }
+
+        deinit { loop.disarm(other) }
+
+        func timerFired(_ timer: LoopTimer) {}
+    }
+
+    @Test("the end of a timer's target may disarm another timer", arguments: [true, false])
+    func endOfTarget(isRearmed: Bool) async throws {
+        let stepped = try SteppedLoop()
+        let loop = stepped.loop
+        let counts = try await stepped.run {
+            let alarm = Alarm(on: loop)
+            let (timer, other) = (LoopTimer(), LoopTimer())
+            loop.arm(other, at: loop.now + 1, for: alarm)
+            loop.arm(timer, at: loop.now + 2, for: Dependent(on: loop, other))
+            let before = loop.armedTimerCount
+            // Both release the target.
+            if isRearmed { loop.arm(timer, at: loop.now + 3, for: alarm) } else { loop.disarm(timer) }
+            let after = loop.armedTimerCount
+            loop.disarm(timer)
+            return [before, after, loop.armedTimerCount]
+        }
+        #expect(counts == [2, isRearmed ? 1 : 0, 0])
+    }
+
     @Test("each timer fires at its own time") func order() async throws {
         let stepped = try SteppedLoop()
         let alarm = Alarm(on: stepped.loop)
