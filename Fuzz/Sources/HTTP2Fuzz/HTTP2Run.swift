@@ -23,9 +23,9 @@ final class HTTP2Run: HTTP2SessionObserver {
     private var random: UInt64
     private let isRestless: Bool
     private var session: HTTP2Session?
-    private var states: [Int32: State] = [:]
-    private var bodies: [Int32: UInt64] = [:]
-    private var unread: [Int32: Int] = [:]
+    private var states: [Int64: State] = [:]
+    private var bodies: [Int64: UInt64] = [:]
+    private var unread: [Int64: Int] = [:]
     private var submitted = 0
     private var isTelling = false
 
@@ -123,7 +123,7 @@ final class HTTP2Run: HTTP2SessionObserver {
     /// What a caller may do at any time, and a few things that it may not.
     private func beRestless() {
         guard let session else { return }
-        let stream = Int32(truncatingIfNeeded: next() % 12)
+        let stream = Int64(truncatingIfNeeded: next() % 12)
         switch next() % 16 {
         case 0: takeOutput()
         case 1: session.reset(stream)
@@ -154,11 +154,11 @@ final class HTTP2Run: HTTP2SessionObserver {
         }
     }
 
-    private func tell(_ stream: Int32, _ value: UInt64, from allowed: [State], to state: State? = nil) {
+    private func tell(_ stream: Int64, _ value: UInt64, from allowed: [State], to state: State? = nil) {
         guard let before = states[stream] else { preconditionFailure("a stream that nobody began") }
         precondition(allowed.contains(before), "\(before) before \(value)")
         if let state { states[stream] = state }
-        mix(UInt64(UInt32(bitPattern: stream)) << 32 | value)
+        mix(UInt64(UInt32(truncatingIfNeeded: stream)) << 32 | value)
         guard isRestless, !isTelling else { return }
         isTelling = true
         beRestless()
@@ -167,45 +167,43 @@ final class HTTP2Run: HTTP2SessionObserver {
 
     // MARK: HTTP2SessionObserver
 
-    func session(_ session: HTTP2Session, receivedInformational head: HTTPStreamResponseHead, on stream: Int32) {
+    func received(informational head: HTTPStreamResponseHead, on stream: Int64) {
         precondition((100...199).contains(head.status) && head.status != 101)
         mix(head)
         tell(stream, 1, from: [.open])
     }
 
-    func session(_ session: HTTP2Session, received head: HTTPStreamResponseHead, endsStream: Bool, on stream: Int32) {
+    func received(_ head: HTTPStreamResponseHead, endsStream: Bool, on stream: Int64) {
         precondition((200...999).contains(head.status))
         mix(head)
         tell(stream, endsStream ? 2 : 3, from: [.open], to: .hasHead)
     }
 
-    func session(_ session: HTTP2Session, receivedBody bytes: UnsafeRawBufferPointer, on stream: Int32) {
+    func received(body bytes: UnsafeRawBufferPointer, on stream: Int64) {
         precondition(states[stream] == .hasHead, "a body without a head")
         for octet in bytes {
             bodies[stream] = ((bodies[stream] ?? 0) ^ UInt64(octet) &+ 1) &* 0x100_0000_01B3
         }
-        guard isRestless else { return session.consumed(bytes.count, on: stream) }
+        guard isRestless else { return session?.consumed(bytes.count, on: stream) ?? () }
         unread[stream, default: 0] += bytes.count
-        if next() % 2 == 0 { session.consumed(unread.removeValue(forKey: stream) ?? 0, on: stream) }
+        if next() % 2 == 0 { session?.consumed(unread.removeValue(forKey: stream) ?? 0, on: stream) }
     }
 
-    func session(_ session: HTTP2Session, endedResponseOn stream: Int32) {
+    func responseEnded(on stream: Int64) {
         tell(stream, 4, from: [.hasHead], to: .ended)
     }
 
-    func session(_ session: HTTP2Session, closed stream: Int32, with failure: HTTPStreamFailure?) {
+    func closed(_ stream: Int64, with failure: HTTPStreamFailure?) {
         guard let before = states[stream] else { preconditionFailure("a stream that nobody began") }
         precondition(before != .closed, "two ends")
         // A stream that was reset here and had its end before is as whole as one that was not.
         precondition(failure != nil || before == .ended, "whole without an end")
         states[stream] = .closed
         if failure == nil { mix(bodies[stream] ?? 0) }
-        if !isRestless { mix(UInt64(UInt32(bitPattern: stream)) << 32 | Self.number(of: failure)) }
+        if !isRestless { mix(UInt64(UInt32(truncatingIfNeeded: stream)) << 32 | Self.number(of: failure)) }
     }
 
-    func session(
-        _ session: HTTP2Session, wantsBodyOf stream: Int32, into buffer: UnsafeMutableRawBufferPointer
-    ) -> HTTPStreamBodyRead {
+    func fill(_ buffer: UnsafeMutableRawBufferPointer, withBodyOf stream: Int64) -> HTTPStreamBodyRead {
         precondition(!buffer.isEmpty, "no room for a body")
         buffer.copyBytes(from: repeatElement(0x62, count: buffer.count))
         guard isRestless else { return .bytes(min(5, buffer.count), isLast: true) }
@@ -223,24 +221,24 @@ final class HTTP2Run: HTTP2SessionObserver {
         }
     }
 
-    func session(_ session: HTTP2Session, sentHeadOn stream: Int32, byteCount: Int) {
+    func sentHead(on stream: Int64, byteCount: Int) {
         precondition(states[stream] != .closed && byteCount > 9)
     }
 
-    func session(_ session: HTTP2Session, sentBodyOn stream: Int32, byteCount: Int, frameByteCount: Int) {
+    func sentBody(on stream: Int64, byteCount: Int, frameByteCount: Int) {
         precondition(states[stream] != .closed && byteCount >= 0 && frameByteCount == byteCount + 9)
     }
 
-    func session(_ session: HTTP2Session, sentRequestOn stream: Int32) { precondition(states[stream] != .closed) }
+    func sentRequest(on stream: Int64) { precondition(states[stream] != .closed) }
 
-    func sessionChangedPeerSettings(_ session: HTTP2Session) { mix(7) }
+    func peerSettingsChanged() { mix(7) }
 
-    func sessionIsGoingAway(_ session: HTTP2Session, lastStream: Int32, code: HTTP2ErrorCode) {
+    func peerIsGoingAway(lastStream: Int64, code: HTTP2ErrorCode) {
         mix(UInt64(code.rawValue) << 8 | 8)
-        precondition(session.isGoingAway)
+        precondition(session?.isGoingAway == true)
     }
 
-    func session(_ session: HTTP2Session, receivedPingAnswer payload: UInt64) { mix(payload) }
+    func receivedPingAnswer(_ payload: UInt64) { mix(payload) }
 
     // MARK: The digest
 

@@ -217,36 +217,34 @@ final class HTTP3Run: HTTP3SessionObserver {
 
     // MARK: HTTP3SessionObserver
 
-    func session(_ session: HTTP3Session, receivedInformational head: HTTPStreamResponseHead, on stream: Int64) {
+    func received(informational head: HTTPStreamResponseHead, on stream: Int64) {
         precondition((100...199).contains(head.status) && head.status != 101)
         mix(head, of: stream)
         tell(stream, 1, from: [.open])
     }
 
-    func session(
-        _ session: HTTP3Session, received head: HTTPStreamResponseHead, endsStream: Bool, on stream: Int64
-    ) {
+    func received(_ head: HTTPStreamResponseHead, endsStream: Bool, on stream: Int64) {
         precondition((200...999).contains(head.status))
         mix(head, of: stream)
         // Whether the end is known already depends on the cuts.
         tell(stream, 2, from: [.open], to: .hasHead)
     }
 
-    func session(_ session: HTTP3Session, receivedBody bytes: UnsafeRawBufferPointer, on stream: Int64) {
+    func received(body bytes: UnsafeRawBufferPointer, on stream: Int64) {
         precondition(states[stream] == .hasHead, "a body without a head")
         for octet in bytes {
             bodies[stream] = ((bodies[stream] ?? 0) ^ UInt64(octet) &+ 1) &* 0x100_0000_01B3
         }
-        guard isRestless else { return session.consumed(bytes.count, on: stream) }
+        guard isRestless else { return session?.consumed(bytes.count, on: stream) ?? () }
         unread[stream, default: 0] += bytes.count
-        if next() % 2 == 0 { session.consumed(unread.removeValue(forKey: stream) ?? 0, on: stream) }
+        if next() % 2 == 0 { session?.consumed(unread.removeValue(forKey: stream) ?? 0, on: stream) }
     }
 
-    func session(_ session: HTTP3Session, endedResponseOn stream: Int64) {
+    func responseEnded(on stream: Int64) {
         tell(stream, 4, from: [.hasHead], to: .ended)
     }
 
-    func session(_ session: HTTP3Session, closed stream: Int64, with failure: HTTPStreamFailure?) {
+    func closed(_ stream: Int64, with failure: HTTPStreamFailure?) {
         guard let before = states[stream] else { preconditionFailure("a stream that nobody began") }
         precondition(before != .closed, "two ends")
         // A stream that was reset here and had its end before is as whole as one that was not.
@@ -257,9 +255,7 @@ final class HTTP3Run: HTTP3SessionObserver {
         ends &+= (body ^ UInt64(stream) << 32 ^ Self.number(of: failure)) &* 0x9E37_79B9_7F4A_7C15
     }
 
-    func session(
-        _ session: HTTP3Session, wantsBodyOf stream: Int64, into buffer: UnsafeMutableRawBufferPointer
-    ) -> HTTPStreamBodyRead {
+    func fill(_ buffer: UnsafeMutableRawBufferPointer, withBodyOf stream: Int64) -> HTTPStreamBodyRead {
         precondition(!buffer.isEmpty, "no room for a body")
         guard isRestless else {
             buffer.copyBytes(from: repeatElement(0x62, count: 5))
@@ -280,28 +276,28 @@ final class HTTP3Run: HTTP3SessionObserver {
         }
     }
 
-    func session(_ session: HTTP3Session, sentHeadOn stream: Int64, byteCount: Int) {
+    func sentHead(on stream: Int64, byteCount: Int) {
         precondition(states[stream] != .closed && byteCount > 2)
     }
 
-    func session(_ session: HTTP3Session, sentBodyOn stream: Int64, byteCount: Int, frameByteCount: Int) {
+    func sentBody(on stream: Int64, byteCount: Int, frameByteCount: Int) {
         precondition(states[stream] != .closed && byteCount > 0 && frameByteCount >= byteCount + 2)
     }
 
-    func session(_ session: HTTP3Session, sentRequestOn stream: Int64) { precondition(states[stream] != .closed) }
-    func sessionChangedPeerSettings(_ session: HTTP3Session) {}
+    func sentRequest(on stream: Int64) { precondition(states[stream] != .closed) }
+    func peerSettingsChanged() {}
 
-    func sessionIsGoingAway(_ session: HTTP3Session, lastStream: Int64) {
+    func peerIsGoingAway(lastStream: Int64) {
         mix(UInt64(bitPattern: lastStream), of: Self.connection)
-        precondition(session.isGoingAway)
+        precondition(session?.isGoingAway == true)
     }
 
-    func sessionReceivedPingAnswer(_ session: HTTP3Session) { preconditionFailure("nobody answers pings here") }
-    func session(_ session: HTTP3Session, presented chain: [[UInt8]], cipherSuite: UInt16) {
+    func receivedPingAnswer() { preconditionFailure("nobody answers pings here") }
+    func received(certificates chain: [[UInt8]], cipherSuite: UInt16) {
         preconditionFailure("there is no handshake here")
     }
-    func sessionCompletedHandshake(_ session: HTTP3Session) { preconditionFailure("there is no handshake here") }
-    func session(_ session: HTTP3Session, received resumption: HTTP3Resumption) {
+    func handshakeCompleted() { preconditionFailure("there is no handshake here") }
+    func received(_ resumption: HTTP3Resumption) {
         preconditionFailure("there is no handshake here")
     }
 

@@ -72,33 +72,31 @@ final class QUICRun: HTTP3SessionObserver {
 
     // MARK: HTTP3SessionObserver
 
-    func session(_ session: HTTP3Session, receivedInformational head: HTTPStreamResponseHead, on stream: Int64) {
+    func received(informational head: HTTPStreamResponseHead, on stream: Int64) {
         preconditionFailure("nobody answers")
     }
-    func session(
-        _ session: HTTP3Session, received head: HTTPStreamResponseHead, endsStream: Bool, on stream: Int64
-    ) {
+    func received(_ head: HTTPStreamResponseHead, endsStream: Bool, on stream: Int64) {
         preconditionFailure("nobody answers")
     }
-    func session(_ session: HTTP3Session, receivedBody bytes: UnsafeRawBufferPointer, on stream: Int64) {
+    func received(body bytes: UnsafeRawBufferPointer, on stream: Int64) {
         preconditionFailure("nobody answers")
     }
-    func session(_ session: HTTP3Session, endedResponseOn stream: Int64) { preconditionFailure("nobody answers") }
-    func session(_ session: HTTP3Session, closed stream: Int64, with failure: HTTPStreamFailure?) {
+    func responseEnded(on stream: Int64) { preconditionFailure("nobody answers") }
+    func closed(_ stream: Int64, with failure: HTTPStreamFailure?) {
         preconditionFailure("nobody asked")
     }
-    func session(
-        _ session: HTTP3Session, wantsBodyOf stream: Int64, into buffer: UnsafeMutableRawBufferPointer
-    ) -> HTTPStreamBodyRead { preconditionFailure("nobody asked") }
-    func session(_ session: HTTP3Session, sentHeadOn stream: Int64, byteCount: Int) {}
-    func session(_ session: HTTP3Session, sentBodyOn stream: Int64, byteCount: Int, frameByteCount: Int) {}
-    func session(_ session: HTTP3Session, sentRequestOn stream: Int64) {}
-    func sessionChangedPeerSettings(_ session: HTTP3Session) {}
-    func sessionIsGoingAway(_ session: HTTP3Session, lastStream: Int64) {}
-    func sessionReceivedPingAnswer(_ session: HTTP3Session) {}
-    func session(_ session: HTTP3Session, presented chain: [[UInt8]], cipherSuite: UInt16) {
+    func fill(_ buffer: UnsafeMutableRawBufferPointer, withBodyOf stream: Int64) -> HTTPStreamBodyRead {
+        preconditionFailure("nobody asked")
+    }
+    func sentHead(on stream: Int64, byteCount: Int) {}
+    func sentBody(on stream: Int64, byteCount: Int, frameByteCount: Int) {}
+    func sentRequest(on stream: Int64) {}
+    func peerSettingsChanged() {}
+    func peerIsGoingAway(lastStream: Int64) {}
+    func receivedPingAnswer() {}
+    func received(certificates chain: [[UInt8]], cipherSuite: UInt16) {
         preconditionFailure("a handshake with nobody")
     }
-    func sessionCompletedHandshake(_ session: HTTP3Session) { preconditionFailure("a handshake with nobody") }
-    func session(_ session: HTTP3Session, received resumption: HTTP3Resumption) {}
+    func handshakeCompleted() { preconditionFailure("a handshake with nobody") }
+    func received(_ resumption: HTTP3Resumption) {}
 }

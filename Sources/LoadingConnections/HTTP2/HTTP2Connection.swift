@@ -4,34 +4,13 @@ internal import LoadingProtocols
 internal import LoadingSemantics
 internal import LoadingTransport
 
-/// An HTTP/2 connection. Carries many exchanges at once, each as an `HTTPStream`. Confined to its loop, owned by its
-/// pool.
-///
-/// Output that is requested during one turn is sent together in the next turn. Back-pressure applies per stream: a full
-/// reader does not return its stream's flow-control window, and the other streams continue.
-///
-/// No access to the properties here lasts while a stream or the pool is called, so exclusive access is not checked.
-final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTarget {
-    let primaryOrigin: OriginConnections
-    let pool: ConnectionPool
-    @exclusivity(unchecked) var coalescedOrigins: [OriginConnections] = []
-    @exclusivity(unchecked) var isRetired = false
+/// An HTTP/2 connection over TLS.
+final class HTTP2Connection: MultiplexedConnectionState, MultiplexedConnection, ByteStreamOwner {
     let isAlternative = false
-    let version = HTTPVersion.http2
     let stream: ByteStream
-    private lazy var session = HTTP2Session(observer: self)
-    @exclusivity(unchecked) var streams: [Int64: HTTPStream] = [:]
-    @exclusivity(unchecked) var gathering: [HTTPStream] = []
-    /// Streams that were handed out and have not begun.
-    @exclusivity(unchecked) private var reservedCount = 0
+    private(set) lazy var session = HTTP2Session(observer: self)
     /// Output that the socket did not take. The session owns its memory until the next output is requested.
     @exclusivity(unchecked) private var unsent = UnsafeRawBufferPointer(start: nil, count: 0)
-    @exclusivity(unchecked) private var isHandlingReadiness = false
-    @exclusivity(unchecked) private var isTurnPlanned = false
-    /// Whether a waiting request may have a stream now.
-    @exclusivity(unchecked) private var hasRoomForMore = false
-    /// Why the connection was lost; nil while it is not.
-    private(set) var loss: LoadError?
     /// The error code of the server's GOAWAY; nil if none was received.
     var goodbye: HTTP2ErrorCode?
     private var hasWriteFailed = false
@@ -39,37 +18,23 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
     private var bytesAcknowledged: UInt64 = 0
     /// Streams that were reset, until their RST_STREAM frames go out.
     var ending: Set<Int64> = []
-    private(set) var answerCount = 0
-    @exclusivity(unchecked) var requestCount = 0
     /// The number of requests that the server is expected to accept, learned from an earlier connection.
-    @exclusivity(unchecked) private var requestLimit: RequestLimit?
+    @exclusivity(unchecked) private(set) var requestLimit: RequestLimit?
     /// The payload of the PING that verifies `requestLimit`, while it is outstanding.
-    private var limitQuestion: UInt64?
+    private(set) var limitQuestion: UInt64?
     /// The bytes that the peer had acknowledged, and the time of the last received data, at the last stall check.
     private var stall = (bytesAcknowledged: 0 as UInt64, lastHeard: 0 as Int64)
 
-    @exclusivity(unchecked) private(set) var idleSince: Int64
-    /// When the connection last received data.
-    @exclusivity(unchecked) private(set) var lastHeard: Int64
-    private let idleTimer = LoopTimer()
-    private let answerTimer = LoopTimer()
     private let stallTimer = LoopTimer()
-
-    /// The bytes that one turn reads from a connection before other connections get their turn.
-    private static let readBudget = 256 * 1024
 
     init(stream: ByteStream, primaryOrigin: OriginConnections, pool: ConnectionPool) {
         self.stream = stream
-        self.primaryOrigin = primaryOrigin
-        self.pool = pool
-        idleSince = pool.loop.now
-        lastHeard = pool.loop.now
         requestLimit = pool.requestLimit(of: primaryOrigin.key)
+        super.init(.http2, primaryOrigin: primaryOrigin, pool: pool)
         stream.owner = self
     }
 
     var isClosed: Bool { stream.isClosed }
-    var isIdle: Bool { streams.isEmpty && reservedCount == 0 }
     var isTrusted: Bool { stream.tls?.isTrusted ?? false }
 
     var peer: ConnectedPeer? {
@@ -92,7 +57,7 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
 
     /// Sends the connection preface. The server's first frames may have arrived with its handshake.
     func start() {
-        pool.loop.arm(idleTimer, at: pool.loop.now + pool.loop.limits.multiplexedIdle, for: self)
+        armIdleTimer()
         planTurn()
     }
 
@@ -111,18 +76,11 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
             bytesAcknowledged = stream.bytesAcknowledged
             pool.loop.arm(answerTimer, at: pool.loop.now + pool.loop.limits.http2PingTimeout, for: self)
         }
-        reservedCount += 1
-        return HTTPStream(on: self, for: origin)
+        return reserveStream(for: origin)
     }
 
-    var hasNoStreamCredit: Bool { !isClosed && isIdle && !session.mayOpenStream }
     var hasOtherWay: Bool { false }
-    var allowsExtendedConnect: Bool { session.allowsExtendedConnect }
-
-    private var mayOpenStream: Bool {
-        !isClosed && !isRetired && !hasWriteFailed && session.mayOpenStream
-            && session.openStreamCount + reservedCount < session.maximumConcurrentStreams && !isAtLimit
-    }
+    var acceptsStreams: Bool { !hasWriteFailed && !isAtLimit }
 
     // MARK: Request limits
 
@@ -148,50 +106,10 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
         stream.callAgain()
     }
 
-    func receivedPingAnswer(_ payload: UInt64) {
-        if payload == limitQuestion { liftLimit() }
-    }
-
-    func receivedResponse() {
-        answerCount &+= 1
-        primaryOrigin.lastAnswer = pool.loop.now
-        // This also works with a server that acknowledges no PING.
-        if let requestLimit, requestLimit.isDisproved(by: answerCount) { liftLimit() }
-    }
-
-    private func liftLimit() {
+    func liftLimit() {
         guard requestLimit != nil, !isRetired, !isClosed else { return }
         requestLimit = nil
         pool.noteRequestLimit(nil, of: primaryOrigin.key)
-        becameFree()
-    }
-
-    /// The server takes no requests after stream `lastStream`.
-    func receivedGoodbye(lastStream: Int32, _ code: HTTP2ErrorCode) {
-        goodbye = code
-        pool.retire(self)
-        // The first of two GOAWAY frames does not name the last stream (RFC 9113 §6.8).
-        guard lastStream > 0, lastStream < Int32.max else { return }
-        let taken = min(requestCount, Int(lastStream / 2) + 1)
-        if code == .noError, taken > 0 { pool.noteRequestLimit(.told(taken), of: primaryOrigin.key) }
-    }
-
-    func begin(_ stream: HTTPStream, with request: HTTPStreamRequest) -> Result<Int64, HTTPStreamRequestError> {
-        reservedCount -= 1
-        guard !isClosed else { return .failure(.notAllowed) }
-        do throws(HTTPStreamRequestError) {
-            let number = Int64(try session.submit(request))
-            streams[number] = stream
-            planTurn()
-            return .success(number)
-        } catch {
-            becameFree()
-            return .failure(error)
-        }
-    }
-
-    func returnUnused() {
-        reservedCount -= 1
         becameFree()
     }
 
@@ -206,27 +124,18 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
     private func end(_ number: Int64, _ code: HTTP2ErrorCode) {
         // The session may report the stream as closed within `reset`.
         if streams[number] != nil { ending.insert(number) }
-        session.reset(Int32(clamping: number), code: code)
+        session.reset(number, code: code)
         planTurn()
     }
 
     func resumeBody(of number: Int64) {
-        session.resumeBody(of: Int32(clamping: number))
+        session.resumeBody(of: number)
         planTurn()
     }
 
     func consumed(_ count: Int, on number: Int64) {
-        session.consumed(count, on: Int32(clamping: number))
+        session.consumed(count, on: number)
         planTurn()
-    }
-
-    func setUrgency(_ urgency: Int, isIncremental: Bool, of number: Int64) {
-        session.setPriority(urgency: urgency, isIncremental: isIncremental, of: Int32(clamping: number))
-        planTurn()
-    }
-
-    func bodyWireBytes(of number: Int64) -> Int64 {
-        Int64(session.receivedBodyFrameBytes(on: Int32(clamping: number)))
     }
 
     /// Bytes that the socket has not taken are outstanding too. They may include bytes of other streams.
@@ -236,25 +145,9 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
         return acknowledgement
     }
 
-    /// A waiting request may get a stream now.
-    func becameFree() {
-        guard !isClosed else { return }
-        hasRoomForMore = true
-        if isIdle {
-            idleSince = pool.loop.now
-            pool.loop.arm(idleTimer, at: idleSince + pool.loop.limits.multiplexedIdle, for: self)
-        }
-        planTurn()
-    }
-
     // MARK: Turns
 
-    /// Schedules the next turn, which sends the pending output.
-    private func planTurn() {
-        guard !isTurnPlanned, !isHandlingReadiness, !isClosed else { return }
-        isTurnPlanned = true
-        stream.callAgain()
-    }
+    func callAgain() { stream.callAgain() }
 
     func streamBecameReady(_ stream: ByteStream) {
         isTurnPlanned = false
@@ -265,14 +158,8 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
         askAboutLimit()
         isHandlingReadiness = false
         watchStall()
-        // New and waiting requests are better served by another connection.
-        if !isRetired, !isClosed, session.isFull && pool.mayHaveAnother(to: primaryOrigin) || !session.hasNumbersLeft {
-            retire()
-        }
-        if hasRoomForMore {
-            hasRoomForMore = false
-            if !isClosed { pool.serve(from: self) }
-        }
+        if !isRetired, !isClosed, isOverfull || !session.hasNumbersLeft { retire() }
+        serveWaiting()
         closeIfDone()
     }
 
@@ -341,21 +228,10 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
 
     // MARK: The end
 
-    func retire() {
-        pool.retire(self)
-        session.goAway()
-        planTurn()
-    }
-
     private func closeIfDone() {
         guard !isClosed, isIdle, isRetired, unsent.isEmpty || session.isFinished else { return }
         if goodbye == nil, isAtLimit, requestLimit?.isFirm == true { pool.noteGoodEnd(of: primaryOrigin.key) }
         closeAtOnce()
-    }
-
-    func closeAtOnce() {
-        close()
-        pool.letGo(self)
     }
 
     /// The peer has violated the protocol.
@@ -414,9 +290,7 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
             bytesAcknowledged = taken
             return pool.loop.arm(answerTimer, at: pool.loop.now + pool.loop.limits.http2PingTimeout, for: self)
         }
-        guard isIdle else { return }
-        let end = idleSince + pool.loop.limits.multiplexedIdle
-        guard end <= pool.loop.now else { return pool.loop.arm(idleTimer, at: end, for: self) }
+        guard isIdleTimeOver() else { return }
         retire()
         // A peer that does not even receive the GOAWAY is not waited for.
         bytesAcknowledged = stream.bytesAcknowledged

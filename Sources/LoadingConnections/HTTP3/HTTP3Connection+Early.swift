@@ -14,9 +14,9 @@ extension HTTP3Connection {
 
     /// Returns false if `number` is not the early request's stream.
     @discardableResult
-    func keepEarly(_ news: EarlyExchange.News, on number: Int64) -> Bool {
+    func keepEarly(_ news: @autoclosure () -> EarlyExchange.News, on number: Int64) -> Bool {
         guard early?.number == number else { return false }
-        early?.news.append(news)
+        early?.news.append(news())
         return true
     }
 

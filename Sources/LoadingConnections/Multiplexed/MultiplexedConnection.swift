@@ -5,20 +5,15 @@ internal import LoadingTransport
 
 /// A connection that carries many exchanges at once, each as an `HTTPStream`: HTTP/2 over TLS, HTTP/3 over QUIC.
 /// Confined to its loop, owned by its pool.
-protocol MultiplexedConnection: RoutedConnection {
-    /// The origin that the connection was made for.
-    var primaryOrigin: OriginConnections { get }
-    /// Coalesced origins: the certificate covers them, and the connection carries their requests too (CONN-3).
-    var coalescedOrigins: [OriginConnections] { get set }
-    /// Whether the connection takes no new requests.
-    var isRetired: Bool { get set }
-    var pool: ConnectionPool { get }
-    var version: HTTPVersion { get }
+///
+/// Output that is requested during one turn is sent together in the next turn. Back-pressure applies per stream: a full
+/// reader does not return its stream's flow-control window, and the other streams continue.
+///
+/// What both versions do alike is in extensions of this protocol, which the compiler specialises for each.
+protocol MultiplexedConnection: MultiplexedConnectionState, RoutedConnection, HTTPStreamObserver, LoopTimerTarget {
+    associatedtype Session: HTTPStreamSession
+    var session: Session { get }
     var isClosed: Bool { get }
-    /// Whether the connection has neither open nor reserved streams.
-    var isIdle: Bool { get }
-    /// Since when the connection is idle, on the loop's clock.
-    var idleSince: Int64 { get }
     /// Whether the default evaluation trusts the server, and not only a delegate.
     var isTrusted: Bool { get }
     /// Whether the connection reaches an alternative service of its origin.
@@ -27,17 +22,15 @@ protocol MultiplexedConnection: RoutedConnection {
     /// certificate.
     var peer: ConnectedPeer? { get }
     func facts(isReused: Bool) -> ConnectionFacts
-    /// Whether the connection has no streams and the server grants none.
-    var hasNoStreamCredit: Bool { get }
-    /// Whether the server's settings, as far as they are known, allow extended CONNECT.
-    var allowsExtendedConnect: Bool { get }
     /// Whether the server may be reachable by another route, now that this connection is lost.
     var hasOtherWay: Bool { get }
-    /// The number of requests that were begun on the connection.
-    var requestCount: Int { get set }
+    /// Whether the server's settings, as far as they are known, allow extended CONNECT.
+    var allowsExtendedConnect: Bool { get }
 
     // MARK: Interface to the pool
 
+    /// Whether the connection has no streams and the server grants none.
+    var hasNoStreamCredit: Bool { get }
     /// Reserves a stream for one more exchange; nil if there is no room.
     ///
     /// - Parameter isRepeatable: Whether the request may be sent again if the connection turns out to be lost
@@ -51,8 +44,6 @@ protocol MultiplexedConnection: RoutedConnection {
 
     // MARK: Interface to streams
 
-    /// Streams that have gathered body bytes in this turn. `turnEnded` is called on each at the end of the turn.
-    var gathering: [HTTPStream] { get set }
     /// Begins a stream. Returns its number, or why it did not begin.
     func begin(_ stream: HTTPStream, with request: HTTPStreamRequest) -> Result<Int64, HTTPStreamRequestError>
     /// Returns a stream that was handed out and is not used.
@@ -61,18 +52,140 @@ protocol MultiplexedConnection: RoutedConnection {
     func cancel(_ number: Int64)
     /// Stops a request whose response is complete. The server does not need the rest of the request.
     func stopRequest(of number: Int64)
+    // These two are called for each piece of a body, and call a session whose type is known.
     func resumeBody(of number: Int64)
     func consumed(_ count: Int, on number: Int64)
     func setUrgency(_ urgency: Int, isIncremental: Bool, of number: Int64)
     func bodyWireBytes(of number: Int64) -> Int64
     func acknowledgement(of number: Int64) -> Acknowledgement?
+
+    // MARK: What differs inside
+
+    /// Schedules a turn.
+    func callAgain()
+    /// Whether this side may use one more stream.
+    var acceptsStreams: Bool { get }
+    /// A final response has begun.
+    func responseBegan()
+    /// Whether the server requires the request again (425, RFC 8470). If so, it is sent again.
+    func isTooEarly(_ head: HTTPStreamResponseHead, on number: Int64) -> Bool
+    /// Keeps the event of a stream that no request has adopted. Returns false if no request may adopt it.
+    @discardableResult
+    func keepEarly(_ news: @autoclosure () -> EarlyExchange.News, on number: Int64) -> Bool
+    /// A stream is about to be reported as closed.
+    func willClose(_ number: Int64, with failure: HTTPStreamFailure?)
+    /// The failure that is reported to a stream, and its cause.
+    func reported(_ failure: HTTPStreamFailure) -> (HTTPStreamFailure, loss: LoadError?)
 }
 
 extension MultiplexedConnection {
+    var allowsExtendedConnect: Bool { session.allowsExtendedConnect }
+    var hasNoStreamCredit: Bool { !isClosed && isIdle && !hasLostLocalAddress && !session.mayOpenStream }
+
+    func reserveStream(for origin: OriginConnections) -> HTTPStream {
+        reservedCount += 1
+        return HTTPStream(on: self, for: origin)
+    }
+
+    var mayOpenStream: Bool {
+        !isClosed && !isRetired && acceptsStreams && session.mayOpenStream
+            && session.openStreamCount + reservedCount < session.maximumConcurrentStreams
+    }
+
+    func begin(_ stream: HTTPStream, with request: HTTPStreamRequest) -> Result<Int64, HTTPStreamRequestError> {
+        submit(request, for: stream)
+    }
+
+    func submit(
+        _ request: HTTPStreamRequest, for stream: HTTPStream
+    ) -> Result<Int64, HTTPStreamRequestError> {
+        reservedCount -= 1
+        guard !isClosed else { return .failure(.notAllowed) }
+        do throws(HTTPStreamRequestError) {
+            let number = try session.submit(request)
+            streams[number] = stream
+            planTurn()
+            return .success(number)
+        } catch {
+            becameFree()
+            return .failure(error)
+        }
+    }
+
+    func returnUnused() {
+        reservedCount -= 1
+        becameFree()
+    }
+
+    func setUrgency(_ urgency: Int, isIncremental: Bool, of number: Int64) {
+        session.setPriority(urgency: urgency, isIncremental: isIncremental, of: number)
+        planTurn()
+    }
+
+    func bodyWireBytes(of number: Int64) -> Int64 { Int64(session.receivedBodyFrameBytes(on: number)) }
+
+    /// A stream was released. A waiting request may get a stream now.
+    func becameFree() {
+        guard !isClosed else { return }
+        hasRoomForMore = true
+        if isIdle {
+            idleSince = pool.loop.now
+            armIdleTimer()
+        }
+        planTurn()
+    }
+
+    // MARK: Turns
+
+    /// Schedules the next turn, which sends the pending output.
+    func planTurn() {
+        guard !isTurnPlanned, !isHandlingReadiness, !isClosed else { return }
+        isTurnPlanned = true
+        callAgain()
+    }
+
     /// Delivers the body bytes that the streams gathered in this turn.
     func handOutGathered() {
         while let stream = gathering.popLast() { stream.turnEnded() }
     }
+
+    /// Whether new and waiting requests are better served by another connection.
+    var isOverfull: Bool { session.isFull && pool.mayHaveAnother(to: primaryOrigin) }
+
+    /// Serves waiting requests at the end of a turn.
+    func serveWaiting() {
+        guard hasRoomForMore else { return }
+        hasRoomForMore = false
+        if !isClosed { pool.serve(from: self) }
+    }
+
+    // MARK: The end
+
+    func armIdleTimer() { pool.loop.arm(idleTimer, at: idleSince + pool.loop.limits.multiplexedIdle, for: self) }
+
+    /// Whether the connection has been idle for long enough. If not, the timer is armed again.
+    func isIdleTimeOver() -> Bool {
+        guard isIdle else { return false }
+        if idleSince + pool.loop.limits.multiplexedIdle <= pool.loop.now { return true }
+        armIdleTimer()
+        return false
+    }
+
+    func retire() {
+        pool.retire(self)
+        session.goAway()
+        planTurn()
+    }
+
+    func closeAtOnce() {
+        close()
+        pool.letGo(self)
+    }
+
+    // MARK: What HTTP/2 lacks
+
+    func isTooEarly(_ head: HTTPStreamResponseHead, on number: Int64) -> Bool { false }
+    func keepEarly(_ news: @autoclosure () -> EarlyExchange.News, on number: Int64) -> Bool { false }
 }
 
 /// The server of a connection.

@@ -107,17 +107,17 @@ extension HTTP2Session {
             status: Int(section.status), fields: HTTPFields(section), byteCount: budget.blockLength)
         streams[slot].isAnswered = true
         if head.status < 200 {
-            guard countInformational(head, on: slot) else {
+            guard streams[slot].countInformational(head, within: configuration.limits) else {
                 return reject(slot, .enhanceYourCalm, "There are too many interim responses.")
             }
-            observer?.session(self, receivedInformational: head, on: number)
+            observer?.received(informational: head, on: Int64(number))
             return
         }
         streams[slot].hasHead = true
         let mayHaveBody = !streams[slot].isHead && head.status != 204 && head.status != 304
         streams[slot].missing = mayHaveBody ? max(section.body_length, 0) : 0
         budget.addRequest()
-        observer?.session(self, received: head, endsStream: section.ends_stream, on: number)
+        observer?.received(head, endsStream: section.ends_stream, on: Int64(number))
         if section.ends_stream { responseEnded(on: slot) }
     }
 
@@ -126,24 +126,13 @@ extension HTTP2Session {
         mute(slot, .malformed(text))
     }
 
-    /// 104 is reported without a limit on the count (RES-14), but with one on the bytes.
-    private func countInformational(_ head: HTTPStreamResponseHead, on slot: Int) -> Bool {
-        let limits = configuration.limits
-        if head.status == 104 {
-            streams[slot].progressLength &+= head.byteCount
-            return streams[slot].progressLength >> 4 <= limits.maximumHeadLength
-        }
-        streams[slot].informationalCount &+= 1
-        return streams[slot].informationalCount <= limits.maximumInformationalResponses
-    }
-
     /// A frame that ends a body which is not whole with it: nghttp2 will reset the stream, and not say for what.
     ///
     /// Padding counts as content here, so that what is short by less than its padding is malformed in the wrong way. It ends either
     /// way.
     private func beginBodyFrame(_ head: HTTP2FrameHead) {
         frameContent = 0
-        guard head.has(HTTP2FrameHead.endsStream), let slot = slot(of: head.stream),
+        guard head.has(HTTP2FrameHead.endsStream), let slot = slot(of: Int64(head.stream)),
             streams[slot].missing > head.payloadLength, !streams[slot].isMuted, !streams[slot].hasEnded
         else { return }
         if streams[slot].failure == nil { streams[slot].failure = .truncated }
@@ -167,7 +156,7 @@ extension HTTP2Session {
             if isFirst { budget.addReceivedContent() }
             streams[slot].window.received(bytes.count)
             unread &+= bytes.count
-            observer?.session(self, receivedBody: bytes, on: streams[slot].number)
+            observer?.received(body: bytes, on: Int64(streams[slot].number))
         }
         returnToConnection()
     }
@@ -182,7 +171,7 @@ extension HTTP2Session {
     private func responseEnded(on slot: Int) {
         if error != nil || streams[slot].isMuted || streams[slot].hasEnded { return }
         streams[slot].hasEnded = true
-        observer?.session(self, endedResponseOn: streams[slot].number)
+        observer?.responseEnded(on: Int64(streams[slot].number))
     }
 
     func streamWasReset(_ code: HTTP2ErrorCode, on slot: Int) {
@@ -208,24 +197,24 @@ extension HTTP2Session {
             return
         }
         release(slot)
-        observer?.session(self, closed: stream.number, with: stream.end(code))
+        observer?.closed(Int64(stream.number), with: stream.end(code))
     }
 
     func peerSettingsChanged() {
         if error != nil { return }
         dropUnsent(beyond: maximumConcurrentStreams)
-        observer?.sessionChangedPeerSettings(self)
+        observer?.peerSettingsChanged()
     }
 
     func peerIsLeaving(after lastStream: Int32, _ code: HTTP2ErrorCode) {
         isPeerLeaving = true
         if error != nil { return }
-        observer?.sessionIsGoingAway(self, lastStream: lastStream, code: code)
+        observer?.peerIsGoingAway(lastStream: Int64(lastStream), code: code)
         dropUnsent(beyond: 0)
     }
 
     func pingWasAnswered(_ payload: UInt64) {
-        if error == nil { observer?.session(self, receivedPingAnswer: payload) }
+        if error == nil { observer?.receivedPingAnswer(payload) }
     }
 }
 

@@ -80,17 +80,17 @@ extension HTTP2Session {
         guard head.has(HTTP2FrameHead.endsHeaders) else { return }
         let length = headLength
         headLength = 0
-        guard let slot = slot(of: head.stream) else { return }
+        guard let slot = slot(of: Int64(head.stream)) else { return }
         streams[slot].isHeadSent = true
         headWasSent(head.stream)
         if streams[slot].isMuted { return }
-        observer?.session(self, sentHeadOn: head.stream, byteCount: length)
+        observer?.sentHead(on: Int64(head.stream), byteCount: length)
         if !streams[slot].hasBody { tellSentRequest(on: slot) }
     }
 
     func tellSentRequest(on slot: Int) {
         if error != nil || streams[slot].isMuted { return }
-        observer?.session(self, sentRequestOn: streams[slot].number)
+        observer?.sentRequest(on: Int64(streams[slot].number))
     }
 
     // MARK: Request bodies for nghttp2
@@ -99,7 +99,7 @@ extension HTTP2Session {
         guard error == nil, !failsAfterwards, !streams[slot].isMuted, let observer else { return CLH_BODY_LATER }
         let number = streams[slot].number
         let room = output.bodyRoom(atMost: capacity)
-        switch observer.session(self, wantsBodyOf: number, into: room) {
+        switch observer.fill(room, withBodyOf: Int64(number)) {
         case .bytes(let written, let isLast):
             count.pointee = min(max(written, 0), room.count)
             if isLast { return CLH_BODY_LAST }
@@ -108,7 +108,7 @@ extension HTTP2Session {
         case .later:
             return CLH_BODY_LATER
         case .failed:
-            reset(number, code: .cancel)
+            reset(Int64(number), code: .cancel)
             return CLH_BODY_LATER
         }
     }
@@ -118,8 +118,7 @@ extension HTTP2Session {
         budget.addSentContent(contentCount)
         guard let slot, !streams[slot].isMuted else { return }
         let number = streams[slot].number
-        observer?.session(
-            self, sentBodyOn: number, byteCount: contentCount, frameByteCount: head.count &+ contentCount)
+        observer?.sentBody(on: Int64(number), byteCount: contentCount, frameByteCount: head.count &+ contentCount)
         if isLast { tellSentRequest(on: slot) }
     }
 

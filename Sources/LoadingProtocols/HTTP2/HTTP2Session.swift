@@ -11,7 +11,7 @@ internal import LoadingSemantics
 ///
 /// No access to a stored property lasts while the observer is called, so exclusive access need not be checked: that check
 /// would be a tenth of the cost of a small request.
-package final class HTTP2Session {
+package final class HTTP2Session: HTTPStreamSession {
     let configuration: HTTP2Configuration
     private weak var weakObserver: (any HTTP2SessionObserver)?
     /// The observer, during a call.
@@ -37,11 +37,11 @@ package final class HTTP2Session {
     @exclusivity(unchecked) var unreturned = 0
     private var growth: StreamWindowGrowth
     /// Unread bytes of closed streams.
-    private var lingering: [Int32: Int] = [:]
+    private var lingering: [Int64: Int] = [:]
     /// How much content of the current DATA frame was reported.
     @exclusivity(unchecked) var frameContent = 0
     /// The stream that is being reported as closed, and the received bytes of its DATA frames.
-    @exclusivity(unchecked) private var closing = (number: 0 as Int32, bytes: 0)
+    @exclusivity(unchecked) private var closing = (number: 0 as Int64, bytes: 0)
 
     // Output.
     let output = HTTP2Output()
@@ -103,9 +103,7 @@ package final class HTTP2Session {
 
     /// The peer's limit of open streams.
     package var maximumConcurrentStreams: Int { session.map { Int(clh_peer_maximum_streams($0)) } ?? 0 }
-    /// Streams that were submitted and are not closed.
     package var openStreamCount: Int { streams.count - freeSlots.count }
-    /// Whether the peer's settings allow extended CONNECT (RFC 8441). False before they have arrived.
     package var allowsExtendedConnect: Bool { session.map { clh_peer_allows_extended_connect($0) } ?? false }
     /// The peer or this side has sent GOAWAY.
     package var isGoingAway: Bool { isPeerLeaving || isLeaving }
@@ -124,7 +122,7 @@ package final class HTTP2Session {
         return !clh_wants_read(session) && !clh_wants_write(session)
     }
     /// Bytes of the DATA frames of a stream, with their heads and padding; until `closed` returns.
-    package func receivedBodyFrameBytes(on stream: Int32) -> Int {
+    package func receivedBodyFrameBytes(on stream: Int64) -> Int {
         guard let slot = slot(of: stream) else { return closing.number == stream ? closing.bytes : 0 }
         return streams[slot].receivedBodyFrameBytes
     }
@@ -146,8 +144,7 @@ package final class HTTP2Session {
 
     // MARK: Requests
 
-    /// Opens a stream with the next output. Its number identifies the stream in all other calls.
-    package func submit(_ request: HTTPStreamRequest) throws(HTTPStreamRequestError) -> Int32 {
+    package func submit(_ request: HTTPStreamRequest) throws(HTTPStreamRequestError) -> Int64 {
         guard let session, allowsRequests else { throw .notAllowed }
         let slot = takeSlot()
         // The closure would have a copy of the whole request.
@@ -171,18 +168,18 @@ package final class HTTP2Session {
         unsent.append((number, slot))
         lastNumber = number
         budget.addRequest()
-        return number
+        return Int64(number)
     }
 
     /// A body for which `HTTPStreamBodyRead.later` was returned has more bytes.
-    package func resumeBody(of stream: Int32) {
-        if let session = usable { clh_resume(session, stream) }
+    package func resumeBody(of stream: Int64) {
+        if let session = usable { clh_resume(session, Int32(clamping: stream)) }
     }
 
     /// The reader has consumed so many bytes of a body. The stream may be closed already.
     ///
     /// Opens the windows of the stream and of the connection, which may grow as `StreamWindowSizes` says.
-    package func consumed(_ count: Int, on stream: Int32) {
+    package func consumed(_ count: Int, on stream: Int64) {
         guard let slot = slot(of: stream) else {
             guard let left = lingering[stream] else { return }
             let taken = min(max(count, 0), left)
@@ -194,9 +191,9 @@ package final class HTTP2Session {
         if taken == 0 { return }
         unread &-= taken
         if let session = usable, !streams[slot].hasEnded, !streams[slot].isMuted {
-            clh_consume_stream(session, stream, taken)
+            clh_consume_stream(session, streams[slot].number, taken)
             if let size = growth.grow(&streams[slot].window, upTo: configuration.windows.maximumStream) {
-                clh_set_stream_window(session, stream, Int32(clamping: size))
+                clh_set_stream_window(session, streams[slot].number, Int32(clamping: size))
             }
         }
         returnToConnection()
@@ -205,9 +202,9 @@ package final class HTTP2Session {
     /// Resets a stream. Only `closed` is reported after that, and its bytes need not be consumed.
     ///
     /// If the stream is closed already, its unread bytes are dropped.
-    package func reset(_ stream: Int32, code: HTTP2ErrorCode = .cancel) {
+    package func reset(_ stream: Int64, code: HTTP2ErrorCode = .cancel) {
         if let slot = slot(of: stream) {
-            if let session = usable { clh_reset(session, stream, code.rawValue) }
+            if let session = usable { clh_reset(session, streams[slot].number, code.rawValue) }
             if isUnheard(slot) { return drop(slot, .cancelled) }
             mute(slot, .cancelled)
         } else if let left = lingering.removeValue(forKey: stream) {
@@ -216,12 +213,10 @@ package final class HTTP2Session {
         }
     }
 
-    /// Tells the peer of another urgency (RFC 9218), 0 to 7, if it listens to that. What the stream begins with is said
-    /// by its `priority` field.
-    package func setPriority(urgency: Int, isIncremental: Bool, of stream: Int32) {
-        guard let session = usable, slot(of: stream) != nil else { return }
+    package func setPriority(urgency: Int, isIncremental: Bool, of stream: Int64) {
+        guard let session = usable, let slot = slot(of: stream) else { return }
         let value = "u=\(min(max(urgency, 0), 7))" + (isIncremental ? ", i" : "")
-        clh_set_priority(session, stream, value, value.utf8.count)
+        clh_set_priority(session, streams[slot].number, value, value.utf8.count)
     }
 
     /// Sends a PING. The peer answers with the same payload.
@@ -232,7 +227,6 @@ package final class HTTP2Session {
         }
     }
 
-    /// Accepts no more requests. When the open ones have ended, `isFinished` is true.
     package func goAway() {
         isLeaving = true
         sayGoodbye()
@@ -245,7 +239,6 @@ package final class HTTP2Session {
         clh_go_away(session)
     }
 
-    /// The connection is lost or abandoned: reports every stream as closed. Nothing is sent or received any more.
     package func fail() {
         if isBusy {
             failsAfterwards = true
@@ -260,7 +253,7 @@ package final class HTTP2Session {
             let lost = HTTPStreamFailure.connectionLost(after: stream.progress)
             let failure = stream.hasEnded ? stream.failure : stream.failure ?? lost
             release(slot)
-            observer?.session(self, closed: stream.number, with: failure)
+            observer?.closed(Int64(stream.number), with: failure)
         }
         // The session has ended, so calls of the observer have no effect.
         failsAfterwards = false
@@ -269,8 +262,9 @@ package final class HTTP2Session {
 
     // MARK: Streams
 
-    func slot(of stream: Int32) -> Int? {
+    func slot(of stream: Int64) -> Int? {
         guard let session else { return nil }
+        let stream = Int32(clamping: stream)
         let slot = clh_slot(session, stream)
         if slot >= 0, slot < streams.count, streams[slot].number == stream { return slot }
         return unsent.first { $0.number == stream }?.slot
@@ -284,11 +278,11 @@ package final class HTTP2Session {
 
     /// Frees the slot of a stream. Its unread bytes must still be consumed.
     func release(_ slot: Int) {
-        let number = streams[slot].number
+        let number = Int64(streams[slot].number)
         closing = (number, streams[slot].receivedBodyFrameBytes)
         growth.takeBack(streams[slot].window)
         if streams[slot].window.unread > 0 { lingering[number] = streams[slot].window.unread }
-        if !streams[slot].isHeadSent { headWasSent(number) }
+        if !streams[slot].isHeadSent { headWasSent(streams[slot].number) }
         streams[slot].number = 0
         freeSlots.append(slot)
     }
@@ -322,7 +316,7 @@ package final class HTTP2Session {
         droppedCount &+= 1
         let isAlone = !isBusy
         if isAlone { begin() }
-        observer?.session(self, closed: number, with: failure)
+        observer?.closed(Int64(number), with: failure)
         if isAlone { end() }
     }
 

@@ -1,7 +1,7 @@
 internal import LoadingSemantics
 
 /// The state of one stream between its submission and its end.
-struct HTTP2Stream {
+struct HTTP2Stream: HTTPStreamState {
     /// 0: the slot is free.
     var number: Int32
     var window: StreamWindow
@@ -9,7 +9,6 @@ struct HTTP2Stream {
     /// Whether it asks for a head alone.
     let isHead: Bool
     var isHeadSent = false
-    /// Any response has begun, including an interim one.
     var isAnswered = false
     /// The final response has begun.
     var hasHead = false
@@ -20,7 +19,6 @@ struct HTTP2Stream {
     /// Why it ends, if that is known before.
     var failure: HTTPStreamFailure?
     var informationalCount = 0
-    /// Bytes of interim responses that report an upload's progress.
     var progressLength = 0
     var receivedBodyFrameBytes = 0
     /// How much of the body is still to come, when its length is announced.
@@ -31,11 +29,6 @@ struct HTTP2Stream {
         self.window = StreamWindow(size: window)
         self.hasBody = hasBody
         self.isHead = isHead
-    }
-
-    var progress: LostExchange.Progress {
-        if isAnswered { return .answered }
-        return isHeadSent ? .sent : .unsent
     }
 
     /// - Parameter code: What nghttp2 closes the stream with.

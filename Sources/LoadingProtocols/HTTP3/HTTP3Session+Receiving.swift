@@ -34,7 +34,7 @@ extension HTTP3Session {
             UInt64(max(now, 0)))
         if result == 0, isPingOut, cl3_in_flight(session) < inFlight {
             isPingOut = false
-            observer?.sessionReceivedPingAnswer(self)
+            observer?.receivedPingAnswer()
         }
         return result
     }
@@ -110,25 +110,14 @@ extension HTTP3Session {
         streams[slot].isAnswered = true
         streams[slot].headLength &+= section.wire_length
         if head.status < 200 {
-            guard countInformational(head, on: slot) else {
+            guard streams[slot].countInformational(head, within: configuration.limits) else {
                 return end(slot, .malformed("There are too many interim responses."), code: .excessiveLoad)
             }
-            observer?.session(self, receivedInformational: head, on: number)
+            observer?.received(informational: head, on: number)
             return
         }
         budget.addRequest()
-        observer?.session(self, received: head, endsStream: section.ends_stream, on: number)
-    }
-
-    /// 104 is reported without a limit on the count (RES-14), but with one on the bytes.
-    private func countInformational(_ head: HTTPStreamResponseHead, on slot: Int) -> Bool {
-        let limits = configuration.limits
-        if head.status == 104 {
-            streams[slot].progressLength &+= head.byteCount
-            return streams[slot].progressLength >> 4 <= limits.maximumHeadLength
-        }
-        streams[slot].informationalCount &+= 1
-        return streams[slot].informationalCount <= limits.maximumInformationalResponses
+        observer?.received(head, endsStream: section.ends_stream, on: number)
     }
 
     func receivedBody(_ bytes: UnsafeRawBufferPointer, pieces: Int, on slot: Int) {
@@ -137,7 +126,7 @@ extension HTTP3Session {
             budget.addReceivedContent(bytes.count, in: pieces)
             streams[slot].window.received(bytes.count)
             unread &+= bytes.count
-            observer?.session(self, receivedBody: bytes, on: streams[slot].number)
+            observer?.received(body: bytes, on: streams[slot].number)
         }
         returnToConnection()
     }
@@ -145,7 +134,7 @@ extension HTTP3Session {
     func responseEnded(on slot: Int) {
         if error != nil || streams[slot].isMuted || streams[slot].hasEnded { return }
         streams[slot].hasEnded = true
-        observer?.session(self, endedResponseOn: streams[slot].number)
+        observer?.responseEnded(on: streams[slot].number)
     }
 
     func streamWasReset(_ code: HTTP3ErrorCode, on slot: Int) {

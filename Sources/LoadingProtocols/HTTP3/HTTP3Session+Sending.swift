@@ -63,7 +63,7 @@ extension HTTP3Session {
         of slot: Int, into room: UnsafeMutableRawBufferPointer, count: UnsafeMutablePointer<Int>
     ) -> cl3_body {
         guard error == nil, !failsAfterwards, !streams[slot].isMuted, let observer else { return CL3_BODY_LATER }
-        switch observer.session(self, wantsBodyOf: streams[slot].number, into: room) {
+        switch observer.fill(room, withBodyOf: streams[slot].number) {
         case .bytes(let written, let isLast):
             // The observer may have reset the stream.
             if streams[slot].isMuted { return CL3_BODY_LATER }
@@ -82,19 +82,18 @@ extension HTTP3Session {
     func sentHead(ofLength length: Int, on slot: Int) {
         streams[slot].isHeadSent = true
         if error == nil, !streams[slot].isMuted {
-            observer?.session(self, sentHeadOn: streams[slot].number, byteCount: length)
+            observer?.sentHead(on: streams[slot].number, byteCount: length)
         }
     }
 
     func sentBody(ofLength length: Int, frameLength: Int, on slot: Int) {
         budget.addSentContent(length)
         if error == nil, !streams[slot].isMuted {
-            observer?.session(
-                self, sentBodyOn: streams[slot].number, byteCount: length, frameByteCount: frameLength)
+            observer?.sentBody(on: streams[slot].number, byteCount: length, frameByteCount: frameLength)
         }
     }
 
     func sentRequest(on slot: Int) {
-        if error == nil, !streams[slot].isMuted { observer?.session(self, sentRequestOn: streams[slot].number) }
+        if error == nil, !streams[slot].isMuted { observer?.sentRequest(on: streams[slot].number) }
     }
 }

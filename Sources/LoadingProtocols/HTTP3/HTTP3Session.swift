@@ -13,7 +13,7 @@ internal import LoadingSemantics
 /// except early data of a resumed session.
 ///
 /// No access to a stored property lasts while the observer is called, so exclusive access need not be checked.
-package final class HTTP3Session {
+package final class HTTP3Session: HTTPStreamSession {
     /// Whether this build has HTTP/3: the package trait `HTTP3`. Its libraries may be missing on the machine nevertheless.
     package static let isAvailable = cl3_is_available()
 
@@ -166,17 +166,12 @@ package final class HTTP3Session {
 
     // MARK: State
 
-    /// The peer's limit of open streams, as far as it is known.
     package var maximumConcurrentStreams: Int { openStreamCount + streamsLeft }
-    /// Streams that were submitted and are not closed.
     package var openStreamCount: Int { slots.count }
-    /// Whether the peer's settings allow extended CONNECT (RFC 9220). False before they have arrived.
     package var allowsExtendedConnect: Bool { usable.map { cl3_peer_allows_connect_protocol($0) } ?? false }
     /// The peer or this side has sent GOAWAY.
     package var isGoingAway: Bool { isPeerLeaving || isLeaving }
-    /// So much is unread that the connection's window is closed until a reader consumes some.
     package var isFull: Bool { unread > configuration.windows.maximumUnread }
-    /// Whether a request that is submitted now is sent at once.
     package var mayOpenStream: Bool { allowsRequests(isEarly: false) && streamsLeft > 0 }
     /// The same for a request that may be early data.
     package var mayOpenEarlyStream: Bool { allowsRequests(isEarly: true) && streamsLeft > 0 }
@@ -286,7 +281,7 @@ package final class HTTP3Session {
 
     func dropCloseDatagram() { closeDatagram = UnsafeRawBufferPointer(start: nil, count: 0) }
 
-    /// Sends a PING. `sessionReceivedPingAnswer` reports the answer.
+    /// Sends a PING. `receivedPingAnswer` reports the answer.
     package func ping() {
         guard let session = usable else { return }
         isPingWanted = true
@@ -312,7 +307,6 @@ package final class HTTP3Session {
         return cl3_update_keys(session, UInt64(max(now, 0)))
     }
 
-    /// Accepts no more requests. When the open ones have ended, `isFinished` is true.
     package func goAway() {
         guard let session = usable, !isLeaving else { return }
         isLeaving = true
@@ -320,7 +314,6 @@ package final class HTTP3Session {
         cl3_go_away(session)
     }
 
-    /// The connection is lost or abandoned: reports every stream as closed. Nothing is sent or received any more.
     package func fail() {
         if isBusy {
             failsAfterwards = true
@@ -337,7 +330,7 @@ package final class HTTP3Session {
             let failure = stream.hasEnded ? stream.failure : stream.failure ?? lost
             noteLength(on: slot)
             release(slot)
-            observer?.session(self, closed: number, with: failure)
+            observer?.closed(number, with: failure)
         }
         ending = []
         observer = nil
@@ -359,22 +352,22 @@ package final class HTTP3Session {
 
     func handshakeCompleted(with chain: [[UInt8]], cipherSuite: UInt16) {
         isHandshakeComplete = true
-        observer?.session(self, presented: chain, cipherSuite: cipherSuite)
-        observer?.sessionCompletedHandshake(self)
+        observer?.received(certificates: chain, cipherSuite: cipherSuite)
+        observer?.handshakeCompleted()
     }
 
     func received(_ resumption: HTTP3Resumption) {
-        if error == nil { observer?.session(self, received: resumption) }
+        if error == nil { observer?.received(resumption) }
     }
 
     func peerAllowsMoreStreams() {
-        if error == nil { observer?.sessionChangedPeerSettings(self) }
+        if error == nil { observer?.peerSettingsChanged() }
     }
 
     func peerIsLeaving(before firstRefused: Int64) {
         isPeerLeaving = true
         if error != nil { return }
-        observer?.sessionIsGoingAway(self, lastStream: firstRefused - 4)
+        observer?.peerIsGoingAway(lastStream: firstRefused - 4)
         for (number, slot) in slots.sorted(by: { $0.key < $1.key }) where number >= firstRefused {
             // Like a rejection, but a request that has an answer was processed.
             end(slot, streams[slot].reset(.requestRejected), code: .requestCancelled)
@@ -383,11 +376,13 @@ package final class HTTP3Session {
 
     // MARK: Requests
 
-    /// Opens a stream with the next output. Its number identifies the stream in all other calls.
-    ///
+    package func submit(_ request: HTTPStreamRequest) throws(HTTPStreamRequestError) -> Int64 {
+        try submit(request, isEarly: false)
+    }
+
     /// - Parameter isEarly: Whether it may be sent as early data, which an attacker may replay. If the server rejects early
     ///   data, the stream is closed as refused, and its number may be used again.
-    package func submit(_ request: HTTPStreamRequest, isEarly: Bool = false) throws(HTTPStreamRequestError) -> Int64 {
+    package func submit(_ request: HTTPStreamRequest, isEarly: Bool) throws(HTTPStreamRequestError) -> Int64 {
         guard let session, allowsRequests(isEarly: isEarly) else { throw .notAllowed }
         let slot = freeSlots.popLast() ?? streams.count
         var handle: OpaquePointer?
@@ -450,7 +445,6 @@ package final class HTTP3Session {
         }
     }
 
-    /// Tells the peer of another urgency (RFC 9218), 0 to 7. What the stream begins with is said by its `priority` field.
     package func setPriority(urgency: Int, isIncremental: Bool, of stream: Int64) {
         guard let session = usable, let slot = slots[stream] else { return }
         cl3_set_priority(session, streams[slot].handle, UInt32(min(max(urgency, 0), 7)), isIncremental)
@@ -487,7 +481,7 @@ package final class HTTP3Session {
                 noteLength(on: slot)
                 cl3_detach(session, stream.handle)
                 release(slot)
-                observer?.session(self, closed: number, with: stream.end)
+                observer?.closed(number, with: stream.end)
             }
         }
     }
@@ -496,14 +490,14 @@ package final class HTTP3Session {
         let stream = streams[slot]
         noteLength(on: slot)
         release(slot)
-        observer?.session(self, closed: stream.number, with: stream.end)
+        observer?.closed(stream.number, with: stream.end)
     }
 
     func earlyDataWasRejected() {
         for (number, slot) in slots.sorted(by: { $0.key < $1.key }) {
             let failure = streams[slot].failure ?? .refused
             release(slot)
-            observer?.session(self, closed: number, with: failure)
+            observer?.closed(number, with: failure)
         }
         ending = []
     }

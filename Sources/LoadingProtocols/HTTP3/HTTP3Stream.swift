@@ -1,14 +1,13 @@
 internal import LoadingSemantics
 
 /// The state of one stream between its submission and its end.
-struct HTTP3Stream {
+struct HTTP3Stream: HTTPStreamState {
     /// -1: the slot is free.
     var number: Int64
     /// The stream in C, until the slot is free.
     let handle: OpaquePointer
     var window: StreamWindow
     var isHeadSent = false
-    /// Any response has begun, including an interim one.
     var isAnswered = false
     /// The response is complete.
     var hasEnded = false
@@ -17,7 +16,6 @@ struct HTTP3Stream {
     /// Why it ends, if that is known before.
     var failure: HTTPStreamFailure?
     var informationalCount = 0
-    /// Bytes of interim responses that report an upload's progress.
     var progressLength = 0
     /// Bytes of heads on the wire.
     var headLength = 0
@@ -26,11 +24,6 @@ struct HTTP3Stream {
         self.number = number
         self.handle = handle
         self.window = StreamWindow(size: window)
-    }
-
-    var progress: LostExchange.Progress {
-        if isAnswered { return .answered }
-        return isHeadSent ? .sent : .unsent
     }
 
     /// Both halves have ended.

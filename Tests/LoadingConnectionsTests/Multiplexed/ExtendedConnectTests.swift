@@ -25,7 +25,7 @@ private typealias FrameType = HTTP2ServerConnection.FrameType
     /// A server that answers one request, and runs the script with the stream of the next.
     private func server(
         _ settings: [(UInt16, UInt32)] = [(8, 1)],
-        _ script: @escaping @Sendable (HTTP2ServerConnection, Int32) throws -> Void
+        _ script: @escaping @Sendable (HTTP2ServerConnection, Int64) throws -> Void
     ) throws -> ScriptedServer {
         let tls = try TrustedAuthority.server().with { $0.applicationProtocols = ["h2"] }
         return try ScriptedServer(tls: tls) { connection in
@@ -104,7 +104,7 @@ private typealias FrameType = HTTP2ServerConnection.FrameType
     @Test("a reader that pauses closes its window, and a writer waits for the server's") func flow() async throws {
         let mayRead = Signal("a server that reads")
         let hasStopped = Signal("all that the window allows")
-        let updates = Watched<[Int32]>([])
+        let updates = Watched<[Int64]>([])
         let server = try server([(8, 1), (4, 10)]) { http2, stream in
             try http2.sendHead(on: stream)
             for _ in 0..<64 { try http2.sendBody([UInt8](repeating: 1, count: 16_384), on: stream, ends: false) }

@@ -134,7 +134,7 @@ import Testing
     @Test("who answers that he is there is waited for") func slow() async throws {
         let mayAnswer = Signal("the answer")
         let server = try server { http2 in
-            var stream: Int32?
+            var stream: Int64?
             var pings = 0
             // The answer comes some time after the patience for a ping would have ended.
             while pings == 0 || stream == nil {

@@ -9,9 +9,9 @@ final class HTTP2Client: HTTP2SessionObserver {
     /// Frames that were sent, from the last call of `takeFrames` on.
     private var sent: [UInt8] = []
     private(set) var session: HTTP2Session!  // set before anything can use it
-    private var body: (stream: Int32, bytes: [UInt8])?
+    private var body: (stream: Int64, bytes: [UInt8])?
     /// What is to be sent on a stream; the last piece is the last.
-    var bodies: [Int32: [HTTPStreamBodyRead]] = [:]
+    var bodies: [Int64: [HTTPStreamBodyRead]] = [:]
     /// Whether what was told is consumed at once.
     var consumes = true
     /// Called with each line as it is written.
@@ -38,7 +38,7 @@ final class HTTP2Client: HTTP2SessionObserver {
     @discardableResult
     func submit(
         _ method: String = "GET", path: String = "/", fields: [(String, String)] = [], body: [HTTPStreamBodyRead]? = nil
-    ) -> Int32 {
+    ) -> Int64 {
         let request = HTTPStreamRequest(
             method: method, scheme: "https", path: path, fields: HTTPFields([("Host", "a.example")] + fields),
             hasBody: body != nil)
@@ -102,15 +102,15 @@ final class HTTP2Client: HTTP2SessionObserver {
 
     // MARK: HTTP2SessionObserver
 
-    func session(_ session: HTTP2Session, receivedInformational head: HTTPStreamResponseHead, on stream: Int32) {
+    func received(informational head: HTTPStreamResponseHead, on stream: Int64) {
         add("\(stream) interim \(Self.line(head))")
     }
 
-    func session(_ session: HTTP2Session, received head: HTTPStreamResponseHead, endsStream: Bool, on stream: Int32) {
+    func received(_ head: HTTPStreamResponseHead, endsStream: Bool, on stream: Int64) {
         add("\(stream) head \(Self.line(head))\(endsStream ? " end" : "")")
     }
 
-    func session(_ session: HTTP2Session, receivedBody bytes: UnsafeRawBufferPointer, on stream: Int32) {
+    func received(body bytes: UnsafeRawBufferPointer, on stream: Int64) {
         if body?.stream != stream {
             endBody()
             body = (stream, [])
@@ -119,17 +119,15 @@ final class HTTP2Client: HTTP2SessionObserver {
         if consumes { session.consumed(bytes.count, on: stream) }
     }
 
-    func session(_ session: HTTP2Session, endedResponseOn stream: Int32) {
+    func responseEnded(on stream: Int64) {
         add("\(stream) ended")
     }
 
-    func session(_ session: HTTP2Session, closed stream: Int32, with failure: HTTPStreamFailure?) {
+    func closed(_ stream: Int64, with failure: HTTPStreamFailure?) {
         add("\(stream) closed" + (failure.map { " \($0)" } ?? ""))
     }
 
-    func session(
-        _ session: HTTP2Session, wantsBodyOf stream: Int32, into buffer: UnsafeMutableRawBufferPointer
-    ) -> HTTPStreamBodyRead {
+    func fill(_ buffer: UnsafeMutableRawBufferPointer, withBodyOf stream: Int64) -> HTTPStreamBodyRead {
         guard let next = bodies[stream]?.first else { return .later }
         bodies[stream]?.removeFirst()
         guard case .bytes(let count, let isLast) = next else { return next }
@@ -140,23 +138,23 @@ final class HTTP2Client: HTTP2SessionObserver {
         return .bytes(written, isLast: false)
     }
 
-    func session(_ session: HTTP2Session, sentHeadOn stream: Int32, byteCount: Int) {
+    func sentHead(on stream: Int64, byteCount: Int) {
         if writesSending { add("\(stream) sent head \(byteCount)") }
     }
 
-    func session(_ session: HTTP2Session, sentBodyOn stream: Int32, byteCount: Int, frameByteCount: Int) {
+    func sentBody(on stream: Int64, byteCount: Int, frameByteCount: Int) {
         if writesSending { add("\(stream) sent body \(byteCount) \(frameByteCount)") }
     }
 
-    func session(_ session: HTTP2Session, sentRequestOn stream: Int32) {
+    func sentRequest(on stream: Int64) {
         if writesSending { add("\(stream) sent") }
     }
 
-    func sessionChangedPeerSettings(_ session: HTTP2Session) { add("settings") }
+    func peerSettingsChanged() { add("settings") }
 
-    func sessionIsGoingAway(_ session: HTTP2Session, lastStream: Int32, code: HTTP2ErrorCode) {
+    func peerIsGoingAway(lastStream: Int64, code: HTTP2ErrorCode) {
         add("going away after \(lastStream) with \(code.rawValue)")
     }
 
-    func session(_ session: HTTP2Session, receivedPingAnswer payload: UInt64) { add("ping answered \(payload)") }
+    func receivedPingAnswer(_ payload: UInt64) { add("ping answered \(payload)") }
 }

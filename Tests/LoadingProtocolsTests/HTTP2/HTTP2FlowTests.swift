@@ -12,7 +12,7 @@ struct HTTP2FlowTests {
     private func client(_ requests: Int) -> HTTP2Client {
         let client = HTTP2Client.withRequests(requests, windows: windows)
         client.consumes = false
-        for stream in 0..<requests { client.receive(F.head(Int32(2 * stream + 1), 200)) }
+        for stream in 0..<requests { client.receive(F.head(Int64(2 * stream + 1), 200)) }
         _ = client.takeLines()
         return client
     }
@@ -77,7 +77,7 @@ struct HTTP2FlowTests {
         client.consumes = false
         client.receive(F.head(1, 200) + F.head(3, 200))
         var updates: [String] = []
-        func receive(_ count: Int, on stream: Int32) {
+        func receive(_ count: Int, on stream: Int64) {
             for _ in 0..<count / 10_000 { client.receive(F.data(stream, body(10_000))) }
             updates += client.takeFrameLines()
         }
@@ -94,7 +94,7 @@ struct HTTP2FlowTests {
     private struct Sender {
         let client = HTTP2Client()
         private var connection = 65_535
-        private var streams: [Int32: Int] = [:]
+        private var streams: [Int64: Int] = [:]
 
         init(_ requests: Int) {
             client.consumes = false
@@ -119,7 +119,7 @@ struct HTTP2FlowTests {
         }
 
         /// Sends up to so many bytes, and says how many they were.
-        mutating func send(_ count: Int, on stream: Int32, isRead: Bool) -> Int {
+        mutating func send(_ count: Int, on stream: Int64, isRead: Bool) -> Int {
             var sent = 0
             while sent < count {
                 let piece = min(count - sent, 16_384, connection, streams[stream] ?? 0)
@@ -138,7 +138,7 @@ struct HTTP2FlowTests {
     // CONN-22
     @Test("readers that were fast and are paused do not hold up the connection") func pausedAfterGrowth() {
         var server = Sender(3)
-        for stream in [1, 3] as [Int32] {
+        for stream in [1, 3] as [Int64] {
             #expect(server.send(48 << 20, on: stream, isRead: true) == 48 << 20)
             // A window each, and what it has grown by together is bounded.
             let paused = server.send(48 << 20, on: stream, isRead: false)
@@ -151,7 +151,7 @@ struct HTTP2FlowTests {
     // CONN-22
     @Test("a window that has grown gives that back with its stream") func growthAgain() {
         var server = Sender(4)
-        for stream in [1, 3, 5, 7] as [Int32] {
+        for stream in [1, 3, 5, 7] as [Int64] {
             #expect(server.send(48 << 20, on: stream, isRead: true) == 48 << 20)
             let ahead = server.send(48 << 20, on: stream, isRead: false)
             #expect(ahead > 8 << 20)
@@ -176,7 +176,7 @@ struct HTTP2FlowTests {
         let client = HTTP2Client.withRequests(
             2, windows: StreamWindowSizes(initialStream: 60_000, connection: 65_535, maximumUnread: 0))
         client.consumes = false
-        for stream in [1, 3] as [Int32] {
+        for stream in [1, 3] as [Int64] {
             client.receive(F.head(stream, 200))
             for _ in 0..<3 { client.receive(F.data(stream, body(10_000))) }
             client.receive(F.data(stream, [], ends: true))

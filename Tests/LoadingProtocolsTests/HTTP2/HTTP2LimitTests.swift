@@ -57,7 +57,7 @@ struct HTTP2LimitTests {
         for index in 0..<20 {
             client.submit()
             _ = client.takeOutput()
-            let stream = Int32(2 * index + 1)
+            let stream = Int64(2 * index + 1)
             client.receive(F.head(stream, 200))
             client.session.reset(stream)
             _ = client.takeOutput()
@@ -74,7 +74,7 @@ struct HTTP2LimitTests {
         for index in 0..<5_000 {
             client.submit()
             _ = client.takeOutput()
-            let stream = Int32(2 * index + 1)
+            let stream = Int64(2 * index + 1)
             client.receive(F.ping() + F.settings() + F.windowUpdate(0, 1))
             client.receive(F.head(stream, 200) + F.data(stream, "x") + F.data(stream, "", ends: true))
         }
@@ -209,7 +209,7 @@ struct HTTP2LimitTests {
         for index in 0..<20_000 {
             client.submit()
             _ = client.takeOutput()
-            client.receive(F.reset(Int32(2 * index + 1), 8))
+            client.receive(F.reset(Int64(2 * index + 1), 8))
         }
         #expect(error(client) == nil)
         #expect(client.session.openStreamCount == 0)

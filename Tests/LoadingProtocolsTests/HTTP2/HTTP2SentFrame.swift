@@ -2,7 +2,7 @@
 struct HTTP2SentFrame: Equatable, CustomStringConvertible {
     var type: UInt8
     var flags: UInt8
-    var stream: Int32
+    var stream: Int64
     var payload: [UInt8]
 
     private static let names = [
@@ -38,7 +38,7 @@ struct HTTP2SentFrame: Equatable, CustomStringConvertible {
             let stream = head[5...].reduce(0 as UInt32) { $0 << 8 | UInt32($1) } & 0x7FFF_FFFF
             frames.append(
                 HTTP2SentFrame(
-                    type: head[3], flags: head[4], stream: Int32(stream),
+                    type: head[3], flags: head[4], stream: Int64(stream),
                     payload: Array(rest.dropFirst(9).prefix(length))))
             rest = rest.dropFirst(9 + length)
         }

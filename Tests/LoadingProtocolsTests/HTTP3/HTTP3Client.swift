@@ -101,17 +101,15 @@ final class HTTP3Client: HTTP3SessionObserver {
 
     // MARK: HTTP3SessionObserver
 
-    func session(_ session: HTTP3Session, receivedInformational head: HTTPStreamResponseHead, on stream: Int64) {
+    func received(informational head: HTTPStreamResponseHead, on stream: Int64) {
         add("\(stream) interim \(Self.line(head))")
     }
 
-    func session(
-        _ session: HTTP3Session, received head: HTTPStreamResponseHead, endsStream: Bool, on stream: Int64
-    ) {
+    func received(_ head: HTTPStreamResponseHead, endsStream: Bool, on stream: Int64) {
         add("\(stream) head \(Self.line(head))\(endsStream ? " end" : "")")
     }
 
-    func session(_ session: HTTP3Session, receivedBody bytes: UnsafeRawBufferPointer, on stream: Int64) {
+    func received(body bytes: UnsafeRawBufferPointer, on stream: Int64) {
         if body?.stream != stream {
             endBody()
             body = (stream, [])
@@ -120,15 +118,13 @@ final class HTTP3Client: HTTP3SessionObserver {
         if consumes { session.consumed(bytes.count, on: stream) }
     }
 
-    func session(_ session: HTTP3Session, endedResponseOn stream: Int64) { add("\(stream) ended") }
+    func responseEnded(on stream: Int64) { add("\(stream) ended") }
 
-    func session(_ session: HTTP3Session, closed stream: Int64, with failure: HTTPStreamFailure?) {
+    func closed(_ stream: Int64, with failure: HTTPStreamFailure?) {
         add("\(stream) closed" + (failure.map { " \($0)" } ?? ""))
     }
 
-    func session(
-        _ session: HTTP3Session, wantsBodyOf stream: Int64, into buffer: UnsafeMutableRawBufferPointer
-    ) -> HTTPStreamBodyRead {
+    func fill(_ buffer: UnsafeMutableRawBufferPointer, withBodyOf stream: Int64) -> HTTPStreamBodyRead {
         guard let next = bodies[stream]?.first else { return .later }
         bodies[stream]?.removeFirst()
         guard case .bytes(let count, let isLast) = next else { return next }
@@ -139,22 +135,22 @@ final class HTTP3Client: HTTP3SessionObserver {
         return .bytes(written, isLast: false)
     }
 
-    func session(_ session: HTTP3Session, sentHeadOn stream: Int64, byteCount: Int) {
+    func sentHead(on stream: Int64, byteCount: Int) {
         if writesSending { add("\(stream) sent head \(byteCount)") }
     }
 
-    func session(_ session: HTTP3Session, sentBodyOn stream: Int64, byteCount: Int, frameByteCount: Int) {
+    func sentBody(on stream: Int64, byteCount: Int, frameByteCount: Int) {
         if writesSending { add("\(stream) sent body \(byteCount) \(frameByteCount)") }
     }
 
-    func session(_ session: HTTP3Session, sentRequestOn stream: Int64) {
+    func sentRequest(on stream: Int64) {
         if writesSending { add("\(stream) sent") }
     }
 
-    func sessionChangedPeerSettings(_ session: HTTP3Session) { add("settings") }
-    func sessionIsGoingAway(_ session: HTTP3Session, lastStream: Int64) { add("going away after \(lastStream)") }
-    func sessionReceivedPingAnswer(_ session: HTTP3Session) { add("ping answered") }
-    func session(_ session: HTTP3Session, presented chain: [[UInt8]], cipherSuite: UInt16) { add("presented") }
-    func sessionCompletedHandshake(_ session: HTTP3Session) { add("complete") }
-    func session(_ session: HTTP3Session, received resumption: HTTP3Resumption) { add("resumption") }
+    func peerSettingsChanged() { add("settings") }
+    func peerIsGoingAway(lastStream: Int64) { add("going away after \(lastStream)") }
+    func receivedPingAnswer() { add("ping answered") }
+    func received(certificates chain: [[UInt8]], cipherSuite: UInt16) { add("presented") }
+    func handshakeCompleted() { add("complete") }
+    func received(_ resumption: HTTP3Resumption) { add("resumption") }
 }

@@ -211,15 +211,13 @@ final class HTTP3Connection: HTTP3SessionObserver {
 
     // MARK: HTTP3SessionObserver
 
-    func session(_ session: HTTP3Session, receivedInformational head: HTTPStreamResponseHead, on stream: Int64) {}
+    func received(informational head: HTTPStreamResponseHead, on stream: Int64) {}
 
-    func session(
-        _ session: HTTP3Session, received head: HTTPStreamResponseHead, endsStream: Bool, on stream: Int64
-    ) {
+    func received(_ head: HTTPStreamResponseHead, endsStream: Bool, on stream: Int64) {
         loads[stream]?.head = head
     }
 
-    func session(_ session: HTTP3Session, receivedBody bytes: UnsafeRawBufferPointer, on stream: Int64) {
+    func received(body bytes: UnsafeRawBufferPointer, on stream: Int64) {
         loads[stream]?.byteCount += bytes.count
         if loads[stream]?.keepsBody == true { loads[stream]?.body += bytes }
         if loads[stream]?.isPaused == true {
@@ -231,16 +229,14 @@ final class HTTP3Connection: HTTP3SessionObserver {
         reaction?(self, stream)
     }
 
-    func session(_ session: HTTP3Session, endedResponseOn stream: Int64) { loads[stream]?.hasEnded = true }
+    func responseEnded(on stream: Int64) { loads[stream]?.hasEnded = true }
 
-    func session(_ session: HTTP3Session, closed stream: Int64, with failure: HTTPStreamFailure?) {
+    func closed(_ stream: Int64, with failure: HTTPStreamFailure?) {
         loads[stream]?.isClosed = true
         loads[stream]?.failure = failure
     }
 
-    func session(
-        _ session: HTTP3Session, wantsBodyOf stream: Int64, into buffer: UnsafeMutableRawBufferPointer
-    ) -> HTTPStreamBodyRead {
+    func fill(_ buffer: UnsafeMutableRawBufferPointer, withBodyOf stream: Int64) -> HTTPStreamBodyRead {
         guard let upload = loads[stream]?.upload else { return .failed }
         let piece = upload.prefix(buffer.count)
         buffer.copyBytes(from: piece)
@@ -248,24 +244,24 @@ final class HTTP3Connection: HTTP3SessionObserver {
         return .bytes(piece.count, isLast: piece.count == upload.count)
     }
 
-    func session(_ session: HTTP3Session, sentHeadOn stream: Int64, byteCount: Int) {
+    func sentHead(on stream: Int64, byteCount: Int) {
         loads[stream]?.sentHead += byteCount
     }
 
-    func session(_ session: HTTP3Session, sentBodyOn stream: Int64, byteCount: Int, frameByteCount: Int) {
+    func sentBody(on stream: Int64, byteCount: Int, frameByteCount: Int) {
         loads[stream]?.sentBody += byteCount
     }
 
-    func session(_ session: HTTP3Session, sentRequestOn stream: Int64) { loads[stream]?.isSent = true }
-    func sessionChangedPeerSettings(_ session: HTTP3Session) {}
-    func sessionIsGoingAway(_ session: HTTP3Session, lastStream: Int64) { goneAfter = lastStream }
-    func sessionReceivedPingAnswer(_ session: HTTP3Session) { pingAnswers += 1 }
+    func sentRequest(on stream: Int64) { loads[stream]?.isSent = true }
+    func peerSettingsChanged() {}
+    func peerIsGoingAway(lastStream: Int64) { goneAfter = lastStream }
+    func receivedPingAnswer() { pingAnswers += 1 }
 
-    func session(_ session: HTTP3Session, presented chain: [[UInt8]], cipherSuite: UInt16) {
+    func received(certificates chain: [[UInt8]], cipherSuite: UInt16) {
         chains.append(chain)
         if trustsAtOnce { session.trust() }
     }
 
-    func sessionCompletedHandshake(_ session: HTTP3Session) { isComplete = true }
-    func session(_ session: HTTP3Session, received resumption: HTTP3Resumption) { resumptions.append(resumption) }
+    func handshakeCompleted() { isComplete = true }
+    func received(_ resumption: HTTP3Resumption) { resumptions.append(resumption) }
 }

@@ -9,10 +9,10 @@ package final class HTTP2ServerConnection {
     package struct Frame: Sendable, Equatable {
         package var type: UInt8
         package var flags: UInt8
-        package var stream: Int32
+        package var stream: Int64
         package var payload: [UInt8]
 
-        package init(type: UInt8, flags: UInt8 = 0, stream: Int32, payload: [UInt8]) {
+        package init(type: UInt8, flags: UInt8 = 0, stream: Int64, payload: [UInt8]) {
             self.type = type
             self.flags = flags
             self.stream = stream
@@ -52,7 +52,7 @@ package final class HTTP2ServerConnection {
         let length = Int(head[0]) << 16 | Int(head[1]) << 8 | Int(head[2])
         let stream = head[5...8].reduce(0) { $0 << 8 | UInt32($1) } & 0x7FFF_FFFF
         return Frame(
-            type: head[3], flags: head[4], stream: Int32(stream),
+            type: head[3], flags: head[4], stream: Int64(stream),
             payload: length > 0 ? try connection.receive(exactly: length) : [])
     }
 
@@ -71,9 +71,9 @@ package final class HTTP2ServerConnection {
     }
 
     /// The stream of the next request head.
-    package func readRequest() throws -> Int32 { try readFrame(FrameType.headers).stream }
+    package func readRequest() throws -> Int64 { try readFrame(FrameType.headers).stream }
 
-    package func send(_ type: UInt8, flags: UInt8 = 0, stream: Int32, _ payload: [UInt8] = []) throws {
+    package func send(_ type: UInt8, flags: UInt8 = 0, stream: Int64, _ payload: [UInt8] = []) throws {
         try send([Frame(type: type, flags: flags, stream: stream, payload: payload)])
     }
 
@@ -85,7 +85,7 @@ package final class HTTP2ServerConnection {
 
     /// - Parameter fields: Names in lower case.
     package func sendHead(
-        on stream: Int32, status: Int = 200, fields: [(String, String)] = [], ends: Bool = false
+        on stream: Int64, status: Int = 200, fields: [(String, String)] = [], ends: Bool = false
     ) throws {
         // Literals that are not indexed; 8 is the name ":status" of the static table.
         var block: [UInt8] = [0x08, 3] + Array(String(status).utf8)
@@ -95,21 +95,21 @@ package final class HTTP2ServerConnection {
         try send(FrameType.headers, flags: ends ? 5 : 4, stream: stream, block)
     }
 
-    package func sendBody(_ bytes: [UInt8], on stream: Int32, ends: Bool) throws {
+    package func sendBody(_ bytes: [UInt8], on stream: Int64, ends: Bool) throws {
         try send(FrameType.data, flags: ends ? 1 : 0, stream: stream, bytes)
     }
 
-    package func respond(on stream: Int32, status: Int = 200, body: String) throws {
+    package func respond(on stream: Int64, status: Int = 200, body: String) throws {
         try sendHead(on: stream, status: status, fields: [("content-length", "\(body.utf8.count)")])
         try sendBody(Array(body.utf8), on: stream, ends: true)
     }
 
     /// - Parameter code: An error code of RFC 9113 §7.
-    package func reset(_ stream: Int32, _ code: UInt32) throws {
+    package func reset(_ stream: Int64, _ code: UInt32) throws {
         try send(FrameType.reset, stream: stream, Self.bytes(code))
     }
 
-    package func goAway(lastStream: Int32, _ code: UInt32 = 0) throws {
+    package func goAway(lastStream: Int64, _ code: UInt32 = 0) throws {
         try send(FrameType.goAway, stream: 0, Self.bytes(UInt32(lastStream)) + Self.bytes(code))
     }
 

@@ -198,7 +198,7 @@ struct HostileFrames: Sendable, CustomTestStringConvertible {
         ("priorities", F.frame(2, stream: 1, [0, 0, 0, 3, 1]) + F.frame(2, stream: 7, [0x80, 0, 0, 3, 1])),
         (
             "a stream's number with the bit that means nothing",
-            F.frame(8, stream: Int32(bitPattern: 1 << 31), F.octets(1))
+            F.frame(8, stream: 1 << 31, F.octets(1))
         ),
         ("flags that mean nothing", F.frame(6, flags: 0xFE, [1, 2, 3, 4, 5, 6, 7, 8])),
         ("an interim response", F.head(1, 103)),

@@ -8,7 +8,7 @@ import URLLoading
     private static let page = "<!DOCTYPE html><p>hello"
 
     /// A server of HTTP/2 that sends these frames together.
-    private func http2Server(_ frames: @escaping @Sendable (Int32) -> [UInt8]) throws -> ScriptedServer {
+    private func http2Server(_ frames: @escaping @Sendable (Int64) -> [UInt8]) throws -> ScriptedServer {
         try ScriptedServer(tls: try TrustedAuthority.server().with { $0.applicationProtocols = ["h2"] }) {
             let http2 = try HTTP2ServerConnection($0)
             let stream = try http2.readRequest()

@@ -1,0 +1,86 @@
+internal import LoadingProtocols
+internal import LoadingSemantics
+internal import LoadingTransport
+
+/// How the connection ends, and what that means for its requests and for HTTP/3 at its server.
+extension HTTP3Connection {
+    func closeIfDone() {
+        guard !isClosed, isIdle, opened == nil, isAdopted, isRetired || hasLostLocalAddress else { return }
+        closeAtOnce()
+    }
+
+    func giveUp(_ error: HTTP3Error) {
+        if error == .helloRetryRequest, resumed != nil { return beginAnew() }
+        isRefusedByHandshake = error.isOfHandshake && !session.isHandshakeConfirmed
+        // Sends the CONNECTION_CLOSE for the server's log.
+        if let words = try? session.nextOutput(at: pool.loop.now) { _ = send(words) }
+        lose(meaning(of: error))
+    }
+
+    /// The server refused a request. If it has never answered one, it may refuse all of them, and requests use TCP
+    /// instead. If it has answered one, the next connection would be as good as this one.
+    func refused() {
+        guard !hasAnswered else { return }
+        pool.http3Services.failed(service, of: primaryOrigin.key.place, at: pool.loop.now)
+        if isAdopted, !isRetired { retire() }
+    }
+
+    /// The failure that is reported to a stream. A server that closes the connection because of the handshake has read
+    /// no request, so the request can use TCP. A server that requested a client certificate would fail in the same
+    /// manner over TCP.
+    func told(_ failure: HTTPStreamFailure) -> HTTPStreamFailure {
+        let isElsewhereBetter = isRefusedByHandshake && !hasAnswered && !session.isIdentityRequested
+        if case .connectionLost(after: .sent) = failure, isElsewhereBetter { return .refused }
+        return failure
+    }
+
+    /// A connection without any response may be lost because of QUIC, so another transport may work. A server that
+    /// requested a client certificate may have required a different one, and would do so over TCP too.
+    var hasOtherWay: Bool {
+        guard let loss else { return false }
+        return !hasAnswered && !loss.isNoRoute && !session.isIdentityRequested
+    }
+
+    func lose(_ error: LoadError) {
+        guard !isClosed else { return }
+        replayEarly()
+        guard !isClosed else { return }
+        loss = error
+        if opened == nil, !hasAnswered, !streams.isEmpty, !error.isNoRoute {
+            pool.http3Services.failed(service, of: primaryOrigin.key.place, at: pool.loop.now)
+        }
+        shut()
+        if let opened {
+            self.opened = nil
+            session.fail()
+            // This is called from turns only, so never before `init` has returned.
+            return opened(error)
+        }
+        if isAdopted { pool.letGo(self) }
+        session.fail()
+    }
+
+    /// The observers of open streams are not notified.
+    func close() {
+        guard !isClosed else { return }
+        opened = nil
+        early = nil
+        for stream in streams.values { stream.detach() }
+        let mark = primaryOrigin.key.service.trafficClass << 2
+        session.close(at: pool.loop.now).withUnsafeBytes { words in
+            if !words.isEmpty { _ = socket.write(words, segment: words.count, mark: mark) }
+        }
+        shut()
+        session.fail()
+    }
+
+    private func shut() {
+        pool.loop.disarm(idleTimer)
+        pool.loop.disarm(sessionTimer)
+        pool.loop.disarm(answerTimer)
+        pool.loop.disarm(streamCreditTimer)
+        pool.loop.disarm(silenceTimer)
+        unsent = nil
+        socket.close()
+    }
+}

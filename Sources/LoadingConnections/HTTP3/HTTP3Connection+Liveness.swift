@@ -1,0 +1,46 @@
+internal import Glibc
+internal import LoadingProtocols
+internal import LoadingSemantics
+internal import LoadingTransport
+
+/// Connections whose server says nothing, or grants no streams.
+extension HTTP3Connection {
+    func watchSilence() {
+        if silenceTimer.isArmed { return }
+        pool.loop.arm(silenceTimer, at: pool.loop.now + pool.loop.limits.http3StreamSilence, for: self)
+    }
+
+    /// A crashed server sends no notice, and exchanges whose responses stall would wait for their own timeouts. A slow
+    /// server still acknowledges the PING.
+    private func lookForSilence() {
+        if isIdle { return }
+        let end = lastHeard + pool.loop.limits.http3StreamSilence
+        if pool.loop.now >= end, !hasLostLocalAddress, !answerTimer.isArmed {
+            session.ping()
+            pool.loop.arm(answerTimer, at: pool.loop.now + pool.loop.limits.http3StreamPingTimeout, for: self)
+            planTurn()
+        }
+        let next = end > pool.loop.now ? end : pool.loop.now + pool.loop.limits.http3StreamSilence
+        pool.loop.arm(silenceTimer, at: next, for: self)
+    }
+
+    /// HTTP/3 counts as failed at a server that has answered all requests and grants no more streams. Requests use TCP
+    /// instead.
+    private func streamCreditTimedOut() {
+        guard hasNoStreamCredit, !isRetired else { return }
+        pool.http3Services.failed(service, of: primaryOrigin.key.place, at: pool.loop.now)
+        retire()
+    }
+
+    func timerFired(_ timer: LoopTimer) {
+        if timer === sessionTimer {
+            return turn {
+                do throws(HTTP3Error) { try session.handleDeadline(at: pool.loop.now) } catch { giveUp(error) }
+            }
+        }
+        if timer === answerTimer { return lose(.networkConnectionLost(ETIMEDOUT)) }
+        if timer === streamCreditTimer { return streamCreditTimedOut() }
+        if timer === silenceTimer { return lookForSilence() }
+        if isIdleTimeOver() { retire() }
+    }
+}

@@ -1,0 +1,62 @@
+internal import LoadingProtocols
+internal import LoadingSemantics
+internal import LoadingTransport
+
+/// The handshake, the trust decision, and the tickets for later connections.
+extension HTTP3Connection {
+    func tellOpened() {
+        guard isHandshakeComplete, let opened, !isClosed else { return }
+        self.opened = nil
+        opened(nil)
+    }
+
+    /// Whether the default evaluation trusted the server when the session that is resumed here was established.
+    var wasEvaluated: Bool { session.isResumed && resumed?.wasEvaluated == true }
+
+    /// The server's request for a client certificate; nil if it sends none.
+    var identityRequest: TLSIdentityRequest? {
+        guard session.isIdentityRequested else { return nil }
+        return TLSIdentityRequest(serverName: primaryOrigin.key.host, distinguishedNames: session.issuers)
+    }
+
+    var stapledResponse: [UInt8]? { session.stapledResponse }
+
+    /// Maps a TLS alert of the server to the error for a missing or rejected client certificate (TLS-5).
+    func meaning(of error: HTTP3Error) -> LoadError {
+        if error == .unusableIdentity {
+            return LoadError(TLSError(code: TLSError.clientCertificateRejected, reason: "HTTP/3: \(error)"))
+        }
+        guard case .closedByPeer(let code, false, _) = error, code >> 8 == 1, session.isIdentityRequested else {
+            return LoadError(error)
+        }
+        let state = identity == nil ? ClientCertificateState.notProvided : .provided
+        return LoadError(
+            TLSError(code: state.errorCode(alert: Int32(code & 0xFF)), reason: "HTTP/3: \(error)"))
+    }
+
+    /// Stores a ticket for the next connection, with the trust decision of this connection. If the server requested a
+    /// client certificate, no ticket is stored, so that the server requests it again.
+    func received(_ resumption: HTTP3Resumption) {
+        guard hasBegun else { return resumptions.append(resumption) }
+        if session.isIdentityRequested { return }
+        pool.security.keep(resumption, of: generation, wasEvaluated: isTrusted, for: origin)
+    }
+
+    /// The server is trusted. From now on the pool owns the connection.
+    func begin(isTrusted: Bool) {
+        self.isTrusted = isTrusted
+        hasBegun = true
+        for resumption in resumptions { received(resumption) }
+        resumptions = []
+        session.trust()
+        pool.loop.arm(idleTimer, at: pool.loop.now + pool.loop.limits.multiplexedIdle, for: self)
+        planTurn()
+    }
+
+    /// The server is not trusted. Sends it a TLS alert and closes the connection.
+    func reject() {
+        session.reject(alert: 42)
+        flush()
+        close()
+    }
+}
