@@ -25,15 +25,19 @@ let package = Package(
         .executable(name: "challenges", targets: ["ChallengeFuzz"]),
         .executable(name: "hsts", targets: ["HSTSFuzz"]),
         .executable(name: "proxies", targets: ["ProxyFuzz"]),
+        .executable(name: "websocket", targets: ["WebSocketFuzz"]),
+        .executable(name: "websocket-deflate", targets: ["WebSocketDeflateFuzz"]),
     ],
     targets: [
         .target(name: "LoadingSemantics", swiftSettings: strict),
         .target(
-            name: "LoadingProtocols", dependencies: ["LoadingSemantics", "CLoadingHTTP2", "CLoadingHTTP3"],
+            name: "LoadingProtocols",
+            dependencies: ["LoadingSemantics", "CLoadingHTTP2", "CLoadingHTTP3", "CLoadingZlib"],
             swiftSettings: strict),
         .target(name: "CLoadingHTTP2", dependencies: ["CLoadingNGHTTP2"]),
         .target(name: "CLoadingHTTP3", cSettings: [.define("LOADING_HTTP3")]),
         .systemLibrary(name: "CLoadingNGHTTP2", pkgConfig: "libnghttp2"),
+        .systemLibrary(name: "CLoadingZlib", pkgConfig: "zlib"),
         // The way into the fuzzer, the same for each.
         .target(name: "FuzzDriver", swiftSettings: strict),
         .executableTarget(
@@ -74,6 +78,12 @@ let package = Package(
             swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]),
         .executableTarget(
             name: "ProxyFuzz", dependencies: ["FuzzDriver", "LoadingProtocols", "LoadingSemantics"],
+            swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]),
+        .executableTarget(
+            name: "WebSocketFuzz", dependencies: ["FuzzDriver", "LoadingProtocols"],
+            swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]),
+        .executableTarget(
+            name: "WebSocketDeflateFuzz", dependencies: ["FuzzDriver", "LoadingProtocols"],
             swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]),
     ],
     swiftLanguageModes: [.v6]

@@ -30,6 +30,7 @@ int64_t cl3_submit(
 }
 
 uint64_t cl3_streams_left(cl3_session *session) { return 0; }
+bool cl3_peer_allows_connect_protocol(cl3_session *session) { return false; }
 void cl3_resume(cl3_session *session, cl3_stream *stream) {}
 void cl3_reset(cl3_session *session, cl3_stream *stream, uint64_t code) {}
 void cl3_detach(cl3_session *session, cl3_stream *stream) {}

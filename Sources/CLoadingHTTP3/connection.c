@@ -118,7 +118,7 @@ static int on_stream_reset(
 }
 
 static int on_stop_sending(ngtcp2_conn *conn, int64_t id, uint64_t code, void *user, void *stream_user) {
-    return passed_on(cl3_peer_stopped(user, id, stream_user));
+    return passed_on(cl3_peer_stopped(user, id, stream_user, code));
 }
 
 static int on_more_stream_data(

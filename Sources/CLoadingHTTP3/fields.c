@@ -30,17 +30,6 @@ static const uint64_t content_length_length = 14;
 // The same in Huffman's code.
 static const uint64_t content_length_coded_length = 10;
 
-// RFC 9000 §16. True at the last octet.
-static bool take_variable(struct field_counter *self, uint8_t octet) {
-    if (self->octets_left == 0) {
-        self->octets_left = (uint8_t)(1 << (octet >> 6));
-        self->number = octet & 0x3F;
-    } else {
-        self->number = self->number << 8 | octet;
-    }
-    return --self->octets_left == 0;
-}
-
 // RFC 7541 §5.1, with so many bits in the first octet. True at the last octet.
 static bool take_prefixed(struct field_counter *self, uint8_t octet, unsigned bits) {
     if (self->shift < 0) {
@@ -129,7 +118,7 @@ static void take_octet(struct field_counter *self, uint8_t octet) {
 
 // The frame's head has been read.
 static void begin_frame(struct field_counter *self) {
-    self->left = self->number;
+    self->left = self->head.value;
     if (self->type == headers_frame) begin_number(self, at_insert_count, 8, at_base);
     else self->part = in_frame;
 }
@@ -146,13 +135,13 @@ size_t cl3_count_fields(struct field_counter *self, const uint8_t *bytes, size_t
     size_t index = 0;
     while (index < count && self->part != is_lost) {
         if (self->part == at_type) {
-            if (!take_variable(self, bytes[index++])) continue;
-            self->type = self->number;
+            if (!cl3_take_variable(&self->head, bytes[index++])) continue;
+            self->type = self->head.value;
             self->part = at_length;
             continue;
         }
         if (self->part == at_length) {
-            if (!take_variable(self, bytes[index++])) continue;
+            if (!cl3_take_variable(&self->head, bytes[index++])) continue;
             begin_frame(self);
         } else {
             bool is_skipped = self->part == in_frame || self->part == in_name || self->part == in_value;

@@ -59,7 +59,11 @@ static int read_piece(
 
 int cl3_read(
     cl3_session *self, int64_t id, cl3_stream *stream, const uint8_t *bytes, size_t count, bool is_last) {
-    if (!stream) return read_piece(self, id, stream, bytes, count, is_last);
+    if (!stream) {
+        int result = read_piece(self, id, stream, bytes, count, is_last);
+        if (result == 0) cl3_note_settings(self, id, bytes, count);
+        return result;
+    }
     // Section by section, so that each is looked at when nghttp3 has told it and before any of it is passed on.
     size_t done = 0;
     do {
@@ -88,14 +92,21 @@ int cl3_peer_reset(cl3_session *self, int64_t id, cl3_stream *stream, uint64_t c
     return 0;
 }
 
-int cl3_peer_stopped(cl3_session *self, int64_t id, cl3_stream *stream) {
+int cl3_peer_stopped(cl3_session *self, int64_t id, cl3_stream *stream, uint64_t code) {
     if (!self->http) return 0;
     if (!stream && (id & 3) == 2) {
         // Nothing could be written to it ever after.
         return cl3_http_failed(self, NGHTTP3_ERR_H3_CLOSED_CRITICAL_STREAM);
     }
     nghttp3_conn_shutdown_stream_write(self->http, id);
-    if (stream) stream->is_write_shut = true;
+    if (!stream) return 0;
+    stream->is_write_shut = true;
+    // A tunnel is of no use with one direction. A server that declines it may want nothing of it without an error.
+    if (stream->is_connect && code != NGHTTP3_H3_NO_ERROR && !stream->is_ended) {
+        cl3_tell_gathered(self);
+        if (stream->slot != SIZE_MAX && !stream->is_reset) self->callbacks.was_reset(self->owner, stream->slot, code);
+        cl3_reset(self, stream, NGHTTP3_H3_REQUEST_CANCELLED);
+    }
     return 0;
 }
 

@@ -144,7 +144,7 @@ int cl3_loose_stop(cl3_session *self, int64_t id, uint64_t code) {
     if (!is_own && (!stream || stream->is_loose_write_over)) return 0;
     self->is_in_library = true;
     if (stream) stream->is_loose_write_over = true;
-    return finish(self, cl3_peer_stopped(self, id, stream));
+    return finish(self, cl3_peer_stopped(self, id, stream, code));
 }
 
 bool cl3_loose_take(

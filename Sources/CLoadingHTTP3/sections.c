@@ -121,7 +121,8 @@ int cl3_on_header(
     return 0;
 }
 
-// nghttp3 takes a `content-length` out where none is meant: of interim responses, of 204 and of trailers.
+// nghttp3 takes a `content-length` out where none is meant: of interim responses, of 204, of the response that opens a
+// tunnel, and of trailers.
 static bool is_missing_fields(cl3_stream *stream, bool may_lack_length) {
     stream->told_sections++;
     if (may_lack_length) stream->excused_lines++;
@@ -142,7 +143,10 @@ int cl3_on_end_headers(nghttp3_conn *http, int64_t id, int is_last, void *user, 
     if (!stream) return 0;
     cl3_tell_gathered(self);
     struct section *section = &stream->section;
-    if (is_missing_fields(stream, section->status < 200 || section->status == 204)) section->is_malformed = true;
+    bool opens_tunnel = stream->is_connect && section->status < 300;
+    if (is_missing_fields(stream, section->status < 200 || section->status == 204 || opens_tunnel)) {
+        section->is_malformed = true;
+    }
     if (section->status >= 200) {
         stream->body_length = section->body_length;
         self->work.responses++;

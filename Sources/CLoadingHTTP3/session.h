@@ -31,15 +31,44 @@ struct section {
     size_t total_count;
 };
 
+// An integer of variable length (RFC 9000 section 16), while it is read.
+struct variable {
+    uint64_t value;
+    uint8_t octets_left;
+};
+
+// True at the last octet.
+static inline bool cl3_take_variable(struct variable *self, uint8_t octet) {
+    if (self->octets_left == 0) {
+        self->octets_left = (uint8_t)(1 << (octet >> 6));
+        self->value = octet & 0x3F;
+    } else {
+        self->value = self->value << 8 | octet;
+    }
+    return --self->octets_left == 0;
+}
+
+// What the peer's SETTINGS say, and where reading them has come to.
+struct peer_settings {
+    int64_t stream;  // the control stream, or 0
+    uint64_t begun;  // the first unidirectional streams that have begun, a bit for each
+    struct variable number;
+    uint64_t left;  // octets of the frame
+    uint64_t identifier;
+    uint8_t part;
+    bool allows_connect_protocol;
+};
+
 // Counts the field lines of one stream.
 struct field_counter {
     uint64_t sections, lines;  // that have begun
     bool may_have_length;      // since it was looked at last
     // The frame in work, and what of it is to come.
     uint64_t type, left;
+    struct variable head;
     // Which part of it is read, the number in it, and what comes behind.
     uint64_t number;
-    uint8_t part, next, bits, octets_left;
+    uint8_t part, next, bits;
     int8_t shift;
     bool is_static, is_coded;
 };
@@ -63,6 +92,8 @@ struct cl3_stream {
     // nghttp3 can make nothing more of it.
     bool is_broken;
     bool is_ended;
+    // The request's method is CONNECT.
+    bool is_connect;
     // The transport has let go of it.
     bool is_closing;
 
@@ -121,6 +152,7 @@ struct cl3_session {
     uint64_t credit;
     cl3_work work;  // since it was taken last
     bool is_leaving;
+    struct peer_settings peer_settings;
 
     bool is_over;
     cl3_problem problem;
@@ -144,6 +176,11 @@ void cl3_end_http(cl3_session *self);
 size_t cl3_count_fields(struct field_counter *counter, const uint8_t *bytes, size_t count);
 // Whether there were more field lines than these, but for so many `content-length`, in so many sections that were told.
 bool cl3_is_missing_fields(struct field_counter *counter, uint64_t sections, uint64_t lines, uint64_t excused);
+
+// ---- peer_settings.c
+
+// Reads the settings in what has come on a unidirectional stream.
+void cl3_note_settings(cl3_session *self, int64_t id, const uint8_t *bytes, size_t count);
 
 // ---- sections.c
 
@@ -185,7 +222,7 @@ void cl3_settle(cl3_session *self);
 
 int cl3_read(cl3_session *self, int64_t id, cl3_stream *stream, const uint8_t *bytes, size_t count, bool is_last);
 int cl3_peer_reset(cl3_session *self, int64_t id, cl3_stream *stream, uint64_t code);
-int cl3_peer_stopped(cl3_session *self, int64_t id, cl3_stream *stream);
+int cl3_peer_stopped(cl3_session *self, int64_t id, cl3_stream *stream, uint64_t code);
 int cl3_acknowledged(cl3_session *self, int64_t id, uint64_t count);
 // The transport has let go of a stream.
 int cl3_stream_closed(cl3_session *self, int64_t id, cl3_stream *stream, uint64_t code);

@@ -49,6 +49,8 @@ int64_t cl3_submit(
     cl3_stream *stream = calloc(1, sizeof *stream);
     if (!stream) return CL3_OUT_OF_MEMORY;
     stream->slot = slot;
+    // The method is the first field.
+    stream->is_connect = count > 0 && fields->value_length == 7 && memcmp(fields->value, "CONNECT", 7) == 0;
     if (self->transport->open(self, true, &stream->id, stream) != 0) {
         free(stream);
         return CL3_NO_STREAM;

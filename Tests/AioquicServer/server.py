@@ -11,6 +11,10 @@ GET, HEAD  /name       a file
            /dropped    nothing: the stream is reset
            /priority   what the request says of its priority (RFC 9218)
 POST       /count      how many bytes came
+CONNECT    /echo       what comes is sent back, up to its end
+           /ended      a few bytes, and the end of this direction
+           /reset      the stream is reset when something comes
+           /declined   a response of the status 403
 """
 
 import argparse
@@ -43,6 +47,7 @@ class Connection(QuicConnectionProtocol):
         self.server = server
         self.http = None
         self.requests = {}
+        self.tunnels = {}
 
     def quic_event_received(self, event):
         if isinstance(event, HandshakeCompleted):
@@ -51,7 +56,13 @@ class Connection(QuicConnectionProtocol):
         if self.http is None:
             return
         for what in self.http.handle_event(event):
-            if isinstance(what, HeadersReceived) and what.stream_id not in self.requests:
+            if isinstance(what, HeadersReceived) and dict(what.headers)[b":method"] == b"CONNECT":
+                self.open_tunnel(what.stream_id, dict(what.headers))
+                continue
+            elif isinstance(what, DataReceived) and what.stream_id in self.tunnels:
+                self.tunnelled(what)
+                continue
+            elif isinstance(what, HeadersReceived) and what.stream_id not in self.requests:
                 self.requests[what.stream_id] = (dict(what.headers), 0)
             elif isinstance(what, DataReceived):
                 fields, count = self.requests[what.stream_id]
@@ -98,6 +109,24 @@ class Connection(QuicConnectionProtocol):
             self.send(stream, method, 200, self.server.files[path])
         else:
             self.send(stream, method, 404, b"")
+
+    def open_tunnel(self, stream, fields):
+        path = fields[b":path"].partition(b"?")[0].decode()
+        if path == "/declined":
+            return self.send(stream, "CONNECT", 403, b"")
+        self.tunnels[stream] = path
+        names = (b":protocol", b":scheme", b":authority", b":path")
+        said = b" ".join(fields[name].split(b":")[0] for name in names)
+        self.http.send_headers(stream, [(b":status", b"200"), (b"x-request", said)])
+        if path == "/ended":
+            self.http.send_data(stream, b"bye", end_stream=True)
+
+    def tunnelled(self, what):
+        path = self.tunnels[what.stream_id]
+        if path == "/reset":
+            self.reset(what.stream_id)
+        elif path == "/echo":
+            self.http.send_data(what.stream_id, what.data, end_stream=what.stream_ended)
 
     def reset(self, stream):
         # What the stream has to say goes out first.

@@ -236,7 +236,7 @@ import Testing
 
     // MARK: Closing
 
-    // WS-11
+    // WS-11, WS-16
     @Test(
         "the server's close code decides",
         arguments: [

@@ -189,6 +189,8 @@ int64_t cl3_submit(
     cl3_session *session, const cl3_field *fields, size_t count, size_t slot, bool has_body, cl3_stream **stream);
 // How many requests would be taken now.
 uint64_t cl3_streams_left(cl3_session *session);
+// Whether the peer's settings allow extended CONNECT (RFC 9220); false before they have come.
+bool cl3_peer_allows_connect_protocol(cl3_session *session);
 void cl3_resume(cl3_session *session, cl3_stream *stream);
 // Ends both halves that have not ended. Nothing more is read of it, and no body is asked for.
 void cl3_reset(cl3_session *session, cl3_stream *stream, uint64_t code);

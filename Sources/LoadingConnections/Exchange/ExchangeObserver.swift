@@ -24,6 +24,9 @@ package protocol ExchangeObserver: AnyObject {
     /// receive them otherwise. `exchangeFilledPipe(_:)` follows if bytes were moved.
     func exchangePipe() -> Int32?
     func exchangeFilledPipe(_ count: Int)
+    /// The server has ended its direction of a tunnel. The request body may still be sent; `exchangeEnded` follows when
+    /// that has ended as well.
+    func exchangeReceivedTunnelEnd()
     /// The response is complete. `bodyBytes` is the size of its body on the wire, including framing.
     func exchangeEnded(bodyBytes: Int64)
     func exchangeFailed(_ failure: ExchangeFailure)
@@ -31,6 +34,7 @@ package protocol ExchangeObserver: AnyObject {
 
 extension ExchangeObserver {
     package func exchangeSentRequestEarly(from start: Int64, until end: Int64) { exchangeSentRequest() }
+    package func exchangeReceivedTunnelEnd() {}
 }
 
 /// Why an exchange failed.

@@ -14,6 +14,9 @@ package protocol HTTPExchangeStream: AnyObject {
     /// Whether the server was reached by another name or port than the origin's, so that it may respond 421
     /// (Misdirected Request).
     var mayBeMisdirected: Bool { get }
+    /// Whether the server's settings allow extended CONNECT (RFC 8441, RFC 9220). Otherwise, or before they are known, such
+    /// a request fails and has not been sent.
+    var allowsExtendedConnect: Bool { get }
     /// Makes the origin's next requests use the origin's own host and port.
     func disallowConnection()
     /// The bytes of the body that were received so far, including framing.
@@ -56,6 +59,10 @@ package protocol HTTPExchangeStream: AnyObject {
     /// Keeps the connection for another exchange after this one. The caller starts that exchange or calls `letGo`.
     func hold()
     func letGo()
+}
+
+extension HTTPExchangeStream {
+    package var allowsExtendedConnect: Bool { false }
 }
 
 extension ConnectionFacts {

@@ -6,7 +6,7 @@ internal import LoadingTransport
 /// and reports with `advance(by:)` how many were taken.
 ///
 /// With `Expect: 100-continue`, the body is held until the server responds, or until the connection's timer fires after
-/// `TimeLimits.continueTimeout` (CONN-23).
+/// `TimeLimits.continueTimeout` (CONN-23). The body of an extended CONNECT is held until a 2xx response.
 struct RequestBodyPump {
     enum Next {
         case end
@@ -28,9 +28,9 @@ struct RequestBodyPump {
 
     init() {}
 
-    init(_ body: RequestBody, expectsContinue: Bool) {
+    init(_ body: RequestBody, isHeld: Bool) {
         begin(body)
-        if expectsContinue, !isAtEnd { next = .held(body) }
+        if isHeld, !isAtEnd { next = .held(body) }
     }
 
     private mutating func begin(_ body: RequestBody) {
@@ -94,7 +94,7 @@ struct RequestBodyPump {
         return nil
     }
 
-    // MARK: 100 (Continue)
+    // MARK: Held bodies
 
     /// Allows a held body to be sent. Returns false if none was held.
     mutating func release() -> Bool {

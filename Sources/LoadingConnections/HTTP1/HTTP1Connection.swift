@@ -153,7 +153,7 @@ package final class HTTP1Connection: HTTPExchangeStream, ByteStreamOwner, LoopTi
         if case .bytes(let data) = request.body, !request.expectsContinue, data.count <= Self.joinedBodyLimit {
             head.append(contentsOf: data)
         } else {
-            body = RequestBodyPump(request.body, expectsContinue: request.expectsContinue)
+            body = RequestBodyPump(request.body, isHeld: request.expectsContinue)
         }
         writeFirst(head)
         if observer === self.observer { pump() }

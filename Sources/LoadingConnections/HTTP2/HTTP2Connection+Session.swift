@@ -25,7 +25,7 @@ extension HTTP2Connection: HTTP2SessionObserver {
         guard let closed = streams.removeValue(forKey: Int64(stream)) else { return }
         becameFree()
         switch failure {
-        case nil: break
+        case nil: closed.closed()
         case .refused where goodbye == .http11Required: closed.fail(.http11Required, loss: loss)
         // The request did not cause the loss that ended other streams. On a connection without any response, the cause
         // applies to the request too.

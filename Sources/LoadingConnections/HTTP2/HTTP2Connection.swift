@@ -117,6 +117,7 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
 
     var hasNoStreamCredit: Bool { !isClosed && isIdle && !session.mayOpenStream }
     var hasOtherWay: Bool { false }
+    var allowsExtendedConnect: Bool { session.allowsExtendedConnect }
 
     private var mayOpenStream: Bool {
         !isClosed && !isRetired && !hasWriteFailed && session.mayOpenStream

@@ -44,7 +44,7 @@ extension HTTP3Connection: HTTP3SessionObserver {
         forgetEarly(stream)
         becameFree()
         if failure == .refused { refused() }
-        if let failure { closed.fail(told(failure), loss: loss) }
+        if let failure { closed.fail(told(failure), loss: loss) } else { closed.closed() }
     }
 
     func session(

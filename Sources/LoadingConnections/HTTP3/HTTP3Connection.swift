@@ -263,6 +263,8 @@ final class HTTP3Connection: MultiplexedConnection, AddressRaceCandidate, Datagr
 
     var hasNoStreamCredit: Bool { !isClosed && isIdle && !hasLostLocalAddress && !session.mayOpenStream }
 
+    var allowsExtendedConnect: Bool { session.allowsExtendedConnect }
+
     private var mayOpenStream: Bool {
         !isClosed && !isRetired && !hasLostLocalAddress && session.mayOpenStream
             && session.openStreamCount + reservedCount < session.maximumConcurrentStreams

@@ -13,6 +13,9 @@ final class HTTPStream: HTTPExchangeStream, LoopTimerTarget {
     private var number: Int64?
     private var observer: (any ExchangeObserver)?
     private var method = ""
+    private var isExtendedConnect = false
+    /// Whether the server has accepted the extended CONNECT. Each direction then ends on its own.
+    private var isTunnel = false
     private var isIncremental = false
     private var urgency: Int?
 
@@ -54,6 +57,8 @@ final class HTTPStream: HTTPExchangeStream, LoopTimerTarget {
 
     var receivedBodyWireBytes: Int64 { endedWireBytes ?? number.map { connection.bodyWireBytes(of: $0) } ?? 0 }
 
+    var allowsExtendedConnect: Bool { connection.allowsExtendedConnect }
+
     var acknowledgement: Acknowledgement? { number.flatMap { connection.acknowledgement(of: $0) } }
 
     let isShared = true
@@ -68,19 +73,28 @@ final class HTTPStream: HTTPExchangeStream, LoopTimerTarget {
         self.observer = observer
         method = request.method
         isIncremental = request.isIncremental
-        body = RequestBodyPump(request.body, expectsContinue: request.expectsContinue)
+        isExtendedConnect = request.connectProtocol != nil
+        body = RequestBodyPump(request.body, isHeld: request.expectsContinue || isExtendedConnect)
+        if isExtendedConnect, !connection.allowsExtendedConnect {
+            connection.returnUnused()
+            return notBegun(.notAllowed, requiresHTTP1: true)
+        }
         switch connection.begin(self, with: request.asStream(urgency: urgency)) {
         case .success(let number):
             self.number = number
             connection.requestCount += 1
-        case .failure(let error):
-            self.observer = nil
-            stopSending()
-            observer.exchangeFailed(
-                ExchangeFailure(
-                    error: LoadError(error), progress: .unsent, wasAlone: connection.requestCount == 0,
-                    lastAnswer: connection.primaryOrigin.lastAnswer))
+        case .failure(let error): notBegun(error, requiresHTTP1: false)
         }
+    }
+
+    private func notBegun(_ error: HTTPStreamRequestError, requiresHTTP1: Bool) {
+        let observer = observer
+        self.observer = nil
+        stopSending()
+        observer?.exchangeFailed(
+            ExchangeFailure(
+                error: LoadError(error), progress: .unsent, requiresHTTP1: requiresHTTP1,
+                wasAlone: connection.requestCount == 0, lastAnswer: connection.primaryOrigin.lastAnswer))
     }
 
     func setPaused(_ paused: Bool) {
@@ -175,7 +189,7 @@ final class HTTPStream: HTTPExchangeStream, LoopTimerTarget {
         if !isFilling, let number { connection.resumeBody(of: number) }
     }
 
-    /// Starts to send the body that was held for 100 (Continue).
+    /// Starts to send the body that was held.
     private func releaseBody() {
         guard body.release() else { return }
         stopWaiting()
@@ -198,7 +212,7 @@ final class HTTPStream: HTTPExchangeStream, LoopTimerTarget {
     // MARK: From the connection
 
     func sentHead(_ count: Int) {
-        if body.isHeld {
+        if body.isHeld, !isExtendedConnect {
             let timer = LoopTimer()
             self.timer = timer
             connection.pool.loop.arm(
@@ -231,12 +245,16 @@ final class HTTPStream: HTTPExchangeStream, LoopTimerTarget {
 
     func received(_ head: HTTPStreamResponseHead, isWhole: Bool) {
         noteStart()
+        isTunnel = isExtendedConnect && (200..<300).contains(head.status)
+        if isTunnel { releaseBody() }
         // A final response instead of 100 (Continue) means that the server does not need the body. A server that
         // responds in the middle of the body may still read the rest before it continues. A client cannot stop in the
         // middle of a body without giving up the response.
         if body.isHeld { stopSending() }
         let length: BodyLength =
-            if method == "HEAD" || head.status == 204 || head.status == 304 {
+            if isTunnel {
+                .unknown
+            } else if method == "HEAD" || head.status == 204 || head.status == 304 {
                 .none
             } else if isWhole {
                 .known(0)
@@ -324,10 +342,18 @@ final class HTTPStream: HTTPExchangeStream, LoopTimerTarget {
         guard let observer, let number else { return }
         let bytes = connection.bodyWireBytes(of: number)
         endedWireBytes = bytes
+        if isTunnel { return observer.exchangeReceivedTunnelEnd() }
         detach()
         // The server has responded already and does not need the rest of the request.
         if !isSentWhole { connection.stopRequest(of: number) }
         observer.exchangeEnded(bodyBytes: bytes)
+    }
+
+    /// Both directions have ended.
+    func closed() {
+        guard let observer else { return }
+        detach()
+        observer.exchangeEnded(bodyBytes: endedWireBytes ?? 0)
     }
 
     /// Detaches the observer, which is not notified any more. Unread data is dropped.

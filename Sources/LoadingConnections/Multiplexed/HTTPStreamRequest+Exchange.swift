@@ -24,8 +24,8 @@ extension ExchangeRequest {
         case .source(_, let announced): (hasBody, length) = (true, announced)
         }
         return HTTPStreamRequest(
-            method: method, scheme: "https", path: target.path, fields: fields, additional: defaults, hasBody: hasBody,
-            contentLength: length)
+            method: method, scheme: "https", path: target.path, connectProtocol: connectProtocol, fields: fields,
+            additional: defaults, hasBody: hasBody, contentLength: length)
     }
 }
 

@@ -29,6 +29,8 @@ protocol MultiplexedConnection: RoutedConnection {
     func facts(isReused: Bool) -> ConnectionFacts
     /// Whether the connection has no streams and the server grants none.
     var hasNoStreamCredit: Bool { get }
+    /// Whether the server's settings, as far as they are known, allow extended CONNECT.
+    var allowsExtendedConnect: Bool { get }
     /// Whether the server may be reachable by another route, now that this connection is lost.
     var hasOtherWay: Bool { get }
     /// The number of requests that were begun on the connection.

@@ -168,6 +168,15 @@ package final class HTTPLoad: Load, LoopTimerTarget {
         return handed
     }
 
+    /// Gives up the stream of an extended CONNECT that was answered, and ends the load without a callback.
+    func giveTunnelAway() -> WebSocketTunnel? {
+        guard machine.stage == .response, let tunnel = exchange?.giveTunnelAway() else { return nil }
+        exchange = nil
+        stop()
+        forgetClient()
+        return tunnel
+    }
+
     /// The client accepts more, after it had stopped the flow.
     package func resumeReading() {
         environment.loop.checkConfinement(of: "A load")

@@ -41,6 +41,10 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
     /// Whether an idle connection is not acceptable, because the request was lost on one.
     private var needsNewConnection = false
     private var isReused = false
+    /// Set if the request opens a WebSocket: it may then be an extended CONNECT on a connection that the origin shares.
+    private let handshake: WebSocketHandshake?
+    /// The stream of the extended CONNECT, if the request is one.
+    private var tunnel: WebSocketTunnel?
     /// Whether the request contains a field that is valid only on this connection.
     private var isBound = false
     /// Whether the connection was held for the request.
@@ -85,6 +89,7 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
         needsStream = !load.request.body.isLasting
         isRepeatable = load.request.body.isLasting && RequestMethod.isIdempotent(request.method)
         self.request = request
+        handshake = load.handshake
         assumesHTTP3 = load.request.assumesHTTP3
         self.load = load
         environment = load.environment
@@ -123,6 +128,8 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
         sentBodyBytes = 0
         sentWireBytes = 0
         progress = AcknowledgedProgress()
+        tunnel = nil
+        if let handshake, !onNewConnection, openTunnel(for: handshake) { return }
         if !onNewConnection,
             let connection = environment.pool.takeIdle(
                 origin, isRepeatable: isRepeatable, assumesHTTP3: assumesHTTP3)
@@ -134,6 +141,30 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
             assumesHTTP3: assumesHTTP3, early: early, delegate: self)
         self.wish = wish
         environment.pool.request(wish)
+    }
+
+    /// Sends an extended CONNECT, if the origin has a connection whose server allows it (RFC 8441, RFC 9220).
+    private func openTunnel(for handshake: WebSocketHandshake) -> Bool {
+        guard let load, url.scheme.isSecure else { return false }
+        let shared = url.origin(
+            of: identity, switchesProtocol: false, by: way ?? .direct, service: load.request.service
+        ) { load.identity(for: $0) }
+        guard let stream = environment.pool.takeTunnelStream(to: environment.pool.usable(shared)) else { return false }
+        tunnel = WebSocketTunnel(stream, on: environment.loop, before: self)
+        connectionBecameAvailable(stream, isReused: true, events: [])
+        return true
+    }
+
+    /// Whether the request was sent as an extended CONNECT.
+    var isTunnel: Bool { tunnel != nil }
+
+    /// Gives up the stream of the extended CONNECT and ends the stage without a callback to the load.
+    func giveTunnelAway() -> WebSocketTunnel? {
+        guard let tunnel, connection != nil else { return nil }
+        self.tunnel = nil
+        load = nil
+        connection = nil
+        return tunnel
     }
 
     /// The request, if it may be sent as early data. A replay of the request, which early data permits, must be
@@ -367,10 +398,11 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
         var request = forwarded() ?? request
         withheldFields = isReused && !isHeld ? load?.fieldsOfConversations ?? [] : []
         if !withheldFields.isEmpty { request.fields = request.fields.without(names: withheldFields) }
+        if let tunnel, let handshake { request.becomeConnect(handshake, through: tunnel) }
         if showsHeads {
             show(MessageHead(request, over: connection.facts(isReused: isReused).protocolName))
         }
-        connection.start(request, observer: self)
+        connection.start(request, observer: tunnel ?? self)
     }
 
     func connectionFailed(_ failure: ConnectionFailure, events: [LoadEvent]) {
@@ -578,6 +610,17 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
         case .none, .bytes: true
         case .source(let source, _): source.isUntouched
         }
+    }
+}
+
+extension ExchangeRequest {
+    /// The form over HTTP/2 and HTTP/3 of a request that asks for an upgrade (RFC 8441 §5).
+    fileprivate mutating func becomeConnect(_ handshake: WebSocketHandshake, through tunnel: WebSocketTunnel) {
+        method = "CONNECT"
+        connectProtocol = "websocket"
+        body = .source(tunnel, length: nil)
+        fields = fields.without(names: WebSocketHandshake.fieldNames)
+        for (name, value) in handshake.commonFields { fields.append(name, value) }
     }
 }
 

@@ -22,7 +22,9 @@ extension HTTPLoad {
     package func agreement(by head: ResponseHead) throws(LoadError) -> WebSocketHandshake.Agreement {
         guard let handshake else { throw .badServerResponse("A WebSocket's response without its request") }
         do {
-            return try handshake.judgeHTTP1(status: head.status, head.fields)
+            return exchange?.isTunnel == true
+                ? try handshake.judgeConnect(status: head.status, head.fields)
+                : try handshake.judgeHTTP1(status: head.status, head.fields)
         } catch {
             throw .badServerResponse(error.explanation(status: head.status))
         }
@@ -34,9 +36,16 @@ extension HTTPLoad {
         _ agreement: WebSocketHandshake.Agreement, maximumMessageSize: Int, client: any WebSocketClient
     ) -> WebSocketLoad? {
         let (clock, total) = (clock, request.totalTimeout)
-        guard let handed = giveConnectionAway() else { return nil }
+        let carrier: WebSocketCarrier
+        if let tunnel = giveTunnelAway() {
+            carrier = .tunnel(tunnel)
+        } else if let handed = giveConnectionAway() {
+            carrier = .connection(handed)
+        } else {
+            return nil
+        }
         return WebSocketLoad(
-            on: handed, agreement, maximumMessageSize: maximumMessageSize, in: environment, clock: clock,
+            on: carrier, agreement, maximumMessageSize: maximumMessageSize, in: environment, clock: clock,
             totalTimeout: total, log: log, client: client)
     }
 }

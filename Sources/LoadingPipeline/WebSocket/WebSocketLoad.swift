@@ -18,7 +18,7 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
     private let log: EventLog?
     /// Retained until the end.
     private var client: (any WebSocketClient)?
-    private var connection: StreamConnection?
+    private var connection: (any WebSocketTransport)?
     private var machine: WebSocketMachine
 
     /// Encoded octets that the connection has not taken, from `outputHead` on.
@@ -98,7 +98,7 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
     ///   - clock: That of the opening handshake, from which the total timeout runs.
     ///   - totalTimeout: In seconds.
     init(
-        on handed: DetachedConnection, _ agreement: WebSocketHandshake.Agreement, maximumMessageSize: Int,
+        on carrier: WebSocketCarrier, _ agreement: WebSocketHandshake.Agreement, maximumMessageSize: Int,
         in environment: LoadingEnvironment, clock: LoadClock, totalTimeout: Double, log: EventLog?,
         client: any WebSocketClient
     ) {
@@ -107,12 +107,19 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         self.totalTimeout = totalTimeout
         self.log = log
         self.client = client
-        input = handed.rest
+        input = []
         lastReceived = environment.loop.now
         machine = WebSocketMachine(
             maximumMessageSize: maximumMessageSize, compression: agreement.compression,
             maskingKeys: WebSocketMaskingKeys(KernelRandom.fill))
-        connection = StreamConnection(handed, in: environment.pool, owner: self)
+        switch carrier {
+        case .connection(let handed):
+            input = handed.rest
+            connection = StreamConnection(handed, in: environment.pool, owner: self)
+        case .tunnel(let tunnel):
+            tunnel.takeOver(by: self)
+            connection = tunnel
+        }
         record(.webSocketOpened(subprotocol: agreement.subprotocol, isCompressed: agreement.compression != nil))
     }
 
@@ -151,7 +158,9 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
             delayed.append((payload, part, reply))
         } else {
             add(payload, part, reply)
-            while let next = delayed.popFirst(where: { !mustWait($0.part) }) { add(next.payload, next.part, next.reply) }
+            while let next = delayed.popFirst(where: { !mustWait($0.part) }) {
+                add(next.payload, next.part, next.reply)
+            }
             goOn()
         }
     }
@@ -259,7 +268,7 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
             case .bytes(let count):
                 outputHead += count
                 budget -= count
-                sent(count)
+                if !connection.buffersWrites { sent(count) }
             case .failed(let failure): return end(LoadError(failure))
             }
         }
@@ -275,6 +284,25 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
             return false
         }
         return !output.isEmpty
+    }
+
+    /// What waits to be sent, or a part of it, which the transport then has. Makes no calls.
+    func takeOutput() -> ArraySlice<UInt8>? {
+        guard !isSuspended, !hasEnded else { return nil }
+        if outputHead == output.count {
+            (output, outputHead) = ([], 0)
+            guard machine.hasOutput, machine.encode(into: &output, limit: Self.outputLength) else { return nil }
+        }
+        defer { outputHead = output.count }
+        return output[outputHead...]
+    }
+
+    /// Octets that the transport had taken have left its buffers.
+    func transportSent(_ count: Int) {
+        sent(count)
+        // After the call, in which the transport may be sending.
+        guard machine.isClosed else { return }
+        connection?.callAgain()
     }
 
     private func sent(_ count: Int) {
@@ -376,7 +404,8 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         guard !isSuspended, !hasEnded else { return }
         let loop = environment.loop
         var deadline = clock.nextLook(
-            at: loop.now, idle: nil, total: totalTimeout, countsSilence: false, shortest: loop.limits.shortestTimerPeriod)
+            at: loop.now, idle: nil, total: totalTimeout, countsSilence: false,
+            shortest: loop.limits.shortestTimerPeriod)
         if let closeDeadline { deadline = min(deadline, closeDeadline) }
         if let probeDeadline { deadline = min(deadline, probeDeadline) }
         loop.arm(timer, at: deadline, for: self)
@@ -472,6 +501,12 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
     private func record(_ kind: LoadEvent.Kind) {
         if let log { log.record(kind, at: EventLog.now) }
     }
+}
+
+/// What a WebSocket is opened on.
+enum WebSocketCarrier {
+    case connection(DetachedConnection)
+    case tunnel(WebSocketTunnel)
 }
 
 /// A message of a WebSocket. The octets of text are UTF-8.

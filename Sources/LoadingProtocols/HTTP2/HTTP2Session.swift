@@ -105,7 +105,7 @@ package final class HTTP2Session {
     package var maximumConcurrentStreams: Int { session.map { Int(clh_peer_maximum_streams($0)) } ?? 0 }
     /// Streams that were submitted and are not closed.
     package var openStreamCount: Int { streams.count - freeSlots.count }
-    /// Whether the peer supports extended CONNECT (RFC 8441).
+    /// Whether the peer's settings allow extended CONNECT (RFC 8441). False before they have arrived.
     package var allowsExtendedConnect: Bool { session.map { clh_peer_allows_extended_connect($0) } ?? false }
     /// The peer or this side has sent GOAWAY.
     package var isGoingAway: Bool { isPeerLeaving || isLeaving }

@@ -170,6 +170,8 @@ package final class HTTP3Session {
     package var maximumConcurrentStreams: Int { openStreamCount + streamsLeft }
     /// Streams that were submitted and are not closed.
     package var openStreamCount: Int { slots.count }
+    /// Whether the peer's settings allow extended CONNECT (RFC 9220). False before they have arrived.
+    package var allowsExtendedConnect: Bool { usable.map { cl3_peer_allows_connect_protocol($0) } ?? false }
     /// The peer or this side has sent GOAWAY.
     package var isGoingAway: Bool { isPeerLeaving || isLeaving }
     /// So much is unread that the connection's window is closed until a reader consumes some.

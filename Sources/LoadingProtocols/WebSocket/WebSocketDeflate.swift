@@ -57,6 +57,8 @@ final class WebSocketInflater {
     /// limit a server could cause copies of thirty thousand times what it sends.
     private var finalBlocks = 0
     private static let maximumFinalBlocks = 64
+    /// Whether the compressed data is broken. What came out before that is judged first, wherever the data was cut.
+    private var isBroken = false
     /// The part of the flush marker that has not been given to zlib.
     private var marker: ArraySlice<UInt8> = flushMarker[...]
 
@@ -73,6 +75,7 @@ final class WebSocketInflater {
     func inflate(_ input: inout UnsafeRawBufferPointer) throws(WebSocketFailure) -> UnsafeRawBufferPointer? {
         let stream = try open()
         while true {
+            if isBroken { throw .protocolError(.compression) }
             let offered = UInt32(clamping: input.count)
             // zlib's interface predates const; it only reads through next_in.
             stream.pointee.next_in = UnsafeMutablePointer(
@@ -87,10 +90,10 @@ final class WebSocketInflater {
             case Z_OK, Z_BUF_ERROR: break
             case Z_STREAM_END: try beginNextStream(stream)
             case Z_MEM_ERROR: throw .outOfMemory
-            default: throw .protocolError(.compression)
+            default: isBroken = true
             }
             if produced > 0 { return UnsafeRawBufferPointer(rebasing: buffer[..<produced]) }
-            if input.isEmpty || result == Z_BUF_ERROR { return nil }
+            if !isBroken, input.isEmpty || result == Z_BUF_ERROR { return nil }
         }
     }
 

@@ -46,13 +46,13 @@ import Testing
     @Test("bytes go out as the socket takes them", arguments: [(1, ["a", "b", "c"]), (2, ["ab", "c"]), (9, ["abc"])])
     func bytes(most: Int, writes: [String]) throws {
         // A slice, whose indices do not begin with 0.
-        var pump = RequestBodyPump(.bytes(Data("xabc".utf8)[1...]), expectsContinue: false)
+        var pump = RequestBodyPump(.bytes(Data("xabc".utf8)[1...]), isHeld: false)
         #expect(try sent(&pump, most: most) == writes)
         #expect(pump.isAtEnd)
     }
 
     @Test("empty pieces are not written", arguments: [nil, 2] as [Int64?]) func emptyPieces(length: Int64?) throws {
-        var pump = RequestBodyPump(.source(Pieces("", "ab", ""), length: length), expectsContinue: false)
+        var pump = RequestBodyPump(.source(Pieces("", "ab", ""), length: length), isHeld: false)
         #expect(try sent(&pump, most: 9) == ["ab"])
         #expect(pump.isAtEnd)
     }
@@ -61,7 +61,7 @@ import Testing
     func nothing(expectsContinue: Bool) {
         let source = Pieces("a")
         for body in [RequestBody.none, .bytes(Data()), .source(source, length: 0)] {
-            #expect(RequestBodyPump(body, expectsContinue: expectsContinue).isAtEnd)
+            #expect(RequestBodyPump(body, isHeld: expectsContinue).isAtEnd)
         }
         #expect(source.isCancelled)
     }
@@ -74,7 +74,7 @@ import Testing
         ] as [(Int64?, [String], Bool)])
     func source(length: Int64?, writes: [String], isCancelled: Bool) throws {
         let source = Pieces("ab", "cd")
-        var pump = RequestBodyPump(.source(source, length: length), expectsContinue: false)
+        var pump = RequestBodyPump(.source(source, length: length), isHeld: false)
         #expect(try sent(&pump, most: 2) == writes)
         #expect(pump.isAtEnd)
         #expect(source.isCancelled == isCancelled)
@@ -85,7 +85,7 @@ import Testing
         for (pieces, error) in [
             (Pieces("ab"), LoadError.requestBodyStreamExhausted), (Pieces([.failure(.timedOut)]), .timedOut),
         ] {
-            var pump = RequestBodyPump(.source(pieces, length: 3), expectsContinue: false)
+            var pump = RequestBodyPump(.source(pieces, length: 3), isHeld: false)
             #expect(throws: error) { try sent(&pump, most: 9) }
         }
     }
@@ -94,7 +94,7 @@ import Testing
     func pipe() throws {
         let pipe = try #require(SplicePipe())
         let source = Pieces([.success(.piped(pipe, 10))])
-        var pump = RequestBodyPump(.source(source, length: 7), expectsContinue: false)
+        var pump = RequestBodyPump(.source(source, length: 7), isHeld: false)
         _ = try sent(&pump, most: 1)
         for left in [7, 4] {
             guard case .pipe(let found, left, _) = pump.next, found === pipe else {
@@ -110,7 +110,7 @@ import Testing
     // CONN-23
     @Test("a body with Expect is held back until it is released, once")
     func held() throws {
-        var pump = RequestBodyPump(.bytes(Data("abc".utf8)), expectsContinue: true)
+        var pump = RequestBodyPump(.bytes(Data("abc".utf8)), isHeld: true)
         #expect(pump.isHeld)
         #expect(try sent(&pump, most: 9) == [])
         #expect([pump.release(), pump.release()] == [true, false])
@@ -122,7 +122,7 @@ import Testing
         "a final response stops a body that was held back; in the middle, only a refusal does",
         arguments: [200, 204, 299, 300, 302, 401, 417, 500])
     func finalResponse(status: Int) throws {
-        var pump = RequestBodyPump(.bytes(Data("abc".utf8)), expectsContinue: true)
+        var pump = RequestBodyPump(.bytes(Data("abc".utf8)), isHeld: true)
         #expect(pump.isUnwanted(after: status))
         _ = pump.release()
         #expect(pump.isUnwanted(after: status) == (status >= 300))
@@ -134,7 +134,7 @@ import Testing
     func stop() throws {
         for (isHeld, writes) in [(false, 0), (false, 1), (true, 0)] {
             let source = Pieces("ab")
-            var pump = RequestBodyPump(.source(source, length: nil), expectsContinue: isHeld)
+            var pump = RequestBodyPump(.source(source, length: nil), isHeld: isHeld)
             if writes > 0 {
                 pump.awaitSource()
                 try pump.received(.success(.bytes(Data("ab".utf8))))

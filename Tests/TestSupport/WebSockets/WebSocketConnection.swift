@@ -13,6 +13,8 @@ package final class WebSocketConnection {
     /// The masking keys so far, which must differ (RFC 6455 §5.3).
     private var maskingKeys: Set<[UInt8]> = []
     private var isWithinMessage = false
+    /// Whether messages may have RSV1 (RFC 7692 §6). Their payloads stay compressed.
+    package var mayBeCompressed = false
     private var hasReceivedClose = false
     /// The payloads of the pongs that `readMessage` and `readClose` have read.
     package private(set) var pongs: [[UInt8]] = []
@@ -79,7 +81,9 @@ package final class WebSocketConnection {
 
     private func check(_ frame: WebSocketFrame) throws {
         var fault: String?
-        if frame.reserved != 0 { fault = "reserved bits (§5.2)" }
+        if frame.reserved != 0, !mayBeCompressed || frame.reserved != 4 || !(1...2).contains(frame.opcode) {
+            fault = "reserved bits (§5.2)"
+        }
         if hasReceivedClose { fault = "a frame after the close frame (§5.5.1)" }
         switch frame.opcode {
         case WebSocketFrame.continuation:

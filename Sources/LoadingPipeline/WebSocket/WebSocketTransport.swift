@@ -1,0 +1,191 @@
+internal import FoundationEssentials
+internal import LoadingConnections
+internal import LoadingEvents
+internal import LoadingProtocols
+internal import LoadingSemantics
+internal import LoadingTransport
+
+/// What carries the octets of a WebSocket: a connection of its own, or a stream of an HTTP/2 or HTTP/3 connection. Confined to its
+/// loop.
+protocol WebSocketTransport: AnyObject {
+    /// Whether a read may return something.
+    var mayHaveMore: Bool { get }
+    func read(into buffer: UnsafeMutableRawBufferPointer) -> StreamRead
+    func write(_ octets: UnsafeRawBufferPointer) -> StreamWrite
+    /// Whether what `write` has taken may still be in a buffer of this process. `WebSocketLoad.transportSent` then tells how much of
+    /// it has left.
+    var buffersWrites: Bool { get }
+    /// Calls the owner in the next turn, even if nothing is new.
+    func callAgain()
+    /// Closes in order: what was written still arrives.
+    func closeWhenHeard()
+}
+
+extension StreamConnection: WebSocketTransport {
+    var buffersWrites: Bool { false }
+}
+
+/// A stream that an extended CONNECT has opened (RFC 8441, RFC 9220). While the request is answered, the events of the exchange go to
+/// its stage; from a response of success on, the octets of both directions belong to the WebSocket.
+final class WebSocketTunnel: WebSocketTransport, ExchangeObserver, RequestBodySource, LoopTimerTarget {
+    let stream: any HTTPExchangeStream
+    private let loop: EventLoop
+    /// The stage of the exchange until the WebSocket takes over; nil from then on.
+    private var stage: (any ExchangeObserver)?
+    /// Retained until the tunnel is closed.
+    private var owner: WebSocketLoad?
+
+    private var received: [UInt8] = []
+    private var receivedHead = 0
+    private var isPaused = false
+    private var isOpen = false
+    private var end: StreamRead?
+
+    /// Set while the stream could send.
+    private var deliver: ((Result<BodyPiece, LoadError>) -> Void)?
+    private var isUsed = false
+    private var isClosing = false
+    private let timer = LoopTimer()
+
+    /// In octets; reading stops when so many are unread, and goes on below half of it.
+    private static let highWater = 64 * 1024
+
+    init(_ stream: any HTTPExchangeStream, on loop: EventLoop, before stage: any ExchangeObserver) {
+        self.stream = stream
+        self.loop = loop
+        self.stage = stage
+    }
+
+    /// The WebSocket takes over, after the response.
+    func takeOver(by owner: WebSocketLoad) {
+        stage = nil
+        self.owner = owner
+        // The load had stopped the flow while it waited for the client's answer.
+        stream.setPaused(isPaused)
+    }
+
+    // MARK: The exchange
+
+    func exchangeSentHead(bytes: Int) { stage?.exchangeSentHead(bytes: bytes) }
+
+    func exchangeSentBody(bytes: Int, onWire: Int) {
+        if bytes > 0 { owner?.transportSent(bytes) }
+    }
+
+    func exchangeSentRequest() { if stage != nil { stage?.exchangeSentRequest() } }
+
+    func exchangeStartedResponse() { stage?.exchangeStartedResponse() }
+
+    func exchangeReceived(informational head: ResponseHead) { stage?.exchangeReceived(informational: head) }
+
+    func exchangeReceived(head: ResponseHead, body: BodyLength) {
+        isOpen = (200..<300).contains(head.status)
+        stage?.exchangeReceived(head: head, body: body)
+    }
+
+    func exchangeReceived(body: UnsafeRawBufferPointer) {
+        guard isOpen else { return stage?.exchangeReceived(body: body) ?? () }
+        if isClosing { return }
+        if receivedHead == received.count { (received, receivedHead) = ([], 0) }
+        received.append(contentsOf: body)
+        if !isPaused, received.count - receivedHead >= Self.highWater { setPaused(true) }
+        owner?.connectionIsReady()
+    }
+
+    func exchangeBuffer(most: Int) -> UnsafeMutableRawBufferPointer? {
+        isOpen ? nil : stage?.exchangeBuffer(most: most)
+    }
+    func exchangeFilled(_ count: Int) { stage?.exchangeFilled(count) }
+    func exchangePipe() -> Int32? { nil }
+    func exchangeFilledPipe(_ count: Int) {}
+
+    func exchangeReceivedTunnelEnd() { ended(.end) }
+
+    func exchangeEnded(bodyBytes: Int64) {
+        guard isOpen else { return stage?.exchangeEnded(bodyBytes: bodyBytes) ?? () }
+        loop.disarm(timer)
+        ended(.end)
+    }
+
+    func exchangeFailed(_ failure: ExchangeFailure) {
+        guard isOpen, stage == nil else { return stage?.exchangeFailed(failure) ?? () }
+        loop.disarm(timer)
+        ended(.truncated)
+    }
+
+    private func ended(_ end: StreamRead) {
+        if self.end == nil { self.end = end }
+        owner?.connectionIsReady()
+    }
+
+    // MARK: The request's body
+
+    var isUntouched: Bool { !isUsed }
+
+    func nextPiece(mayBePiped: Bool, _ deliver: @escaping (Result<BodyPiece, LoadError>) -> Void) {
+        isUsed = true
+        if isClosing {
+            deliver(.success(.end))
+        } else if let octets = owner?.takeOutput(), !octets.isEmpty {
+            deliver(.success(.bytes(Data(octets))))
+        } else {
+            self.deliver = deliver
+        }
+    }
+
+    /// The stream takes no more.
+    func cancel() { deliver = nil }
+
+    // MARK: WebSocketTransport
+
+    var mayHaveMore: Bool { receivedHead < received.count || end != nil }
+
+    func read(into buffer: UnsafeMutableRawBufferPointer) -> StreamRead {
+        let rest = received.count - receivedHead
+        guard rest > 0 else { return end ?? .wouldBlock }
+        let count = min(rest, buffer.count)
+        received.withUnsafeBytes { octets in
+            buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: octets[receivedHead..<(receivedHead + count)]))
+        }
+        receivedHead += count
+        if receivedHead == received.count { (received, receivedHead) = ([], 0) }
+        if isPaused, rest - count < Self.highWater / 2 { setPaused(false) }
+        return .bytes(count)
+    }
+
+    private func setPaused(_ paused: Bool) {
+        isPaused = paused
+        stream.setPaused(paused)
+    }
+
+    let buffersWrites = true
+
+    func write(_ octets: UnsafeRawBufferPointer) -> StreamWrite {
+        if case .truncated? = end { return .bytes(octets.count) }
+        guard let deliver else { return .wouldBlock }
+        self.deliver = nil
+        deliver(.success(.bytes(Data(octets))))
+        return .bytes(octets.count)
+    }
+
+    func callAgain() {
+        let again = LoopBox({ [weak self] in self?.owner?.connectionIsReady() ?? () })
+        loop.post { again.value() }
+    }
+
+    func closeWhenHeard() {
+        guard !isClosing else { return }
+        isClosing = true
+        owner = nil
+        (received, receivedHead) = ([], 0)
+        if isPaused { setPaused(false) }
+        let deliver = deliver
+        self.deliver = nil
+        deliver?(.success(.end))
+        if case .truncated? = end { return }
+        loop.arm(timer, at: loop.now &+ loop.limits.webSocketClose, for: self)
+    }
+
+    /// The server does not end its direction, or takes nothing more.
+    func timerFired(_ timer: LoopTimer) { stream.cancel() }
+}
