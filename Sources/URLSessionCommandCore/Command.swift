@@ -17,11 +17,15 @@ package enum Command {
         signal(SIGPIPE, SIG_IGN)
         do throws(UsageError) {
             switch try Arguments.parse(arguments) {
-            case .help: return show(HelpText.text)
+            case .help(let help): return show(help.text)
             case .version: return show("urlsession \(version) (swift-url-loading)\n")
             case .demo(let color, let showsProgress):
                 return Demo(color: color, showsProgress: showsProgress, terminal: terminal).run()
             case .load(let request): return try Transfer(request, terminal: terminal).run()
+            case .webSocket(let request, let options):
+                return try WebSocketCommand(request, options, terminal: terminal).run()
+            case .connect(let request, let options):
+                return try ConnectCommand(request, options, terminal: terminal).run()
             case .download(let request): return try Download(request, terminal: terminal).run()
             }
         } catch {

@@ -123,8 +123,10 @@ import URLSessionCommandCore
     }
 
     @Test func otherActions() throws {
-        #expect(try Arguments.parse(["--help"]) == .help)
-        #expect(try Arguments.parse(["help"]) == .help)
+        #expect(try Arguments.parse(["--help"]) == .help(.general))
+        #expect(try Arguments.parse(["help"]) == .help(.general))
+        #expect(try Arguments.parse(["help", "ws"]) == .help(.webSocket))
+        #expect(try Arguments.parse(["connect", "--help"]) == .help(.connect))
         #expect(try Arguments.parse(["-V"]) == .version)
         #expect(try Arguments.parse(["demo"]) == .demo(color: .auto, showsProgress: true))
         #expect(
@@ -261,8 +263,8 @@ import URLSessionCommandCore
         #expect(try Arguments.parse([name, "h"]) == .load(request))
     }
 
-    @Test func helpFitsAScreen() {
-        let lines = HelpText.text.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
+    @Test(arguments: HelpText.allCases) func helpFitsAScreen(_ help: HelpText) {
+        let lines = help.text.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
         #expect(lines.count <= 24)
         #expect(lines.filter { $0.count > 80 } == [])
     }

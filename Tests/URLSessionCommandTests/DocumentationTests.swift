@@ -17,7 +17,9 @@ import URLSessionCommandCore
             !document.contains("`\(name)`") && !document.contains("`\(name) ")
         }
         #expect(missing == [])
-        for command in ["download", "upload", "demo"] { #expect(document.contains("`urlsession \(command)")) }
+        for command in ["download", "upload", "ws", "connect", "demo"] {
+            #expect(document.contains("`urlsession \(command)"))
+        }
     }
 
     @Test func everyExitCodeIsDescribed() throws {

@@ -158,7 +158,10 @@ import URLSessionCommandCore
             ("X-Api-Key", "t", "[redacted]"), ("X-Functions-Key", "t", "[redacted]"), ("X-Forwarded-For", "t", "t"),
             ("X-Original", "Bearer t", "[redacted]"), ("WWW-Authenticate", "Basic realm=\"r\"", "Basic realm=\"r\""),
             ("Access-Control-Allow-Credentials", "true", "true"), ("Content-Type", "text/plain; charset=utf-8", nil),
-            ("Sec-WebSocket-Key", "k", "k"), ("Location", "https://u:p@h/", "https://[redacted]@h/"),
+            ("Sec-WebSocket-Key", "k", "k"),
+            ("Sec-WebSocket-Key", "o+fo035McQtT78NKxejWtA==", "o+fo035McQtT78NKxejWtA=="),
+            ("Sec-WebSocket-Accept", "jfTXjwtBXf9mZEKNYMVaGLk2X2o=", "jfTXjwtBXf9mZEKNYMVaGLk2X2o="),
+            ("Location", "https://u:p@h/", "https://[redacted]@h/"),
             ("Set-Cookie", "a=b", "[redacted]"), ("ETag", "\"abc==\"", "\"abc==\""),
             ("Cache-Control", "max-age=5", nil),
         ] as [(String, String, String?)])

@@ -59,6 +59,8 @@ package struct SessionValues: @unchecked Sendable {
     package var requiredHTTPVersion: HTTPVersion?
     /// Called with each sent and received head.
     package var headObserver: (@Sendable (MessageHead) -> Void)?
+    /// Called with each event of each task.
+    package var eventObserver: (@Sendable (LoadEvent) -> Void)?
     /// The version of a program without `Info.plist`.
     package var programVersion: String?
     /// The event loop of the session; nil for a loop of the process.

@@ -332,6 +332,13 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         set { write(newValue) { swap(&$0.headObserver, &$1) } }
     }
 
+    /// Called with each event of each task, on a thread that must not be blocked. Not part of Apple's API, so not
+    /// public.
+    package var eventObserver: (@Sendable (LoadEvent) -> Void)? {
+        get { read { $0.eventObserver } }
+        set { write(newValue) { swap(&$0.eventObserver, &$1) } }
+    }
+
     /// The event loop of the session, for tests with a virtual clock; nil for a loop of the process. Not part of
     /// Apple's API, so not public.
     package var loop: EventLoop? {

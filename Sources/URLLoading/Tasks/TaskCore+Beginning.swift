@@ -15,7 +15,8 @@ extension TaskCore {
 
     /// The event log, if anything reads it.
     func makeLog() {
-        let trace = core.trace?.ofTask(identifier)
+        var trace: (any EventTrace)? = core.trace?.ofTask(identifier)
+        if let observer = core.configuration.eventObserver { trace = ObservedTrace(observer, next: trace) }
         if wantsMetrics, hasRequest {
             log = EventLog(trace: trace)
         } else if let trace {

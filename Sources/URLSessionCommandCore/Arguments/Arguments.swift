@@ -2,9 +2,11 @@
 package struct Arguments {
     private static let verbs: Set<String> = ["get", "post", "put", "delete", "head", "patch", "options"]
 
-    private var words: [String] = []
-    private var used: [CommandOption] = []
-    private var request = CommandLineRequest(url: "")
+    var words: [String] = []
+    var used: [CommandOption] = []
+    var request = CommandLineRequest(url: "")
+    var webSocket = WebSocketOptions()
+    var security = ConnectOptions.Security.none
     private var method: String?
     private var data: [CommandLineRequest.Body] = []
     private var json: CommandLineRequest.Body?
@@ -98,7 +100,8 @@ package struct Arguments {
             request.maximumRedirects = count
         case .timeout: request.timeout = try Self.seconds(value, "-m")
         case .idleTimeout: request.idleTimeout = try Self.seconds(value, "--idle-timeout")
-        case .compressed: break
+        // HTTP content codings are always accepted.
+        case .compressed: webSocket.isCompressed = true
         case .http11: request.version = .http1
         case .http2: request.version = .http2
         case .http3: request.version = .http3
@@ -128,6 +131,16 @@ package struct Arguments {
             request.color = choice
         case .metrics: request.showsMetrics = true
         case .trace: request.showsTrace = true
+        case .subprotocol:
+            guard Self.isToken(value) else { throw UsageError("'\(value)' is not the name of a subprotocol") }
+            webSocket.protocols.append(value)
+        case .binary: webSocket.isBinary = true
+        case .whole: webSocket.sendsWhole = true
+        case .ping: webSocket.pingInterval = try Self.seconds(value, "--ping")
+        case .maximumMessage: webSocket.maximumMessageSize = try Self.size(value, "--max-message")
+        case .wait: webSocket.wait = try Self.seconds(value, "--wait")
+        case .tls: security = try only(.fromTheStart)
+        case .startTLS: security = try only(.after(Self.applicationProtocol(value)))
         case .resume: request.resumes = true
         case .noResume: request.resumes = false
         case .force: request.replacesFile = true
@@ -142,12 +155,20 @@ package struct Arguments {
     // MARK: Validating
 
     private mutating func action() throws(UsageError) -> CommandLineAction {
-        if wantsHelp || words.first == "help" { return .help }
+        if words.first == "help" { return .help(HelpText(of: words.dropFirst().first)) }
+        if wantsHelp { return .help(HelpText(of: words.first)) }
         if wantsVersion || words.first == "version" { return .version }
         if words.first == "demo" { return try demo() }
-        if words.first == "download" { return try download() }
-        for option in used where Self.downloadOptions.contains(option) {
-            throw UsageError("--\(option.long) belongs to 'download'")
+        for option in used {
+            if let owner = option.owner, owner != words.first {
+                throw UsageError("--\(option.long) belongs to '\(owner)'")
+            }
+        }
+        switch words.first {
+        case "download": return try download()
+        case "ws": return try openWebSocket()
+        case "connect": return try connect()
+        default: break
         }
         if words.first == "upload" { try readUpload() }
         if let verb = words.first, Self.verbs.contains(verb.lowercased()) {
@@ -157,7 +178,7 @@ package struct Arguments {
         }
         guard let url = words.first, !url.isEmpty else { throw UsageError("a URL is missing") }
         guard words.count == 1 else {
-            let commands = Self.verbs.union(["download", "upload", "demo", "help", "version"])
+            let commands = Self.verbs.union(["download", "upload", "ws", "connect", "demo", "help", "version"])
             if let nearest = Suggestion.nearest(to: url, among: Array(commands)) {
                 throw UsageError("unknown command '\(url)': did you mean '\(nearest)'?")
             }
@@ -186,9 +207,7 @@ package struct Arguments {
 
     /// `download URL [FILE]`
     private mutating func download() throws(UsageError) -> CommandLineAction {
-        for option in used where Self.notForDownload.contains(option) {
-            throw UsageError("'download' does not take --\(option.long)")
-        }
+        try refuse(Self.notForDownload, "download")
         guard words.count > 1, !words[1].isEmpty else { throw UsageError("'download' needs a URL") }
         guard words.count < 4 else { throw UsageError("one download at a time; '\(words[3])' is one too many") }
         request.url = words[1]
@@ -206,7 +225,6 @@ package struct Arguments {
         return .download(request)
     }
 
-    private static let downloadOptions: Set<CommandOption> = [.resume, .noResume, .force]
     /// Switches that `download` does not accept: it is always a GET whose body is written to a file unchanged.
     private static let notForDownload: Set<CommandOption> = [.method, .data, .json, .include, .head]
 
@@ -221,12 +239,18 @@ package struct Arguments {
         words.removeFirst(2)
     }
 
+    func refuse(_ options: Set<CommandOption>, _ command: String) throws(UsageError) {
+        for option in used where options.contains(option) {
+            throw UsageError("'\(command)' does not take --\(option.long)")
+        }
+    }
+
     private func conflictFree(_ new: String) throws(UsageError) -> String {
         if let method, method != new { throw UsageError("two methods: \(new) and \(method)") }
         return new
     }
 
-    private func settleArchive() throws(UsageError) {
+    func settleArchive() throws(UsageError) {
         if request.harIncludesSecrets, request.harPath == nil {
             throw UsageError("--har-with-secrets needs --har FILE")
         }

@@ -88,7 +88,11 @@ package enum CommandLineAction: Equatable, Sendable {
     case load(CommandLineRequest)
     /// `urlsession download`, to the file in `destination`.
     case download(CommandLineRequest)
+    /// `urlsession ws`
+    case webSocket(CommandLineRequest, WebSocketOptions)
+    /// `urlsession connect`. The request's URL is that of the options.
+    case connect(CommandLineRequest, ConnectOptions)
     case demo(color: CommandLineRequest.ColorChoice, showsProgress: Bool)
-    case help
+    case help(HelpText)
     case version
 }

@@ -6,6 +6,8 @@ enum CommandOption: CaseIterable {
     case authority, certificate, pin
     case user, basic, digest, negotiate, ntlm
     case resume, noResume, force, trace
+    case subprotocol, binary, whole, ping, maximumMessage, wait
+    case tls, startTLS
 
     var long: String {
         switch self {
@@ -52,6 +54,24 @@ enum CommandOption: CaseIterable {
         case .noResume: "no-resume"
         case .force: "force"
         case .trace: "trace"
+        case .subprotocol: "protocol"
+        case .binary: "binary"
+        case .whole: "whole"
+        case .ping: "ping"
+        case .maximumMessage: "max-message"
+        case .wait: "wait"
+        case .tls: "tls"
+        case .startTLS: "starttls"
+        }
+    }
+
+    /// The only command that takes the switch; nil if several do.
+    var owner: String? {
+        switch self {
+        case .resume, .noResume, .force: "download"
+        case .subprotocol, .binary, .whole, .ping, .maximumMessage, .wait: "ws"
+        case .tls, .startTLS: "connect"
+        default: nil
         }
     }
 
@@ -93,7 +113,8 @@ enum CommandOption: CaseIterable {
     var takesValue: Bool {
         switch self {
         case .method, .header, .data, .json, .output, .maximumRedirects, .timeout, .idleTimeout, .userAgent, .color,
-            .har, .connectTimeout, .authority, .certificate, .pin, .user:
+            .har, .connectTimeout, .authority, .certificate, .pin, .user, .subprotocol,
+            .ping, .maximumMessage, .wait, .startTLS:
             true
         default:
             false

@@ -1,9 +1,30 @@
-/// The text of `--help`; one screen of 80 columns and 24 lines.
-package enum HelpText {
-    package static let text = """
+/// The texts of `--help`; each is one screen of 80 columns and 24 lines.
+package enum HelpText: Equatable, Sendable, CaseIterable {
+    case general
+    case webSocket
+    case connect
+
+    /// The text about a command.
+    init(of command: String?) {
+        switch command {
+        case "ws": self = .webSocket
+        case "connect": self = .connect
+        default: self = .general
+        }
+    }
+
+    package var text: String {
+        switch self {
+        case .general: Self.generalText + "\n"
+        case .webSocket: Self.webSocketText + "\n"
+        case .connect: Self.connectText + "\n"
+        }
+    }
+
+    private static let generalText = """
         urlsession [get|post|put|delete|head|patch|options] URL [switches]
-        urlsession download URL [FILE]  resumes an earlier run (--no-resume, --force)
-        urlsession upload FILE URL      urlsession demo (a tour with its own server)
+        urlsession download URL [FILE]   urlsession upload FILE URL   urlsession demo
+        urlsession ws URL   urlsession connect HOST PORT   (more with 'help ws' …)
 
         Request  -X, --method NAME      -H, --header 'Name: value'   ('Name:' removes)
                  -d, --data TEXT|@FILE|@- (stdin)      --json TEXT|@FILE|@-
@@ -13,7 +34,7 @@ package enum HelpText {
                  --pin sha256//HASH     (of the server's key)
         User     -u, --user NAME[:PASSWORD]  --basic, --digest, --negotiate, --ntlm
         Redirect -L, --follow (default) --no-follow    --max-redirects COUNT
-        Output   -o, --output FILE|-    -O, --remote-name
+        Output   -o, --output FILE|-    -O, --remote-name   --no-resume, --force
                  -i, --include (head)   -v, --verbose  (-vv shows secrets too)
                  -s, --silent           -S, --show-error
                  --no-progress          --color auto|always|never
@@ -25,5 +46,51 @@ package enum HelpText {
               7 no connection   8 not HTTP  18 body cut short   22 --fail   23 writing
              26 reading a body  28 timeout  35 TLS   47 redirects   52 empty reply
              56 lost   60 certificate   61 coding   90 --pin   130 Ctrl-C   141 pipe
-        """ + "\n"
+        """
+
+    private static let webSocketText = """
+        urlsession ws URL [switches]   a WebSocket: lines in, messages out
+
+        Each line of standard input is sent as a text message, and each text message
+        is printed as a line. The end of standard input closes with code 1000, Ctrl-C
+        with 1001.
+
+        Send     --binary               each piece that is read is a binary message
+                 --whole                all of standard input is one message
+                 --wait SECONDS         after the end of standard input, close when no
+                                        message has come for so long
+        Receive  --max-message SIZE     the largest message (1M), such as 64K or 16M
+                 -o, --output FILE|-    A terminal gets a dump of binary messages; a
+                                        pipe or file gets their bytes, without a line
+        Opening  --protocol NAME        a subprotocol to offer; repeat for several
+                 --compressed           offer to compress messages
+                 -H 'Name: value'  -u NAME[:PASSWORD]  -k  --cacert FILE  --cert FILE
+        Time     --ping SECONDS         ping a silent server, and notice a lost one
+                 -m, --timeout SECONDS  --idle-timeout SECONDS (of the opening)
+        Insight  -v (messages, pings, closing)  --metrics  --trace  --har FILE
+
+        Exit  0 closed with 1000, 1001 or no code   110 closed with another code
+             22 no WebSocket there   56 lost   100 message too large   28 timeout
+        """
+
+    private static let connectText = """
+        urlsession connect HOST PORT [switches]   (or HOST:PORT, [ADDRESS]:PORT)
+
+        A TCP connection: standard input is sent, and what is received is printed. The
+        end of standard input closes that direction only; the command ends when the
+        server closes.
+
+        TLS      --tls                  from the first byte
+                 --starttls PROTOCOL    after the plain-text steps of smtp, imap, pop3,
+                                        ftp, ldap, xmpp or postgres
+                 -k, --insecure         --cacert FILE  -E, --cert FILE[:PASSWORD]
+                 --pin sha256//HASH     (of the server's key)
+        Time     -m, --timeout SECONDS  --idle-timeout SECONDS (nothing either way)
+        Output   -o, --output FILE|-    A terminal gets control characters as text; a
+                                        pipe or file the exact bytes
+                 -v, --verbose          -s, --silent   -S, --show-error   --trace
+
+        Exit  0 closed by the server   6 host not found   7 no connection   28 timeout
+             35 TLS   56 lost   60 certificate   64 no STARTTLS   90 --pin
+        """
 }

@@ -34,6 +34,14 @@ package struct OutputDescriptor {
         return OutputDescriptor(descriptor: descriptor, name: path)
     }
 
+    /// Creates the destination if it is a file.
+    static func opened(_ destination: CommandLineRequest.Destination) throws(FileError) -> OutputDescriptor {
+        switch destination {
+        case .standardOutput: .standardOutput
+        case .file(let path): try create(path: path)
+        }
+    }
+
     package func write(_ bytes: UnsafeRawBufferPointer) throws(FileError) {
         var rest = bytes[...]
         while !rest.isEmpty {

@@ -27,7 +27,7 @@ package struct RequestBuilder {
         guard let url = URL(string: text), url.scheme != nil else {
             throw UsageError("'\(command.url)' is not a URL", exitCode: .malformedURL)
         }
-        if url.scheme?.lowercased().hasPrefix("http") == true, url.host?.isEmpty ?? true {
+        if ["http", "https", "ws", "wss"].contains(url.scheme?.lowercased()), url.host?.isEmpty ?? true {
             throw UsageError("'\(command.url)' has no host", exitCode: .malformedURL)
         }
         var request = URLRequest(url: url)

@@ -14,6 +14,19 @@ package enum URLArgument {
         return (isLocal(host.lowercased()) ? "http://" : "https://") + text
     }
 
+    /// The URL of a WebSocket: completed as other URLs, with `ws` for `http` and `wss` for `https`.
+    package static func webSocket(_ text: String) throws(UsageError) -> String {
+        let url = complete(text)
+        let scheme = url.prefix { $0 != ":" }
+        let rest = url.dropFirst(scheme.count)
+        switch scheme.lowercased() {
+        case "ws", "wss": return url
+        case "http": return "ws" + rest
+        case "https": return "wss" + rest
+        default: throw UsageError("a WebSocket has a ws: or wss: URL, not \(scheme):", exitCode: .unsupportedURL)
+        }
+    }
+
     /// Whether a host is this machine, by name or loopback address. `127.example.org` is not.
     private static func isLocal(_ host: String) -> Bool {
         if host == "localhost" || host.hasSuffix(".localhost") || host == "[::1" { return true }

@@ -13,14 +13,19 @@ package enum SecretFields {
     /// Fields whose value is one URL.
     private static let addresses: Set<String> = ["location", "content-location", "referer", "origin"]
 
+    /// A challenge is not secret; the response to it is. The handshake of a WebSocket has random Base64, in which the
+    /// name of a secret may occur.
+    private static let publicFields: Set<String> = [
+        "www-authenticate", "proxy-authenticate", "sec-websocket-key", "sec-websocket-accept",
+    ]
+
     package static func isSecret(_ name: String) -> Bool { SecretNames.isSecretField(name) }
 
     /// The value to display. Values of secret fields are replaced, except for a known authentication scheme. In other
     /// values, only the secrets within URLs are replaced.
     package static func redact(name: String, value: String) -> String {
         let name = name.lowercased()
-        // A challenge is not secret; the response to it is.
-        if name == "www-authenticate" || name == "proxy-authenticate" { return value }
+        if publicFields.contains(name) { return value }
         if SecretNames.isCount(name), !value.isEmpty, value.utf8.allSatisfy({ 0x30...0x39 ~= $0 }) { return value }
         if isSecret(name) || schemes.contains(where: { value.lowercased().hasPrefix($0) }) {
             guard name.hasSuffix("authorization"), let blank = value.firstIndex(of: " "),

@@ -14,17 +14,26 @@ package struct UserChallengeResponder: Sendable {
         let port: Int
 
         init?(_ url: URL?) {
-            guard let scheme = url?.scheme?.lowercased(), let host = url?.host?.lowercased() else { return nil }
+            guard let scheme = Self.scheme(url?.scheme), let host = url?.host?.lowercased() else { return nil }
             self.scheme = scheme
             self.host = host
             port = url?.port ?? (scheme == "https" ? 443 : scheme == "ftp" ? 21 : 80)
         }
 
         init?(_ space: URLProtectionSpace) {
-            guard !space.isProxy(), let scheme = space.protocol else { return nil }
+            guard !space.isProxy(), let scheme = Self.scheme(space.protocol) else { return nil }
             self.scheme = scheme
             host = space.host.lowercased()
             port = space.port
+        }
+
+        /// A WebSocket is opened by an HTTP request to the same origin.
+        private static func scheme(_ name: String?) -> String? {
+            switch name?.lowercased() {
+            case "ws": "http"
+            case "wss": "https"
+            case let name: name
+            }
         }
     }
 

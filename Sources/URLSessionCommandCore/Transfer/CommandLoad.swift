@@ -56,17 +56,26 @@ class CommandLoad: NSObject, URLSessionTaskDelegate, @unchecked Sendable {
         if command.isInsecure, !command.isSilent {
             StandardError.write("urlsession: warning: -k accepts any certificate; the server is not authenticated\n")
         }
-        verboseOutput.request(task.currentRequest ?? builder.request)
+        // Streams have no request.
+        if let request = task.currentRequest { verboseOutput.request(request) }
         progress?.begin()
         task.resume()
+        began(task)
         session.finishTasksAndInvalidate()
         finished.wait()
+        settle()
         trace?.waitForEnd()
         progress?.end()
         interruption.end()
     }
 
     // MARK: For subclasses
+
+    /// Called after the task was resumed.
+    func began(_ task: URLSessionTask) {}
+
+    /// Waits, after the last callback of the task, for what the subclass still does on other threads.
+    func settle() {}
 
     /// Whether to follow a redirect. If an override sets `stop`, the load is cancelled instead.
     func follows(_ redirect: HTTPURLResponse, _ task: URLSessionTask) -> Bool { command.followsRedirects }
@@ -100,7 +109,8 @@ class CommandLoad: NSObject, URLSessionTaskDelegate, @unchecked Sendable {
         _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {
-        let (disposition, credential, _) = challenges.answer(to: challenge, verboseOutput: verboseOutput)
+        let (disposition, credential, failure) = challenges.answer(to: challenge, verboseOutput: verboseOutput)
+        if let failure { stop.set(failure) }
         completionHandler(disposition, credential)
     }
 
@@ -178,9 +188,12 @@ class CommandLoad: NSObject, URLSessionTaskDelegate, @unchecked Sendable {
         context.timeout = command.timeout
         context.version = command.version
         context.idleTimeout = command.idleTimeout
-        context.elapsed = Double(DispatchTime.now().uptimeNanoseconds - started) / 1e9
+        context.elapsed = elapsed
         return TransferFailure(loadError, context)
     }
+
+    /// Seconds since the start.
+    final var elapsed: Double { Double(DispatchTime.now().uptimeNanoseconds - started) / 1e9 }
 
     /// The URL without user information.
     final var plainURL: String {

@@ -8,10 +8,15 @@ import URLLoading
 /// not printed.
 ///
 /// The delegates are used on the delegate queue only.
-final class DelegateTrace: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, Sendable {
+final class DelegateTrace:
+    NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, URLSessionWebSocketDelegate, URLSessionStreamDelegate,
+    Sendable
+{
     private let target: any URLSessionTaskDelegate
     private let data: (any URLSessionDataDelegate)?
     private let download: (any URLSessionDownloadDelegate)?
+    private let webSocket: (any URLSessionWebSocketDelegate)?
+    private let stream: (any URLSessionStreamDelegate)?
     private let started: UInt64
     private let write: @Sendable (String) -> Void
     private let ended = DispatchSemaphore(value: 0)
@@ -24,6 +29,8 @@ final class DelegateTrace: NSObject, URLSessionDataDelegate, URLSessionDownloadD
         self.write = write
         data = target as? any URLSessionDataDelegate
         download = target as? any URLSessionDownloadDelegate
+        webSocket = target as? any URLSessionWebSocketDelegate
+        stream = target as? any URLSessionStreamDelegate
         started = DispatchTime.now().uptimeNanoseconds
     }
 
@@ -246,5 +253,35 @@ final class DelegateTrace: NSObject, URLSessionDataDelegate, URLSessionDownloadD
     ) {
         call("\(shown(downloadTask)), \(TextSanitizer.clean(location.lastPathComponent))")
         download?.urlSession(session, downloadTask: downloadTask, didFinishDownloadingTo: location)
+    }
+
+    // MARK: URLSessionWebSocketDelegate
+
+    func urlSession(
+        _ session: URLSession, webSocketTask: URLSessionWebSocketTask, didOpenWithProtocol protocol: String?
+    ) {
+        call("\(shown(webSocketTask)), \(`protocol`.map { TextSanitizer.clean($0) } ?? "no subprotocol")")
+        webSocket?.urlSession(session, webSocketTask: webSocketTask, didOpenWithProtocol: `protocol`)
+    }
+
+    func urlSession(
+        _ session: URLSession, webSocketTask: URLSessionWebSocketTask,
+        didCloseWith closeCode: URLSessionWebSocketTask.CloseCode, reason: Data?
+    ) {
+        let text = TextSanitizer.clean(String(decoding: reason ?? Data(), as: UTF8.self))
+        call("\(shown(webSocketTask)), \(closeCode.rawValue)" + (text.isEmpty ? "" : ", \(text)"))
+        webSocket?.urlSession(session, webSocketTask: webSocketTask, didCloseWith: closeCode, reason: reason)
+    }
+
+    // MARK: URLSessionStreamDelegate
+
+    func urlSession(_ session: URLSession, readClosedFor streamTask: URLSessionStreamTask) {
+        call(shown(streamTask))
+        stream?.urlSession(session, readClosedFor: streamTask)
+    }
+
+    func urlSession(_ session: URLSession, writeClosedFor streamTask: URLSessionStreamTask) {
+        call(shown(streamTask))
+        stream?.urlSession(session, writeClosedFor: streamTask)
     }
 }

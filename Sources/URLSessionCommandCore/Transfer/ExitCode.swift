@@ -23,10 +23,13 @@ package enum ExitCode: Int32, Equatable, Sendable, CaseIterable {
     case serverCertificate = 60
     case badContentCoding = 61
     case bodyNotAllowed = 63
+    case startTLSRefused = 64
     case bodyCannotBeResent = 65
     case unexpected = 70
     case pinMismatch = 90
     case noHTTP3 = 95
+    case messageTooLarge = 100
+    case webSocketClosed = 110
     case interrupted = 130
     case brokenPipe = 141
     case terminated = 143

@@ -18,18 +18,10 @@ final class TransferOutput {
     init(_ command: CommandLineRequest, terminal: Terminal) {
         self.command = command
         self.terminal = terminal
-        switch command.destination {
-        case .file,
-            .standardOutput where command.printsArchive:
-            isTerminal = false
-            isFormatted = false
-        case .standardOutput(let exactly):
-            isTerminal = terminal.outputIsTerminal
-            isFormatted = !exactly && (terminal.outputIsTerminal || command.color == .always)
-        }
-        style =
-            isFormatted
-            ? TextStyle(command.color, isTerminal: isTerminal, terminal: terminal) : TextStyle(isColored: false)
+        let form = OutputForm(command, terminal: terminal)
+        isTerminal = form.isTerminal
+        isFormatted = form.isFormatted
+        style = form.style
     }
 
     var isRefused: Bool { presenter?.isRefused ?? false }
@@ -96,11 +88,7 @@ final class TransferOutput {
 
     private func opened() throws(FileError) -> OutputDescriptor {
         if let descriptor { return descriptor }
-        let new: OutputDescriptor =
-            switch command.destination {
-            case .standardOutput: .standardOutput
-            case .file(let path): try OutputDescriptor.create(path: path)
-            }
+        let new = try OutputDescriptor.opened(command.destination)
         descriptor = new
         return new
     }

@@ -17,7 +17,7 @@ struct VerboseOutput {
 
     /// Prints a request that is not HTTP. HTTP requests are printed by `head` as sent.
     func request(_ request: URLRequest) {
-        guard isOn, request.url?.scheme?.lowercased().hasPrefix("http") != true else { return }
+        guard isOn, !["http", "https", "ws", "wss"].contains(request.url?.scheme?.lowercased()) else { return }
         let url = request.url?.absoluteString ?? ""
         write(
             printer.requestHead(
