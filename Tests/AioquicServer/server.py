@@ -11,6 +11,7 @@ GET, HEAD  /name       a file
            /dropped    nothing: the stream is reset
            /priority   what the request says of its priority (RFC 9218)
 POST       /count      how many bytes came
+CONNECT    /frames     masked WebSocket frames of up to 125 octets are sent back without their masks
 CONNECT    /echo       what comes is sent back, up to its end
            /ended      a few bytes, and the end of this direction
            /reset      the stream is reset when something comes
@@ -48,6 +49,7 @@ class Connection(QuicConnectionProtocol):
         self.http = None
         self.requests = {}
         self.tunnels = {}
+        self.unread = {}
 
     def quic_event_received(self, event):
         if isinstance(event, HandshakeCompleted):
@@ -125,6 +127,15 @@ class Connection(QuicConnectionProtocol):
         path = self.tunnels[what.stream_id]
         if path == "/reset":
             self.reset(what.stream_id)
+        elif path == "/frames":
+            data = self.unread.pop(what.stream_id, b"") + what.data
+            while len(data) >= 6 and len(data) >= 6 + (data[1] & 127):
+                length, key = data[1] & 127, data[2:6]
+                payload = bytes(octet ^ key[index % 4] for index, octet in enumerate(data[6 : 6 + length]))
+                ends = data[0] & 15 == 8
+                self.http.send_data(what.stream_id, bytes([data[0], length]) + payload, end_stream=ends)
+                data = data[6 + length :]
+            self.unread[what.stream_id] = data
         elif path == "/echo":
             self.http.send_data(what.stream_id, what.data, end_stream=what.stream_ended)
 

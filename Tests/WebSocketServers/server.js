@@ -1,4 +1,5 @@
-// A WebSocket server over Node's http and https for the tests: the upgrade is Node's, the frames are here.
+// A WebSocket server over Node's http, https and http2 for the tests: the upgrade and the extended CONNECT are Node's, the frames
+// are here.
 //
 // /echo                  sends every message back
 // /fragments/N           the same in fragments of N octets
@@ -9,7 +10,7 @@
 const crypto = require('crypto');
 const fs = require('fs');
 
-const [port, certificate, key] = process.argv.slice(2);
+const [port, certificate, key, version] = process.argv.slice(2);
 
 function frame(opcode, payload, isFinal = true) {
     const first = (isFinal ? 0x80 : 0) | opcode;
@@ -70,9 +71,13 @@ function serve(request, socket, head) {
     socket.write(
         'HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n' +
         `Sec-WebSocket-Accept: ${accept}\r\n\r\n`);
-    socket.on('error', () => socket.destroy());
     socket.setNoDelay(true);
-    const words = request.url.split('/').slice(1);
+    serveFrames(request.url, socket, head);
+}
+
+function serveFrames(path, socket, head) {
+    socket.on('error', () => socket.destroy());
+    const words = path.split('/').slice(1);
     const size = words[0] === 'fragments' ? Number(words[1]) : Infinity;
     let kind = 0;
     let message = [];
@@ -106,6 +111,18 @@ function serve(request, socket, head) {
 }
 
 const options = certificate ? { cert: fs.readFileSync(certificate), key: fs.readFileSync(key) } : {};
+if (version === 'http2') {
+    const http2 = require('http2');
+    const server = http2.createSecureServer({ ...options, settings: { enableConnectProtocol: true } });
+    server.on('stream', (stream, fields) => {
+        const isWebSocket = fields[':method'] === 'CONNECT' && fields[':protocol'] === 'websocket';
+        stream.respond({ ':status': isWebSocket || fields[':method'] !== 'CONNECT' ? 200 : 501 });
+        if (!isWebSocket) return stream.end(fields[':method']);
+        return serveFrames(fields[':path'], stream, Buffer.alloc(0));
+    });
+    server.listen(Number(port), '127.0.0.1');
+    return;
+}
 const server = require(certificate ? 'https' : 'http').createServer(options, (request, response) => {
     response.statusCode = 426;
     response.end();

@@ -41,6 +41,8 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
     private var hasStarted = false
     private var isSuspended = false
     private var isWorking = false
+    /// Why nothing can be sent any more. The server's close frame may still have arrived before.
+    private var writeFailure: LoadError?
     /// The error of operations that come too late; nil until the end.
     private var lateError: LoadError?
     private var counts = (received: Int64(0), messages: Int64(0))
@@ -146,6 +148,8 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         clock.resume(at: environment.loop.now)
         lastReceived = environment.loop.now
         probe = nil
+        // The messages that were read before come first.
+        while !receivers.isEmpty, let message = takeMessage() { receivers.popFirst()?(.success(message)) }
         goOn()
     }
 
@@ -257,12 +261,16 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         isWorking = false
         guard !hasEnded else { return }
         if machine.isClosed, outputHead == output.count { return endClosed() }
+        if let writeFailure {
+            if machine.receivedClose != nil { return endClosed() }
+            if !wantsInput || connection?.mayHaveMore != true { return end(writeFailure) }
+        }
         armTimer()
     }
 
     private func write() {
         var budget = Self.budget
-        while let connection {
+        while writeFailure == nil, let connection {
             if outputHead == output.count, !encode() { return }
             guard budget > 0 else { return connection.callAgain() }
             let written = output.withUnsafeBytes { octets in
@@ -274,7 +282,7 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
                 outputHead += count
                 budget -= count
                 if !connection.buffersWrites { sent(count) }
-            case .failed(let failure): return end(LoadError(failure))
+            case .failed(let failure): writeFailure = LoadError(failure)
             }
         }
     }
@@ -293,10 +301,15 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
 
     /// What waits to be sent, or a part of it, which the transport then has. Makes no calls.
     func takeOutput() -> ArraySlice<UInt8>? {
-        guard !isSuspended, !hasEnded else { return nil }
+        guard !isSuspended, !hasEnded, writeFailure == nil else { return nil }
         if outputHead == output.count {
             (output, outputHead) = ([], 0)
-            guard machine.hasOutput, machine.encode(into: &output, limit: Self.outputLength) else { return nil }
+            guard machine.hasOutput else { return nil }
+            guard machine.encode(into: &output, limit: Self.outputLength) else {
+                writeFailure = .outOfMemory
+                connection?.callAgain()
+                return nil
+            }
         }
         defer { outputHead = output.count }
         return output[outputHead...]
@@ -313,6 +326,8 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
     private func sent(_ count: Int) {
         machine.sent(count)
         client?.load(self, didWrite: count)
+        // The messages that wait are sent before the close frame, however long the connection takes for them.
+        if closeDeadline != nil { closeDeadline = environment.loop.now &+ environment.loop.limits.webSocketClose }
         while let number = machine.nextSent() {
             guard let sender = senders.popFirst(where: { $0.number <= number }) else { return }
             log?.traceOnly(.webSocketMessage(isSent: true, isText: sender.isText, bytes: sender.count))
@@ -339,7 +354,7 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
                 client?.load(self, didRead: count)
                 var octets = UnsafeRawBufferPointer(rebasing: scratch.prefix(count))
                 accept(&octets)
-                if !octets.isEmpty { input = Array(octets) }
+                if !octets.isEmpty, !hasEnded { input = Array(octets) }
             case .wouldBlock: return
             // The server has not said why (WS-13).
             case .end, .truncated: return end(.networkConnectionLost)
@@ -355,7 +370,7 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         octets.withUnsafeBytes { whole in
             var rest = UnsafeRawBufferPointer(rebasing: whole[start...])
             accept(&rest)
-            if !rest.isEmpty { (input, inputHead) = (octets, octets.count - rest.count) }
+            if !rest.isEmpty, !hasEnded { (input, inputHead) = (octets, octets.count - rest.count) }
         }
     }
 
@@ -426,13 +441,15 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         let now = environment.loop.now
         if clock.isOver(at: now, idle: nil, total: totalTimeout) { return end(.timedOut) }
         if let closeDeadline, now >= closeDeadline { return endUnanswered() }
+        // Something may have arrived while the process was stopped.
+        goOn()
         if let probeDeadline, now >= probeDeadline {
             if probe != nil { return end(.timedOut) }
             probe = now
             log?.traceOnly(.webSocketPing(isSent: true))
             _ = machine.ping()
+            goOn()
         }
-        goOn()
         armTimer()
     }
 
@@ -461,8 +478,8 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
 
     private func end(_ error: LoadError) {
         guard !hasEnded else { return }
-        // A close frame that tells the server why.
-        if !error.isConnectionLoss { writeLast() }
+        // A close frame that tells the server why, if no messages wait before it.
+        if writeFailure == nil, !error.isConnectionLoss { writeLast() }
         finish(error)
     }
 
@@ -496,6 +513,8 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         connection?.closeWhenHeard()
         connection = nil
         (output, outputHead, input, inputHead) = ([], 0, [], 0)
+        // This object lives on for the messages that were received; what else it holds goes.
+        machine = WebSocketMachine(maximumMessageSize: 0, maskingKeys: WebSocketMaskingKeys(KernelRandom.fill))
         while let receiver = receivers.popFirst() { receiver(.failure(late)) }
         while let sender = senders.popFirst() { sender.reply(late) }
         while let next = delayed.popFirst() { next.reply(late) }

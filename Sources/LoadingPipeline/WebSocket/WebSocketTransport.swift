@@ -1,4 +1,5 @@
 internal import FoundationEssentials
+internal import Glibc
 internal import LoadingConnections
 internal import LoadingEvents
 internal import LoadingProtocols
@@ -42,6 +43,8 @@ final class WebSocketTunnel: WebSocketTransport, ExchangeObserver, RequestBodySo
     private var isPaused = false
     private var isOpen = false
     private var end: StreamRead?
+    /// Whether both directions have ended.
+    private var isOver = false
 
     /// Set while the stream could send.
     private var deliver: ((Result<BodyPiece, LoadError>) -> Void)?
@@ -105,12 +108,14 @@ final class WebSocketTunnel: WebSocketTransport, ExchangeObserver, RequestBodySo
 
     func exchangeEnded(bodyBytes: Int64) {
         guard isOpen else { return stage?.exchangeEnded(bodyBytes: bodyBytes) ?? () }
+        isOver = true
         loop.disarm(timer)
         ended(.end)
     }
 
     func exchangeFailed(_ failure: ExchangeFailure) {
         guard isOpen, stage == nil else { return stage?.exchangeFailed(failure) ?? () }
+        isOver = true
         loop.disarm(timer)
         ended(.truncated)
     }
@@ -163,7 +168,7 @@ final class WebSocketTunnel: WebSocketTransport, ExchangeObserver, RequestBodySo
     let buffersWrites = true
 
     func write(_ octets: UnsafeRawBufferPointer) -> StreamWrite {
-        if case .truncated? = end { return .bytes(octets.count) }
+        if isOver { return .failed(.posix(POSIXFailure(EPIPE))) }
         guard let deliver else { return .wouldBlock }
         self.deliver = nil
         deliver(.success(.bytes(Data(octets))))
@@ -187,7 +192,7 @@ final class WebSocketTunnel: WebSocketTransport, ExchangeObserver, RequestBodySo
         let deliver = deliver
         self.deliver = nil
         deliver?(.success(.end))
-        if case .truncated? = end { return }
+        if isOver { return }
         loop.arm(timer, at: loop.now &+ loop.limits.webSocketClose, for: self)
     }
 

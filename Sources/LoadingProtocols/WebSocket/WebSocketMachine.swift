@@ -70,6 +70,8 @@ package struct WebSocketMachine {
 
     /// The largest piece of a payload that is encoded at once, in octets.
     private static let pieceLength = 64 * 1024
+    /// How many elements of a queue may lie before its first one, or be kept as room.
+    private static let keptCapacity = 1024
 
     package init(
         maximumMessageSize: Int, compression: WebSocketCompression? = nil, maskingKeys: WebSocketMaskingKeys
@@ -226,9 +228,9 @@ package struct WebSocketMachine {
         let number = completions[nextCompletion].number
         nextCompletion += 1
         if nextCompletion == completions.count {
-            completions.removeAll(keepingCapacity: true)
+            completions.removeAll(keepingCapacity: completions.capacity <= Self.keptCapacity)
             nextCompletion = 0
-        } else if nextCompletion >= 1024 {
+        } else if nextCompletion >= Self.keptCapacity {
             completions.removeFirst(nextCompletion)
             nextCompletion = 0
         }
@@ -246,7 +248,10 @@ package struct WebSocketMachine {
         outgoing[nextOutgoing] = .ping(0)
         nextOutgoing += 1
         if nextOutgoing == outgoing.count {
-            outgoing.removeAll(keepingCapacity: true)
+            outgoing.removeAll(keepingCapacity: outgoing.capacity <= Self.keptCapacity)
+            nextOutgoing = 0
+        } else if nextOutgoing >= Self.keptCapacity {
+            outgoing.removeFirst(nextOutgoing)
             nextOutgoing = 0
         }
         switch next {

@@ -13,7 +13,7 @@ package enum WebSocketEvent: Equatable, Sendable {
 /// compressed one as soon as more comes out.
 package struct WebSocketReader {
     /// In octets, of all fragments together and after decompression.
-    package var maximumMessageSize: Int
+    package var maximumMessageSize: Int { didSet { maximumMessageSize = max(0, maximumMessageSize) } }
     private let inflater: WebSocketInflater?
     private var state = State.header
     /// The octets of a header that has not come whole.
@@ -40,7 +40,7 @@ package struct WebSocketReader {
     private static let reservation = 64 * 1024
 
     package init(maximumMessageSize: Int, compression: WebSocketCompression? = nil) {
-        self.maximumMessageSize = maximumMessageSize
+        self.maximumMessageSize = max(0, maximumMessageSize)
         inflater = compression.map { WebSocketInflater(resets: $0.serverResets) }
     }
 
@@ -119,9 +119,10 @@ package struct WebSocketReader {
             control.removeAll(keepingCapacity: true)
             return
         }
-        guard let message, !message.isCompressed else { return }
-        guard header.payloadLength <= maximumMessageSize - message.octets.count else { throw .messageTooBig }
-        self.message?.octets.reserveCapacity(message.octets.count + min(header.payloadLength, Self.reservation))
+        // Without a second reference to the message, which would be copied for each frame.
+        guard message?.isCompressed == false, let count = message?.octets.count else { return }
+        guard header.payloadLength <= maximumMessageSize - count else { throw .messageTooBig }
+        if count == 0 { message?.octets.reserveCapacity(min(header.payloadLength, Self.reservation)) }
     }
 
     private mutating func receive(

@@ -36,7 +36,8 @@ extension TaskCore {
                 earlyOperations.append(operation)
             }
         }
-        if core.loop.isServed { core.loop.post(work) } else { WorkWithoutLoop.perform(work) }
+        // All operations of a task run on one thread, also those before it is resumed.
+        if core.loop.serve() { core.loop.post(work) } else { WorkWithoutLoop.perform(work) }
     }
 
     // MARK: On the loop

@@ -50,12 +50,15 @@ struct DelegateEventQueue {
 
     /// True if a delivery must be scheduled.
     mutating func keepPromise(_ answer: @escaping @Sendable () -> Void) -> Bool {
-        promises -= 1
+        promises = max(0, promises - 1)
         return add(.answer(answer), bytes: 0)
     }
 
-    /// After a fork: the thread of a scheduled delivery does not exist in this process.
-    mutating func deliveryIsGone() { isScheduled = false }
+    /// After a fork: the thread of a scheduled delivery does not exist in this process, nor what would make the promised calls.
+    mutating func deliveryIsGone() {
+        isScheduled = false
+        promises = 0
+    }
 
     private mutating func mustSchedule() -> Bool {
         defer { isScheduled = true }

@@ -47,7 +47,7 @@ extension URLSessionWebSocketTask {
             webSocket.lastMessage += 1
             return webSocket.lastMessage
         }
-        var hasBegun = false
+        var (hasBegun, hasFailed) = (false, false)
         do {
             for try await part in parts {
                 try Task.checkCancellation()
@@ -55,11 +55,17 @@ extension URLSessionWebSocketTask {
                 if part.isEmpty { continue }
                 let framing: WebSocketMachine.Part = hasBegun ? .middle : .first(isText: asText)
                 hasBegun = true
-                try await send(part, framing, of: number)
+                do {
+                    try await send(part, framing, of: number)
+                } catch {
+                    // The connection closes or has ended.
+                    hasFailed = true
+                    throw error
+                }
             }
             try Task.checkCancellation()
         } catch {
-            if hasBegun { cancel() }
+            if hasBegun, !hasFailed { cancel() }
             throw error
         }
         if hasBegun {
@@ -90,7 +96,8 @@ extension URLSessionWebSocketTask {
         }
         set {
             guard let core, let webSocket else { return }
-            core.setPingInterval(newValue.flatMap { $0 > 0 ? Int64(min($0, 9e9) * 1e9) : nil }, webSocket)
+            core.setPingInterval(
+                newValue.flatMap { $0 > 0 ? max(1_000_000, Int64(min($0, 9e9) * 1e9)) : nil }, webSocket)
         }
     }
 }

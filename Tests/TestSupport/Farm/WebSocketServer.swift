@@ -8,6 +8,8 @@ package final class WebSocketServer: Sendable {
         case python
         /// Node's `http` and `https`.
         case node
+        /// Node's `http2`, with extended CONNECT. Needs TLS. Any other request has a response.
+        case nodeHTTP2
         /// libwebsockets' test server, with its protocol `lws-mirror-protocol`: it sends text back in messages of up to 4 KiB.
         case libwebsockets
         /// websocketd before `cat`, which sends lines back.
@@ -16,7 +18,7 @@ package final class WebSocketServer: Sendable {
         package var part: ServerFarm.Part {
             switch self {
             case .python: .websockets
-            case .node: .node
+            case .node, .nodeHTTP2: .node
             case .libwebsockets: .libwebsockets
             case .websocketd: .websocketd
             }
@@ -57,6 +59,9 @@ package final class WebSocketServer: Sendable {
             case .node:
                 return [Self.programs.appending(path: "server.js").path, "\(port)"]
                     + (files.map { [$0.0, $0.1] } ?? [])
+            case .nodeHTTP2:
+                return [Self.programs.appending(path: "server.js").path, "\(port)"]
+                    + (files.map { [$0.0, $0.1] } ?? []) + ["http2"]
             case .libwebsockets:
                 return ["--port=\(port)"]
             case .websocketd:

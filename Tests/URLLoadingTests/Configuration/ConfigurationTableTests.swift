@@ -18,7 +18,7 @@ import URLLoading
         case httpShouldUsePipelining, httpShouldSetCookies, httpCookieAcceptPolicy, httpAdditionalHeaders
         case httpMaximumConnectionsPerHost, httpCookieStorage, urlCredentialStorage, urlCache, protocolClasses
         case multipathServiceType, shouldUseExtendedBackgroundIdleMode, usesClassicLoadingMode, enablesEarlyData
-        case appTransportSecurity
+        case appTransportSecurity, enablesWebSocketCompression
     }
 
     private static func declared() throws -> DeclaredProperties {
@@ -71,6 +71,7 @@ import URLLoading
         case .protocolClasses: protocolClasses
         case .usesClassicLoadingMode: usesClassicLoadingMode
         case .appTransportSecurity: appTransportSecurity
+        case .enablesWebSocketCompression: enablesWebSocketCompression
         case .networkServiceType: networkServiceType
         case .multipathServiceType: multipathServiceType
         case .enablesEarlyData, .identifier, .isDiscretionary, .sessionSendsLaunchEvents, .sharedContainerIdentifier,
@@ -403,6 +404,23 @@ import URLLoading
             }
             #expect(recorded.last == .invalid && recorded.contains(isClassic ? .succeeded : .failed(.unsupportedURL)))
             #expect((server.connectionCount > 0) == isClassic)
+        }
+    }
+
+    // WS-15
+    private func enablesWebSocketCompression() async throws {
+        for isEnabled in [false, true] {
+            let server = try ScriptedServer.webSocket { try $0.close() }
+            defer { server.stop() }
+            let configuration = URLSessionConfiguration.ephemeral
+            configuration.enablesWebSocketCompression = isEnabled
+            let session = URLSession(configuration: configuration)
+            defer { session.invalidateAndCancel() }
+            let task = session.webSocketTask(with: server.webSocketURL())
+            task.resume()
+            for try await _ in task.messages {}
+            let offer = server.requests.first?["Sec-WebSocket-Extensions"]
+            #expect(offer?.hasPrefix("permessage-deflate") == (isEnabled ? true : nil))
         }
     }
 
