@@ -19,7 +19,8 @@ package struct NetworkNamespaceTrait: TestTrait, SuiteTrait, TestScoping {
         let location = test.sourceLocation
         // The identifier of a test ends with its source location, which is unique.
         let place = "\(location.fileName):\(location.line):\(location.column)"
-        let pattern = NSRegularExpression.escapedPattern(for: place) + "$"
+        // Another file's name may end with this one's.
+        let pattern = "/" + NSRegularExpression.escapedPattern(for: place) + "$"
         let run = try NetworkNamespace.run(testMatching: pattern, within: .seconds(60))
         // Without a matching test the exit code differs; a skipped test is reported in the output.
         if run.exit != .code(0) || run.output.contains("skipped") || !run.output.contains("with 1 test in") {
