@@ -17,7 +17,11 @@ import URLLoading
     /// The metrics of all tasks of a session.
     final class MetricsRecorder: NSObject, URLSessionTaskDelegate {
         private let recorded = EventRecorder<URLSessionTaskMetrics>()
+        /// After the last task.
+        let ended = Signal("the end of the session")
         var all: [URLSessionTaskMetrics] { recorded.events }
+
+        func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) { ended.fire() }
 
         func urlSession(_ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics)
         {
@@ -59,10 +63,8 @@ import URLLoading
         #expect(task.closeCode == .goingAway)
         // The connection stays for others.
         #expect(try await session.data(from: try Self.secure(server.url())).0 == Data("GET".utf8))
-        let ended = Signal("the end")
         session.finishTasksAndInvalidate()
-        session.getAllTasks { if $0.isEmpty { ended.fire() } }
-        try await ended.wait()
+        try await metrics.ended.wait()
         #expect(Self.names(metrics) == ["h2", "h2", "h2"])
         #expect(metrics.all.dropFirst().allSatisfy { $0.transactionMetrics.allSatisfy(\.isReusedConnection) })
     }
@@ -134,10 +136,8 @@ import URLLoading
         task.cancel(with: .normalClosure, reason: nil)
         await #expect(throws: (any Error).self) { try await task.receive() }
         #expect(task.closeCode == .normalClosure)
-        let ended = Signal("the end")
         session.finishTasksAndInvalidate()
-        session.getAllTasks { if $0.isEmpty { ended.fire() } }
-        try await ended.wait()
+        try await metrics.ended.wait()
         #expect(Self.names(metrics) == ["h3", "h3"])
     }
 }
