@@ -35,8 +35,16 @@ let package = Package(
         .target(
             name: "URLLoading",
             dependencies: [
-                "LoadingPipeline", "LoadingStorage", "LoadingConnections", "LoadingProtocols", "LoadingTransport",
-                "LoadingSemantics", "LoadingEvents", "CLoadingLinux", "CLoadingPublicSuffixes", "CLoadingFoundation",
+                "BackgroundTransfers", "LoadingPipeline", "LoadingStorage", "LoadingConnections", "LoadingProtocols",
+                "LoadingTransport", "LoadingSemantics", "LoadingEvents", "CLoadingLinux", "CLoadingPublicSuffixes",
+                "CLoadingFoundation",
+            ],
+            swiftSettings: strict),
+        .target(
+            name: "BackgroundTransfers",
+            dependencies: [
+                "LoadingPipeline", "LoadingStorage", "LoadingConnections", "LoadingTransport", "LoadingSemantics",
+                "LoadingEvents", "CLoadingLinux", "CLoadingDBus",
             ],
             swiftSettings: strict),
         .target(

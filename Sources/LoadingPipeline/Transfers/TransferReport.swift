@@ -1,5 +1,5 @@
 package import LoadingEvents
-internal import LoadingSemantics
+package import LoadingSemantics
 
 /// One report of a transfer. Reports are numbered from 1 without gaps, so that a receiver that reconnects knows which
 /// reports it has (BG-6, BG-12).
@@ -47,7 +47,7 @@ package struct TransferHead: Codable, Equatable, Sendable {
     package var status: Int
     package var fields: [TransferField]
 
-    init(_ head: ResponseHead, url: String) {
+    package init(_ head: ResponseHead, url: String) {
         self.url = url
         status = head.status
         fields = [TransferField](head.fields)
@@ -56,10 +56,12 @@ package struct TransferHead: Codable, Equatable, Sendable {
 
 /// The totals of both bodies, in bytes; −1 for a total that is not known yet.
 package struct TransferProgress: Codable, Equatable, Sendable {
-    package internal(set) var sent: Int64 = 0
-    package internal(set) var toSend: Int64 = -1
-    package internal(set) var received: Int64 = 0
-    package internal(set) var toReceive: Int64 = -1
+    package var sent: Int64 = 0
+    package var toSend: Int64 = -1
+    package var received: Int64 = 0
+    package var toReceive: Int64 = -1
+
+    package init() {}
 }
 
 package struct TransferChallenge: Codable, Equatable, Sendable {
@@ -145,7 +147,12 @@ package struct TransferFailure: Codable, Equatable, Sendable {
     package var url: String?
     package var reason: String?
 
-    init(_ error: LoadError) {
+    package init(code: Int, reason: String? = nil) {
+        self.code = code
+        self.reason = reason
+    }
+
+    package init(_ error: LoadError) {
         code = error.code
         url = error.url
         reason = error.cause.map { "\($0)" }

@@ -1,0 +1,89 @@
+package import LoadingPipeline
+
+/// A transfer as the journal has it.
+package struct TransferRecord: Codable, Equatable, Sendable {
+    package var application: String
+    package var session: String
+    package var description: TransferDescription
+    package var isSuspended = true
+    /// An administrator has paused it.
+    package var isPaused = false
+    /// When it was resumed first, in seconds since 1970. The resource timeout counts from then.
+    package var started: Double?
+    /// Whether the delegate has decided on the delayed task (BG-17).
+    package var isDecided = false
+    /// The number of attempts that failed since the last response.
+    package var failures = 0
+    /// The point at which the last attempt stopped.
+    package var resumption: TransferResumption?
+    /// The bytes of the file in `resumption` that are certain to be on disk, and the boot of the machine during which the
+    /// others were written.
+    package var syncedBytes: Int64 = 0
+    package var boot = ""
+    package var progress = TransferProgress()
+    package var head: TransferHead?
+    package var end: TransferEnd?
+
+    package init(application: String, session: String, description: TransferDescription) {
+        self.application = application
+        self.session = session
+        self.description = description
+    }
+
+    package var reference: TransferReference {
+        TransferReference(application: application, session: session, task: description.task)
+    }
+    package var sessionReference: SessionReference { SessionReference(application: application, session: session) }
+}
+
+/// A session as the journal has it.
+package struct SessionRecord: Codable, Equatable, Sendable {
+    package var application: String
+    package var description: SessionDescription
+    package var nextIdentifier = 1
+    /// The order of the next end.
+    package var nextEnd: UInt64 = 1
+    package var isInvalidated = false
+    /// How often the program was launched without attaching, and when last, in seconds since 1970.
+    package var launches = 0
+    package var lastLaunch: Double?
+
+    package init(application: String, description: SessionDescription) {
+        self.application = application
+        self.description = description
+    }
+
+    package var reference: SessionReference {
+        SessionReference(application: application, session: description.identifier)
+    }
+}
+
+package struct SessionReference: Codable, Hashable, Sendable {
+    package var application: String
+    package var session: String
+
+    package init(application: String, session: String) {
+        self.application = application
+        self.session = session
+    }
+}
+
+/// A change of the journal.
+package enum JournalChange: Equatable, Sendable {
+    case session(SessionRecord)
+    /// With its transfers.
+    case sessionRemoved(SessionReference)
+    case transfer(TransferRecord)
+    case transferRemoved(TransferReference)
+}
+
+package struct JournalContents: Equatable, Sendable {
+    package var sessions: [SessionRecord]
+    /// In the order of their creation.
+    package var transfers: [TransferRecord]
+
+    package init(sessions: [SessionRecord] = [], transfers: [TransferRecord] = []) {
+        self.sessions = sessions
+        self.transfers = transfers
+    }
+}

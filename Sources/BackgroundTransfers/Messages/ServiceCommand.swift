@@ -1,0 +1,101 @@
+package import LoadingPipeline
+
+/// A message to the service. The first on each connection is `hello`. A library attaches to one session per connection;
+/// an administrator (the command-line client) may send the commands of the second group.
+package enum ServiceCommand: Codable, Equatable, Sendable {
+    case hello(ServiceHello)
+
+    // MARK: From the library
+
+    /// Becomes the owner of the session, which is created if necessary. Answered by `attached` or `refused`.
+    case attach(SessionDescription)
+    /// A new task, suspended. Its identifier is new in the session. Answered by `accepted` or `rejected`.
+    case create(TransferDescription)
+    case resume(task: Int)
+    case suspend(task: Int)
+    /// The task ends with −999, and with resume data if the load can produce them.
+    case cancel(task: Int)
+    case setPriority(task: Int, Float)
+    case setTaskDescription(task: Int, String?)
+    /// Seconds since 1970 (BG-17).
+    case setEarliestBegin(task: Int, Double?)
+    case answer(task: Int, TransferAnswer)
+    /// The delegate's decision on a delayed task (BG-17). `cancel` comes as `cancel(task:)`.
+    case begin(task: Int, TransferRequest?)
+    /// The delegate was told the end of the task up to this step.
+    case acknowledge(task: Int, DeliveryStep)
+    /// The session is invalidated: its tasks go on, or are cancelled (BG-20). Answered by `invalidated`, after which it has no
+    /// owner and the connection ends.
+    case invalidate(cancelsTasks: Bool)
+    /// The program has called the completion handler of its launch events.
+    case handledEvents
+
+    // MARK: From an administrator
+
+    case list
+    /// Like `list`, and changes from then on.
+    case watch
+    case control(TransferReference, TransferControl)
+}
+
+/// The first message of a client.
+package struct ServiceHello: Codable, Equatable, Sendable {
+    /// The versions of the protocol that the client speaks.
+    package var oldest: Int
+    package var newest: Int
+    /// The name of the application, to which session identifiers are local (S-22). Nil for an administrator.
+    package var application: String?
+
+    package init(
+        application: String?, oldest: Int = ServiceProtocol.oldestVersion, newest: Int = ServiceProtocol.version
+    ) {
+        self.application = application
+        self.oldest = oldest
+        self.newest = newest
+    }
+}
+
+package enum ServiceProtocol {
+    /// Raised with each change that an older peer would misinterpret.
+    package static let version = 1
+    package static let oldestVersion = 1
+    /// The limit for one message, in bytes. A longer one ends the connection.
+    package static let largestMessage = 4 << 20
+
+    /// The newest version in common.
+    package static func version(for hello: ServiceHello) -> Int? {
+        let newest = min(version, hello.newest)
+        return newest >= max(oldestVersion, hello.oldest) ? newest : nil
+    }
+}
+
+/// How far a program was told the end of a task.
+package enum DeliveryStep: Int, Codable, Comparable, Sendable {
+    case nothing
+    /// `didFinishDownloadingTo` has returned, so the file is not needed any more.
+    case file
+    /// `didCompleteWithError` has returned.
+    case end
+
+    package static func < (left: DeliveryStep, right: DeliveryStep) -> Bool { left.rawValue < right.rawValue }
+}
+
+/// A transfer of any session, for administrators.
+package struct TransferReference: Codable, Hashable, Sendable {
+    package var application: String
+    package var session: String
+    package var task: Int
+
+    package init(application: String, session: String, task: Int) {
+        self.application = application
+        self.session = session
+        self.task = task
+    }
+}
+
+package enum TransferControl: Codable, Equatable, Sendable {
+    case pause
+    case resume
+    /// Like the user's "force quit" (BG-13): −999 with reason 0.
+    case cancel
+}

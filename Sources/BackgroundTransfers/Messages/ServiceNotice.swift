@@ -1,0 +1,178 @@
+package import LoadingPipeline
+
+/// A message from the service.
+package enum ServiceNotice: Codable, Equatable, Sendable {
+    /// The reply to `hello`.
+    case welcome(ServiceWelcome)
+    /// The connection ends after this.
+    case refused(ServiceRefusal)
+
+    // MARK: To the owner of a session
+
+    /// The reply to `attach`. The tasks follow as `task`, in the order of their identifiers, then `listed`. Ends that were not
+    /// told completely follow as `ended`, in their order.
+    case attached(SessionState)
+    case task(TransferState)
+    case listed
+    /// The task is in the journal.
+    case accepted(task: Int)
+    /// The task could not be created. It does not exist.
+    case rejected(task: Int, TransferFailure)
+    /// Of a running transfer: response, progress, challenges.
+    case report(task: Int, TransferReport)
+    /// The transfer starts again: its counters are those of the bytes that are kept (S-96).
+    case restarted(task: Int, TransferProgress)
+    /// A delayed task is due, and waits for `begin` or `cancel` (BG-17).
+    case due(task: Int)
+    case ended(task: Int, TransferEnd)
+    /// Everything that happened while no program was attached has been sent (BG-12).
+    case replayed
+    case invalidated
+
+    // MARK: To an administrator
+
+    case transfers([ListedTransfer])
+    case changed(ListedTransfer)
+    case removed(TransferReference)
+    /// The reply to `control`: whether there is such a transfer that can be controlled.
+    case controlled(TransferReference, Bool)
+}
+
+package struct ServiceWelcome: Codable, Equatable, Sendable {
+    /// The version that both speak from now on.
+    package var version: Int
+    /// The service's executable.
+    package var program: String
+    package var process: Int32
+
+    package init(version: Int, program: String, process: Int32) {
+        self.version = version
+        self.program = program
+        self.process = process
+    }
+}
+
+package enum ServiceRefusal: Codable, Equatable, Sendable {
+    /// Another process owns the session (BG-7): −996.
+    case sessionInUse
+    /// No version in common. The versions are those of the service.
+    case version(oldest: Int, newest: Int, program: String)
+    /// The journal cannot be used: −997 with the reason.
+    case journal(String)
+    case invalidMessage
+}
+
+/// A session as the service knows it.
+package struct SessionState: Codable, Equatable, Sendable {
+    /// The first free task identifier.
+    package var nextIdentifier: Int
+    /// The path of the file to which the library appends receipts.
+    package var receipts: String
+    /// The folder for the private copies of uploads.
+    package var uploads: String
+    /// Whether the program was launched for the session's events.
+    package var isLaunched: Bool
+
+    package init(nextIdentifier: Int, receipts: String, uploads: String, isLaunched: Bool) {
+        self.nextIdentifier = nextIdentifier
+        self.receipts = receipts
+        self.uploads = uploads
+        self.isLaunched = isLaunched
+    }
+}
+
+/// A task of an attached session.
+package struct TransferState: Codable, Equatable, Sendable {
+    package var description: TransferDescription
+    package var isSuspended: Bool
+    package var progress: TransferProgress
+    package var head: TransferHead?
+    /// The number of the last report, and the challenge that waits for an answer.
+    package var lastReport: UInt64
+    package var challenge: TransferChallenge?
+    /// Whether the delegate has to decide on the delayed task.
+    package var isDue: Bool
+
+    package init(
+        description: TransferDescription, isSuspended: Bool, progress: TransferProgress = TransferProgress(),
+        head: TransferHead? = nil, lastReport: UInt64 = 0, challenge: TransferChallenge? = nil, isDue: Bool = false
+    ) {
+        self.description = description
+        self.isSuspended = isSuspended
+        self.progress = progress
+        self.head = head
+        self.lastReport = lastReport
+        self.challenge = challenge
+        self.isDue = isDue
+    }
+}
+
+/// The end of a transfer, until a program was told.
+package struct TransferEnd: Codable, Equatable, Sendable {
+    /// The position among the ends of the session, from 1.
+    package var order: UInt64
+    package var head: TransferHead?
+    package var progress: TransferProgress
+    package var outcome: Outcome
+    package var metrics: TransferMetrics?
+    /// How far a program was told.
+    package var told: DeliveryStep
+
+    package enum Outcome: Codable, Equatable, Sendable {
+        /// The path of the file with the body of the response.
+        case file(String)
+        case failed(TransferFailure, TransferResumption?)
+        /// Cancelled by the system, with the value of `NSURLErrorBackgroundTaskCancelledReasonKey` (BG-13).
+        case cancelledBySystem(reason: Int)
+    }
+
+    package init(
+        order: UInt64, head: TransferHead?, progress: TransferProgress, outcome: Outcome, metrics: TransferMetrics?,
+        told: DeliveryStep = .nothing
+    ) {
+        self.order = order
+        self.head = head
+        self.progress = progress
+        self.outcome = outcome
+        self.metrics = metrics
+        self.told = told
+    }
+}
+
+/// A transfer for people.
+package struct ListedTransfer: Codable, Equatable, Sendable {
+    package var reference: TransferReference
+    package var url: String
+    package var isUpload: Bool
+    package var taskDescription: String?
+    package var status: Status
+    package var progress: TransferProgress
+
+    package enum Status: Codable, Equatable, Sendable {
+        case suspended
+        case queued
+        case running
+        /// Seconds since 1970.
+        case waitingUntil(Double)
+        case waitingForNetwork
+        case waitingForPower
+        case waitingForUnmeteredNetwork
+        case waitingForApplication
+        /// The next attempt, in seconds since 1970, after this error.
+        case retrying(at: Double, code: Int)
+        case finished
+        case failed(code: Int)
+    }
+
+    package init(
+        reference: TransferReference, url: String, isUpload: Bool, taskDescription: String?, status: Status,
+        progress: TransferProgress
+    ) {
+        self.reference = reference
+        self.url = url
+        self.isUpload = isUpload
+        self.taskDescription = taskDescription
+        self.status = status
+        self.progress = progress
+    }
+}

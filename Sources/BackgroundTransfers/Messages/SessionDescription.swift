@@ -1,0 +1,39 @@
+package import FoundationEssentials
+/// A background session, as its configuration describes it. What is not named here has the defaults of a session.
+package struct SessionDescription: Codable, Equatable, Sendable {
+    package var identifier: String
+    package var maximumPerHost = 6
+    /// Raw values of `tls_protocol_version_t`.
+    package var minimumTLS: UInt16 = 0x0303
+    package var maximumTLS: UInt16 = 0x0304
+    /// A property list with the proxy dictionary; nil for the system's settings.
+    package var proxies: Data?
+    /// A property list with the program's `NSAppTransportSecurity`.
+    package var transportSecurity: Data?
+    package var usesCookies = true
+    /// A raw value of `HTTPCookie.AcceptPolicy`.
+    package var cookiePolicy = 2
+    /// Whether the cookies and credentials are the program's stored ones (BG-24); else it has none.
+    package var hasStoredCookies = true
+    package var hasStoredCredentials = true
+    /// The group whose cookies are used; nil for the program's own.
+    package var group: String?
+    /// The value of `User-Agent`.
+    package var userAgent: String?
+    /// Whether the delegate decides about server trust. Then a handshake waits for the program.
+    package var asksServerTrust = false
+    /// How the program is launched for events; nil if it is not (C-16).
+    package var launch: LaunchMethod?
+
+    package init(identifier: String) { self.identifier = identifier }
+}
+
+/// How a program is launched when its transfers need it (BG-11).
+package enum LaunchMethod: Codable, Equatable, Sendable {
+    /// The path of a program, and its arguments.
+    case command([String])
+    /// A unit of the user's systemd.
+    case systemdUnit(String)
+    /// A name on the session bus, whose service is activated.
+    case busName(String)
+}
