@@ -151,7 +151,7 @@ extension ConnectionPool {
     /// Frees a descriptor for an attempt that got none: drops upgrades without a request, or else closes the connection
     /// that has been idle longest. Returns false if there is none.
     func closeOneIdle() -> Bool {
-        if dropUpgrades(where: { $0.request == nil }) { return true }
+        if dropUnusedUpgrades() { return true }
         let oldestOfEach = origins.values.lazy.compactMap(\.oldestIdle)
         if let oldest = oldestOfEach.min(by: { $0.idleSince < $1.idleSince }) {
             discard(oldest)
