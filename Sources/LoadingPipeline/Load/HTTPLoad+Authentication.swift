@@ -25,7 +25,7 @@ extension HTTPLoad: AuthenticatorOwner {
         }
         if status == 401 { _ = authenticatorOfServers }
         // The exchange may end before the client answers.
-        challengeWay = exchange?.way
+        challengeWay = exchange?.route
         // A proxy that loads requests itself may send other users' requests on a connection that is authenticated for
         // this user, unless it announces that it does not (RFC 4559 §6).
         let mayBeShared = exchange?.forwarder != nil && !response.head.fields.supportsSessionBasedAuthentication
