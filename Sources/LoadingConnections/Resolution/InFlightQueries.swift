@@ -261,16 +261,3 @@ final class InFlightQueries<Memory: ResolverCache>: @unchecked Sendable {
         }
     }
 }
-
-/// Recent answers, each for a limited time. A value without a clock; times are nanoseconds of a monotonic clock.
-protocol ResolverCache: Sendable {
-    associatedtype Question: Hashable, Sendable
-    associatedtype Answer: Sendable
-
-    init()
-
-    func answer(to question: Question, at now: Int64) -> Answer?
-    mutating func remember(_ answer: Answer, to question: Question, at now: Int64)
-    mutating func forget(_ host: String)
-    mutating func forgetAll()
-}

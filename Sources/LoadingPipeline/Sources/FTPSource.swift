@@ -85,14 +85,14 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
     package func setPaused(_ isPaused: Bool) {
         self.isPaused = isPaused
         connection?.setPaused(isPaused)
-        if isPaused { ways?.rest() } else if connection?.awaits != nil { ways?.begins() }
+        if isPaused { ways?.stopTimer() } else if connection?.awaits != nil { ways?.startTimer() }
     }
 
     package func stop() {
         load = nil
         search?.cancel()
         search = nil
-        ways?.rest()
+        ways?.stopTimer()
         connection?.cancel()
         connection = nil
     }
@@ -141,7 +141,7 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
 
     private func connect(by route: ProxyRouteList) {
         search = nil
-        ways?.rest()
+        ways?.stopTimer()
         ways = RouteSelector(
             route.routes, to: ProxyDestination(url), in: environment.proxies, idleTimeout: load?.idleTimeout ?? 0)
         ways?.onSilence = { [weak self] in self?.wayIsSilent() }
@@ -160,12 +160,12 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
         connection.setPaused(isPaused)
         self.connection = connection
         connection.start()
-        if !isPaused { ways?.begins() }
+        if !isPaused { ways?.startTimer() }
     }
 
     private func wayIsSilent() {
         guard let connection else { return }
-        guard let step = connection.awaits else { return ways?.goesOn() ?? () }
+        guard let step = connection.awaits else { return ways?.restartTimer() ?? () }
         guard ways?.wasSilent(at: step) == true else { return }
         connection.cancel()
         goNextWay()

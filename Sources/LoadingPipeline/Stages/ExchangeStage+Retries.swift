@@ -46,7 +46,7 @@ extension ExchangeStage {
         load.exchangeIsActive()
         if waitsWhileSuspended() { return }
         if isBodyWhole { return start(onNewConnection: true) }
-        guard load.request.body.isLasting else {
+        guard load.request.body.isReplayable else {
             needsStream = true
             return start(onNewConnection: true)
         }

@@ -47,7 +47,7 @@ extension ExchangeStage {
 
     func returnReserved() {
         guard let reserved = takeReserved() else { return }
-        if isBound { reserved.letGo() } else { reserved.returnUnused() }
+        if isBound { reserved.endHold() } else { reserved.returnUnused() }
     }
 
     func takeReserved() -> (any HTTPExchangeStream)? {

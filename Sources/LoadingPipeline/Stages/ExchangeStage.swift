@@ -90,8 +90,8 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
         route = routeSelector?.current ?? all.first
         origin = Self.origin(of: url, identity, request.fields, by: route, for: load)
         self.priority = priority
-        needsStream = !load.request.body.isLasting
-        isRepeatable = load.request.body.isLasting && RequestMethod.isIdempotent(request.method)
+        needsStream = !load.request.body.isReplayable
+        isRepeatable = load.request.body.isReplayable && RequestMethod.isIdempotent(request.method)
         self.request = consume request
         handshake = load.handshake
         assumesHTTP3 = load.request.assumesHTTP3
@@ -194,7 +194,7 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
     /// Ends the stage without a callback to the load.
     func cancel() {
         load = nil
-        routeSelector?.rest()
+        routeSelector?.stopTimer()
         if let pauseTimer { environment.loop.disarm(pauseTimer) }
         if let pendingConnection {
             self.pendingConnection = nil
@@ -300,7 +300,7 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
 
     func connectionIsBeingMade() {
         load?.exchangeIsActive()
-        routeSelector?.begins()
+        routeSelector?.startTimer()
     }
 
     func connectionReceived(challenge question: ConnectionChallenge) -> Bool {
@@ -311,7 +311,7 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
 
     func connectionBecameAvailable(_ connection: any HTTPExchangeStream, isReused: Bool, events: [LoadEvent]) {
         pendingConnection = nil
-        if isReused { routeSelector?.rest() } else { routeSelector?.succeeded() }
+        if isReused { routeSelector?.stopTimer() } else { routeSelector?.succeeded() }
         guard let load else { return connection.returnUnused() }
         let isSame = returnedFacts.map { connection.facts(isReused: $0.isReused) == $0 } ?? false
         // A connection that is not shared may have carried another request meanwhile.
@@ -351,7 +351,7 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
     private func routeIsSilent() {
         guard let load, let pendingConnection else { return }
         // Nil in the queue, while a challenge is open, and once the proxy has done its part.
-        guard let step = pendingConnection.awaits else { return routeSelector?.goesOn() ?? () }
+        guard let step = pendingConnection.awaits else { return routeSelector?.restartTimer() ?? () }
         guard routeSelector?.wasSilent(at: step) == true else { return }
         self.pendingConnection = nil
         append(pendingConnection.eventsSoFar)

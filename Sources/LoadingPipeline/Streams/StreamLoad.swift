@@ -130,7 +130,7 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
         let now = environment.loop.now
         clock.suspend(at: now)
         environment.loop.disarm(timer)
-        ways?.rest()
+        ways?.stopTimer()
         machine.suspend(at: now)
     }
 
@@ -139,7 +139,7 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
         isSuspended = false
         clock.resume(at: environment.loop.now)
         perform(machine.resume(at: clock.lastActivity))
-        if machine.isConnecting { ways?.begins() }
+        if machine.isConnecting { ways?.startTimer() }
         guard startsOnResume else { return goOn() }
         startsOnResume = false
         start(.first)
@@ -222,13 +222,13 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
         let connection = StreamConnection(to: target, in: environment.pool, owner: self)
         self.connection = connection
         connection.connect()
-        if !isSuspended { ways?.begins() }
+        if !isSuspended { ways?.startTimer() }
     }
 
     private func wayIsSilent() {
         guard !hasEnded, !hasOpened, let connection else { return }
         // Nil while a challenge is open.
-        guard let step = connection.awaits else { return ways?.goesOn() ?? () }
+        guard let step = connection.awaits else { return ways?.restartTimer() ?? () }
         if ways?.wasSilent(at: step) == true { goNextWay() }
     }
 
@@ -284,7 +284,7 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
 
     package func connectionIsActive() {
         clock.noteActivity(at: environment.loop.now)
-        if !hasOpened, !isSuspended { ways?.begins() }
+        if !hasOpened, !isSuspended { ways?.startTimer() }
     }
 
     package func connectionIsReady() { goOn() }
@@ -389,7 +389,7 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
         guard let stream = connection?.detachConnection(), let client else { return }
         connection = nil
         let captured = CapturedConnection(stream, rest: buffer.take(buffer.count))
-        letGo()
+        releaseParts()
         record(.ended)
         client.load(self, hasGivenAway: captured)
     }
@@ -446,17 +446,17 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
     private func end(_ error: LoadError?) {
         guard let client else { return }
         if error == nil, !machine.hasEnded { connection?.closeWhenHeard() }
-        letGo()
+        releaseParts()
         if let error { record(.failed(code: error.code, decoded: 0)) }
         record(.ended)
         client.load(self, didEndWith: error, body: .nothing)
     }
 
-    private func letGo() {
+    private func releaseParts() {
         state = .ended
         client = nil
         environment.loop.disarm(timer)
-        ways?.rest()
+        ways?.stopTimer()
         connectivity.end()
         search?.cancel()
         search = nil

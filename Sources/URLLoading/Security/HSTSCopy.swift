@@ -18,7 +18,7 @@ package final class HSTSCopy: FlushedStore {
 
         func persistent(at now: Double) -> [HSTSRecord] { Array(all.values) }
 
-        mutating func replaceLasting(with records: [HSTSRecord], at now: Double) -> [RecordChange<HSTSRecord>] {
+        mutating func replacePersistent(with records: [HSTSRecord], at now: Double) -> [RecordChange<HSTSRecord>] {
             all = Dictionary(records.map { ($0.host, $0) }) { $1 }
             return []
         }
