@@ -172,14 +172,6 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
         goOn()
     }
 
-    // A stream has no queue for connections and no responses to answer.
-    package func setPriority(_ priority: Float) {}
-    package func abandon() {}
-    package func handOver(to client: any LoadClient) {}
-    package func resumeReading() {}
-    package func answerResponse(_ destination: BodyDestination?) {}
-    package func answerRedirect(_ next: LoadRequest?) {}
-    package var resumePointUnderWay: DownloadResumePoint? { nil }
     package func answerChallenge(_ answer: AuthenticationAnswer) {
         if !hasEnded { tunnelAuthentication?.take(answer) }
     }
