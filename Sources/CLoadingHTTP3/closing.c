@@ -1,4 +1,4 @@
-// The end of a connection: why, and what the peer is told.
+// The end of a connection: its reason, and the CONNECTION_CLOSE for the peer.
 #ifdef LOADING_HTTP3
 
 #include "quic.h"
@@ -57,7 +57,7 @@ static void note_peers_close(cl3_session *self) {
     }
 }
 
-// Whatever ngtcp2 says no with: why, and what the peer is told. Nothing is written or read after this.
+// Maps an error of ngtcp2 to the problem and to the CONNECTION_CLOSE for the peer. Nothing is written or read after this.
 int cl3_failed(cl3_session *self, int result) {
     struct quic *quic = quic_of(self);
     close_error error;

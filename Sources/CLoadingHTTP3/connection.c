@@ -69,7 +69,7 @@ static int passed_on(int result) { return result == 0 ? 0 : NGTCP2_ERR_CALLBACK_
 static _Thread_local struct quic *receiver;
 static _Thread_local bool is_new;
 
-// An attacker on the path may replay packets. Packets of long ago count as new: ending a connection takes thousands of them.
+// An attacker on the path may replay packets. Very old packets count as new: it takes thousands of them to end a connection.
 static void note_packet(struct quic *quic, const uint8_t *nonce, size_t count) {
     uint64_t last;
     if (count < sizeof last) return;
@@ -173,7 +173,7 @@ static bool set_path(struct quic *quic, const cl3_endpoints *endpoints) {
     return true;
 }
 
-static bool start_connection(struct quic *quic, const cl3_limits *limits, const cl3_callbacks *told) {
+static bool start_connection(struct quic *quic, const cl3_limits *limits, const cl3_callbacks *owner_callbacks) {
     const ngtcp2_callbacks callbacks = {
         .client_initial = ngtcp2_crypto_client_initial_cb,
         .recv_crypto_data = cl3_on_crypto_data,
@@ -204,9 +204,9 @@ static bool start_connection(struct quic *quic, const cl3_limits *limits, const 
     settings.initial_ts = quic->now;
     settings.handshake_timeout = limits->handshake_timeout;
 #if CL3_NGTCP2_IS_STABLE
-    if (told->qlog) settings.qlog_write = on_qlog;
+    if (owner_callbacks->qlog) settings.qlog_write = on_qlog;
 #else
-    if (told->qlog) settings.qlog.write = on_qlog;
+    if (owner_callbacks->qlog) settings.qlog.write = on_qlog;
 #endif
     ngtcp2_transport_params parameters;
     ngtcp2_transport_params_default(&parameters);

@@ -1,8 +1,8 @@
 // Counts the field lines of a stream's sections, without decoding any.
 //
-// nghttp3 takes a field out whose name or value has what no field may have, and says nothing (its own header calls that
-// compatibility). RFC 9114 §4.1.2 has such a message malformed. How many fields nghttp3 has passed on is known; how many
-// there were is told by the heads of the field lines (RFC 9204 §4.5), for which neither the table nor Huffman's code matters.
+// nghttp3 drops a field with an invalid name or value without an error (its own header calls that
+// compatibility). By RFC 9114 §4.1.2 such a message is malformed. The number of fields that nghttp3 passed on is known; the
+// number received follows from the heads of the field lines (RFC 9204 §4.5), without the table and Huffman's code.
 #ifdef LOADING_HTTP3
 
 #include "session.h"
@@ -10,7 +10,7 @@
 enum part {
     at_type,
     at_length,
-    in_frame,  // any but that of a section
+    in_frame,  // any frame without a section
     at_insert_count,
     at_base,
     at_line,
@@ -19,7 +19,7 @@ enum part {
     in_name,
     at_value_length,
     in_value,
-    // The stream cannot be read. nghttp3 says why.
+    // The stream is invalid. nghttp3 reports the error.
     is_lost,
 };
 
@@ -30,7 +30,7 @@ static const uint64_t content_length_length = 14;
 // The same in Huffman's code.
 static const uint64_t content_length_coded_length = 10;
 
-// RFC 7541 §5.1, with so many bits in the first octet. True at the last octet.
+// An integer of RFC 7541 §5.1, with `bits` bits in the first octet. True at the last octet.
 static bool take_prefixed(struct field_counter *self, uint8_t octet, unsigned bits) {
     if (self->shift < 0) {
         uint8_t most = (uint8_t)((1U << bits) - 1);
@@ -77,7 +77,7 @@ static void begin_line(struct field_counter *self, uint8_t octet) {
     }
 }
 
-// What a field line refers to is known of the static table alone.
+// Only references to the static table can be resolved here.
 static void note_name(struct field_counter *self) {
     if (self->part == at_index) {
         if (!self->is_static || self->number == content_length_index) self->may_have_length = true;
@@ -89,7 +89,7 @@ static void note_name(struct field_counter *self) {
 static void begin_part(struct field_counter *self, uint8_t part) {
     if (part == at_value_length) begin_number(self, part, 7, in_value);
     else self->part = part;
-    // Nothing may stand in it.
+    // It must be empty.
     if ((part == in_name || part == in_value) && self->number == 0) {
         begin_part(self, part == in_name ? at_value_length : at_line);
     }
@@ -124,7 +124,7 @@ static void begin_frame(struct field_counter *self) {
 }
 
 bool cl3_is_missing_fields(struct field_counter *self, uint64_t sections, uint64_t lines, uint64_t excused) {
-    // Sections that wait for the table are told together. The last of them counts for all.
+    // Sections that wait for the table are reported together. The last of them counts for all.
     if (self->part != is_lost && sections != self->sections) return false;
     bool is_missing = self->part == is_lost || self->lines - lines > (self->may_have_length ? excused : 0);
     self->may_have_length = false;

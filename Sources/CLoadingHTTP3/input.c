@@ -1,4 +1,4 @@
-// What the transport passes on of the peer.
+// Input from the peer, passed on by the transport.
 #ifdef LOADING_HTTP3
 
 #include "session.h"
@@ -13,13 +13,13 @@ static int read_piece(
     // The transport credits bytes of streams that are not read any more.
     if (stream && stream->is_read_shut) return 0;
     if (stream && stream->is_broken) {
-        // More of a message that was malformed, before the transport could be told to stop.
+        // More of a malformed message, received before the transport stopped the stream.
         self->credit += count;
         self->work.bytes += count;
         return 0;
     }
     if (stream && is_last && count == 0 && stream->received == 0) {
-        // nghttp3 takes nothing for a response.
+        // nghttp3 accepts an empty stream as a response.
         cl3_fail_stream(self, stream, NGHTTP3_H3_MESSAGE_ERROR, "The stream ends before its response.");
         return 0;
     }
@@ -35,11 +35,11 @@ static int read_piece(
             || (consumed != NGHTTP3_ERR_MALFORMED_HTTP_HEADER && consumed != NGHTTP3_ERR_MALFORMED_HTTP_MESSAGING)) {
             return cl3_http_failed(self, (int)consumed);
         }
-        // The message is malformed and ends its stream. Nothing more of it comes to nghttp3.
+        // The message is malformed and ends its stream. nghttp3 gets no more of it.
         self->credit += count - body;
         self->work.bytes += count - body;
         stream->is_broken = true;
-        // Content that there is too much of is left in its frame.
+        // Excess content is left in its frame.
         bool is_truncated = consumed == NGHTTP3_ERR_MALFORMED_HTTP_MESSAGING && is_last
             && stream->content < stream->body_length && nghttp3_conn_get_frame_payload_left(self->http, id) == 0;
         cl3_fail_stream(
@@ -64,7 +64,7 @@ int cl3_read(
         if (result == 0) cl3_note_settings(self, id, bytes, count);
         return result;
     }
-    // Section by section, so that each is looked at when nghttp3 has told it and before any of it is passed on.
+    // Section by section, so that each is checked after nghttp3 has decoded it and before it is passed on.
     size_t done = 0;
     do {
         size_t piece = cl3_count_fields(&stream->counter, bytes + done, count - done);
@@ -77,7 +77,7 @@ int cl3_read(
 
 int cl3_peer_reset(cl3_session *self, int64_t id, cl3_stream *stream, uint64_t code) {
     if (!self->http) return 0;
-    // Of a stream that the connection needs this is the end of both, and not every ngtcp2 tells of it as closed.
+    // The end of a critical stream ends the connection too, and some versions of ngtcp2 do not report the stream as closed.
     int error = !stream && (id & 3) == 3 ? nghttp3_conn_close_stream(self->http, id, code)
                                          : nghttp3_conn_shutdown_stream_read(self->http, id);
     if (error != 0 && error != NGHTTP3_ERR_STREAM_NOT_FOUND) return cl3_http_failed(self, error);
@@ -95,13 +95,13 @@ int cl3_peer_reset(cl3_session *self, int64_t id, cl3_stream *stream, uint64_t c
 int cl3_peer_stopped(cl3_session *self, int64_t id, cl3_stream *stream, uint64_t code) {
     if (!self->http) return 0;
     if (!stream && (id & 3) == 2) {
-        // Nothing could be written to it ever after.
+        // No more could be written to it.
         return cl3_http_failed(self, NGHTTP3_ERR_H3_CLOSED_CRITICAL_STREAM);
     }
     nghttp3_conn_shutdown_stream_write(self->http, id);
     if (!stream) return 0;
     stream->is_write_shut = true;
-    // A tunnel is of no use with one direction. A server that declines it may want nothing of it without an error.
+    // A tunnel needs both directions. A server that declines it may stop reading without an error.
     if (stream->is_connect && code != NGHTTP3_H3_NO_ERROR && !stream->is_ended) {
         cl3_tell_gathered(self);
         if (stream->slot != SIZE_MAX && !stream->is_reset) self->callbacks.was_reset(self->owner, stream->slot, code);

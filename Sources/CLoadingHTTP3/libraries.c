@@ -31,7 +31,7 @@ static const char *const http_name = "libnghttp3.so.3";
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static bool is_loaded;
-// What the loader said, to the thread that asked it.
+// The loader's message, for the calling thread.
 static _Thread_local char reason[256];
 
 static bool refuse(void) {

@@ -1,8 +1,8 @@
 // ngtcp2, its crypto helper, nghttp3 and GnuTLS, for every file of this module: include this instead of their headers.
 //
-// GnuTLS and what it needs take a program milliseconds to start with, used or not. So they are not linked but loaded when
+// Linking GnuTLS costs a program milliseconds at start, even if it is not used. So the libraries are loaded when
 // a session is made: each function that is called here is called by a name of our own, behind which libraries.S jumps to
-// the real one. Nothing is called before `cl3_load` has said that they are there.
+// the real one. Nothing is called before `cl3_load` has succeeded.
 #ifndef CL3_LIBRARIES_H
 #define CL3_LIBRARIES_H
 

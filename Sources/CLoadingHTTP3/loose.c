@@ -1,6 +1,6 @@
 #ifdef LOADING_HTTP3
 
-// Streams without QUIC below them: what comes is fed, and what goes out is taken, by hand.
+// Streams without QUIC: a test feeds the input and takes the output.
 
 #include "session.h"
 
@@ -89,7 +89,7 @@ static int finish(cl3_session *self, int result) {
     cl3_tell_gathered(self);
     self->is_in_library = false;
     if (result == 0 && self->problem.result == 0) cl3_settle(self);
-    // What both sides have done with is gone.
+    // Streams that both sides have ended are removed.
     for (cl3_stream *stream = self->streams, *next; stream; stream = next) {
         next = stream->next;
         bool is_over = stream->is_loose_read_over && stream->is_loose_write_over;

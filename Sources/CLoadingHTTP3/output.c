@@ -1,11 +1,11 @@
-// Datagrams that go out, several at a time.
+// Outgoing datagrams, several at a time.
 #ifdef LOADING_HTTP3
 
 #include "quic.h"
 
 #include <stdlib.h>
 
-// What one message to the kernel takes, and how many datagrams it may be made into.
+// The size of one message to the kernel, and the number of datagrams in it.
 static const size_t batch_capacity = 65000;
 static const size_t batch_count = 64;
 static const size_t largest_datagram = 2048;
@@ -50,7 +50,7 @@ static ngtcp2_ssize write_datagram(
         case NGTCP2_ERR_STREAM_DATA_BLOCKED:
         case NGTCP2_ERR_STREAM_NOT_FOUND:
         case NGTCP2_ERR_STREAM_SHUT_WR:
-            // nghttp3 does not name it again. If it did, that would go on for ever.
+            // nghttp3 does not name it again, so the loop ends.
             if (id == refused) return NGTCP2_ERR_INTERNAL;
             refused = id;
             if (count == NGTCP2_ERR_STREAM_DATA_BLOCKED) nghttp3_conn_block_stream(self->http, id);
@@ -63,7 +63,7 @@ static ngtcp2_ssize write_datagram(
 }
 
 static void apply_keep_alive(struct quic *quic) {
-    // ngtcp2 sends its PING when nothing was sent for that long, which a nanosecond always is.
+    // ngtcp2 sends its PING when nothing was sent for this time, so a nanosecond means now.
     ngtcp2_conn_set_keep_alive_timeout(quic->conn, quic->wants_ping ? 1 : quic->keep_alive);
 }
 
@@ -110,7 +110,7 @@ int cl3_write(cl3_session *self, uint64_t now, cl3_output *output) {
         if ((size_t)count < segment) break;
     }
     self->is_in_library = false;
-    // Until the round trip was measured, pacing would have the first request wait for a guess.
+    // Before the round trip is measured, pacing would delay the first request by a guess.
     if (ngtcp2_conn_get_handshake_completed(quic->conn) && count >= 0) {
         ngtcp2_conn_update_pkt_tx_time(quic->conn, quic->now);
     }
@@ -119,7 +119,7 @@ int cl3_write(cl3_session *self, uint64_t now, cl3_output *output) {
         apply_keep_alive(quic);
     }
     int result = cl3_finish(self, count < 0 ? (int)count : 0);
-    // What was made before an error goes out before the CONNECTION_CLOSE.
+    // Datagrams made before an error are sent before the CONNECTION_CLOSE.
     *output = (cl3_output){quic->room, used, segment, (uint8_t)ecn};
     return result;
 }

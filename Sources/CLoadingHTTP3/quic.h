@@ -1,4 +1,4 @@
-// What the files of the transport share: a connection of QUIC, by ngtcp2 and GnuTLS.
+// Declarations of the transport's files: a QUIC connection, by ngtcp2 and GnuTLS.
 #ifndef CL3_QUIC_H
 #define CL3_QUIC_H
 
@@ -47,7 +47,7 @@ struct quic {
     ngtcp2_conn *conn;
     gnutls_session_t tls;
     gnutls_certificate_credentials_t credentials;
-    // What the client is known by.
+    // The client's identity.
     gnutls_pcert_st identity[identity_capacity];
     unsigned identity_count;
     gnutls_privkey_t identity_key;
@@ -62,7 +62,7 @@ struct quic {
     ngtcp2_path path;
     uint64_t now;
 
-    // What GnuTLS is told, and what there is to be sent.
+    // Input for GnuTLS, and its output.
     bool is_ticket_used, allows_early_data, offers_early_data;
     bool was_reset;
     int early_data_accepted;
@@ -78,7 +78,7 @@ struct quic {
     bool wants_ping;
 
     uint8_t *room;
-    // A datagram behind the last batch, which did not go with it.
+    // A datagram that did not fit in the last batch.
     size_t held_start, held_count;
     uint8_t held_ecn;
     uint8_t close_datagram[1500];
@@ -90,13 +90,13 @@ extern const struct transport cl3_quic;
 
 static inline struct quic *quic_of(cl3_session *self) { return self->link; }
 
-// ngtcp2 asserts that time does not go back.
+// ngtcp2 asserts that time does not decrease.
 static inline uint64_t advance(struct quic *quic, uint64_t now) {
     if (now > quic->now) quic->now = now;
     return quic->now;
 }
 
-// In tls.c. False if the identity is of no use.
+// In tls.c. False if the identity is unusable.
 bool cl3_take_identity(struct quic *quic, const cl3_opening *opening);
 bool cl3_start_tls(struct quic *quic, const cl3_opening *opening);
 void cl3_end_tls(struct quic *quic);
@@ -104,7 +104,7 @@ int cl3_on_crypto_data(
     ngtcp2_conn *conn, encryption_level level, uint64_t offset, const uint8_t *bytes, size_t count, void *user);
 int cl3_on_handshake_complete(ngtcp2_conn *conn, void *user);
 
-// In closing.c. Sets the problem for an error of ngtcp2, and writes what the peer is told. Nothing is written or read after
+// In closing.c. Sets the problem for an error of ngtcp2, and writes the CONNECTION_CLOSE. Nothing is written or read after
 // this.
 int cl3_failed(cl3_session *self, int result);
 
@@ -112,9 +112,9 @@ static inline bool cl3_may_be_used(struct quic *quic) {
     return !is_in_closing_period(quic->conn) && !is_in_draining_period(quic->conn);
 }
 
-// After a call into ngtcp2: what was put off, and what came of it.
+// After a call into ngtcp2: does the deferred work.
 static inline int cl3_finish(cl3_session *self, int result) {
-    // What came before the failure was received.
+    // Input before the failure counts as received.
     if (result != 0 || self->problem.result) cl3_tell_gathered(self);
     self->is_in_library = false;
     if (result != 0) return cl3_failed(self, result);

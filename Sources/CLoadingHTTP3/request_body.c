@@ -1,4 +1,4 @@
-// The bodies of requests: asked for, kept until the peer has them, and told as sent.
+// The bodies of requests: requested, kept until the peer has acknowledged them, and reported as sent.
 #ifdef LOADING_HTTP3
 
 #include "session.h"
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// What is asked of a body at a time. A larger frame saves few bytes, and this much has to be there before it goes out.
+// The number of bytes that are requested at a time. A larger frame saves few bytes, and is sent only when it is complete.
 static const size_t chunk_capacity = 65536;
 
 int cl3_on_acknowledged(nghttp3_conn *http, int64_t id, uint64_t count, void *user, void *stream_user) {
@@ -110,14 +110,14 @@ int cl3_wrote(
     if (error != 0 && error != NGHTTP3_ERR_STREAM_NOT_FOUND) return cl3_http_failed(self, error);
     if (!stream) return 0;
     stream->written += count;
-    bool is_told = stream->slot != SIZE_MAX && !stream->is_reset;
-    if (!stream->is_head_told && (stream->written >= stream->head_length || is_last)) {
-        stream->is_head_told = true;
-        if (is_told) self->callbacks.sent_head(self->owner, stream->slot, (size_t)stream->head_length);
+    bool is_reported = stream->slot != SIZE_MAX && !stream->is_reset;
+    if (!stream->is_head_reported && (stream->written >= stream->head_length || is_last)) {
+        stream->is_head_reported = true;
+        if (is_reported) self->callbacks.sent_head(self->owner, stream->slot, (size_t)stream->head_length);
     }
     tell_body(self, stream, is_last ? UINT64_MAX : stream->written);
-    if (is_last && !stream->is_request_told) {
-        stream->is_request_told = true;
+    if (is_last && !stream->is_request_reported) {
+        stream->is_request_reported = true;
         stream->is_write_shut = true;
         if (stream->slot != SIZE_MAX && !stream->is_reset) self->callbacks.sent_request(self->owner, stream->slot);
     }

@@ -1,4 +1,4 @@
-// The content of responses: small pieces are gathered, and what nghttp3 has read is given back to the windows.
+// The content of responses: small pieces are gathered, and the windows are extended by what nghttp3 has read.
 #ifdef LOADING_HTTP3
 
 #include "session.h"
@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Content that is told at once.
+// Content that is reported at once.
 static const size_t gathered_capacity = 32768;
 
-// What nghttp3 has held of a stream and lets go of: how much of it the connection has not got back.
+// How much of what nghttp3 releases of a stream was not returned to the connection's window.
 size_t cl3_release_held(cl3_stream *stream, size_t count) {
     size_t taken = count < stream->held ? count : stream->held;
     stream->held -= taken;
@@ -29,7 +29,7 @@ void cl3_tell_gathered(cl3_session *self) {
     }
 }
 
-// False if it cannot be kept, and has to be told as it is.
+// False if it cannot be kept, and must be reported directly.
 static bool gather(cl3_session *self, cl3_stream *stream, const uint8_t *bytes, size_t count) {
     if (count >= gathered_capacity / 2) return false;
     if (!self->gathered) self->gathered = malloc(gathered_capacity);

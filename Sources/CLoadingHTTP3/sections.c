@@ -42,7 +42,7 @@ int cl3_on_begin_headers(nghttp3_conn *http, int64_t id, void *user, void *strea
     cl3_end_section(&stream->section);
     stream->section.status = -1;
     size_t length = (size_t)nghttp3_conn_get_frame_payload_left(http, id);
-    // Each of its bytes is a field at the least, or part of one.
+    // Each of its bytes is part of a field.
     if (length / self->limits.section_excess > self->limits.section_bytes) {
         cl3_set_problem(self, CL3_SECTION_TOO_LONG, NGHTTP3_H3_EXCESSIVE_LOAD, true, NULL);
         return NGHTTP3_ERR_CALLBACK_FAILURE;
@@ -96,9 +96,9 @@ int cl3_on_header(
     struct section *section = &stream->section;
     nghttp3_vec name = nghttp3_rcbuf_get_buf(name_buffer);
     nghttp3_vec value = nghttp3_rcbuf_get_buf(value_buffer);
-    stream->told_lines++;
+    stream->reported_lines++;
     if (name.len > 0 && name.base[0] == ':') {
-        // nghttp3 has seen to it that this is :status, three digits, and once.
+        // nghttp3 has checked that this is :status, three digits, and once.
         if (value.len == 3) {
             section->status = (value.base[0] - '0') * 100 + (value.base[1] - '0') * 10 + (value.base[2] - '0');
         }
@@ -121,15 +121,15 @@ int cl3_on_header(
     return 0;
 }
 
-// nghttp3 takes a `content-length` out where none is meant: of interim responses, of 204, of the response that opens a
+// nghttp3 drops a `content-length` where it has no meaning: of interim responses, of 204, of the response that opens a
 // tunnel, and of trailers.
 static bool is_missing_fields(cl3_stream *stream, bool may_lack_length) {
-    stream->told_sections++;
+    stream->reported_sections++;
     if (may_lack_length) stream->excused_lines++;
     bool is_missing =
-        cl3_is_missing_fields(&stream->counter, stream->told_sections, stream->told_lines, stream->excused_lines);
-    if (stream->told_sections == stream->counter.sections) {
-        stream->told_lines = stream->counter.lines;
+        cl3_is_missing_fields(&stream->counter, stream->reported_sections, stream->reported_lines, stream->excused_lines);
+    if (stream->reported_sections == stream->counter.sections) {
+        stream->reported_lines = stream->counter.lines;
         stream->excused_lines = 0;
     }
     return is_missing;
@@ -171,13 +171,13 @@ int cl3_on_end_headers(nghttp3_conn *http, int64_t id, int is_last, void *user, 
     return 0;
 }
 
-// Trailers are read and dropped, but not for ever.
+// Trailers are read and dropped, up to a limit.
 int cl3_on_trailer(
     nghttp3_conn *http, int64_t id, int32_t token, nghttp3_rcbuf *name, nghttp3_rcbuf *value, uint8_t flags,
     void *user, void *stream_user) {
     cl3_stream *stream = stream_user;
     if (!stream) return 0;
-    stream->told_lines++;
+    stream->reported_lines++;
     nghttp3_vec content = nghttp3_rcbuf_get_buf(value);
     if (has_line_end(content)) stream->section.is_malformed = true;
     int result = count_field(user, stream, nghttp3_rcbuf_get_buf(name).len + content.len);

@@ -1,4 +1,4 @@
-// HTTP/3 in a session: its beginning, its end, and what was put off until the libraries had returned.
+// HTTP/3 in a session: its beginning, its end, and work that is deferred until the libraries have returned.
 #ifdef LOADING_HTTP3
 
 #include "session.h"
@@ -20,7 +20,7 @@ int cl3_http_failed(cl3_session *self, int error) {
     case NGHTTP3_ERR_NOMEM:
         cl3_set_problem(self, CL3_OUT_OF_MEMORY, NGHTTP3_H3_INTERNAL_ERROR, true, NULL);
         break;
-    // A name or a value alone is more than nghttp3 takes. It has no code for that, and its generations choose different ones.
+    // A name or a value exceeds nghttp3's limit. It has no code for that, and its versions choose different ones.
     case NGHTTP3_ERR_QPACK_HEADER_TOO_LARGE:
         cl3_set_problem(self, CL3_SECTION_TOO_LONG, NGHTTP3_H3_EXCESSIVE_LOAD, true, NULL);
         break;
@@ -92,7 +92,7 @@ void cl3_end_http(cl3_session *self) {
 }
 
 void cl3_free(cl3_session *self) {
-    // The transport first: it has pointers to what the streams hold.
+    // The transport first: it has pointers into the streams.
     self->transport->free(self);
     cl3_end_http(self);
     free(self->gathered);

@@ -1,4 +1,4 @@
-// What the files of this module share: HTTP/3 in a session, and the transport below it.
+// Declarations of this module's files: HTTP/3 in a session, and the transport below it.
 #ifndef CL3_SESSION_H
 #define CL3_SESSION_H
 
@@ -26,7 +26,7 @@ struct section {
     int64_t body_length;  // as it is announced, or 0
     size_t wire_length;
     bool is_malformed;
-    // What it would have come to, kept or not.
+    // The size with the fields that were dropped.
     size_t total_bytes;
     size_t total_count;
 };
@@ -48,7 +48,7 @@ static inline bool cl3_take_variable(struct variable *self, uint8_t octet) {
     return --self->octets_left == 0;
 }
 
-// What the peer's SETTINGS say, and where reading them has come to.
+// The peer's SETTINGS, and the state of reading them.
 struct peer_settings {
     int64_t stream;  // the control stream, or 0
     uint64_t begun;  // the first unidirectional streams that have begun, a bit for each
@@ -63,10 +63,10 @@ struct peer_settings {
 struct field_counter {
     uint64_t sections, lines;  // that have begun
     bool may_have_length;      // since it was looked at last
-    // The frame in work, and what of it is to come.
+    // The current frame, and how much of it is unread.
     uint64_t type, left;
     struct variable head;
-    // Which part of it is read, the number in it, and what comes behind.
+    // The part that is read, the number in it, and what follows.
     uint64_t number;
     uint8_t part, next, bits;
     int8_t shift;
@@ -78,32 +78,32 @@ struct cl3_stream {
     size_t slot;  // SIZE_MAX: none
     cl3_stream *next, *previous;
 
-    // What comes in.
+    // Input.
     struct section section;
     struct field_counter counter;
-    // What nghttp3 has told of, and fields that it may have taken out.
-    uint64_t told_sections, told_lines, excused_lines;
+    // What nghttp3 has reported, and fields that it may have dropped.
+    uint64_t reported_sections, reported_lines, excused_lines;
     size_t received;
-    // What has come of the body, and how long it is to be, if that was announced.
+    // The length of the body so far, and its announced length, if any.
     int64_t content, body_length;
-    // What nghttp3 holds until the table has what it needs.
+    // Input that nghttp3 holds until the table has the entries.
     size_t held;
     bool is_read_shut;
-    // nghttp3 can make nothing more of it.
+    // nghttp3 ignores further input.
     bool is_broken;
     bool is_ended;
     // The request's method is CONNECT.
     bool is_connect;
-    // The transport has let go of it.
+    // The transport's stream has ended.
     bool is_closing;
 
-    // What goes out. `unsent` is the first chunk that has not gone out whole.
+    // Output. `unsent` is the first chunk that was not sent completely.
     struct chunk *first, *last, *unsent;
     size_t unacknowledged;
     uint64_t written;
     uint64_t head_length;  // 0: not known
     uint64_t body_end;     // where the last frame ends that was made
-    bool is_head_told, is_write_shut, is_request_told;
+    bool is_head_reported, is_write_shut, is_request_reported;
     bool is_full, is_asked, is_resumed;
 
     // A reset that waits until the libraries have returned.
@@ -142,8 +142,8 @@ struct cl3_session {
     cl3_stream *streams;
     cl3_stream *marked;
     cl3_stream *reading;
-    size_t read_body;  // told of `reading` in the call in work
-    // Content of one stream that was read and is not told yet, in so many pieces; a datagram has little of it.
+    size_t read_body;  // reported of `reading` in the current call
+    // Content of one stream that was read and is not reported yet, and its pieces; a datagram has little of it.
     cl3_stream *gathering;
     uint8_t *gathered;
     size_t gathered_count, gathered_pieces;
@@ -172,14 +172,14 @@ void cl3_end_http(cl3_session *self);
 
 // ---- fields.c
 
-// Reads on in a request's stream, up to the end of a section or of the bytes: so many were read.
+// Continues to read a request's stream, up to the end of a section or of the bytes. Returns the number of bytes read.
 size_t cl3_count_fields(struct field_counter *counter, const uint8_t *bytes, size_t count);
-// Whether there were more field lines than these, but for so many `content-length`, in so many sections that were told.
+// Whether more field lines were received than reported in these sections, apart from the dropped `content-length`.
 bool cl3_is_missing_fields(struct field_counter *counter, uint64_t sections, uint64_t lines, uint64_t excused);
 
 // ---- peer_settings.c
 
-// Reads the settings in what has come on a unidirectional stream.
+// Reads the settings in the input of a unidirectional stream.
 void cl3_note_settings(cl3_session *self, int64_t id, const uint8_t *bytes, size_t count);
 
 // ---- sections.c
@@ -188,7 +188,7 @@ void cl3_end_section(struct section *section);
 
 // ---- response_body.c
 
-// Tells what was gathered.
+// Reports the gathered content.
 void cl3_tell_gathered(cl3_session *self);
 // Opens the windows of a stream and of the connection when the libraries have returned.
 static inline void cl3_give_credit(cl3_session *self, cl3_stream *stream, uint64_t count) {
@@ -198,7 +198,7 @@ static inline void cl3_give_credit(cl3_session *self, cl3_stream *stream, uint64
     }
     self->credit += count;
 }
-// What nghttp3 has held of a stream and lets go of: how much of it the connection has not got back.
+// How much of what nghttp3 releases of a stream was not returned to the connection's window.
 size_t cl3_release_held(cl3_stream *stream, size_t count);
 
 // ---- request_body.c
@@ -206,16 +206,16 @@ size_t cl3_release_held(cl3_stream *stream, size_t count);
 nghttp3_ssize cl3_read_body(
     nghttp3_conn *http, int64_t id, nghttp3_vec *list, size_t capacity, uint32_t *flags, void *user,
     void *stream_user);
-// So much of what `nghttp3_conn_writev_stream` gave went out, with the end if `is_last`.
+// These bytes of what `nghttp3_conn_writev_stream` returned were sent, with the end if `is_last`.
 int cl3_wrote(cl3_session *self, int64_t id, cl3_stream *stream, const nghttp3_vec *list, size_t count, bool is_last);
 
 // ---- streams.c
 
 cl3_stream *cl3_find(cl3_session *self, int64_t id);
 void cl3_free_stream(cl3_session *self, cl3_stream *stream);
-// Tells that a stream breaks a rule, and resets it. Without a text the response is truncated.
+// Reports that a stream breaks a rule, and resets it. Without a text the response is truncated.
 void cl3_fail_stream(cl3_session *self, cl3_stream *stream, uint64_t code, const char *text);
-// Does what was put off. Called when no library is at work.
+// Does the deferred work. Called when no library function is running.
 void cl3_settle(cl3_session *self);
 
 // ---- input.c: 0, or -1 with the problem set
@@ -224,7 +224,7 @@ int cl3_read(cl3_session *self, int64_t id, cl3_stream *stream, const uint8_t *b
 int cl3_peer_reset(cl3_session *self, int64_t id, cl3_stream *stream, uint64_t code);
 int cl3_peer_stopped(cl3_session *self, int64_t id, cl3_stream *stream, uint64_t code);
 int cl3_acknowledged(cl3_session *self, int64_t id, uint64_t count);
-// The transport has let go of a stream.
+// The transport's stream has ended.
 int cl3_stream_closed(cl3_session *self, int64_t id, cl3_stream *stream, uint64_t code);
 
 // ---- what nghttp3 calls, each in the file of its subject

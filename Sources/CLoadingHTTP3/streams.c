@@ -77,7 +77,7 @@ uint64_t cl3_streams_left(cl3_session *self) {
 
 void cl3_resume(cl3_session *self, cl3_stream *stream) {
     if (self->is_over || !self->http || stream->is_reset) return;
-    // What the answer to the question in work will be is not known here.
+    // The answer to the pending callback is not known here.
     if (stream->is_asked) stream->is_resumed = self->has_stream_work = true;
     else if (!stream->is_full) nghttp3_conn_resume_stream(self->http, stream->id);
 }
@@ -171,7 +171,7 @@ void cl3_settle(cl3_session *self) {
     }
 }
 
-// nghttp3 calls this for a malformed message, and nothing else. The stream's owner must be told.
+// nghttp3 calls this only for a malformed message. The stream's owner gets a report.
 int cl3_on_stop_sending(nghttp3_conn *http, int64_t id, uint64_t code, void *user, void *stream_user) {
     cl3_session *self = user;
     if (stream_user) cl3_fail_stream(self, stream_user, code, "The message is malformed.");
@@ -186,7 +186,7 @@ int cl3_on_reset_stream(nghttp3_conn *http, int64_t id, uint64_t code, void *use
     return 0;
 }
 
-// After the transport's own end, or when what was held of the stream was read.
+// After the end of the transport's stream, or when the stream's buffered input was read.
 int cl3_on_stream_close(nghttp3_conn *http, int64_t id, uint64_t code, void *user, void *stream_user) {
     cl3_session *self = user;
     cl3_stream *stream = stream_user;

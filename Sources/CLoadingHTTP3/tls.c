@@ -75,7 +75,7 @@ static int on_ticket(gnutls_session_t tls, unsigned when, const gnutls_datum_t *
     cl3_session *self = session_of(tls);
     struct quic *quic = quic_of(self);
     if (when == GNUTLS_HOOK_PRE) {
-        // It begins with its lifetime (RFC 8446 4.6.1), and afterwards GnuTLS has read it away.
+        // It begins with its lifetime (RFC 8446 4.6.1), which GnuTLS does not report afterwards.
         const uint8_t *bytes = message ? message->data : NULL;
         quic->ticket_lifetime = !bytes || message->size < 4
             ? 0
@@ -102,12 +102,12 @@ static int on_ticket(gnutls_session_t tls, unsigned when, const gnutls_datum_t *
             self->owner, (cl3_bytes){data.data, data.size}, (cl3_bytes){parameters, (size_t)count},
             gnutls_record_get_max_early_data_size(tls) > 0, quic->ticket_lifetime);
     }
-    // GnuTLS allocates with malloc; current versions cannot be told otherwise.
+    // GnuTLS allocates with malloc; current versions have no hook for it.
     free(data.data);
     return 0;
 }
 
-// GnuTLS follows some messages that QUIC has no place for, and hands out secrets then that ngtcp2 has: that would end the process.
+// GnuTLS accepts some messages that QUIC does not allow, and then installs secrets that ngtcp2 has already: an assertion there.
 static int on_message(
     gnutls_session_t tls, unsigned type, unsigned when, unsigned incoming, const gnutls_datum_t *message) {
     if (!incoming) return 0;
@@ -130,7 +130,7 @@ static ngtcp2_conn *get_connection(ngtcp2_crypto_conn_ref *reference) {
     return ((struct quic *)reference->user_data)->conn;
 }
 
-// The server wants a certificate. GnuTLS cannot wait for one, so what is there is all that there is.
+// The server requests a certificate. GnuTLS cannot wait for one, so it uses the one that is set, or none.
 static int on_certificate_wanted(
     gnutls_session_t tls, const gnutls_datum_t *names, int count, const gnutls_pk_algorithm_t *kinds, int kind_count,
     gnutls_pcert_st **certificates, unsigned *certificate_count, gnutls_privkey_t *key) {
@@ -214,7 +214,7 @@ bool cl3_start_tls(struct quic *quic, const cl3_opening *opening) {
         return false;
     }
     gnutls_handshake_set_hook_function(quic->tls, GNUTLS_HANDSHAKE_ANY, GNUTLS_HOOK_BOTH, on_message);
-    // A ticket that cannot be read is none.
+    // An unreadable ticket is not used.
     quic->is_ticket_used = opening->ticket.count > 0
         && gnutls_session_set_data(quic->tls, opening->ticket.start, opening->ticket.count) == 0;
     return true;

@@ -22,7 +22,7 @@
 #error "of the versions of ngtcp2 before 1.0 only 0.12.1 is known here"
 #endif
 
-// 1 if the version is one that keeps its promises (1.0 and later).
+// 1 if the version has a stable interface (1.0 and later).
 #define CL3_NGTCP2_IS_STABLE (NGTCP2_VERSION_NUM >= 0x010000)
 #define CL3_NGHTTP3_IS_STABLE (NGHTTP3_VERSION_NUM >= 0x010000)
 

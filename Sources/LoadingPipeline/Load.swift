@@ -35,6 +35,14 @@ package protocol Load: AnyObject {
 extension Load {
     package func answerResponse() { answerResponse(nil) }
 
-    /// Only HTTP has resumable uploads.
+    // Streams and WebSockets have no body, no redirects and no resumable transfers.
+    package func abandon() {}
+    package func handOver(to client: any LoadClient) {}
+    package func resumeReading() {}
+    package func answerResponse(_ destination: BodyDestination?) {}
+    package func answerRedirect(_ next: LoadRequest?) {}
     package func answerUploadMove(_ url: String?) {}
+    package func answerChallenge(_ answer: AuthenticationAnswer) {}
+    package func setPriority(_ priority: Float) {}
+    package var resumePointUnderWay: DownloadResumePoint? { nil }
 }

@@ -14,7 +14,7 @@ package enum LoadBody {
     package var isNone: Bool { if case .none = self { true } else { false } }
 
     /// Whether the body can be sent again without asking the client.
-    var isLasting: Bool { if case .stream = self { false } else { true } }
+    var isReplayable: Bool { if case .stream = self { false } else { true } }
 
     /// The announced length of a stream, if there is one.
     var announcedStreamLength: Int64? { if case .stream(_, let length) = self { length } else { nil } }

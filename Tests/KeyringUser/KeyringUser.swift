@@ -89,8 +89,9 @@ private final class KeyringOrders {
             sigaction(SIGPIPE, nil, &action)
             return [action.__sigaction_handler.sa_handler == nil ? "default" : "other"]
         case ("libraries", _):
-            let maps = (try? String(contentsOfFile: "/proc/self/maps", encoding: .utf8)) ?? ""
-            return [maps.contains("libsecret") ? "libsecret" : "none"]
+            // `String(contentsOfFile:)` reads one page of such a file.
+            let maps = (try? FileHandle(forReadingAtPath: "/proc/self/maps")?.readToEnd()) ?? Data()
+            return [String(decoding: maps, as: UTF8.self).contains("libsecret") ? "libsecret" : "none"]
         default: return ["?"]
         }
     }

@@ -36,7 +36,7 @@ typedef struct {
 
 enum { CL3_NEVER_INDEXED = 1 };
 
-// A header section that is whole and in order, there during the call only.
+// A complete and valid header section; valid during the call only.
 typedef struct {
     int32_t status;  // three digits
     bool ends_stream;
@@ -60,7 +60,7 @@ typedef struct {
     // Bytes of the tables of field compression that the peer may fill, and how many streams may wait for them.
     size_t table_capacity;
     size_t blocked_streams;
-    // Requests that nghttp3 allows at a time, with those whose cancellation the peer has not heard of yet.
+    // Concurrent requests that nghttp3 allows, cancelled ones included until the peer knows.
     size_t unheard_cancellations;
     uint64_t stream_window;
     uint64_t connection_window;
@@ -73,7 +73,7 @@ typedef struct {
     unsigned tickets;
     // Bytes of one message of the handshake.
     size_t handshake_message;
-    // Bytes of the names that a server asks for certificates by.
+    // Bytes of the issuers' names in a server's certificate request.
     size_t issuers;
     uint64_t idle_timeout;
     uint64_t handshake_timeout;
@@ -81,26 +81,26 @@ typedef struct {
 
 typedef enum {
     CL3_BODY_DATA,   // `*count` bytes were written
-    CL3_BODY_LAST,   // the same, and the body is whole
+    CL3_BODY_LAST,   // the same, and the body is complete
     CL3_BODY_LATER,  // until `cl3_resume`
 } cl3_body;
 
 // `slot` is what the stream was submitted with. None is called for a stream that was detached.
 typedef struct {
     void (*section)(void *owner, size_t slot, const cl3_section *section);
-    // Content, which came in so many pieces.
+    // Content, and the number of its pieces.
     void (*data)(void *owner, size_t slot, const uint8_t *bytes, size_t count, size_t pieces);
-    // The response is whole.
+    // The response is complete.
     void (*ended)(void *owner, size_t slot);
-    // The peer has ended its half before the response was whole.
+    // The peer has ended its half before the response was complete.
     void (*was_reset)(void *owner, size_t slot, uint64_t code);
     // The stream breaks a rule and is being reset. `text` is constant.
     void (*invalid)(void *owner, size_t slot, const char *text);
-    // The stream ends as if its response were whole, but the body is shorter than announced; it will be reset.
+    // The stream ends like a complete response, but the body is shorter than announced; it will be reset.
     void (*truncated)(void *owner, size_t slot);
-    // Both halves are at their end, and the stream is gone.
+    // Both halves have ended, and the stream no longer exists.
     void (*closed)(void *owner, size_t slot);
-    // The server takes no requests from this stream on.
+    // The server accepts no requests from this stream on.
     void (*going_away)(void *owner, int64_t first_refused);
     // More streams may be opened than before.
     void (*more_streams)(void *owner);
@@ -112,7 +112,7 @@ typedef struct {
     // Of the transport alone. The certificates are DER, the server's own is first; after a
     // resumption those of the first handshake.
     void (*handshake_complete)(void *owner, const cl3_bytes *certificates, size_t count, uint16_t cipher_suite);
-    // All streams that were submitted before are gone without a call to `closed`.
+    // All streams that were submitted before end without a call to `closed`.
     void (*early_data_rejected)(void *owner);
     // The server keeps the ticket for `lifetime` seconds.
     void (*ticket)(void *owner, cl3_bytes ticket, cl3_bytes parameters, bool has_early_data, uint32_t lifetime);
@@ -120,7 +120,7 @@ typedef struct {
     void (*qlog)(void *owner, const uint8_t *bytes, size_t count, bool is_last);
 } cl3_callbacks;
 
-// Why a session is of no more use.
+// Why a session cannot be used any more.
 typedef enum {
     CL3_OUT_OF_MEMORY = -1,
     CL3_UNAVAILABLE = -2,        // one of the libraries is missing
@@ -135,8 +135,8 @@ typedef enum {
     CL3_NO_PATH = -11,
     CL3_CLOSED = -12,            // by this side
     CL3_NO_STREAM = -13,         // none may be opened now; the session goes on
-    CL3_IDENTITY = -14,          // the certificate to be known by, or its key, is of no use
-    CL3_HELLO_RETRY_REQUEST = -15,  // the server wants another hello, and early data went out with the first
+    CL3_IDENTITY = -14,          // the client certificate or its key is unusable
+    CL3_HELLO_RETRY_REQUEST = -15,  // the server requires another hello, and early data was sent with the first
 } cl3_result;
 
 typedef struct {
@@ -156,7 +156,7 @@ typedef struct {
 
 typedef struct {
     cl3_endpoints endpoints;
-    const char *server_name;  // NULL: an address, which is not told
+    const char *server_name;  // NULL: an address, which is not sent
     cl3_bytes ticket;         // empty: none
     cl3_bytes parameters;
     bool allows_early_data;
@@ -171,10 +171,10 @@ typedef struct {
 
 // Whether this build has HTTP/3. If not, no session can be made, and no header of the libraries is needed.
 bool cl3_is_available(void);
-// Loads the libraries if they are not. False if one of them is missing; asked again, it looks again.
+// Loads the libraries if they are not loaded. False if one of them is missing; each call tries again.
 bool cl3_load(void);
-// NULL if they are there; else what the loader says, which names the file that is missing or unusable. The text is the
-// thread's, until it asks again. Asked again, it looks again.
+// NULL if they are loaded; else the loader's message, which names the file that is missing or unusable. The text is the
+// thread's, until its next call. Each call tries again.
 const char *cl3_library_failure(void);
 
 // NULL with the reason in `result`.
@@ -183,28 +183,28 @@ cl3_session *cl3_new(
     cl3_result *result);
 void cl3_free(cl3_session *session);
 
-// The stream's number, or CL3_NO_STREAM or another error. `*stream` is valid until `closed` was told of it, the early
+// The stream's number, or CL3_NO_STREAM or another error. `*stream` is valid until `closed` was called for it, the early
 // data was rejected, it was detached, or the session is freed.
 int64_t cl3_submit(
     cl3_session *session, const cl3_field *fields, size_t count, size_t slot, bool has_body, cl3_stream **stream);
-// How many requests would be taken now.
+// How many requests would be accepted now.
 uint64_t cl3_streams_left(cl3_session *session);
-// Whether the peer's settings allow extended CONNECT (RFC 9220); false before they have come.
+// Whether the peer's settings allow extended CONNECT (RFC 9220); false before they are received.
 bool cl3_peer_allows_connect_protocol(cl3_session *session);
 void cl3_resume(cl3_session *session, cl3_stream *stream);
-// Ends both halves that have not ended. Nothing more is read of it, and no body is asked for.
+// Ends the halves that have not ended. Nothing more is read, and no body is requested.
 void cl3_reset(cl3_session *session, cl3_stream *stream, uint64_t code);
-// Nothing is told of the stream any more.
+// Nothing is reported of the stream any more.
 void cl3_detach(cl3_session *session, cl3_stream *stream);
-// Bytes of the stream that have come, with the heads of their frames.
+// Received bytes of the stream, with the heads of their frames.
 size_t cl3_received(cl3_stream *stream);
 // Bytes of the request's body that the peer has not acknowledged.
 size_t cl3_unacknowledged(cl3_stream *stream);
 void cl3_set_priority(cl3_session *session, cl3_stream *stream, uint32_t urgency, bool is_incremental);
-// Takes no more pushes; the peer knows then that this side is leaving.
+// Accepts no more pushes; this tells the peer that this side is leaving.
 void cl3_go_away(cl3_session *session);
 
-// Opens the windows by so much.
+// Extends the windows.
 void cl3_extend_stream(cl3_session *session, cl3_stream *stream, uint64_t count);
 void cl3_extend_connection(cl3_session *session, uint64_t count);
 
@@ -228,7 +228,7 @@ cl3_work cl3_take_work(cl3_session *session);
 
 // 0, or an error, after which `cl3_problem_of` has the details and `cl3_close_datagram` the CONNECTION_CLOSE to send.
 int cl3_receive(cl3_session *session, const uint8_t *datagram, size_t count, uint8_t ecn, uint64_t now);
-// To be called when all datagrams were received that are there: tells the content of the last of them.
+// Called after all available datagrams were received: reports the content of the last of them.
 int cl3_received_all(cl3_session *session);
 int cl3_handle_expiry(cl3_session *session, uint64_t now);
 
@@ -239,32 +239,32 @@ typedef struct {
     uint8_t ecn;
 } cl3_output;
 
-// The next datagrams, there until the next call; a count of 0 means none now. 0, or an error as above.
+// The next datagrams, valid until the next call; a count of 0 means none now. 0, or an error as above.
 int cl3_write(cl3_session *session, uint64_t now, cl3_output *output);
 void cl3_release_room(cl3_session *session);
 
 // UINT64_MAX: never.
 uint64_t cl3_expiry(cl3_session *session);
-// Has packets that ask for an answer sent when nothing was for so long; 0: not.
+// Sends a PING when nothing was sent for this time; 0: never.
 void cl3_set_keep_alive(cl3_session *session, uint64_t interval);
-// Has one sent with the next output.
+// Sends a PING with the next output.
 void cl3_ping(cl3_session *session);
 // Bytes that the peer has not acknowledged.
 uint64_t cl3_in_flight(cl3_session *session);
 // Another path from now on. False if the connection cannot change its path now.
 bool cl3_migrate(cl3_session *session, const cl3_endpoints *endpoints, uint64_t now);
-// Has the keys changed. False if it is too early for that.
+// Updates the keys. False if it is too early.
 bool cl3_update_keys(cl3_session *session, uint64_t now);
 bool cl3_is_handshake_complete(cl3_session *session);
-// Whether the server has said that it is through with the handshake as well (RFC 9001 section 4.1.2).
+// Whether the server has confirmed the handshake (RFC 9001 section 4.1.2).
 bool cl3_is_handshake_confirmed(cl3_session *session);
-// Whether the handshake, which is complete, went by a ticket, so that the server has shown no certificate.
+// Whether the completed handshake resumed a session, so that the server has shown no certificate.
 bool cl3_is_resumed(cl3_session *session);
-// Whether the server has asked for a certificate.
+// Whether the server has requested a certificate.
 bool cl3_is_certificate_wanted(cl3_session *session);
-// The issuers of certificates that the server would take: the DER of each name, behind its length in two bytes.
+// The issuers of certificates that the server accepts: the DER of each name, after its length in two bytes.
 cl3_bytes cl3_issuers(cl3_session *session);
-// The response of OCSP that came with the server's certificate; empty without one.
+// The stapled OCSP response; empty without one.
 cl3_bytes cl3_stapled_response(cl3_session *session);
 // Whether early data may be sent: it is offered, and the server has not answered yet.
 bool cl3_offers_early_data(cl3_session *session);
@@ -284,7 +284,7 @@ cl3_session *cl3_new_loose(
 int cl3_loose_feed(cl3_session *session, int64_t stream, const uint8_t *bytes, size_t count, bool is_last);
 int cl3_loose_reset(cl3_session *session, int64_t stream, uint64_t code);
 int cl3_loose_stop(cl3_session *session, int64_t stream, uint64_t code);
-// Takes the next bytes of any stream, and acknowledges them. False: there are none.
+// Returns the next bytes of any stream, and acknowledges them. False if there are none.
 bool cl3_loose_take(
     cl3_session *session, int64_t *stream, uint8_t *room, size_t capacity, size_t *count, bool *is_last);
 // By how much the windows were opened since the beginning; -1 is the connection.

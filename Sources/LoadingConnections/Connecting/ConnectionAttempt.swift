@@ -2,42 +2,23 @@ internal import LoadingEvents
 internal import LoadingSemantics
 internal import LoadingTransport
 
-/// Makes one connection for a pool: name resolution, socket, proxy if there is one, TLS. Confined to the pool's loop.
-/// Ends with exactly one call of the pool, such as `succeeded` or `failed`, never within `start`, and with none after
-/// `cancel`.
+/// Makes one connection for a pool: over TCP (name resolution, socket, proxy if there is one, TLS), over QUIC, or over
+/// the first of both that completes its handshake. Confined to the pool's loop, owned by its origin. Ends with exactly
+/// one call of the pool's `succeeded`, `failed` or `isNotNeeded`, never within `start`, and with none after `cancel`.
 ///
-/// If the server is known to support HTTP/3, HTTP/3 is tried first. TCP starts in parallel if there is no answer after
-/// a short time, and the first completed handshake wins (CONN-8). If TCP wins, HTTP/3 continues as an `HTTP3Upgrade`.
-/// If nothing is known about HTTP/3, the HTTPS record is queried in parallel with the addresses (CONN-6).
-final class ConnectionAttempt: ConnectionChallengeDelegate, LoopTimerTarget {
+/// There are two kinds (docs/decisions/0012):
+/// - An attempt of a request that waits in line. It counts against the limit per host, and is cancelled if no request
+///   needs it.
+/// - An upgrade: HTTP/3 for an origin that another version reaches already. One request may wait for it, outside the
+///   line and for a short time. Without one the upgrade continues until its end or until its idle time is over.
+final class ConnectionAttempt: ConnectionChallengeDelegate {
     let primaryOrigin: OriginConnections
-    /// The request that it was started for, or another one that it was passed on to; nil if that no longer waits.
+    let isUpgrade: Bool
+    /// The request that waits for the connection.
     private(set) var request: ConnectionRequest?
-    /// The events of the transport that has progressed furthest.
-    var events: [LoadEvent] {
-        if let http3, dial == nil, secure == nil { return http3.events }
-        return ownEvents
-    }
-    /// The events of TCP.
-    private var ownEvents: [LoadEvent] = []
-    private let pool: ConnectionPool
-    private var dial: TransportConnector?
-    private var secure: SecureHandshake?
-    private var secureBeginning: Int64 = 0
-    private var http3: HTTP3Attempt?
-    /// The HTTP/3 attempt after TCP has won.
-    private weak var upgrade: HTTP3Upgrade?
-    private var coalescing: CoalescingDecision?
-    /// Whether coalescing with another origin's connection was considered already.
-    private var hasTriedCoalescing = false
-    /// The pending query for HTTPS records.
-    private var servicesTicket: NameResolver.Ticket?
-    /// The head start of HTTP/3 over TCP.
-    private let headStart = LoopTimer()
-    /// Why TCP failed, while HTTP/3 may still succeed.
-    private var failure: ConnectionFailure?
-    private let descriptorWait: DescriptorWait
-    private var hasEnded = false
+    /// Whether it has continued without a request. What happened does not describe the next request's wait.
+    var wasLeft = false
+    let pool: ConnectionPool
     /// When it was started, and the pool's generation at that time.
     let beginning: Int64
     let generation: Int
@@ -46,80 +27,97 @@ final class ConnectionAttempt: ConnectionChallengeDelegate, LoopTimerTarget {
     /// Whether a challenge is open. The connection waits for its answer.
     private(set) var isAsking = false
 
-    init(for request: ConnectionRequest, at primaryOrigin: OriginConnections, pool: ConnectionPool) {
+    // MARK: TCP
+
+    private var connector: TransportConnector?
+    private var handshake: SecureHandshake?
+    private var handshakeBeginning: Int64 = 0
+    var transportEvents: [LoadEvent] = []
+    /// Why TCP failed, while HTTP/3 may still succeed.
+    var transportFailure: ConnectionFailure?
+    private var coalescing: CoalescingDecision?
+    /// Whether coalescing with another origin's connection was considered already.
+    private var hasTriedCoalescing = false
+
+    // MARK: HTTP/3
+
+    var http3: HTTP3Connector?
+    /// The upgrade that continues the HTTP/3 part of this attempt, because TCP was faster.
+    weak var upgrade: ConnectionAttempt?
+    /// The pending query for HTTPS records.
+    private var servicesTicket: NameResolver.Ticket?
+    /// The time limit of HTTP/3, or its head start over TCP.
+    let timer = LoopTimer()
+
+    init(for request: ConnectionRequest?, at origin: OriginConnections, pool: ConnectionPool, isUpgrade: Bool = false) {
         self.request = request
-        self.primaryOrigin = primaryOrigin
+        primaryOrigin = origin
         self.pool = pool
-        descriptorWait = DescriptorWait(pool)
+        self.isUpgrade = isUpgrade
         beginning = pool.loop.now
         generation = pool.generation
+        request?.attempt = self
     }
 
     func start() {
+        let key = primaryOrigin.key
         if pool.requiredVersion == .http3 {
             // HTTP/3 is tried even if it has failed recently, because no other version is allowed.
-            let known = pool.http3Service(of: primaryOrigin.key, isAssumed: true)
-            return startHTTP3(known ?? AlternativeService(port: primaryOrigin.key.port))
+            return startHTTP3(pool.http3Service(of: key, isAssumed: true) ?? AlternativeService(port: key.port))
         }
         // An upgrade already tries HTTP/3.
         if primaryOrigin.upgrade != nil { return startTCP() }
-        if let service = pool.http3Service(of: primaryOrigin.key, isAssumed: request?.assumesHTTP3 ?? false) {
+        if let service = pool.http3Service(of: key, isAssumed: request?.assumesHTTP3 ?? false) {
             return startHTTP3(service)
         }
         askForServices()
         startTCP(awaitsServices: servicesTicket != nil)
     }
 
-    private func startTCP(awaitsServices: Bool = false) {
-        descriptorWait.end()
-        let dial = dial ?? makeDial()
-        self.dial = dial
-        dial.start(awaitsServices: awaitsServices)
-        // The first use of TLS takes milliseconds; this runs while the name is resolved. A failure is reported by the
-        // handshake.
-        if primaryOrigin.key.isSecure { _ = try? pool.security.context() }
-    }
-
-    private func makeDial() -> TransportConnector {
-        let dial = TransportConnector(to: primaryOrigin.key, in: pool, for: self) { [weak self] in self?.dialEnded($0) }
-        // Only the events of the last try are kept, because there may be any number of tries.
-        dial.onBeginning = { [weak self] in self?.ownEvents = [] }
-        dial.onEvent = { [weak self] in self?.record($0) }
-        dial.onAddresses = { [weak self] in self?.found($0) }
-        return dial
-    }
-
     func cancel() {
-        guard !hasEnded else { return }
-        end()
+        if let servicesTicket { pool.resolver.withdraw(servicesTicket) }
+        servicesTicket = nil
         endTCP()
         endHTTP3()
         coalescing?.cancel()
         coalescing = nil
     }
 
-    private func end() {
-        hasEnded = true
-        guard let ticket = servicesTicket else { return }
-        servicesTicket = nil
-        pool.resolver.withdraw(ticket)
-    }
-
     /// Another request waits for the connection now, or none for the moment.
     func setRequest(_ request: ConnectionRequest?) {
+        self.request?.attempt = nil
         self.request = request
+        request?.attempt = self
+        if isUpgrade { requestOfUpgradeChanged() }
         guard request != nil else { return }
-        dial?.challengeDelegateChanged()
+        connector?.challengeDelegateChanged()
         coalescing?.challengeDelegateChanged()
-        secure?.challengeDelegateChanged()
+        handshake?.challengeDelegateChanged()
         http3?.challengeDelegateChanged()
     }
+
+    /// The events of the transport that has progressed furthest, for the request that waits for it.
+    var events: [LoadEvent] {
+        if wasLeft { return [] }
+        if let http3, !isTryingTCP { return http3.events }
+        return transportEvents
+    }
+
+    var isTryingTCP: Bool { connector != nil || handshake != nil }
+
+    /// The step that the first hop has not completed, and since when; nil if something else is awaited.
+    var awaits: PendingPhase? {
+        if isAsking { return nil }
+        return securedProxy != nil ? PendingPhase(step: .connection, since: handshakeBeginning) : connector?.awaits
+    }
+
+    // MARK: Challenges
 
     var proxyAuthorizer: (any ProxyAuthorizer)? { request?.delegate?.proxyAuthorizer }
 
     func handshakeReceived(challenge question: ConnectionChallenge) -> Bool {
         // Only one transport may cause challenges.
-        if secure != nil { leaveHTTP3() }
+        if handshake != nil { leaveHTTP3() }
         isAsking = request?.delegate?.connectionReceived(challenge: question) ?? false
         if isAsking { hasAsked = true }
         return isAsking
@@ -131,22 +129,7 @@ final class ConnectionAttempt: ConnectionChallengeDelegate, LoopTimerTarget {
         for other in primaryOrigin.sharing(self) { other.delegate?.connectionIsBeingMade() }
     }
 
-    /// The step that the first hop has not completed, and since when; nil if something else is awaited.
-    var awaits: PendingPhase? {
-        if isAsking { return nil }
-        return securedProxy != nil ? PendingPhase(step: .connection, since: secureBeginning) : dial?.awaits
-    }
-
-    /// The proxy of the TLS handshake in progress.
-    private var securedProxy: ProxyServer? {
-        if secure != nil, case .forwarding(let proxy, _) = primaryOrigin.key.proxyMode { proxy } else { nil }
-    }
-
-    private func record(_ kind: LoadEvent.Kind) {
-        ownEvents.append(LoadEvent(time: EventLog.now, kind: kind))
-    }
-
-    // MARK: HTTP/3
+    // MARK: HTTPS records
 
     /// Called before the addresses are resolved, so that cached answers arrive in that order.
     private func askForServices() {
@@ -157,117 +140,105 @@ final class ConnectionAttempt: ConnectionChallengeDelegate, LoopTimerTarget {
     }
 
     private func learned(_ answer: HTTPSRecordAnswer) {
-        guard !hasEnded, servicesTicket != nil else { return }
+        guard servicesTicket != nil else { return }
         servicesTicket = nil
         // Too late for this attempt: TCP has started to connect, or another origin's connection is considered.
-        guard let dial, dial.isResolving else { return }
+        guard let connector, connector.isResolving else { return }
         guard primaryOrigin.upgrade == nil, case .success(let found) = answer,
             let service = pool.http3Service(of: primaryOrigin.key, among: found)
-        else { return dial.servicesKnown() }
-        let lookupStart = ownEvents.first { if case .resolutionStarted = $0.kind { true } else { false } }?.time
+        else { return connector.servicesKnown() }
+        let lookupStart = transportEvents.first { if case .resolutionStarted = $0.kind { true } else { false } }?.time
         endTCP()
         startHTTP3(service, lookupStart: lookupStart)
     }
 
-    private func startHTTP3(_ service: AlternativeService, lookupStart: Int64? = nil) {
-        let attempt = HTTP3Attempt(to: service, for: primaryOrigin, pool: pool, challengeDelegate: self)
-        attempt.lookupStart = lookupStart
-        attempt.early = { [weak self] in self?.request }
-        http3 = attempt
-        if pool.requiredVersion != .http3 {
-            pool.loop.arm(headStart, at: pool.loop.now + pool.loop.limits.http3HeadStart, for: self)
+    // MARK: Transport
+
+    func startTCP(awaitsServices: Bool = false, afterDescriptorWait: Bool = false) {
+        let connector = TransportConnector(to: primaryOrigin.key, in: pool, for: self) { [weak self] in
+            self?.connectorEnded($0)
         }
-        attempt.start { [weak self] in
-            self?.endTCP()
-        } outcome: { [weak self] in
-            self?.http3Ended($0)
-        }
+        self.connector = connector
+        // Only the events of the last try are kept, because there may be any number of tries.
+        connector.onBeginning = { [weak self] in self?.transportEvents = [] }
+        connector.onEvent = { [weak self] in self?.record($0) }
+        connector.onAddresses = { [weak self] in self?.found($0) }
+        if afterDescriptorWait { connector.startLater() } else { connector.start(awaitsServices: awaitsServices) }
+        // The first use of TLS takes milliseconds; this runs while the name is resolved. A failure is reported by the
+        // handshake.
+        if primaryOrigin.key.isSecure { _ = try? pool.security.context() }
     }
 
-    private func http3Ended(_ outcome: Result<HTTP3Connection, HTTP3AttemptFailure>) {
-        guard !hasEnded, let attempt = http3 else { return }
-        http3 = nil
-        pool.loop.disarm(headStart)
+    func endTCP() {
+        pool.loop.disarm(timer)
+        connector?.cancel()
+        connector = nil
+        handshake?.cancel()
+        handshake = nil
+    }
+
+    private func record(_ kind: LoadEvent.Kind) {
+        transportEvents.append(LoadEvent(time: EventLog.now, kind: kind))
+    }
+
+    private func connectorEnded(_ outcome: Result<ByteStream, ConnectionFailure>) {
+        connector = nil
         switch outcome {
-        case .success(let connection):
-            end()
-            endTCP()
-            pool.succeeded(self, with: connection, events: attempt.events)
-        case .failure(let failure):
-            if self.failure == nil { attempt.blamePlace(for: failure) }
-            if pool.requiredVersion == .http3 {
-                ownEvents = attempt.events
-                return fail(ConnectionFailure(failure.error))
+        case .failure(let failure): fail(failure)
+        case .success(let stream): secure(stream)
+        }
+    }
+
+    private func secure(_ stream: ByteStream) {
+        guard primaryOrigin.key.isSecure else { return succeed(stream) }
+        record(.secureConnectionStarted)
+        handshakeBeginning = pool.loop.now
+        let handshake = SecureHandshake(
+            stream, to: primaryOrigin.key, with: pool.security, carriesHTTP: true, for: self
+        ) { [weak self] in
+            self?.handshakeEnded($0)
+        }
+        self.handshake = handshake
+        handshake.start()
+    }
+
+    /// The proxy of the TLS handshake in progress.
+    private var securedProxy: ProxyServer? {
+        if handshake != nil, case .forwarding(let proxy, _) = primaryOrigin.key.proxyMode { proxy } else { nil }
+    }
+
+    private func handshakeEnded(_ outcome: Result<ByteStream, LoadError>) {
+        let proxy = securedProxy
+        handshake = nil
+        switch outcome {
+        case .failure(let error) where error.isDescriptorShortage:
+            // The root certificates could not be read.
+            startTCP(afterDescriptorWait: true)
+        case .failure(let error):
+            fail(proxy.map { ConnectionFailure(error, inHandshakeWith: $0) } ?? ConnectionFailure(error))
+        case .success(let stream):
+            if let session = stream.tls?.session {
+                record(.secureConnectionEnded(version: session.version.rawValue, cipherSuite: session.cipherSuite))
             }
-            // A challenged delegate refused the handshake, so it would fail over TCP as well. A refusal of an
-            // alternative endpoint does not count against the origin.
-            if failure.isRefusal, hasAsked, primaryOrigin.shared == nil,
-                attempt.service.isOwn(of: primaryOrigin.key.place)
-            {
-                ownEvents = attempt.events
-                return fail(ConnectionFailure(failure.error))
-            }
-            goOnWithoutHTTP3()
+            succeed(stream)
         }
     }
 
-    /// HTTP/3 has failed or has not completed in time.
-    private func goOnWithoutHTTP3() {
-        if primaryOrigin.shared != nil {
-            // Another attempt made a connection that all requests share.
-            end()
-            endHTTP3()
-            endTCP()
-            return pool.isNotNeeded(self)
+    private func succeed(_ stream: ByteStream) {
+        leaveHTTP3()
+        cancel()
+        pool.succeeded(self, with: stream)
+    }
+
+    func fail(_ failure: ConnectionFailure) {
+        if http3 != nil {
+            // HTTP/3 may still succeed.
+            transportFailure = failure
+            return pool.loop.arm(timer, at: pool.loop.now + pool.loop.limits.http3LastChance, for: self)
         }
-        if let failure {
-            // Neither TCP nor QUIC reaches the server.
-            endHTTP3()
-            return fail(failure)
-        }
-        if dial == nil, secure == nil { startTCP() }
-    }
-
-    /// TCP has won, or its handshake is about to be completed. A slower HTTP/3 attempt is not a failed one, so it
-    /// continues as an `HTTP3Upgrade` if later requests can use it.
-    private func leaveHTTP3() {
-        if let http3, primaryOrigin.upgrade == nil, primaryOrigin.shared?.version != .http3,
-            generation == pool.generation
-        {
-            let upgrade = HTTP3Upgrade(with: http3, of: generation, at: primaryOrigin, pool: pool)
-            self.http3 = nil
-            self.upgrade = upgrade
-            primaryOrigin.upgrade = upgrade
-            upgrade.goOn()
-        }
-        endHTTP3()
-    }
-
-    /// If this attempt caused a challenge, an upgrade without a request would cause a second one about the same server
-    /// for the next load: one over QUIC, one over TCP.
-    private func dropUpgrade() {
-        if hasAsked, let upgrade, upgrade === primaryOrigin.upgrade, upgrade.request == nil {
-            pool.dropUpgrade(of: primaryOrigin)
-        }
-    }
-
-    private func endHTTP3() {
-        pool.loop.disarm(headStart)
-        http3?.cancel()
-        http3 = nil
-    }
-
-    private func endTCP() {
-        pool.loop.disarm(headStart)
-        dial?.cancel()
-        dial = nil
-        secure?.cancel()
-        secure = nil
-        descriptorWait.end()
-    }
-
-    func timerFired(_ timer: LoopTimer) {
-        goOnWithoutHTTP3()
+        cancel()
+        dropUpgrade()
+        pool.failed(self, with: failure)
     }
 
     // MARK: Connections of other origins
@@ -280,81 +251,14 @@ final class ConnectionAttempt: ConnectionChallengeDelegate, LoopTimerTarget {
         hasTriedCoalescing = true
         endTCP()
         let decision = CoalescingDecision(about: connection, for: primaryOrigin.key, in: pool, challengeDelegate: self)
-        { [weak self] in
-            self?.decided(mayShare: $0)
+        { [weak self] mayShare in
+            guard let self else { return }
+            coalescing = nil
+            guard mayShare else { return startTCP() }
+            cancel()
+            pool.succeeded(self, sharing: connection)
         }
         coalescing = decision
         decision.start()
-    }
-
-    private func decided(mayShare: Bool) {
-        guard !hasEnded, let connection = coalescing?.connection else { return }
-        coalescing = nil
-        guard mayShare else { return startTCP() }
-        end()
-        pool.succeeded(self, sharing: connection)
-    }
-
-    // MARK: TCP
-
-    private func dialEnded(_ outcome: Result<ByteStream, TransportConnector.Failure>) {
-        guard !hasEnded else { return }
-        switch outcome {
-        case .failure(.noDescriptor): waitForDescriptor()
-        case .failure(.lost(let failure)): fail(failure)
-        case .success(let stream):
-            dial = nil
-            secure(stream)
-        }
-    }
-
-    private func secure(_ stream: ByteStream) {
-        guard primaryOrigin.key.isSecure else { return succeed(stream) }
-        record(.secureConnectionStarted)
-        secureBeginning = pool.loop.now
-        secure = SecureHandshake(stream, to: primaryOrigin.key, with: pool.security, carriesHTTP: true, for: self) {
-            [weak self] in
-            self?.handshakeEnded($0)
-        }
-        secure?.start()
-    }
-
-    private func waitForDescriptor() {
-        descriptorWait.begin { [weak self] in self?.startTCP() }
-    }
-
-    private func handshakeEnded(_ outcome: Result<ByteStream, LoadError>) {
-        guard !hasEnded else { return }
-        let proxy = securedProxy
-        secure = nil
-        switch outcome {
-        case .failure(let error) where error.isDescriptorShortage:
-            // The root certificates could not be read.
-            waitForDescriptor()
-        case .failure(let error):
-            fail(proxy.map { ConnectionFailure(error, inHandshakeWith: $0) } ?? ConnectionFailure(error))
-        case .success(let stream):
-            if let session = stream.tls?.session {
-                record(.secureConnectionEnded(version: session.version.rawValue, cipherSuite: session.cipherSuite))
-            }
-            succeed(stream)
-        }
-    }
-
-    private func succeed(_ stream: ByteStream) {
-        end()
-        leaveHTTP3()
-        pool.succeeded(self, with: stream)
-    }
-
-    private func fail(_ failure: ConnectionFailure) {
-        if http3 != nil {
-            // HTTP/3 may still succeed.
-            self.failure = failure
-            return pool.loop.arm(headStart, at: pool.loop.now + pool.loop.limits.http3LastChance, for: self)
-        }
-        end()
-        dropUpgrade()
-        pool.failed(self, with: failure)
     }
 }

@@ -2,23 +2,20 @@ internal import LoadingEvents
 internal import LoadingSemantics
 internal import LoadingTransport
 
-/// Connects to a host: name resolution, socket, and a tunnel through a proxy if the route has one. Confined to the
-/// pool's loop. Reports the outcome once for each `start`, never within it, and nothing after `cancel`.
+/// Connects to a host: name resolution, socket, and a tunnel through a proxy if the route has one. Starts again while
+/// the process has no descriptor. Confined to the pool's loop. Reports the outcome once, never within `start`, and
+/// nothing after `cancel`.
 final class TransportConnector {
-    enum Failure: Error {
-        case noDescriptor
-        case lost(ConnectionFailure)
-    }
-
     private let origin: ConnectionKey
     private let pool: ConnectionPool
     private weak var challengeDelegate: (any ConnectionChallengeDelegate)?
     /// Whether the host may send before the client does.
     private let isGreeted: Bool
-    private var outcome: ((Result<ByteStream, Failure>) -> Void)?
+    private var outcome: ((Result<ByteStream, ConnectionFailure>) -> Void)?
     private var race: AddressRace<ByteStream>?
     private var handshake: SecureHandshake?
     private var tunnel: ProxyTunnel?
+    private let descriptorWait: DescriptorWait
     /// When the current step started.
     private var stepBeginning: Int64 = 0
     /// The credentials for the first request of the next connection to the proxy.
@@ -33,13 +30,14 @@ final class TransportConnector {
     init(
         to origin: ConnectionKey, in pool: ConnectionPool, isGreeted: Bool = false,
         for challengeDelegate: (any ConnectionChallengeDelegate)?,
-        outcome: @escaping (Result<ByteStream, Failure>) -> Void
+        outcome: @escaping (Result<ByteStream, ConnectionFailure>) -> Void
     ) {
         self.origin = origin
         self.pool = pool
         self.isGreeted = isGreeted
         self.challengeDelegate = challengeDelegate
         self.outcome = outcome
+        descriptorWait = DescriptorWait(pool)
     }
 
     /// - Parameter awaitsServices: Whether connecting waits for `servicesKnown`, up to a short time limit.
@@ -61,6 +59,9 @@ final class TransportConnector {
         race.start(record: { [weak self] in self?.onEvent?($0) }) { [weak self] in self?.raceEnded($0) }
     }
 
+    /// Starts when a descriptor may be free.
+    func startLater() { descriptorWait.begin { [weak self] in self?.start() } }
+
     /// Whether no address was tried yet.
     var isResolving: Bool { race?.hasBegun == false }
 
@@ -80,6 +81,7 @@ final class TransportConnector {
 
     func cancel() {
         outcome = nil
+        descriptorWait.end()
         race?.cancel()
         race = nil
         handshake?.cancel()
@@ -97,7 +99,7 @@ final class TransportConnector {
     private func raceEnded(_ result: Result<ByteStream, AddressRaceFailure>) {
         race = nil
         switch result {
-        case .failure(.noDescriptor): outcome?(.failure(.noDescriptor))
+        case .failure(.noDescriptor): startLater()
         case .failure(.unreachable(let error)):
             if let proxyMode = origin.proxyMode {
                 return fail(ConnectionFailure(.unreachable(proxyMode.service, error), of: proxyMode.server))
@@ -122,8 +124,7 @@ final class TransportConnector {
             self.handshake = nil
             switch result {
             case .success(let stream): openTunnel(stream, proxy)
-            case .failure(let error) where error.isDescriptorShortage:
-                outcome?(.failure(.noDescriptor))
+            case .failure(let error) where error.isDescriptorShortage: startLater()
             case .failure(let error): fail(ConnectionFailure(error, inHandshakeWith: proxy))
             }
         }
@@ -155,5 +156,5 @@ final class TransportConnector {
 
     private func succeed(_ stream: ByteStream) { outcome?(.success(stream)) }
 
-    private func fail(_ failure: ConnectionFailure) { outcome?(.failure(.lost(failure))) }
+    private func fail(_ failure: ConnectionFailure) { outcome?(.failure(failure)) }
 }

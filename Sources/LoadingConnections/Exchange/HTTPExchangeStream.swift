@@ -56,9 +56,9 @@ package protocol HTTPExchangeStream: AnyObject {
     /// possible.
     func detachConnection() -> DetachedConnection?
 
-    /// Keeps the connection for another exchange after this one. The caller starts that exchange or calls `letGo`.
+    /// Keeps the connection for another exchange after this one. The caller starts that exchange or calls `endHold`.
     func hold()
-    func letGo()
+    func endHold()
 }
 
 extension HTTPExchangeStream {

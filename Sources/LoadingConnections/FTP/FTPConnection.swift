@@ -22,9 +22,9 @@ package final class FTPConnection: ByteStreamOwner {
     private var conversation: FTPConversation
     private var parser = FTPReplyParser()
     private let descriptorWait: DescriptorWait
-    private var dial: TransportConnector?
+    private var connector: TransportConnector?
     /// Makes the data connection through a proxy.
-    private var dataDial: TransportConnector?
+    private var dataConnector: TransportConnector?
     private var control: ByteStream?
     private var data: ByteStream?
     /// The bytes that the control connection's socket has not accepted yet.
@@ -57,23 +57,22 @@ package final class FTPConnection: ByteStreamOwner {
 
     /// Starts the load; every outcome is reported in a later turn.
     package func start() {
-        let dial =
-            dial
-            ?? TransportConnector(to: origin, in: pool, isGreeted: true, for: nil) { [weak self] in self?.dialEnded($0)
-            }
-        self.dial = dial
-        dial.onEvent = { [weak self] in self?.observer?.ftpRecorded($0) }
-        dial.start()
+        let connector = TransportConnector(to: origin, in: pool, isGreeted: true, for: nil) { [weak self] in
+            self?.connectorEnded($0)
+        }
+        self.connector = connector
+        connector.onEvent = { [weak self] in self?.observer?.ftpRecorded($0) }
+        connector.start()
     }
 
     /// Ends the load; nothing is reported any more.
     package func cancel() {
         isOver = true
         observer = nil
-        dial?.cancel()
-        dial = nil
-        dataDial?.cancel()
-        dataDial = nil
+        connector?.cancel()
+        connector = nil
+        dataConnector?.cancel()
+        dataConnector = nil
         descriptorWait.end()
         control?.close()
         data?.close()
@@ -91,24 +90,22 @@ package final class FTPConnection: ByteStreamOwner {
     // MARK: Connecting
 
     /// The step that the first hop has not completed, and since when; nil if something else is awaited.
-    package var awaits: PendingPhase? { dial?.awaits }
+    package var awaits: PendingPhase? { connector?.awaits }
 
     /// The error of a load that has timed out.
     package var silence: LoadError {
-        guard let proxyMode = origin.proxyMode, awaits != nil || dataDial?.awaits != nil else { return .timedOut }
+        guard let proxyMode = origin.proxyMode, awaits != nil || dataConnector?.awaits != nil else { return .timedOut }
         return proxyMode.silence
     }
 
-    private func dialEnded(_ outcome: Result<ByteStream, TransportConnector.Failure>) {
-        guard !isOver else { return }
+    private func connectorEnded(_ outcome: Result<ByteStream, ConnectionFailure>) {
         switch outcome {
-        case .failure(.noDescriptor): descriptorWait.begin { [weak self] in self?.start() }
-        case .failure(.lost(let failure)):
+        case .failure(let failure):
             let observer = observer
             cancel()
             observer?.ftpFoundNoWay(failure)
         case .success(let stream):
-            dial = nil
+            connector = nil
             stream.owner = self
             control = stream
             let facts = ConnectionFacts(of: stream, to: origin, speaking: "ftp", isReused: false)
@@ -136,12 +133,11 @@ package final class FTPConnection: ByteStreamOwner {
         if isOver { return }
         let target = ConnectionKey(
             isSecure: false, host: origin.host, port: dataPort, service: origin.service, proxyMode: origin.proxyMode)
-        let dial = TransportConnector(to: target, in: pool, isGreeted: true, for: nil) { [weak self] outcome in
-            guard let self, !isOver else { return }
-            dataDial = nil
+        let connector = TransportConnector(to: target, in: pool, isGreeted: true, for: nil) { [weak self] outcome in
+            guard let self else { return }
+            dataConnector = nil
             switch outcome {
-            case .failure(.noDescriptor): descriptorWait.begin { [weak self] in self?.connectData() }
-            case .failure(.lost(let failure)): end(failure.error)
+            case .failure(let failure): end(failure.error)
             case .success(let stream):
                 stream.owner = self
                 data = stream
@@ -149,8 +145,8 @@ package final class FTPConnection: ByteStreamOwner {
                 perform(conversation.connected())
             }
         }
-        dataDial = dial
-        dial.start()
+        dataConnector = connector
+        connector.start()
     }
 
     // MARK: Readiness

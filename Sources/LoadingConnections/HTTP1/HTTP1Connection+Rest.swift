@@ -39,7 +39,7 @@ extension HTTP1Connection {
         observer = nil
         endSending()
         pool.loop.disarm(expiryTimer)
-        pool.letGo(self)
+        pool.remove(self)
         return DetachedConnection(stream: stream, origin: primaryOrigin.key, rest: bytes)
     }
 }

@@ -364,7 +364,7 @@ package final class HTTP1Connection: HTTPExchangeStream, ByteStreamOwner, LoopTi
     }
 
     /// Keeps the connection out of the pool when this exchange ends. The caller starts another exchange or calls
-    /// `letGo`.
+    /// `endHold`.
     package func hold() { isHeld = true }
 
     package func returnUnused() { giveBack() }
@@ -380,7 +380,7 @@ package final class HTTP1Connection: HTTPExchangeStream, ByteStreamOwner, LoopTi
     package func setPriority(_ priority: Float) {}
 
     /// A connection that was held for a conversation cannot serve another request.
-    package func letGo() {
+    package func endHold() {
         isHeld = false
         if observer == nil, !isClosed { pool.discard(self) }
     }

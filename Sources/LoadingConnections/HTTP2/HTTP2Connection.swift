@@ -249,7 +249,7 @@ final class HTTP2Connection: MultiplexedConnectionState, MultiplexedConnection, 
             pool.noteLoss(after: answerCount, of: primaryOrigin.key)
         }
         shut()
-        pool.letGo(self)
+        pool.remove(self)
         session.fail()
     }
 

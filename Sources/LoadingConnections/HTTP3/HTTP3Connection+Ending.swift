@@ -56,7 +56,7 @@ extension HTTP3Connection {
             // This is called from turns only, so never before `init` has returned.
             return opened(error)
         }
-        if isAdopted { pool.letGo(self) }
+        if isAdopted { pool.remove(self) }
         session.fail()
     }
 

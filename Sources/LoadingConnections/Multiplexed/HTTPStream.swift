@@ -143,7 +143,7 @@ final class HTTPStream: HTTPExchangeStream, LoopTimerTarget {
     func resumeBody() {}
     func detachConnection() -> DetachedConnection? { nil }
     func hold() {}
-    func letGo() {}
+    func endHold() {}
 
     /// In RFC 9218, 0 is the most urgent and 3 is the default.
     static func urgency(of priority: Float) -> Int {
@@ -276,7 +276,7 @@ final class HTTPStream: HTTPExchangeStream, LoopTimerTarget {
     func received(_ bytes: UnsafeRawBufferPointer) {
         unconsumed += bytes.count
         var rest = bytes
-        while !rest.isEmpty, let room = room ?? makeRoom(for: rest.count) {
+        while !rest.isEmpty, let room = room ?? requestBuffer(for: rest.count) {
             let piece = UnsafeRawBufferPointer(rebasing: rest.prefix(room.count - gathered))
             UnsafeMutableRawBufferPointer(rebasing: room[gathered...]).copyMemory(from: piece)
             gathered += piece.count
@@ -293,7 +293,7 @@ final class HTTPStream: HTTPExchangeStream, LoopTimerTarget {
 
     /// Returns a buffer for a piece and for the pieces that may follow. Nil for a piece that is better delivered
     /// directly.
-    private func makeRoom(for count: Int) -> UnsafeMutableRawBufferPointer? {
+    private func requestBuffer(for count: Int) -> UnsafeMutableRawBufferPointer? {
         let most: Int
         if let expected {
             guard expected > count else { return nil }

@@ -179,7 +179,7 @@ extension MultiplexedConnection {
 
     func closeAtOnce() {
         close()
-        pool.letGo(self)
+        pool.remove(self)
     }
 
     // MARK: What HTTP/2 lacks

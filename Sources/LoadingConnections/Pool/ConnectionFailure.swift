@@ -1,7 +1,7 @@
 package import LoadingSemantics
 
 /// Why no connection was made.
-package struct ConnectionFailure {
+package struct ConnectionFailure: Error {
     package var error: LoadError
     /// The failure of the connection itself. If a proxy failed, `error` does not contain it (PROXY-10).
     package let reason: LoadError

@@ -1,22 +1,23 @@
 internal import LoadingEvents
-internal import LoadingProtocols
-package import LoadingSemantics
+internal import LoadingSemantics
 internal import LoadingTransport
 
 /// Connection attempts: when one is started, and what happens with its result.
 extension ConnectionPool {
     /// Called when the request of an attempt was served otherwise or withdrawn. The attempt continues for another
     /// waiting request, whose time counts from now on. Without such a request it is cancelled, because no request would
-    /// handle its challenges.
+    /// handle its challenges. An upgrade continues without a request, unless it is from before a flush.
     func passOnAttempt(of request: ConnectionRequest, at origin: OriginConnections) {
         guard let attempt = request.attempt else { return }
-        request.attempt = nil
         attempt.setRequest(nil)
+        if attempt.isUpgrade {
+            if attempt.generation != generation { dropUpgrade(of: origin) }
+            return
+        }
         let isStale =
             attempt.generation != generation
             || loop.now - attempt.beginning > loop.limits.attemptReuse && !attempt.isAsking
         if !isStale, let next = origin.waiting.firstWithoutAttempt() {
-            next.attempt = attempt
             // A request that shared the attempt has been counted as active already.
             if next.sharedAttempt == nil { next.delegate?.connectionIsBeingMade() }
             next.sharedAttempt = nil
@@ -50,7 +51,6 @@ extension ConnectionPool {
     @discardableResult
     func startAttempt(for request: ConnectionRequest, at origin: OriginConnections) -> ConnectionAttempt {
         let attempt = ConnectionAttempt(for: request, at: origin, pool: self)
-        request.attempt = attempt
         origin.begin(attempt)
         request.delegate?.connectionIsBeingMade()
         attempt.start()
@@ -106,13 +106,12 @@ extension ConnectionPool {
         }
         let connection = HTTP2Connection(stream: stream, primaryOrigin: origin, pool: self)
         connection.start()
-        adopt(connection, at: origin, of: attempt.generation, first: first, events: attempt.events)
+        adopt(connection, at: origin, of: attempt, first: first)
     }
 
-    /// - Parameter isReused: Whether it was not made for the request that gets it first.
     func adopt(
-        _ connection: any MultiplexedConnection, at origin: OriginConnections, of itsGeneration: Int,
-        first: ConnectionRequest?, isReused: Bool = false, events: [LoadEvent]
+        _ connection: any MultiplexedConnection, at origin: OriginConnections, of attempt: ConnectionAttempt,
+        first: ConnectionRequest?
     ) {
         origin.adopt(connection)
         watchRoutes()
@@ -120,10 +119,11 @@ extension ConnectionPool {
             let opened = connection.openStream(isRepeatable: true, for: origin)
         {
             origin.waiting.remove(next)
-            hand(opened, of: origin, to: next, isReused: isReused, events: events)
+            // An upgrade that was left was not made for this request.
+            hand(opened, of: origin, to: next, isReused: attempt.wasLeft, events: attempt.events)
         }
         // A connection from before a flush serves only the request that it was made for (CONN-18).
-        if itsGeneration == generation { serve(from: connection) } else { connection.retire() }
+        if attempt.generation == generation { serve(from: connection) } else { connection.retire() }
     }
 
     /// A connection of another origin whose server may also serve this origin, because this host's name has the same
@@ -149,50 +149,30 @@ extension ConnectionPool {
         serve(origin, from: connection)
     }
 
-    func succeeded(_ attempt: ConnectionAttempt, with connection: HTTP3Connection, events: [LoadEvent]) {
-        let origin = attempt.primaryOrigin
-        let first = attempt.request
-        origin.finish(attempt)
-        dropUpgrade(of: origin)
-        adopt(connection, of: attempt.generation, first: first, events: events)
-    }
-
-    /// Another connection serves the waiting requests.
+    /// Requests that wait for it use other connections.
     func isNotNeeded(_ attempt: ConnectionAttempt) {
         let origin = attempt.primaryOrigin
         origin.finish(attempt)
+        serveOtherwise(origin)
+        discardIfUnused(origin)
+    }
+
+    /// Serves waiting requests from connections that exist, then starts attempts for the others.
+    func serveOtherwise(_ origin: OriginConnections) {
         serveFromShared(origin)
+        while origin.shared == nil, let next = origin.waiting.first(), next.acceptsReused,
+            let connection = takeIdle(of: origin, isRepeatable: next.isRepeatable)
+        {
+            origin.waiting.remove(next)
+            hand(connection, of: origin, to: next, isReused: true, events: [])
+        }
+        // A request that was lost on a reused connection gets a new one, as in `release`.
+        if let next = origin.waiting.first(), !next.acceptsReused, !mayStartAttempt(at: origin),
+            let idle = origin.oldestIdle
+        {
+            return discard(idle)
+        }
         startAttempts(at: origin)
-    }
-
-    /// The endpoint for HTTP/3 with an origin; nil if HTTP/3 is not tried.
-    func http3Service(of origin: ConnectionKey, isAssumed: Bool) -> AlternativeService? {
-        guard maySpeakHTTP3(origin) else { return nil }
-        return http3Services.service(
-            of: origin.place, isAssumed: isAssumed, mayBeElsewhere: isAlwaysDirect, isWatched: routes != nil,
-            at: loop.now)
-    }
-
-    /// The same, from HTTPS records.
-    func http3Service(of origin: ConnectionKey, among found: HTTPSRecordSet) -> AlternativeService? {
-        guard maySpeakHTTP3(origin) else { return nil }
-        return http3Services.service(
-            of: origin.place, among: found.records, mayBeElsewhere: isAlwaysDirect, at: loop.now)
-    }
-
-    /// Whether the HTTPS record of an origin is worth a query. If QUIC does not reach the origin itself, it is unlikely
-    /// to reach an alternative endpoint of the same origin.
-    func mayFindHTTP3(of origin: ConnectionKey) -> Bool {
-        maySpeakHTTP3(origin) && !http3Services.isBroken(origin.place, at: loop.now)
-    }
-
-    func maySpeakHTTP3(_ origin: ConnectionKey) -> Bool {
-        origin.mayShare && origin.proxyMode == nil && security.allowsHTTP3 && requiredVersion != .http2
-    }
-
-    /// The `Alt-Svc` fields of a response (CONN-6).
-    package func noteAlternatives(in fields: HTTPFields, from url: HTTPURL) {
-        if fields.contains("Alt-Svc"), HTTP3Session.isAvailable { http3Services.note(fields, from: url) }
     }
 
     func failed(_ attempt: ConnectionAttempt, with failure: ConnectionFailure) {

@@ -77,7 +77,7 @@ extension ConnectionPool {
         for origin in [connection.primaryOrigin] + connection.coalescedOrigins { startAttempts(at: origin) }
     }
 
-    func letGo(_ connection: any MultiplexedConnection) {
+    func remove(_ connection: any MultiplexedConnection) {
         connection.isRetired = true
         let all = [connection.primaryOrigin] + connection.coalescedOrigins
         connection.coalescedOrigins = []
@@ -106,11 +106,11 @@ extension ConnectionPool {
     /// The connection is closed or must be closed.
     func discard(_ connection: HTTP1Connection) {
         connection.close()
-        letGo(connection)
+        remove(connection)
     }
 
     /// The pool no longer owns the connection.
-    func letGo(_ connection: HTTP1Connection) {
+    func remove(_ connection: HTTP1Connection) {
         connection.primaryOrigin.forget(connection)
         startAttempts(at: connection.primaryOrigin)
         discardIfUnused(connection.primaryOrigin)
@@ -151,7 +151,7 @@ extension ConnectionPool {
     /// Frees a descriptor for an attempt that got none: drops upgrades without a request, or else closes the connection
     /// that has been idle longest. Returns false if there is none.
     func closeOneIdle() -> Bool {
-        if dropUpgrades(where: { $0.request == nil }) { return true }
+        if dropUnusedUpgrades() { return true }
         let oldestOfEach = origins.values.lazy.compactMap(\.oldestIdle)
         if let oldest = oldestOfEach.min(by: { $0.idleSince < $1.idleSince }) {
             discard(oldest)

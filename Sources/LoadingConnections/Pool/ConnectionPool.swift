@@ -161,7 +161,6 @@ package final class ConnectionPool {
         guard let origin = origins[request.origin] else { return }
         origin.waiting.remove(request)
         passOnAttempt(of: request, at: origin)
-        if let upgrade = request.upgrade { leave(upgrade) }
         discardIfUnused(origin)
     }
 
@@ -179,7 +178,7 @@ package final class ConnectionPool {
         security.forgetResumptions()
         for connection in origins.values.flatMap(\.idleConnections) { discard(connection) }
         for connection in origins.values.compactMap(\.shared) { connection.retire() }
-        dropUpgrades { $0.request == nil }
+        dropUnusedUpgrades()
     }
 
     var allConnections: [any RoutedConnection] { origins.values.flatMap(\.all) }

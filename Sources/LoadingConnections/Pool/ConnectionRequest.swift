@@ -16,12 +16,10 @@ package final class ConnectionRequest {
     let early: ExchangeRequest?
     /// Retained until the request is answered or withdrawn.
     var delegate: (any ConnectionRequestDelegate)?
-    /// The attempt that was started for this request, while it runs.
+    /// The attempt that was started for this request, while it runs; or the upgrade that it waits for outside the line.
     var attempt: ConnectionAttempt?
     /// The attempt of another request whose connection may carry this one too.
     var sharedAttempt: ConnectionAttempt?
-    /// The attempt at HTTP/3 that it waits for, outside the line.
-    var upgrade: HTTP3Upgrade?
     var isWaiting = false
     /// The origin in whose line it waits.
     weak var line: OriginConnections?
@@ -44,18 +42,14 @@ package final class ConnectionRequest {
     /// Whether this request waits for the network and not for other requests: a connection is being made, without an
     /// open challenge of another request, or the server must grant a stream.
     package var isBeingServed: Bool {
-        attempt != nil || upgrade != nil || sharedAttempt?.isAsking == false
-            || isWaiting && line?.hasNoStreamCredit == true
+        attempt != nil || sharedAttempt?.isAsking == false || isWaiting && line?.hasNoStreamCredit == true
     }
 
     /// The step that the first hop has not completed, and since when; nil if something else is awaited.
     package var awaits: PendingPhase? { (attempt ?? sharedAttempt)?.awaits }
 
     /// The events of an attempt in progress, for the metrics of a load that ends while it waits.
-    package var eventsSoFar: [LoadEvent] {
-        if let upgrade { return upgrade.events }
-        return (attempt ?? sharedAttempt)?.events ?? []
-    }
+    package var eventsSoFar: [LoadEvent] { (attempt ?? sharedAttempt)?.events ?? [] }
 }
 
 /// The load that made the request. Called on the pool's loop. Exactly one of `connectionBecameAvailable` and

@@ -15,7 +15,7 @@ final class OriginConnections {
     /// (CONN-24).
     private(set) var hasNoStreamCredit = false
     /// The attempt at HTTP/3 beside the shared connection or those of HTTP/1.1.
-    @exclusivity(unchecked) var upgrade: HTTP3Upgrade?
+    @exclusivity(unchecked) private(set) var upgrade: ConnectionAttempt?
     /// The shared connection, and retired ones that still carry requests.
     private var multiplexed: [ObjectIdentifier: any MultiplexedConnection] = [:]
     var multiplexedCount: Int { multiplexed.count }
@@ -35,13 +35,26 @@ final class OriginConnections {
 
     // MARK: Attempts
 
-    func begin(_ attempt: ConnectionAttempt) { attempts[ObjectIdentifier(attempt)] = attempt }
+    func begin(_ attempt: ConnectionAttempt) {
+        if attempt.isUpgrade { upgrade = attempt } else { attempts[ObjectIdentifier(attempt)] = attempt }
+    }
 
     func finish(_ attempt: ConnectionAttempt) {
-        attempts[ObjectIdentifier(attempt)] = nil
         attempt.request?.attempt = nil
+        if attempt.isUpgrade {
+            upgrade = nil
+            if let request = attempt.request { enterLine(request) }
+            return
+        }
+        attempts[ObjectIdentifier(attempt)] = nil
         guard key.mayShare else { return }
         for request in sharing(attempt) { request.sharedAttempt = nil }
+    }
+
+    /// Puts a request that waited for an upgrade into the line, by its time of arrival.
+    func enterLine(_ request: ConnectionRequest) {
+        waiting.enter(request)
+        request.line = self
     }
 
     /// Makes a request wait for the attempt of another request.

@@ -4,11 +4,6 @@ internal import LoadingSemantics
 /// run for a while, for any query, because each query would take as long. One timeout is not enough: a server may
 /// redirect to a URL that is made to delay the script.
 struct ProxyResolutionCache: ResolverCache {
-    private struct Entry {
-        let answer: ProxyResolution
-        let expiry: Int64
-    }
-
     static let most = 256
     /// The number of timeouts in a row after which a script counts as silent.
     static let patience = 3
@@ -19,14 +14,14 @@ struct ProxyResolutionCache: ResolverCache {
         var expiry: Int64 = 0
     }
 
-    private var entries: [ProxyResolverQuery: Entry] = [:]
+    private var answers = ExpiringAnswers<ProxyResolverQuery, ProxyResolution>(limit: most)
     /// Timeouts since the last answer.
     private var silences: [ProxyResolverQuery.Adviser: Silence] = [:]
 
-    var count: Int { entries.count }
+    var count: Int { answers.count }
 
     func answer(to question: ProxyResolverQuery, at now: Int64) -> ProxyResolution? {
-        if let entry = entries[question], entry.expiry > now { return entry.answer }
+        if let answer = answers.answer(to: question, at: now) { return answer }
         guard let silence = silences[question.adviser], silence.expiry > now, silence.count >= Self.patience else {
             return nil
         }
@@ -41,15 +36,13 @@ struct ProxyResolutionCache: ResolverCache {
         } else if !silences.isEmpty {
             silences[question.adviser] = nil
         }
-        if entries.count >= Self.most { entries = entries.filter { $0.value.expiry > now } }
-        if entries.count >= Self.most { entries = [:] }
-        entries[question] = Entry(answer: answer, expiry: now + TimeLimits.standard.proxyAnswerLifetime)
+        answers.set(answer, to: question, until: now + TimeLimits.standard.proxyAnswerLifetime, at: now)
     }
 
-    mutating func forget(_ host: String) { entries = entries.filter { $0.key.inquiry.host != host } }
+    mutating func forget(_ host: String) { answers.remove { $0.inquiry.host == host } }
 
     mutating func forgetAll() {
-        entries = [:]
+        answers.removeAll()
         silences = [:]
     }
 }

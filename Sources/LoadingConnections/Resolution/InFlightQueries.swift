@@ -1,6 +1,7 @@
 internal import CLoadingLinux
 internal import Glibc
 internal import LoadingEvents
+internal import LoadingSemantics
 internal import LoadingTransport
 
 /// Runs blocking queries, such as `getaddrinfo`, on its own threads.
@@ -46,10 +47,8 @@ final class InFlightQueries<Memory: ResolverCache>: @unchecked Sendable {
     private let name: String
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
     private let condition: UnsafeMutablePointer<pthread_cond_t>
-    /// The queries that no thread has started, first come, first served. Queries behind `queueHead` for which no
-    /// request waits any more are skipped.
-    private var queue: [PendingQuery] = []
-    private var queueHead = 0
+    /// The queries that no thread has started. Those for which no request waits any more are skipped.
+    private var queue = FIFOQueue<PendingQuery>()
     private var droppedCount = 0
     private var pending: [Question: PendingQuery] = [:]
     /// By the number of the client.
@@ -174,28 +173,18 @@ final class InFlightQueries<Memory: ResolverCache>: @unchecked Sendable {
 
     // MARK: The queue, with the mutex held
 
-    private var queuedCount: Int { queue.count - queueHead - droppedCount }
+    private var queuedCount: Int { queue.count - droppedCount }
 
     private func drop(_ inquiry: PendingQuery) {
         pending[inquiry.question] = nil
         droppedCount += 1
         guard droppedCount > 32, droppedCount > queuedCount else { return }
-        queue = queue[queueHead...].filter { !$0.waiting.isEmpty }
-        queueHead = 0
+        for inquiry in queue.popAll() where !inquiry.waiting.isEmpty { queue.append(inquiry) }
         droppedCount = 0
     }
 
     private func takeFirst() -> PendingQuery? {
-        while queueHead < queue.count {
-            let inquiry = queue[queueHead]
-            queueHead += 1
-            if queueHead == queue.count {
-                queue = []
-                queueHead = 0
-            } else if queueHead > 64, queueHead * 2 > queue.count {
-                queue.removeFirst(queueHead)
-                queueHead = 0
-            }
+        while let inquiry = queue.popFirst() {
             if !inquiry.waiting.isEmpty {
                 inquiry.isBegun = true
                 return inquiry
@@ -260,17 +249,4 @@ final class InFlightQueries<Memory: ResolverCache>: @unchecked Sendable {
             }
         }
     }
-}
-
-/// Recent answers, each for a limited time. A value without a clock; times are nanoseconds of a monotonic clock.
-protocol ResolverCache: Sendable {
-    associatedtype Question: Hashable, Sendable
-    associatedtype Answer: Sendable
-
-    init()
-
-    func answer(to question: Question, at now: Int64) -> Answer?
-    mutating func remember(_ answer: Answer, to question: Question, at now: Int64)
-    mutating func forget(_ host: String)
-    mutating func forgetAll()
 }

@@ -10,10 +10,9 @@ package final class StreamConnection: ByteStreamOwner, ConnectionChallengeDelega
     private let pool: ConnectionPool
     /// Retained until the connection is closed or detached.
     private var owner: (any StreamConnectionOwner)?
-    private var dial: TransportConnector?
+    private var connector: TransportConnector?
     private var handshake: SecureHandshake?
     private var stream: ByteStream?
-    private let descriptorWait: DescriptorWait
     private var isClosingWriting = false
     /// The open challenge of the connection.
     private var question: ConnectionChallenge?
@@ -23,7 +22,6 @@ package final class StreamConnection: ByteStreamOwner, ConnectionChallengeDelega
         self.origin = origin
         isSecure = false
         self.pool = pool
-        descriptorWait = DescriptorWait(pool)
         self.owner = owner
     }
 
@@ -33,7 +31,6 @@ package final class StreamConnection: ByteStreamOwner, ConnectionChallengeDelega
         isSecure = handed.origin.isSecure
         stream = handed.stream
         self.pool = pool
-        descriptorWait = DescriptorWait(pool)
         self.owner = owner
         handed.stream.owner = self
     }
@@ -42,32 +39,27 @@ package final class StreamConnection: ByteStreamOwner, ConnectionChallengeDelega
 
     /// Resolves the host and connects to it. The owner is notified of the result.
     package func connect() {
-        let dial =
-            dial
-            ?? TransportConnector(to: origin, in: pool, isGreeted: true, for: self) { [weak self] in self?.dialEnded($0)
-            }
-        self.dial = dial
-        dial.start()
+        let connector = TransportConnector(to: origin, in: pool, isGreeted: true, for: self) { [weak self] in
+            self?.connectorEnded($0)
+        }
+        self.connector = connector
+        connector.start()
     }
 
-    private func dialEnded(_ outcome: Result<ByteStream, TransportConnector.Failure>) {
+    private func connectorEnded(_ outcome: Result<ByteStream, ConnectionFailure>) {
+        connector = nil
         switch outcome {
         case .success(let stream):
-            dial = nil
             question = nil
             self.stream = stream
             stream.owner = self
             owner?.connectionOpened()
-        case .failure(.noDescriptor):
-            descriptorWait.begin { [weak self] in self?.connect() }
-        case .failure(.lost(let failure)):
-            dial = nil
-            owner?.connectionFailed(failure)
+        case .failure(let failure): owner?.connectionFailed(failure)
         }
     }
 
     /// The step that the first hop has not completed, and since when. Nil if the connection waits for something else.
-    package var awaits: PendingPhase? { isAsking ? nil : dial?.awaits }
+    package var awaits: PendingPhase? { isAsking ? nil : connector?.awaits }
 
     // MARK: TLS
 
@@ -158,12 +150,11 @@ package final class StreamConnection: ByteStreamOwner, ConnectionChallengeDelega
 
     package func close() {
         owner = nil
-        dial?.cancel()
-        dial = nil
+        connector?.cancel()
+        connector = nil
         handshake?.cancel()
         handshake = nil
         question = nil
-        descriptorWait.end()
         stream?.close()
         stream = nil
     }

@@ -25,7 +25,7 @@ extension HTTPLoad: AuthenticatorOwner {
         }
         if status == 401 { _ = authenticatorOfServers }
         // The exchange may end before the client answers.
-        challengeWay = exchange?.way
+        challengeWay = exchange?.route
         // A proxy that loads requests itself may send other users' requests on a connection that is authenticated for
         // this user, unless it announces that it does not (RFC 4559 §6).
         let mayBeShared = exchange?.forwarder != nil && !response.head.fields.supportsSessionBasedAuthentication
@@ -59,7 +59,7 @@ extension HTTPLoad: AuthenticatorOwner {
     func authenticator(_ authenticator: Authenticator, asks question: AuthenticationQuestion) {
         guard machine.stage == .challenge, let response else { return }
         noteActivity()
-        letGoOfHeldConnection()
+        releaseHeldConnection()
         guard let client else { return }
         credentialLookup?.withdraw()
         credentialLookup = environment.lookUpCredential(for: question, of: client) { [weak self] question in
@@ -71,7 +71,7 @@ extension HTTPLoad: AuthenticatorOwner {
     func authenticator(_ authenticator: Authenticator, goesOn isBound: Bool, as identity: UInt64) {
         guard machine.stage == .challenge else { return }
         noteActivity()
-        letGoOfHeldConnection()
+        releaseHeldConnection()
         // A challenged connection of this identity is not authenticated yet, so the authentication can start on it.
         let isOwn = exchange?.identity(of: authenticator === serverAuthenticator ? .server : .proxy) == identity
         if isBound || isOwn { heldConnection = exchange?.hold(isBeginning: !isBound) }
@@ -97,7 +97,7 @@ extension HTTPLoad: AuthenticatorOwner {
         case .sendAgain: sendAgain()
         case .deliver:
             // The challenge itself is the result.
-            letGoOfHeldConnection()
+            releaseHeldConnection()
             deliverResponseOrRest()
         }
     }
@@ -111,8 +111,8 @@ extension HTTPLoad: AuthenticatorOwner {
         (isProxys ? forwardingAuthenticator : serverAuthenticator)?.take(answer)
     }
 
-    func letGoOfHeldConnection() {
-        heldConnection?.carrier.letGo()
+    func releaseHeldConnection() {
+        heldConnection?.carrier.endHold()
         heldConnection = nil
     }
 
@@ -131,7 +131,7 @@ extension HTTPLoad: AuthenticatorOwner {
     /// The connection was not authenticated. The request is sent on it again, with the field that it omitted before.
     private func sayWithheldProof() {
         machine.receive(.asks(.challenge))
-        letGoOfHeldConnection()
+        releaseHeldConnection()
         heldConnection = exchange?.hold(isBeginning: true)
         // The rest of the response that arrived with its head is read first.
         let again = LoopBox({ [weak self] in self?.sendAgain() ?? () })
@@ -152,7 +152,7 @@ extension HTTPLoad: AuthenticatorOwner {
         if let heldConnection, heldConnection.carrier.isClosed {
             // A server that closes the connection between two steps of an authentication refuses it.
             guard heldConnection.isBeginning else { return end(.networkConnectionLost) }
-            letGoOfHeldConnection()
+            releaseHeldConnection()
         }
         client?.load(self, transactionEnded: response)
         fetch(.authentication)

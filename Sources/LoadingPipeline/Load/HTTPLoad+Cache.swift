@@ -84,7 +84,7 @@ extension HTTPLoad {
 
     /// Delivers the stored response.
     private func serve(_ entry: CacheEntry, fields: HTTPFields) {
-        letGoOfHeldConnection()
+        releaseHeldConnection()
         record(.servedFromCache)
         sink.decoding = DecodingStage()
         // A stored body is not split: if it had parts, they were handled before it was stored.

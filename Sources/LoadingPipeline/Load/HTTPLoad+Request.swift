@@ -13,7 +13,7 @@ extension HTTPLoad {
         if environment.transportSecurity.upgrade(&request) {
             // The connection was held for a step of an authentication over plain HTTP. The upgrade ends that
             // authentication.
-            letGoOfHeldConnection()
+            releaseHeldConnection()
             if uploading?.isFollowUp != true {
                 uploading?.isUpgraded(to: request)
                 client?.load(self, isUpgradedTo: request.urlText)
@@ -56,7 +56,7 @@ extension HTTPLoad {
 
     func prepareBody() {
         if request.body.isNone { return _ = machine.receive(.passed(.requestBody)) }
-        guard request.body.isLasting else {
+        guard request.body.isReplayable else {
             // The exchange requests the stream when it has a connection.
             do throws(LoadError) { try announceStream() } catch { return end(error) }
             return _ = machine.receive(.passed(.requestBody))

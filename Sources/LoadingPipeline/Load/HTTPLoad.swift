@@ -316,7 +316,7 @@ package final class HTTPLoad: Load, LoopTimerTarget {
         search = nil
         exchange?.cancel()
         exchange = nil
-        letGoOfHeldConnection()
+        releaseHeldConnection()
         credentialLookup?.withdraw()
         storeLookup?.withdraw()
         sink.dropBacklog()

@@ -18,7 +18,7 @@ package final class ProxyRoutes {
     private var desktopPause: Int64 = 0
     private var failed = FailedProxies()
     /// The network epoch in which the failures were recorded.
-    private var failedStretch: Stretch?
+    private var failedEpoch: NetworkEpoch?
     private var flushCount = 0
     /// The routes that the settings alone determine. They do not change.
     private var settled: [Place: ProxyRouteList] = [:]
@@ -35,7 +35,7 @@ package final class ProxyRoutes {
     }
 
     /// A network epoch: a time in which neither the network changes nor the session is reset.
-    struct Stretch: Equatable {
+    struct NetworkEpoch: Equatable {
         fileprivate let network: RouteWatch.Mark
         fileprivate let flushCount: Int
     }
@@ -119,13 +119,15 @@ package final class ProxyRoutes {
     func forgetFailures() { flushCount += 1 }
 
     /// The current network epoch.
-    var stretch: Stretch { Stretch(network: RouteWatch.watch(for: loop).mark(on: loop), flushCount: flushCount) }
+    var epoch: NetworkEpoch {
+        NetworkEpoch(network: RouteWatch.watch(for: loop).mark(on: loop), flushCount: flushCount)
+    }
 
     /// Drops the recorded failures if links, addresses or routes have changed, because the obstacle may be gone.
     private func forgetIfOver() {
-        let now = stretch
-        if now != failedStretch { failed = FailedProxies() }
-        failedStretch = now
+        let now = epoch
+        if now != failedEpoch { failed = FailedProxies() }
+        failedEpoch = now
     }
 
     // MARK: Scripts and the desktop

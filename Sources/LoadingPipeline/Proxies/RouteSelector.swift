@@ -13,8 +13,8 @@ final class RouteSelector: LoopTimerTarget {
     private var left: ArraySlice<ProxyRoute>
     private let timer = LoopTimer()
     /// The network epoch in which the current route was started, and whether its silence counts against the proxy.
-    private var stretch: ProxyRoutes.Stretch
-    private var mayTell = false
+    private var epoch: ProxyRoutes.NetworkEpoch
+    private var countsSilence = false
     /// Called when the time for the current route has passed.
     var onSilence: (() -> Void)?
 
@@ -34,7 +34,7 @@ final class RouteSelector: LoopTimerTarget {
             limits.proxySilence,
             Int64(0).addingSeconds(max(idleTimeout / limits.routesPerTimeout, limits.shortestTimerPeriod)))
         left = routes.inOrder(ways, to: self.destination, patience: patience)[...]
-        stretch = routes.stretch
+        epoch = routes.epoch
     }
 
     var current: ProxyRoute? { left.first }
@@ -43,21 +43,21 @@ final class RouteSelector: LoopTimerTarget {
 
     /// Starts the time of the current route. If other loads have found a failure of its proxy while this one was
     /// queued, the route gets no time.
-    func begins() {
+    func startTimer() {
         guard left.count > 1 else { return }
         let isFirst = routes.inOrder(Array(left), to: destination, patience: patience).first == left.first
-        mayTell = isFirst
-        stretch = routes.stretch
+        countsSilence = isFirst
+        epoch = routes.epoch
         arm(isFirst ? patience : 0)
     }
 
     /// Restarts the timer, because the load does not wait for the proxy now.
-    func goesOn() { if left.count > 1 { arm(patience) } }
+    func restartTimer() { if left.count > 1 { arm(patience) } }
 
     private func arm(_ time: Int64) { routes.loop.arm(timer, at: routes.loop.now + time, for: self) }
 
     /// Stops the timer.
-    func rest() { routes.loop.disarm(timer) }
+    func stopTimer() { routes.loop.disarm(timer) }
 
     func timerFired(_ timer: LoopTimer) { onSilence?() }
 
@@ -65,13 +65,13 @@ final class RouteSelector: LoopTimerTarget {
 
     /// The route has reached the server.
     func succeeded() {
-        rest()
+        stopTimer()
         if case .through(let proxy) = current { routes.works(proxy, for: destination) }
     }
 
     /// The route has failed. False if there is no other route to try.
     func failed(_ failure: ConnectionFailure) -> Bool {
-        rest()
+        stopTimer()
         guard failure.permitsNextRoute, left.count > 1 else { return false }
         if Self.isOfProxy(failure) { blame(failure.step, after: .max) }
         left.removeFirst()
@@ -80,9 +80,9 @@ final class RouteSelector: LoopTimerTarget {
 
     /// The time for the route has passed without an answer. False if there is no other route.
     func wasSilent(at awaited: PendingPhase) -> Bool {
-        rest()
+        stopTimer()
         guard left.count > 1 else { return false }
-        if mayTell {
+        if countsSilence {
             // Earlier steps may have used some of the time. If that was little, the full time counts, so that the next
             // load need not find it out again.
             let silence = routes.loop.now &- awaited.since
@@ -110,7 +110,7 @@ final class RouteSelector: LoopTimerTarget {
     ///
     /// - Parameter silence: How long the proxy has not answered.
     private func blame(_ step: ConnectPhase, after silence: Int64) {
-        guard case .through(let proxy) = current, stretch == routes.stretch else { return }
+        guard case .through(let proxy) = current, epoch == routes.epoch else { return }
         switch step {
         case .resolution: break
         case .connection: routes.failed(proxy, for: nil, after: silence)

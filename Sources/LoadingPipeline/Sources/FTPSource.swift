@@ -24,7 +24,7 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
     private weak var load: SourceLoad?
     private var search: ProxySearch?
     /// Set if there are several routes.
-    private var ways: RouteSelector?
+    private var routeSelector: RouteSelector?
     private var connection: FTPConnection?
     private var isPaused = false
     /// A response that waits for the first bytes, which determine its type.
@@ -85,14 +85,14 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
     package func setPaused(_ isPaused: Bool) {
         self.isPaused = isPaused
         connection?.setPaused(isPaused)
-        if isPaused { ways?.rest() } else if connection?.awaits != nil { ways?.begins() }
+        if isPaused { routeSelector?.stopTimer() } else if connection?.awaits != nil { routeSelector?.startTimer() }
     }
 
     package func stop() {
         load = nil
         search?.cancel()
         search = nil
-        ways?.rest()
+        routeSelector?.stopTimer()
         connection?.cancel()
         connection = nil
     }
@@ -139,44 +139,44 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
         search = proxies.find(ProxyDestination(url)) { [weak self] in self?.connect(by: $0) }
     }
 
-    private func connect(by route: ProxyRouteList) {
+    private func connect(by routeList: ProxyRouteList) {
         search = nil
-        ways?.rest()
-        ways = RouteSelector(
-            route.routes, to: ProxyDestination(url), in: environment.proxies, idleTimeout: load?.idleTimeout ?? 0)
-        ways?.onSilence = { [weak self] in self?.wayIsSilent() }
-        guard let way = ways?.current ?? route.routes.first else {
+        routeSelector?.stopTimer()
+        routeSelector = RouteSelector(
+            routeList.routes, to: ProxyDestination(url), in: environment.proxies, idleTimeout: load?.idleTimeout ?? 0)
+        routeSelector?.onSilence = { [weak self] in self?.routeIsSilent() }
+        guard let route = routeSelector?.current ?? routeList.routes.first else {
             // A proxy is required, and it is not usable. Not reported before this function returns.
-            let end = LoopBox({ [weak self] in self?.ftpEnded(route.failure(.tunnel).loadError) ?? () })
+            let end = LoopBox({ [weak self] in self?.ftpEnded(routeList.failure(.tunnel).loadError) ?? () })
             return environment.loop.post { end.value() }
         }
-        go(way)
+        connect(through: route)
     }
 
-    private func go(_ way: ProxyRoute) {
-        let proxy: ProxyServer? = if case .through(let server) = way { server } else { nil }
+    private func connect(through route: ProxyRoute) {
+        let proxy: ProxyServer? = if case .through(let server) = route { server } else { nil }
         let connection = FTPConnection(
             to: url, request, as: login, service: service, by: environment.pool, through: proxy, observer: self)
         connection.setPaused(isPaused)
         self.connection = connection
         connection.start()
-        if !isPaused { ways?.begins() }
+        if !isPaused { routeSelector?.startTimer() }
     }
 
-    private func wayIsSilent() {
+    private func routeIsSilent() {
         guard let connection else { return }
-        guard let step = connection.awaits else { return ways?.goesOn() ?? () }
-        guard ways?.wasSilent(at: step) == true else { return }
+        guard let step = connection.awaits else { return routeSelector?.restartTimer() ?? () }
+        guard routeSelector?.wasSilent(at: step) == true else { return }
         connection.cancel()
-        goNextWay()
+        useNextRoute()
     }
 
     /// The error of a timeout. A silent proxy has a different error from a silent server (PROXY-10).
     package var silence: LoadError { connection?.silence ?? .timedOut }
 
-    private func goNextWay() {
+    private func useNextRoute() {
         load?.sourceIsAlive()
-        if let way = ways?.current { go(way) }
+        if let route = routeSelector?.current { connect(through: route) }
     }
 
     private var login: FTPLogin {
@@ -208,14 +208,14 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
     // MARK: From the connection
 
     package func ftpRecorded(_ event: LoadEvent.Kind) {
-        if case .connectionAssigned = event { ways?.succeeded() }
+        if case .connectionAssigned = event { routeSelector?.succeeded() }
         load?.record(event)
     }
 
     package func ftpIsAlive() { load?.sourceIsAlive() }
 
     package func ftpFoundNoWay(_ failure: ConnectionFailure) {
-        if ways?.failed(failure) == true { goNextWay() } else { end(after: failure) }
+        if routeSelector?.failed(failure) == true { useNextRoute() } else { end(after: failure) }
     }
 
     package func ftpRefusedLogin(_ reply: FTPReply) {

@@ -35,8 +35,7 @@ package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
     /// `flow` is running and handles what happens meanwhile.
     private var isDelivering = false
     /// Pieces that the client has not accepted yet.
-    private var backlog: [Piece] = []
-    private var backlogHead = 0
+    private var backlog = FIFOQueue<Piece>()
     private var sourceEnd: SourceEnd?
 
     private var expectedLength: Int64 = -1
@@ -157,8 +156,8 @@ package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
     package func answerRedirect(_ next: LoadRequest?) {
         guard let refused = redirection, next == nil, !hasEnded else { return }
         redirection = nil
-        backlog = [.response(refused)]
-        backlogHead = 0
+        backlog = FIFOQueue()
+        backlog.append(.response(refused))
         sourceEnd = .complete
         clock.noteActivity(at: loop.now)
         flow()
@@ -168,9 +167,6 @@ package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
         guard case .loading = state else { return }
         source.answerChallenge(answer)
     }
-
-    /// A source has no queue.
-    package func setPriority(_ priority: Float) {}
 
     // MARK: From the source
 
@@ -259,7 +255,7 @@ package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
     private func flow() {
         guard !isDelivering, !hasEnded else { return }
         isDelivering = true
-        while isFlowing, let piece = nextPiece() {
+        while isFlowing, let piece = backlog.popFirst() {
             switch piece {
             case .response(let response): deliver(response)
             case .data(let data): deliver(data)
@@ -272,21 +268,6 @@ package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
         } else if sourceEnd == nil, redirection == nil {
             source.setPaused(!isFlowing || !backlog.isEmpty)
         }
-    }
-
-    private func nextPiece() -> Piece? {
-        guard backlogHead < backlog.count else { return nil }
-        let piece = backlog[backlogHead]
-        backlogHead += 1
-        if backlogHead == backlog.count {
-            backlog.removeAll(keepingCapacity: backlog.count <= 64)
-            backlogHead = 0
-        } else if backlogHead >= 64, backlogHead * 2 >= backlog.count {
-            // Done only then, so that at most as many pieces are moved as were delivered.
-            backlog.removeFirst(backlogHead)
-            backlogHead = 0
-        }
-        return piece
     }
 
     private func deliver(_ response: SourceResponse) {
@@ -348,8 +329,7 @@ package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
         sink.beginAnew(.file(.newFile(inFolder: folder)))
         isOpen = false
         (resumedOffset, sourceEnd, hasToldSource) = (nil, nil, false)
-        backlog = []
-        backlogHead = 0
+        backlog = FIFOQueue()
         clock.noteActivity(at: loop.now)
         record(.fetchStarted(.retry))
         source.beginAnew()
@@ -430,8 +410,7 @@ package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
         loop.disarm(timer)
         stopSource()
         credentialLookup?.withdraw()
-        backlog = []
-        backlogHead = 0
+        backlog = FIFOQueue()
     }
 
     private func stopSource() {

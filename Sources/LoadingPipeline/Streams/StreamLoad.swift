@@ -18,7 +18,7 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
     private(set) var client: (any StreamClient)?
     private let origin: ConnectionKey
     /// Set if there are several routes to the host.
-    private var ways: RouteSelector?
+    private var routeSelector: RouteSelector?
     private var search: ProxySearch?
     private var tunnelAuthentication: TunnelAuthentication?
     private var connection: StreamConnection?
@@ -130,7 +130,7 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
         let now = environment.loop.now
         clock.suspend(at: now)
         environment.loop.disarm(timer)
-        ways?.rest()
+        routeSelector?.stopTimer()
         machine.suspend(at: now)
     }
 
@@ -139,7 +139,7 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
         isSuspended = false
         clock.resume(at: environment.loop.now)
         perform(machine.resume(at: clock.lastActivity))
-        if machine.isConnecting { ways?.begins() }
+        if machine.isConnecting { routeSelector?.startTimer() }
         guard startsOnResume else { return goOn() }
         startsOnResume = false
         start(.first)
@@ -172,14 +172,6 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
         goOn()
     }
 
-    // A stream has no queue for connections and no responses to answer.
-    package func setPriority(_ priority: Float) {}
-    package func abandon() {}
-    package func handOver(to client: any LoadClient) {}
-    package func resumeReading() {}
-    package func answerResponse(_ destination: BodyDestination?) {}
-    package func answerRedirect(_ next: LoadRequest?) {}
-    package var resumePointUnderWay: DownloadResumePoint? { nil }
     package func answerChallenge(_ answer: AuthenticationAnswer) {
         if !hasEnded { tunnelAuthentication?.take(answer) }
     }
@@ -198,49 +190,50 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
         if origin.service.requiresDNSSEC, !NameResolver.needsNoNameServer(origin.host) {
             return perform(machine.fail(.cannotFindHost))
         }
-        guard let proxies = environment.proxies else { return go(.direct) }
-        search = proxies.find(destination) { [weak self] in self?.go($0, to: destination) }
+        guard let proxies = environment.proxies else { return connect(through: .direct) }
+        search = proxies.find(destination) { [weak self] in self?.connect(by: $0, to: destination) }
     }
 
-    private func go(_ route: ProxyRouteList, to destination: ProxyDestination) {
+    private func connect(by routeList: ProxyRouteList, to destination: ProxyDestination) {
         search = nil
         clock.noteActivity(at: environment.loop.now)
-        ways = RouteSelector(route.routes, to: destination, in: environment.proxies, idleTimeout: limits.idle)
-        ways?.onSilence = { [weak self] in self?.wayIsSilent() }
-        guard let way = ways?.current ?? route.routes.first else {
+        routeSelector = RouteSelector(
+            routeList.routes, to: destination, in: environment.proxies, idleTimeout: limits.idle)
+        routeSelector?.onSilence = { [weak self] in self?.routeIsSilent() }
+        guard let route = routeSelector?.current ?? routeList.routes.first else {
             // A proxy is required, and it is not usable.
-            return perform(machine.fail(route.failure(.tunnel).loadError))
+            return perform(machine.fail(routeList.failure(.tunnel).loadError))
         }
-        go(way)
+        connect(through: route)
     }
 
-    private func go(_ way: ProxyRoute) {
-        proxyMode = if case .through(let proxy) = way { .tunnel(proxy) } else { nil }
+    private func connect(through route: ProxyRoute) {
+        proxyMode = if case .through(let proxy) = route { .tunnel(proxy) } else { nil }
         let target = ConnectionKey(
             isSecure: origin.isSecure, host: origin.host, port: origin.port, service: origin.service,
             proxyMode: proxyMode)
         let connection = StreamConnection(to: target, in: environment.pool, owner: self)
         self.connection = connection
         connection.connect()
-        if !isSuspended { ways?.begins() }
+        if !isSuspended { routeSelector?.startTimer() }
     }
 
-    private func wayIsSilent() {
+    private func routeIsSilent() {
         guard !hasEnded, !hasOpened, let connection else { return }
         // Nil while a challenge is open.
-        guard let step = connection.awaits else { return ways?.goesOn() ?? () }
-        if ways?.wasSilent(at: step) == true { goNextWay() }
+        guard let step = connection.awaits else { return routeSelector?.restartTimer() ?? () }
+        if routeSelector?.wasSilent(at: step) == true { useNextRoute() }
     }
 
-    private func goNextWay() {
+    private func useNextRoute() {
         clock.noteActivity(at: environment.loop.now)
         connection?.close()
-        if let way = ways?.current { go(way) }
+        if let route = routeSelector?.current { connect(through: route) }
     }
 
     package func connectionOpened() {
         clock.noteActivity(at: environment.loop.now)
-        ways?.succeeded()
+        routeSelector?.succeeded()
         hasOpened = true
         watchRoutes()
         perform(machine.connected(at: clock.lastActivity))
@@ -254,7 +247,7 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
     }
 
     package func connectionFailed(_ failure: ConnectionFailure) {
-        if !hasOpened, ways?.failed(failure) == true { return goNextWay() }
+        if !hasOpened, routeSelector?.failed(failure) == true { return useNextRoute() }
         let meaning = ConnectivityStage.meaning(of: failure)
         guard limits.waitsForConnectivity, !hasOpened, connectivity.shouldWait(after: meaning) else {
             return perform(machine.fail(meaning.error))
@@ -284,7 +277,7 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
 
     package func connectionIsActive() {
         clock.noteActivity(at: environment.loop.now)
-        if !hasOpened, !isSuspended { ways?.begins() }
+        if !hasOpened, !isSuspended { routeSelector?.startTimer() }
     }
 
     package func connectionIsReady() { goOn() }
@@ -389,7 +382,7 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
         guard let stream = connection?.detachConnection(), let client else { return }
         connection = nil
         let captured = CapturedConnection(stream, rest: buffer.take(buffer.count))
-        letGo()
+        releaseParts()
         record(.ended)
         client.load(self, hasGivenAway: captured)
     }
@@ -446,17 +439,17 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
     private func end(_ error: LoadError?) {
         guard let client else { return }
         if error == nil, !machine.hasEnded { connection?.closeWhenHeard() }
-        letGo()
+        releaseParts()
         if let error { record(.failed(code: error.code, decoded: 0)) }
         record(.ended)
         client.load(self, didEndWith: error, body: .nothing)
     }
 
-    private func letGo() {
+    private func releaseParts() {
         state = .ended
         client = nil
         environment.loop.disarm(timer)
-        ways?.rest()
+        routeSelector?.stopTimer()
         connectivity.end()
         search?.cancel()
         search = nil

@@ -38,7 +38,7 @@ final class StreamRelay: ByteStreamOwner, LoopTimerTarget {
     static func start(
         between remote: ByteStream, and descriptor: Int32, for captured: CapturedConnection
     ) {
-        guard let local = ByteStream(descriptor: descriptor, loop: remote.loop, owner: Nobody()) else {
+        guard let local = ByteStream(descriptor: descriptor, loop: remote.loop, owner: UnusedOwner()) else {
             captured.fail(cll_errno())
             close(descriptor)
             return remote.close()
@@ -132,6 +132,6 @@ final class StreamRelay: ByteStreamOwner, LoopTimerTarget {
 }
 
 /// The owner of the connection until the relay exists.
-private final class Nobody: ByteStreamOwner {
+private final class UnusedOwner: ByteStreamOwner {
     func streamBecameReady(_ stream: ByteStream) {}
 }

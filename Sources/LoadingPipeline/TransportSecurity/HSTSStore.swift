@@ -21,16 +21,16 @@ package final class HSTSStore: @unchecked Sendable {
     private var hosts: HSTSHosts
     private var follower: (@Sendable (HSTSChange) -> Void)?
     /// Changes that are not reported to the follower yet.
-    private var untold: [HSTSChange] = []
+    private var unreported: [HSTSChange] = []
     /// Whether a thread is reporting changes.
-    private var isTelling = false
+    private var isReporting = false
     /// Whether the records of earlier processes are still pending. If they are not, this check takes no lock.
     private let isAwaiting = Atomic(false)
     /// The hosts removed until then; nil when no records are pending.
-    private var forgotten: Forgotten?
-    private var whenAsked: (@Sendable () -> Void)?
+    private var removed: RemovedHosts?
+    private var onLookup: (@Sendable () -> Void)?
 
-    private struct Forgotten {
+    private struct RemovedHosts {
         static let mostHosts = 10_000
 
         var hosts: Set<String> = []
@@ -59,7 +59,7 @@ package final class HSTSStore: @unchecked Sendable {
     package func covers(_ host: String) -> Bool {
         if CookieDomain.isAddress(host) { return false }
         if preload.covers(host) { return true }
-        if isAwaiting.load(ordering: .relaxed) { lock.withLock { whenAsked }?() }
+        if isAwaiting.load(ordering: .relaxed) { lock.withLock { onLookup }?() }
         if isEmpty.load(ordering: .acquiring) { return false }
         let now = clock()
         return lock.withLock { hosts.covers(host, at: now) }
@@ -76,8 +76,8 @@ package final class HSTSStore: @unchecked Sendable {
         let now = clock()
         return change { hosts in
             let outcome = hosts.note(fields, from: url, isTrusted: isTrusted, at: now)
-            if forgotten != nil, let host = outcome.forgottenHost(fields, url.host) {
-                forgotten?.add(host)
+            if removed != nil, let host = outcome.removedHost(fields, url.host) {
+                removed?.add(host)
                 return (outcome, [.remove([host])])
             }
             return (outcome, HSTSChange.changes(of: outcome))
@@ -103,11 +103,11 @@ package final class HSTSStore: @unchecked Sendable {
 
     /// Announces that the records of earlier processes are pending.
     ///
-    /// - Parameter whenAsked: Called on a loop at each lookup until the records have arrived.
-    package func awaitRecords(_ whenAsked: @escaping @Sendable () -> Void) {
+    /// - Parameter onLookup: Called on a loop at each lookup until the records have arrived.
+    package func awaitRecords(_ onLookup: @escaping @Sendable () -> Void) {
         lock.withLock {
-            forgotten = Forgotten()
-            self.whenAsked = whenAsked
+            removed = RemovedHosts()
+            self.onLookup = onLookup
         }
         isAwaiting.store(true, ordering: .relaxed)
     }
@@ -123,15 +123,15 @@ package final class HSTSStore: @unchecked Sendable {
         suffixes.waitUntilLoaded(for: records.lazy.map(\.host))
         let now = clock()
         // Released outside the lock.
-        var asked: (@Sendable () -> Void)?
-        defer { withExtendedLifetime(asked) {} }
+        var callback: (@Sendable () -> Void)?
+        defer { withExtendedLifetime(callback) {} }
         return change { hosts in
-            guard let forgotten else { return ([], []) }
+            guard let removed else { return ([], []) }
             isAwaiting.store(false, ordering: .relaxed)
-            self.forgotten = nil
-            swap(&asked, &whenAsked)
-            if forgotten.isEverything { return ([], []) }
-            let known = forgotten.hosts.union(hosts.all(at: now).map(\.host))
+            self.removed = nil
+            swap(&callback, &onLookup)
+            if removed.isEverything { return ([], []) }
+            let known = removed.hosts.union(hosts.all(at: now).map(\.host))
             return (records.filter { !known.contains($0.host) }.map { ($0, hosts.insert($0, at: now)) }, [])
         }
     }
@@ -152,7 +152,7 @@ package final class HSTSStore: @unchecked Sendable {
     package func removeAll() {
         change { hosts in
             hosts.removeAll()
-            forgotten?.isEverything = true
+            removed?.isEverything = true
             return ((), [.removeAll])
         }
     }
@@ -163,25 +163,25 @@ package final class HSTSStore: @unchecked Sendable {
         lock.lock()
         let (outcome, changes) = body(&hosts)
         isEmpty.store(hosts.count == 0, ordering: .releasing)
-        var mustTell = false
+        var mustReport = false
         if follower != nil, !changes.isEmpty {
-            untold += changes
-            mustTell = !isTelling
-            isTelling = true
+            unreported += changes
+            mustReport = !isReporting
+            isReporting = true
         }
         lock.unlock()
-        if mustTell { tell() }
+        if mustReport { reportChanges() }
         return outcome
     }
 
     /// Reports changes until none are left. Changes that other threads make meanwhile are reported here too,
     /// afterwards.
-    private func tell() {
+    private func reportChanges() {
         while true {
             lock.lock()
-            let (changes, follower) = (untold, follower)
-            untold = []
-            if changes.isEmpty { isTelling = false }
+            let (changes, follower) = (unreported, follower)
+            unreported = []
+            if changes.isEmpty { isReporting = false }
             lock.unlock()
             if changes.isEmpty { return }
             for change in changes { follower?(change) }
@@ -191,7 +191,7 @@ package final class HSTSStore: @unchecked Sendable {
 
 extension HSTSOutcome {
     /// The host that the fields ask to remove, whether it has a record or not.
-    fileprivate func forgottenHost(_ fields: HTTPFields, _ host: String) -> String? {
+    fileprivate func removedHost(_ fields: HTTPFields, _ host: String) -> String? {
         switch self {
         case .removed(let host): host
         case .nothing where fields.contains("Strict-Transport-Security"): HSTSHosts.name(host)

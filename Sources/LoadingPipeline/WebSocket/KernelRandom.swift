@@ -1,7 +1,7 @@
 internal import CLoadingLinux
 internal import Glibc
 
-/// Octets of the kernel's random source, which nobody can predict from earlier ones (RFC 6455 §10.3).
+/// Octets of the kernel's random source, which cannot be predicted from earlier ones (RFC 6455 §10.3).
 enum KernelRandom {
     static func octets(_ count: Int) -> [UInt8] {
         [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in

@@ -27,14 +27,14 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
     /// Octets that were read and not given to the machine yet, from `inputHead` on.
     private var input: [UInt8]
     private var inputHead = 0
-    private var messages = FirstInFirstOut<WebSocketMessage>()
+    private var messages = FIFOQueue<WebSocketMessage>()
     private var unreadOctets = 0
-    private var receivers = FirstInFirstOut<ReceiveReply>()
-    private var senders = FirstInFirstOut<Sender>()
+    private var receivers = FIFOQueue<ReceiveReply>()
+    private var senders = FIFOQueue<Sender>()
     /// The message of several parts that has begun. Other messages wait until its last part.
     private var openMessage: Int?
-    private var delayed = FirstInFirstOut<(payload: any WebSocketPayload, part: MessagePart, reply: Reply)>()
-    private var pings = FirstInFirstOut<(number: Int, reply: Reply)>()
+    private var delayed = FIFOQueue<(payload: any WebSocketPayload, part: MessagePart, reply: Reply)>()
+    private var pings = FIFOQueue<(number: Int, reply: Reply)>()
     private var lastNumber = 0
 
     /// False until the client has passed on the operations that it was asked for before the connection was open.
@@ -158,7 +158,7 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         environment.loop.checkConfinement(of: "A load")
         guard !hasEnded else { return }
         machine.abandon()
-        messages = FirstInFirstOut()
+        messages = FIFOQueue()
         end(error)
     }
 
@@ -227,16 +227,6 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         probe = nil
         armTimer()
     }
-
-    // A WebSocket has no queue for connections and no responses to answer.
-    package func setPriority(_ priority: Float) {}
-    package func abandon() {}
-    package func handOver(to client: any LoadClient) {}
-    package func resumeReading() {}
-    package func answerResponse(_ destination: BodyDestination?) {}
-    package func answerRedirect(_ next: LoadRequest?) {}
-    package func answerChallenge(_ answer: AuthenticationAnswer) {}
-    package var resumePointUnderWay: DownloadResumePoint? { nil }
 
     // MARK: The connection
 
@@ -556,31 +546,4 @@ package protocol WebSocketClient: LoadClient {
     func load(_ load: WebSocketLoad, didWrite count: Int)
     /// The server has closed, or confirmed the closing. The end follows.
     func load(_ load: WebSocketLoad, didCloseWith code: UInt16, reason: [UInt8])
-}
-
-/// A queue without the cost of removing the first element of an array.
-private struct FirstInFirstOut<Element> {
-    private var elements: [Element?] = []
-    private var head = 0
-
-    var isEmpty: Bool { head == elements.count }
-    var count: Int { elements.count - head }
-
-    mutating func append(_ element: Element) { elements.append(element) }
-
-    mutating func popFirst() -> Element? { popFirst { _ in true } }
-
-    mutating func popFirst(where condition: (Element) -> Bool) -> Element? {
-        guard head < elements.count, let first = elements[head], condition(first) else { return nil }
-        elements[head] = nil
-        head += 1
-        if head == elements.count {
-            elements.removeAll(keepingCapacity: elements.capacity <= 64)
-            head = 0
-        } else if head >= 1024 {
-            elements.removeFirst(head)
-            head = 0
-        }
-        return first
-    }
 }

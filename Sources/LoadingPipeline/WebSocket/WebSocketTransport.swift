@@ -77,7 +77,7 @@ final class WebSocketTunnel: WebSocketTransport, ExchangeObserver, RequestBodySo
         if bytes > 0 { owner?.transportSent(bytes) }
     }
 
-    func exchangeSentRequest() { if stage != nil { stage?.exchangeSentRequest() } }
+    func exchangeSentRequest() { stage?.exchangeSentRequest() }
 
     func exchangeStartedResponse() { stage?.exchangeStartedResponse() }
 

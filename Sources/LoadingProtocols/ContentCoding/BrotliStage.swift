@@ -1,6 +1,6 @@
 internal import CLoadingBrotli
 
-/// Undoes `br` (RFC 7932). Bytes after the end of the stream are ignored.
+/// Decodes `br` (RFC 7932). Bytes after the end of the stream are ignored.
 final class BrotliStage: DecodingStage {
     private var decoder: OpaquePointer?
     private var hasEnded = false

@@ -5,11 +5,11 @@ package import LoadingSemantics
 package enum ContentCodingError: Error, Sendable, Equatable {
     /// The body ended before its coding did.
     case truncated
-    /// The bytes are not what the coding allows.
+    /// The bytes are invalid in the coding.
     case corrupt
-    /// `Content-Encoding` names more codings than any honest server stacks.
+    /// `Content-Encoding` names too many codings.
     case tooManyCodings
-    /// There was no memory for the decoder's state.
+    /// The memory for the decoder's state could not be allocated.
     case outOfMemory
 }
 
@@ -17,15 +17,15 @@ extension ContentCodingError {
     /// Where a body is decoded to.
     package enum Destination: Sendable {
         case memory
-        /// The file of a download, while the body comes.
+        /// The file of a download, while the body is received.
         case file
-        /// The same when all of the body has come.
+        /// The same, after the whole body was received.
         case wholeFile
     }
 
-    /// What it means to a load (ENC-10, ERR-7). A body that is not what its coding allows is raw data that cannot be decoded;
-    /// one whose coding itself cannot be undone is content that cannot be decoded. A download has codes of its own. A body
-    /// that is cut short is a lost connection, unless a file was to be made of it and all of it has come.
+    /// The load's error (ENC-10, ERR-7). Invalid bytes are raw data that cannot be decoded; an unusable coding is content
+    /// that cannot be decoded. A download has codes of its own. A body that ends too early is a lost connection, except
+    /// for a file whose whole body was received.
     package func loadError(_ destination: Destination = .memory) -> LoadError {
         var error: LoadError
         switch (self, destination) {

@@ -1,33 +1,32 @@
-/// Decodes the body of a response whose `Content-Encoding` names codings, piece by piece.
+/// Decodes the body of a response with a `Content-Encoding`, piece by piece. Confined to one thread.
 ///
-/// Input is pushed, output is pulled into the caller's buffer, so however small a body and however large what it
-/// unfolds to, nothing grows: call `decode` with the same input until it returns 0, then bring more input, and at
-/// the end of the body call `finish`. One connection's thread uses it; it is not `Sendable`.
+/// The output goes to the caller's buffer, so memory is bounded whatever the body expands to: call `decode` with the
+/// same input until it returns 0, then with the next input, and `finish` at the end of the body.
 package final class ContentDecoder {
-    /// More codings than this in a row are an attack: each may multiply a body's size by a thousand.
+    /// Each coding may multiply a body's size by a thousand, so more codings than this are refused.
     package static let maximumCodings = 5
     private static let linkSize = 16 * 1024
-    /// How often one call has a stage fed by the one before it. A stage may swallow gigabytes and give nothing out, so
-    /// that a few kilobytes of a coding in a coding would keep their thread for minutes.
+    /// How often one call passes output from a stage to the next. A stage may consume gigabytes without output, so a few
+    /// kilobytes in nested codings could block the thread for minutes.
     private static let mostFeedings = 64
 
-    /// What one stage has written and the next has not yet read.
+    /// Output of one stage that the next has not read.
     private struct Link {
         let buffer: UnsafeMutableRawBufferPointer
         var start = 0
         var end = 0
     }
 
-    /// In the order of decoding, that is the last coding applied first.
+    /// In the order of decoding: the last applied coding first.
     private let stages: [any DecodingStage]
     /// `links[n]` lies between `stages[n]` and `stages[n + 1]`.
     private var links: [Link] = []
     private var feedingsLeft = 0
 
-    /// Whether the last call took its time and stopped: called again it goes on, with what is left of the input.
+    /// Whether the last call stopped at its limit. The next call continues with the rest of the input.
     package private(set) var isInterrupted = false
 
-    /// Nil if the body is to be delivered as it is: no coding, or one that is unknown (ENC-4).
+    /// Nil if the body is delivered without decoding: no coding, or an unknown one (ENC-4).
     ///
     /// - Parameter codings: In the order in which they were applied, as `Content-Encoding` lists them.
     package init?(codings: [String]) throws(ContentCodingError) {
@@ -61,10 +60,10 @@ package final class ContentDecoder {
         for link in links { link.buffer.deallocate() }
     }
 
-    /// Takes from the front of `input` what fits, and returns how many bytes it wrote to the front of `output`.
+    /// Consumes bytes from the front of `input`, and returns the number of bytes written to `output`.
     ///
-    /// 0 says that `input` is used up and more is needed, unless `isInterrupted`. A failure is thrown after all that was
-    /// decoded before it has been given out, and again from then on.
+    /// Returns 0 when `input` is consumed and more is needed, or if `isInterrupted`. An error is thrown after all bytes
+    /// decoded before it were returned, and by each later call.
     package func decode(
         _ input: inout UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer
     ) throws(ContentCodingError) -> Int {
@@ -74,9 +73,7 @@ package final class ContentDecoder {
         return try pull(stages.count - 1, from: &input, into: output)
     }
 
-    /// Says that the body has ended; every byte has been given to `decode`, and it has returned 0.
-    ///
-    /// A body of no bytes at all is an empty body in any coding.
+    /// The body has ended, and `decode` has returned 0 for its last bytes. Zero bytes are an empty body in any coding.
     package func finish() throws(ContentCodingError) {
         for stage in stages {
             if let failure = stage.failure { throw failure }
@@ -84,7 +81,7 @@ package final class ContentDecoder {
         }
     }
 
-    /// Output of the stage at `index`, which gets its input from the stage before it, the first from outside.
+    /// Output of the stage at `index`. Its input is the output of the stage before it, or `input`.
     private func pull(
         _ index: Int, from input: inout UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer
     ) throws(ContentCodingError) -> Int {

@@ -1,26 +1,25 @@
 /// The decoder of one coding. The library's state is created with the first byte, so an empty body costs nothing.
 protocol DecodingStage: AnyObject {
-    /// What ended the decoding; what was decoded before it has been, or will be, given out.
+    /// Why decoding ended. Bytes decoded before it are still returned.
     var failure: ContentCodingError? { get }
 
-    /// Whether the input may stop here: nothing has begun, or all that has begun is complete.
+    /// Whether the input may end here: nothing was read, or everything that was begun is complete.
     var isComplete: Bool { get }
 
-    /// Takes from the front of `input` and writes to `output`, as far as either goes, and returns the bytes written.
+    /// Consumes bytes from the front of `input`, and returns the number of bytes written to `output`, which is not empty.
     ///
-    /// `output` is not empty. If less than `output.count` is written, all of `input` was taken and nothing is held
-    /// back, or there is a `failure`.
+    /// If that is less than `output.count`, all of `input` is consumed and no output is pending, or there is a `failure`.
     func decode(_ input: inout UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer) -> Int
 }
 
 extension UnsafeRawBufferPointer {
-    /// What is left after the first `count` bytes.
+    /// The rest after the first `count` bytes.
     @inline(__always)
     func skipping(_ count: Int) -> UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: self[count...]) }
 }
 
 extension UnsafeMutableRawBufferPointer {
-    /// What is left after the first `count` bytes.
+    /// The rest after the first `count` bytes.
     @inline(__always)
     func skipping(_ count: Int) -> UnsafeMutableRawBufferPointer {
         UnsafeMutableRawBufferPointer(rebasing: self[count...])

@@ -1,15 +1,15 @@
 internal import CLoadingZlib
 
-/// Undoes `gzip` and `deflate`.
+/// Decodes `gzip` and `deflate`.
 ///
-/// gzip may have several members; whatever follows the last one is ignored, because servers pad. `deflate` is zlib's
-/// format by the book and raw deflate in the wild (RFC 9110 §8.4.1.2), told apart by the first byte: a zlib stream's
-/// low four bits are 8, which in raw deflate would be a stored block with padding bits set, and no encoder does that.
+/// gzip may have several members. Bytes after the last one are ignored, because some servers add padding. `deflate` is
+/// zlib's format, but some servers send raw deflate (RFC 9110 §8.4.1.2). The first byte shows which: the low four bits
+/// of a zlib stream are 8, which in raw deflate would be a stored block with padding bits set; encoders do not make it.
 final class InflateStage: DecodingStage {
     private enum State {
         case untouched
         case inflating
-        /// Between gzip members. `sawFirstMagicByte`: 0x1F has come, 0x8B would start another member.
+        /// Between gzip members. `sawFirstMagicByte`: after 0x1F; 0x8B would start another member.
         case betweenMembers(sawFirstMagicByte: Bool)
         case ended
         case failed(ContentCodingError)
@@ -88,7 +88,7 @@ final class InflateStage: DecodingStage {
         state = .inflating
     }
 
-    /// Starts the next gzip member; its two magic bytes have been taken from the input already.
+    /// Starts the next gzip member, whose two magic bytes are consumed already.
     private func beginMember() {
         guard let stream, inflateReset(stream) == Z_OK else {
             state = .failed(.corrupt)

@@ -1,13 +1,13 @@
 internal import CLoadingZstd
 
-/// Undoes `zstd` (RFC 8878). Frames may follow one another; other bytes after a whole frame are ignored.
+/// Decodes `zstd` (RFC 8878). Several frames may follow; other bytes after a complete frame are ignored.
 final class ZstdStage: DecodingStage {
-    /// The largest window a server may ask for, 8 MiB (RFC 9659).
+    /// The largest window that is allowed, 8 MiB (RFC 9659).
     private static let windowLogMax: Int32 = 23
 
     private var decoder: OpaquePointer?
-    /// Whether the last call filled its output, so that more may be ready without input. The library takes repeated
-    /// calls that can make no progress for an error.
+    /// Whether the last call filled its output, so more may be available without input. The library reports repeated
+    /// calls without progress as an error.
     private var mayHoldOutput = false
     private var isBetweenFrames = true
     private var hasDecodedFrame = false

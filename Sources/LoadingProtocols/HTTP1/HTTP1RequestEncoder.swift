@@ -135,3 +135,27 @@ package enum HTTP1RequestEncoder {
         }
     }
 }
+
+/// Why a request was not written. Each would let the sender's data say something the sender did not mean.
+package enum HTTP1EncodingError: Error, Equatable, Sendable {
+    /// Not a token.
+    case invalidMethod
+    /// Empty, or holds whitespace, a control character, a fragment or anything else that is no part of the target.
+    case invalidTarget
+    /// Not a token.
+    case invalidFieldName
+    /// Holds CR, LF or NUL.
+    case invalidFieldValue
+    case missingHost
+    case severalHosts
+    case negativeBodyLength
+}
+
+/// How a request's body is framed.
+package enum HTTP1RequestBody: Sendable, Equatable {
+    case none
+    /// `Content-Length`.
+    case known(Int64)
+    /// `Transfer-Encoding: chunked`, for a stream whose length nobody knows.
+    case chunked
+}

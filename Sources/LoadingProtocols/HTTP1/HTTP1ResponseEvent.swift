@@ -11,3 +11,16 @@ package enum HTTP1ResponseEvent {
     /// 101 to an upgrade, or 2xx to CONNECT: the exchange is over and every further byte belongs to the new protocol.
     case switchedProtocol(ResponseHead)
 }
+
+/// The end of a response.
+package struct HTTP1End: Sendable, Equatable {
+    /// The trailer section of a chunked body, apart from the fields on purpose: a trailer is never merged into them.
+    package var trailers: HTTPFields?
+    /// Whether the response's framing and its `Connection` field leave the connection fit for another request.
+    package var mayReuse: Bool
+
+    package init(trailers: HTTPFields? = nil, mayReuse: Bool) {
+        self.trailers = trailers
+        self.mayReuse = mayReuse
+    }
+}

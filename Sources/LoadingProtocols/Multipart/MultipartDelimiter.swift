@@ -1,14 +1,14 @@
-/// Looks for delimiter lines in the bytes of a part, wherever the reads have cut them.
+/// Finds delimiter lines in the bytes of a part, also across reads.
 ///
-/// A delimiter is a line of two hyphens and the boundary, white space that is ignored, and a line end; two more hyphens
-/// make it the last one (RFC 2046 §5.1.1). The line end before it belongs to it. Line ends are CRLF, or LF as some
-/// cameras send. Only bytes that may turn out to be a delimiter are held back, a boundary's length and little more; and
-/// as a boundary has no line end in it, whatever breaks a candidate is the first byte that can begin another.
+/// A delimiter is a line of two hyphens and the boundary, optional white space, and a line end; two more hyphens mark
+/// the last one (RFC 2046 §5.1.1). The line end before it is part of it. Line ends are CRLF, or LF, which some cameras
+/// send. Only bytes that may be part of a delimiter are held back: a little more than a boundary's length. A boundary
+/// contains no line end, so the byte that ends a candidate is the first that can begin another.
 struct MultipartDelimiter {
     enum Finding {
-        /// Bytes that are no delimiter: so many from the front of the held ones, then of the input.
+        /// Bytes that are no delimiter: the number at the front of the held bytes, then of the input.
         case text(held: Int, input: Int)
-        /// A delimiter line, all of which is held or was just taken.
+        /// A delimiter line; all of it is held or was consumed.
         case delimiter(isLast: Bool)
         case needsMore
     }
@@ -18,35 +18,35 @@ struct MultipartDelimiter {
         case text
         /// After a CR.
         case carriageReturn
-        /// At the start of a line, or so many bytes into hyphens and boundary.
+        /// The number of matching bytes of hyphens and boundary; 0 at the start of a line.
         case boundary(Int)
-        /// Behind the boundary, perhaps in white space.
+        /// After the boundary, possibly in white space.
         case padding(Int)
-        /// Behind one hyphen.
+        /// After one hyphen.
         case hyphen
         /// After a CR that follows the boundary.
         case lineEnd
     }
 
-    /// Longer padding is no padding.
+    /// The most white space after a boundary.
     private static let maximumPadding = 64
 
     /// Two hyphens and the boundary.
     let line: [UInt8]
     private var state = State.boundary(0)
-    /// Length of the candidate in work.
+    /// The length of the current candidate.
     private(set) var heldCount = 0
 
     init(line: [UInt8]) {
         self.line = line
     }
 
-    /// The most that is ever held back.
+    /// The largest number of bytes that are held back.
     static func capacity(for line: [UInt8]) -> Int { line.count + maximumPadding + 4 }
 
-    /// Takes bytes from the front of `input` into `held`, until something is known about them.
+    /// Moves bytes from the front of `input` to `held` until they are known to be text or a delimiter.
     ///
-    /// After `.text` the bytes it tells of are the caller's to pass on, and to drop from the input.
+    /// After `.text` the caller passes on those bytes, and drops them from the input.
     mutating func find(
         in input: inout UnsafeRawBufferPointer, holding held: UnsafeMutableRawBufferPointer
     ) -> Finding {
@@ -60,7 +60,7 @@ struct MultipartDelimiter {
             case .carriageReturn:
                 next = octet == Octet.lineFeed ? .boundary(0) : nil
             case .boundary(let count):
-                // `count` is below the line's length: the last byte leads on to the padding.
+                // `count` is less than the line's length: after its last byte the padding begins.
                 if octet != line[count] {
                     next = nil
                 } else {
@@ -86,7 +86,7 @@ struct MultipartDelimiter {
                 next = nil
             }
             guard let next, heldCount < held.count else {
-                // No candidate. What breaks it may begin another, so it stays in the input.
+                // No delimiter. This byte may begin another candidate, so it stays in the input.
                 let count = heldCount
                 heldCount = 0
                 state = .text
@@ -101,7 +101,7 @@ struct MultipartDelimiter {
         return .needsMore
     }
 
-    /// Whether what is held when the input ends is a delimiter but for its line end.
+    /// Whether the bytes that are held at the end of the input are a delimiter without its line end.
     var isWholeBoundary: Bool {
         switch state {
         case .padding, .hyphen, .lineEnd: true
@@ -116,9 +116,8 @@ struct MultipartDelimiter {
         return .delimiter(isLast: isLast)
     }
 
-    /// The first line end that may begin a delimiter, as far as the input tells, or the end.
-    ///
-    /// Pictures are full of line ends; to look at what follows them keeps their bytes in one piece.
+    /// The first line end that may begin a delimiter, or the end of the input. The bytes after a line end are checked
+    /// here, because images contain many line ends and would be delivered in small pieces.
     private static func endOfText(in input: UnsafeRawBufferPointer) -> Int {
         var start = 0
         while true {

@@ -1,21 +1,21 @@
 package import LoadingSemantics
 
-/// Reads a multipart body (RFC 2046 §5.1), such as the pictures of a camera that come as `multipart/x-mixed-replace`
-/// (MISC-23, S-69). Owns no socket and no clock.
+/// Parses a multipart body (RFC 2046 §5.1), such as a camera's images in `multipart/x-mixed-replace` (MISC-23, S-69).
+/// Owns no socket and no clock.
 ///
-/// The caller's loop: for each piece of the body, `next` until it gives nil; at the end of the body, `inputEnded` until
-/// it gives nil. Nothing is guessed from a part's `Content-Length`: only delimiters end parts, so a wrong length does no
-/// harm. A line in a part's head that is no field is skipped. A bare CR there is an error, as in the head of a response.
+/// For each piece of the body the caller calls `next` until it returns nil; at the end of the body, `inputEnded` until
+/// it returns nil. Only delimiters end parts, so a wrong `Content-Length` of a part has no effect. A line in a part's
+/// head that is no field is skipped. A bare CR there is an error, as in the head of a response.
 package struct MultipartParser {
     private enum State {
         case preamble(MultipartPreamble)
         case head
         case body
-        /// The last delimiter has come, and `.end` is due.
+        /// After the last delimiter; `.end` follows.
         case closed
-        /// The input has ended, and `.end` is due.
+        /// After the end of the input; `.end` follows.
         case cutOff
-        /// What follows is the epilogue.
+        /// In the epilogue.
         case ended
         case failed(MultipartParseError)
     }
@@ -26,7 +26,7 @@ package struct MultipartParser {
     private var delimiter: MultipartDelimiter
     private let held: HeldBytes
 
-    /// - Parameter boundary: As `MultipartBoundary` finds it.
+    /// - Parameter boundary: From `MultipartBoundary`.
     package init(boundary: [UInt8], limits: MultipartLimits = MultipartLimits()) {
         self.limits = limits
         let line = [Octet.hyphen, Octet.hyphen] + boundary
@@ -35,7 +35,7 @@ package struct MultipartParser {
         held = HeldBytes(count: MultipartDelimiter.capacity(for: line))
     }
 
-    /// The next event from the front of `input`; nil when all of it is used up and more is needed.
+    /// The next event from the front of `input`; nil when all of it is consumed and more is needed.
     package mutating func next(
         _ input: inout UnsafeRawBufferPointer
     ) throws(MultipartParseError) -> MultipartEvent? {
@@ -77,9 +77,8 @@ package struct MultipartParser {
         }
     }
 
-    /// The whole body has been through `next`: what is left to tell, one event a call, and nil after `.end`.
-    ///
-    /// A part whose head is not whole is left out.
+    /// The remaining events after the end of the body, one for each call; nil after `.end`. A part with an incomplete
+    /// head is omitted.
     package mutating func inputEnded() throws(MultipartParseError) -> MultipartEvent? {
         switch state {
         case .preamble(let preamble):
@@ -155,19 +154,19 @@ private final class HeldBytes {
 /// One step of a multipart body.
 package enum MultipartEvent {
     case partHead(HTTPFields)
-    /// Bytes of a part's body, never none. They lie in the input, or in the parser: valid until its next call.
+    /// Bytes of a part's body, at least one, in the input or in the parser: valid until its next call.
     case body(UnsafeRawBufferPointer)
     case partEnd
-    /// Nothing follows. False if the input ended without the closing delimiter, as streams that are cut off do.
+    /// The end. False if the input ended without the closing delimiter, for example because it was cut off.
     case end(isClosed: Bool)
 }
 
-/// The fields of the response that a part is shown as (MISC-23).
+/// The fields of a part's response (MISC-23).
 package enum MultipartPartFields {
-    /// Fields of the multipart body as a whole.
+    /// Fields of the whole multipart body.
     private static let ofTheWhole = ["content-type", "content-length", "content-range"]
 
-    /// The fields of the response, those of the part in place of those of the same name.
+    /// The fields of the response; fields of the part replace those of the same name.
     package static func merged(part: HTTPFields, into response: HTTPFields) -> HTTPFields {
         var result = HTTPFields()
         for index in 0..<response.count {
@@ -180,7 +179,7 @@ package enum MultipartPartFields {
     }
 }
 
-/// Limits on what a server can make the parser hold.
+/// Limits for what the parser buffers.
 package struct MultipartLimits: Sendable, Equatable {
     /// Bytes of one part's head on the wire, empty line included.
     package let maximumHeadLength: Int

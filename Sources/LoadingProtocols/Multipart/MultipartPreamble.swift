@@ -1,10 +1,9 @@
-/// Looks for the first delimiter line of a multipart body, and drops what stands before it (RFC 2046 §5.1.1).
+/// Finds the first delimiter line of a multipart body, and drops the preamble before it (RFC 2046 §5.1.1).
 struct MultipartPreamble {
-    /// Two hyphens and the boundary; a boundary announced with its hyphens may also be meant to have no others, as
-    /// many cameras mean it. The first line that comes tells.
+    /// Two hyphens and the boundary. Many cameras include the hyphens in the announced boundary; the first line shows it.
     private let candidates: [[UInt8]]
     private let capacity: Int
-    /// The line in work, without its end, and of a long one the start.
+    /// The current line without its end, or the start of a long line.
     private var line: [UInt8] = []
     private var isLong = false
 
@@ -14,7 +13,7 @@ struct MultipartPreamble {
         capacity = MultipartDelimiter.capacity(for: hyphens + boundary)
     }
 
-    /// Reads up to the end of the first delimiter line. Nil: more input is needed.
+    /// Reads up to the end of the first delimiter line. Nil if more input is needed.
     mutating func find(in input: inout UnsafeRawBufferPointer) -> (line: [UInt8], isLast: Bool)? {
         while !input.isEmpty {
             let end = input.firstIndex(of: Octet.lineFeed)
@@ -32,7 +31,7 @@ struct MultipartPreamble {
         return nil
     }
 
-    /// Whether the input ended with a last delimiter: there is no part at all.
+    /// Whether the input ended with a last delimiter, so there is no part.
     var endsWithLast: Bool { delimiter?.isLast == true }
 
     private var delimiter: (line: [UInt8], isLast: Bool)? {

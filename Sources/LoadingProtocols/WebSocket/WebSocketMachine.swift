@@ -1,3 +1,5 @@
+internal import LoadingSemantics
+
 /// Octets that are sent, wherever they lie.
 package protocol WebSocketPayload: Sendable {
     var count: Int { get }
@@ -47,8 +49,7 @@ package struct WebSocketMachine {
     private let deflater: WebSocketDeflater?
     private var maskingKeys: WebSocketMaskingKeys
 
-    private var outgoing: [Outgoing] = []
-    private var nextOutgoing = 0
+    private var outgoing = FIFOQueue<Outgoing>()
     private var openFrame: OpenFrame?
     private var pong: [UInt8]?
     private var lastPing = 0
@@ -65,13 +66,10 @@ package struct WebSocketMachine {
     private var encodedCount = 0
     private var sentCount = 0
     /// The numbers of payloads that are encoded up to these positions.
-    private var completions: [(number: Int, end: Int)] = []
-    private var nextCompletion = 0
+    private var completions = FIFOQueue<(number: Int, end: Int)>()
 
     /// The largest piece of a payload that is encoded at once, in octets.
     private static let pieceLength = 64 * 1024
-    /// How many elements of a queue may lie before its first one, or be kept as room.
-    private static let keptCapacity = 1024
 
     package init(
         maximumMessageSize: Int, compression: WebSocketCompression? = nil, maskingKeys: WebSocketMaskingKeys
@@ -177,8 +175,7 @@ package struct WebSocketMachine {
     }
 
     private mutating func discardOutgoing() {
-        outgoing = []
-        nextOutgoing = 0
+        outgoing = FIFOQueue()
         pong = nil
     }
 
@@ -194,7 +191,7 @@ package struct WebSocketMachine {
 
     /// Whether `encode` would append anything.
     package var hasOutput: Bool {
-        openFrame != nil || pong != nil || nextOutgoing < outgoing.count || closeFrame != nil && !isCloseEncoded
+        openFrame != nil || pong != nil || !outgoing.isEmpty || closeFrame != nil && !isCloseEncoded
     }
 
     /// Appends frames to `output` until nothing waits or it has at least `limit` octets. False if there is no memory to compress.
@@ -207,8 +204,8 @@ package struct WebSocketMachine {
             } else if let payload = pong {
                 pong = nil
                 encodeControl(.pong, payload, into: &output)
-            } else if nextOutgoing < outgoing.count {
-                guard encodeNext(into: &output, from: start) else { return false }
+            } else if let next = outgoing.popFirst() {
+                guard encode(next, into: &output, from: start) else { return false }
             } else if let closeFrame, !isCloseEncoded {
                 isCloseEncoded = true
                 encodeControl(.close, closeFrame.payload, into: &output)
@@ -224,17 +221,7 @@ package struct WebSocketMachine {
 
     /// The number of the next payload that has been sent whole, each once.
     package mutating func nextSent() -> Int? {
-        guard nextCompletion < completions.count, completions[nextCompletion].end <= sentCount else { return nil }
-        let number = completions[nextCompletion].number
-        nextCompletion += 1
-        if nextCompletion == completions.count {
-            completions.removeAll(keepingCapacity: completions.capacity <= Self.keptCapacity)
-            nextCompletion = 0
-        } else if nextCompletion >= Self.keptCapacity {
-            completions.removeFirst(nextCompletion)
-            nextCompletion = 0
-        }
-        return number
+        completions.popFirst { [sentCount] in $0.end <= sentCount }?.number
     }
 
     private mutating func encodeControl(_ opcode: WebSocketOpcode, _ payload: [UInt8], into output: inout [UInt8]) {
@@ -243,17 +230,7 @@ package struct WebSocketMachine {
         payload.withUnsafeBytes { WebSocketMask.append($0, key: key, offset: 0, to: &output) }
     }
 
-    private mutating func encodeNext(into output: inout [UInt8], from start: Int) -> Bool {
-        let next = outgoing[nextOutgoing]
-        outgoing[nextOutgoing] = .ping(0)
-        nextOutgoing += 1
-        if nextOutgoing == outgoing.count {
-            outgoing.removeAll(keepingCapacity: outgoing.capacity <= Self.keptCapacity)
-            nextOutgoing = 0
-        } else if nextOutgoing >= Self.keptCapacity {
-            outgoing.removeFirst(nextOutgoing)
-            nextOutgoing = 0
-        }
+    private mutating func encode(_ next: Outgoing, into output: inout [UInt8], from start: Int) -> Bool {
         switch next {
         case .ping(let number):
             encodeControl(.ping, Self.pingPayload(number), into: &output)

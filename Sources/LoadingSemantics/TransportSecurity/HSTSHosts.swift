@@ -47,10 +47,11 @@ package struct HSTSHosts: Sendable {
         if !isTrusted { return .refused(.untrusted) }
         if CookieDomain.isAddress(url.host) { return .refused(.address) }
         guard let host = Self.name(url.host) else { return .refused(.badName) }
-        guard let wish = StrictTransportSecurity(fields) else { return .refused(.malformed) }
-        if wish.maximumAge == 0 { return remove(host) ? .removed(host) : .nothing }
+        guard let policy = StrictTransportSecurity(fields) else { return .refused(.malformed) }
+        if policy.maximumAge == 0 { return remove(host) ? .removed(host) : .nothing }
         let record = HSTSRecord(
-            host: host, expires: DeltaSeconds.sum(now, wish.maximumAge), includesSubdomains: wish.includesSubdomains)
+            host: host, expires: DeltaSeconds.sum(now, policy.maximumAge), includesSubdomains: policy.includesSubdomains
+        )
         return put(record, at: now) { $0.siteWithoutWaiting(of: host) }
     }
 
@@ -152,10 +153,10 @@ extension HSTSHosts {
         let site = site(suffixes).name
         var evicted: [String] = []
         if let hosts = sites[site], hosts.count >= limits.site {
-            evicted += makeRoom(among: hosts, leaving: limits.siteAfterwards, at: now)
+            evicted += evict(among: hosts, leaving: limits.siteAfterwards, at: now)
         }
         if entries.count >= limits.total {
-            evicted += makeRoom(among: entries.keys, leaving: limits.totalAfterwards, at: now)
+            evicted += evict(among: entries.keys, leaving: limits.totalAfterwards, at: now)
         }
         entries[record.host] = Entry(record: record, toldEnd: record.expires, site: site, lastUse: nextUse())
         sites[site, default: []].insert(record.host)
@@ -163,7 +164,7 @@ extension HSTSHosts {
     }
 
     /// Removes expired records, or if there are none, the least recently used ones.
-    private mutating func makeRoom(
+    private mutating func evict(
         among hosts: some Collection<String>, leaving count: Int, at now: Int64
     ) -> [String] {
         var leaving = hosts.filter { entries[$0]?.record.isExpired(at: now) ?? false }

@@ -159,7 +159,7 @@ package final class ResponseArchive {
         let isStored: Void? = write { (index, removedFiles) throws(StorageFailure) in
             try delete("key = ?", [.text(row.key)], in: index, &removedFiles)
             let use = try nextUse(in: index)
-            try makeRoom(row.size, in: index, &removedFiles)
+            try evict(toFit: row.size, in: index, &removedFiles)
             try index.run(ResponseRow.insert, [.integer(use)] + row.sealed)
             let number = index.lastRow
             if case .inline(let data) = body {
@@ -220,7 +220,7 @@ package final class ResponseArchive {
             try index.run(
                 "UPDATE responses SET used = ? WHERE id = ?",
                 [.integer(try nextUse(in: index)), .integer(entry.number)])
-            try makeRoom(0, in: index, &removedFiles)
+            try evict(toFit: 0, in: index, &removedFiles)
             return true
         }
         if isDone == nil { remove(entry) }
@@ -274,7 +274,7 @@ package final class ResponseArchive {
             let isLess = newValue < capacityInBytes
             capacityInBytes = max(0, newValue)
             guard isLess, index.exists else { return }
-            _ = write { (index, removedFiles) throws(StorageFailure) in try makeRoom(0, in: index, &removedFiles) }
+            _ = write { (index, removedFiles) throws(StorageFailure) in try evict(toFit: 0, in: index, &removedFiles) }
             index.purgeRemoved()
         }
     }
@@ -299,7 +299,7 @@ package final class ResponseArchive {
     }
 
     /// Evicts the least recently used entries until `size` more bytes fit.
-    private func makeRoom(_ size: Int64, in index: Database, _ removedFiles: inout [String]) throws(StorageFailure) {
+    private func evict(toFit size: Int64, in index: Database, _ removedFiles: inout [String]) throws(StorageFailure) {
         while try total(in: index) > capacityInBytes - size {
             var oldest: [DatabaseValue] = []
             var freed: Int64 = 0

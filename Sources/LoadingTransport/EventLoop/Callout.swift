@@ -2,3 +2,12 @@
 package protocol Callout: AnyObject, Sendable {
     func callOut()
 }
+
+/// A closure with application code, called between two turns while the loop is lent.
+package final class CalledOut: Callout {
+    private let body: @Sendable () -> Void
+
+    package init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+
+    package func callOut() { body() }
+}

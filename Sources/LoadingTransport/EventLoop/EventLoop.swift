@@ -50,11 +50,8 @@ package final class EventLoop: @unchecked Sendable {
     /// Held during a fork, so that a forked process can still post. The posted work does not run there.
     let lock = ForkGuardedLock()
     @exclusivity(unchecked) private var inbox: [@Sendable () -> Void] = []
-    /// An entry is nil once it was taken. No entry is released while the lock is held, because its deinitialiser may
-    /// run any code.
-    @exclusivity(unchecked) private var callouts: [(any Callout)?] = []
-    /// The number of entries that were taken.
-    private var calloutsHead = 0
+    /// No entry is released while the lock is held, because its deinitialiser may run any code.
+    @exclusivity(unchecked) private var callouts = FIFOQueue<any Callout>()
     private var isAsleep = false
 
     // MARK: Shared, immutable or atomic
@@ -266,19 +263,7 @@ package final class EventLoop: @unchecked Sendable {
     private func nextCallout() -> (any Callout)? {
         lock.lock()
         defer { lock.unlock() }
-        // First come, first served.
-        guard calloutsHead < callouts.count else { return nil }
-        var first: (any Callout)?
-        swap(&first, &callouts[calloutsHead])
-        calloutsHead += 1
-        if calloutsHead == callouts.count {
-            callouts.removeAll(keepingCapacity: callouts.count <= 1024)
-            calloutsHead = 0
-        } else if calloutsHead >= 1024 {
-            callouts.removeFirst(calloutsHead)
-            calloutsHead = 0
-        }
-        return first
+        return callouts.popFirst()
     }
 
     /// Takes the loop from a thread that has been in callbacks since `lent` was read. Returns false if that thread has

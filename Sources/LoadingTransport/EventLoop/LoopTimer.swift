@@ -101,3 +101,8 @@ struct TimerHeap {
         timer.heapIndex = index
     }
 }
+
+/// Called on the loop when a timer's deadline has come. The timer is no longer armed then.
+package protocol LoopTimerTarget: AnyObject {
+    func timerFired(_ timer: LoopTimer)
+}

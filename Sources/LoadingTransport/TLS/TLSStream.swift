@@ -3,7 +3,7 @@ internal import CLoadingTLS
 /// The client side of a TLS connection, over a non-blocking socket that it does not own, or over another TLS
 /// connection.
 ///
-/// Call `handshake` until it completes or fails, each time after its wish was fulfilled; then call `read` and `write`.
+/// Call `handshake` until it completes or fails, each time after the event it returned; then call `read` and `write`.
 /// Nothing blocks. Used by one thread at a time.
 package final class TLSStream {
     private let pointer: OpaquePointer

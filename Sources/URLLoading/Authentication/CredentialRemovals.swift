@@ -8,7 +8,7 @@ struct CredentialRemovals {
         let port: Int
         let user: String
 
-        init(_ user: String, _ space: KnownSpace.Values) {
+        init(_ user: String, _ space: ProtectionSpaceSnapshot.Values) {
             host = space.stored.host.lowercased()
             port = space.stored.port
             self.user = user
@@ -22,7 +22,7 @@ struct CredentialRemovals {
     private var lastOfAll = 0
 
     /// - Parameter number: Increases with each removal.
-    mutating func add(_ user: String, in space: KnownSpace.Values, number: Int) {
+    mutating func add(_ user: String, in space: ProtectionSpaceSnapshot.Values, number: Int) {
         if numbers.count >= Self.most { addAll(number: numbers.values.max() ?? 0) }
         let key = Key(user, space)
         numbers[key] = max(numbers[key] ?? 0, number)
@@ -34,7 +34,7 @@ struct CredentialRemovals {
     }
 
     /// Whether the user's credential was removed after the removal with that number.
-    func hasAny(of user: String, in space: KnownSpace.Values, after number: Int) -> Bool {
+    func hasAny(of user: String, in space: ProtectionSpaceSnapshot.Values, after number: Int) -> Bool {
         max(lastOfAll, numbers[Key(user, space)] ?? 0) > number
     }
 }

@@ -3,8 +3,8 @@ internal import LoadingStorage
 
 /// The credentials of a storage by space and user. A value type: its owner has the lock.
 ///
-/// Spaces and credentials may be of the program's subclasses. So their properties are read in advance (``KnownSpace``,
-/// ``KnownCredential``), and removed objects are returned, to be released after the lock.
+/// Spaces and credentials may be of the program's subclasses. So their properties are read in advance (``ProtectionSpaceSnapshot``,
+/// ``CredentialSnapshot``), and removed objects are returned, to be released after the lock.
 struct CredentialTable: RecordMemory {
     typealias Change = RecordChange<PersistentCredential>
 
@@ -18,8 +18,8 @@ struct CredentialTable: RecordMemory {
 
     /// The credentials of one space, at least one.
     private struct Entry {
-        let space: KnownSpace
-        var credentials: [String: KnownCredential] = [:]
+        let space: ProtectionSpaceSnapshot
+        var credentials: [String: CredentialSnapshot] = [:]
         /// Permanent credentials that are shadowed by a session credential of the same user.
         var hidden: [String: PersistentCredential] = [:]
         var defaultUser: String?
@@ -27,7 +27,7 @@ struct CredentialTable: RecordMemory {
         var isDefaultNew = false
     }
 
-    private var entries: [KnownSpace.Values: Entry] = [:]
+    private var entries: [ProtectionSpaceSnapshot.Values: Entry] = [:]
     /// The latest removals, for credentials that are accepted later.
     var removals = CredentialRemovals()
 
@@ -35,17 +35,17 @@ struct CredentialTable: RecordMemory {
         entries.values.map { ($0.space.object, $0.credentials.mapValues(\.object)) }
     }
 
-    func credentials(for space: KnownSpace.Values) -> [String: URLCredential]? {
+    func credentials(for space: ProtectionSpaceSnapshot.Values) -> [String: URLCredential]? {
         entries[space]?.credentials.mapValues(\.object)
     }
 
-    func defaultCredential(for space: KnownSpace.Values) -> URLCredential? {
+    func defaultCredential(for space: ProtectionSpaceSnapshot.Values) -> URLCredential? {
         guard let entry = entries[space], let user = entry.defaultUser else { return nil }
         return entry.credentials[user]?.object
     }
 
     /// Nil also if the user has no credential here.
-    func defaultUser(for space: KnownSpace.Values) -> String? {
+    func defaultUser(for space: ProtectionSpaceSnapshot.Values) -> String? {
         guard let entry = entries[space], let user = entry.defaultUser else { return nil }
         return entry.credentials[user] == nil ? nil : user
     }
@@ -61,7 +61,8 @@ struct CredentialTable: RecordMemory {
     ///
     /// - Parameter isAllKnown: Whether the table contains all permanent credentials.
     mutating func set(
-        _ credential: KnownCredential, for space: KnownSpace, asDefault choice: DefaultChoice, isAllKnown: Bool,
+        _ credential: CredentialSnapshot, for space: ProtectionSpaceSnapshot, asDefault choice: DefaultChoice,
+        isAllKnown: Bool,
         _ changes: inout [Change]
     ) -> Outcome {
         var entry = entries[space.values] ?? Entry(space: space)
@@ -96,7 +97,7 @@ struct CredentialTable: RecordMemory {
     ///
     /// - Parameter isAllKnown: Whether the table contains all permanent credentials.
     mutating func remove(
-        _ credential: KnownCredential.Values, for space: KnownSpace.Values, isAllKnown: Bool,
+        _ credential: CredentialSnapshot.Values, for space: ProtectionSpaceSnapshot.Values, isAllKnown: Bool,
         _ changes: inout [Change]
     ) -> Outcome {
         let user = credential.user
@@ -139,9 +140,9 @@ struct CredentialTable: RecordMemory {
         }
     }
 
-    mutating func replaceLasting(with records: [PersistentCredential], at now: Double) -> [Change] {
-        var newDefaults: [KnownSpace.Values: String] = [:]
-        var oldDefaults: [KnownSpace.Values: String] = [:]
+    mutating func replacePersistent(with records: [PersistentCredential], at now: Double) -> [Change] {
+        var newDefaults: [ProtectionSpaceSnapshot.Values: String] = [:]
+        var oldDefaults: [ProtectionSpaceSnapshot.Values: String] = [:]
         for (space, entry) in entries {
             var entry = entry
             if entry.isDefaultNew {
@@ -155,15 +156,15 @@ struct CredentialTable: RecordMemory {
             if let user = entry.defaultUser, entry.credentials[user] == nil { entry.defaultUser = nil }
             entries[space] = entry.credentials.isEmpty ? nil : entry
         }
-        var defaults: [KnownSpace.Values: [PersistentCredential]] = [:]
+        var defaults: [ProtectionSpaceSnapshot.Values: [PersistentCredential]] = [:]
         for record in records {
-            let space = KnownSpace.Values(record.space)
-            var entry = entries[space] ?? Entry(space: KnownSpace(record.space))
+            let space = ProtectionSpaceSnapshot.Values(record.space)
+            var entry = entries[space] ?? Entry(space: ProtectionSpaceSnapshot(record.space))
             // Session credentials take precedence over permanent ones.
             if entry.credentials[record.user]?.values.isPersistent == false {
                 entry.hidden[record.user] = record
             } else {
-                entry.credentials[record.user] = KnownCredential(record)
+                entry.credentials[record.user] = CredentialSnapshot(record)
                 if record.isDefault { defaults[space, default: []].append(record) }
             }
             entries[space] = entry
@@ -186,13 +187,13 @@ struct CredentialTable: RecordMemory {
     }
 
     /// The change that makes the file match the user's current credential.
-    private func change(of user: String, in space: KnownSpace.Values) -> Change {
+    private func change(of user: String, in space: ProtectionSpaceSnapshot.Values) -> Change {
         record(of: user, in: space).map { .stored($0) }
             ?? .removed(PersistentCredential.Identity(space: space.stored, user: user))
     }
 
     /// Nil for credentials that are not permanent.
-    private func record(of user: String, in space: KnownSpace.Values) -> PersistentCredential? {
+    private func record(of user: String, in space: ProtectionSpaceSnapshot.Values) -> PersistentCredential? {
         guard let entry = entries[space], let credential = entry.credentials[user]?.values, credential.isPersistent,
             let password = credential.password
         else { return nil }

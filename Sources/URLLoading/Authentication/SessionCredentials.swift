@@ -23,7 +23,7 @@ final class SessionCredentials: CredentialStore {
     }
 
     func store(_ credential: LoadCredential, for space: ProtectionSpace, of client: any LoadClient) {
-        guard let given = credential.object as? GivenCredential, let core = client as? TaskCore else { return }
+        guard let given = credential.object as? ChallengeCredential, let core = client as? TaskCore else { return }
         // The storage contains it, or the program has removed it meanwhile.
         if given.isStored { return }
         let space = URLProtectionSpace(space)
@@ -48,7 +48,7 @@ final class SessionCredentials: CredentialStore {
 }
 
 /// A credential that a load uses to answer a challenge.
-final class GivenCredential: Sendable {
+final class ChallengeCredential: Sendable {
     let credential: URLCredential
     /// Whether it came from the storage.
     let isStored: Bool
@@ -65,7 +65,7 @@ final class GivenCredential: Sendable {
 extension URLCredentialStorage {
     /// Stores an accepted credential (AUTH-22), as the default unless the program has set another user's. Does nothing
     /// if it was removed after it was used, so that a logout during the request is effective.
-    func store(_ given: GivenCredential, for space: URLProtectionSpace, _ task: URLSessionTask) {
+    func store(_ given: ChallengeCredential, for space: URLProtectionSpace, _ task: URLSessionTask) {
         let credential = given.credential
         if type(of: self) == URLCredentialStorage.self {
             return keepAccepted(credential, for: space, unlessRemovedAfter: given.removalsBefore)

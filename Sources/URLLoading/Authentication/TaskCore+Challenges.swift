@@ -10,7 +10,7 @@ extension TaskCore {
     func load(_ load: any Load, isAsked question: AuthenticationQuestion, by response: LoadResponse?) {
         guard !hasEnded else { return }
         let proposal = question.proposal.map { proposed in
-            (proposed.object as? GivenCredential)?.credential ?? proposed.object as? URLCredential
+            (proposed.object as? ChallengeCredential)?.credential ?? proposed.object as? URLCredential
                 ?? URLCredential(proposed)
         }
         let isWanted =
@@ -67,7 +67,7 @@ extension TaskCore {
                 LoadCredential(
                     user: user.precomposedStringWithCanonicalMapping,
                     password: password.precomposedStringWithCanonicalMapping, isKept: isKept && storage != nil,
-                    object: GivenCredential(
+                    object: ChallengeCredential(
                         credential, isStored: credential == question.stored?.object as? URLCredential,
                         removalsBefore: storage?.removalCount ?? 0))))
     }

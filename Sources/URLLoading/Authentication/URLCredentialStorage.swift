@@ -63,7 +63,7 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
 
     /// The credentials of a space by user, or nil if there are none.
     open func credentials(for space: URLProtectionSpace) -> [String: URLCredential]? {
-        let space = KnownSpace.Values(space)
+        let space = ProtectionSpaceSnapshot.Values(space)
         return records.read { $0.credentials(for: space) }
     }
 
@@ -85,8 +85,8 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
             let isMeant = options?[NSURLCredentialStorageRemoveSynchronizableCredentials] as? Bool
             guard isMeant == true else { return }
         }
-        guard let credential = KnownCredential(credential)?.values else { return }
-        let space = KnownSpace.Values(space)
+        guard let credential = CredentialSnapshot(credential)?.values else { return }
+        let space = ProtectionSpaceSnapshot.Values(space)
         let number = removals.add(1, ordering: .relaxed).newValue
         let isAllKnown = records.isAllKnown
         change { table, changes in
@@ -97,7 +97,7 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
 
     /// The default credential of a space: the one that was set as default, otherwise the first one.
     open func defaultCredential(for space: URLProtectionSpace) -> URLCredential? {
-        let space = KnownSpace.Values(space)
+        let space = ProtectionSpaceSnapshot.Values(space)
         return records.read { $0.defaultCredential(for: space) }
     }
 
@@ -147,8 +147,8 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
     private func keep(
         _ credential: URLCredential, for space: URLProtectionSpace, asDefault: CredentialTable.DefaultChoice
     ) {
-        guard let credential = KnownCredential(credential), credential.values.isKept else { return }
-        let space = KnownSpace(space)
+        guard let credential = CredentialSnapshot(credential), credential.values.isKept else { return }
+        let space = ProtectionSpaceSnapshot(space)
         let isAllKnown = records.isAllKnown
         change { table, changes in
             table.set(credential, for: space, asDefault: asDefault, isAllKnown: isAllKnown, &changes)
@@ -170,16 +170,16 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
 
     /// Whether the user's credential was removed after that number of removals.
     func hasRemoved(_ credential: URLCredential, for space: URLProtectionSpace, after count: Int) -> Bool {
-        guard let user = KnownCredential(credential)?.values.user else { return false }
-        let space = KnownSpace.Values(space)
+        guard let user = CredentialSnapshot(credential)?.values.user else { return false }
+        let space = ProtectionSpaceSnapshot.Values(space)
         return records.read { $0.removals.hasAny(of: user, in: space, after: count) }
     }
 
     /// Stores a credential that a server has accepted, unless it was removed after that number of removals. It becomes
     /// the default, unless another user's is.
     func keepAccepted(_ credential: URLCredential, for space: URLProtectionSpace, unlessRemovedAfter count: Int) {
-        guard let credential = KnownCredential(credential), credential.values.isKept else { return }
-        let space = KnownSpace(space)
+        guard let credential = CredentialSnapshot(credential), credential.values.isKept else { return }
+        let space = ProtectionSpaceSnapshot(space)
         let isAllKnown = records.isAllKnown
         change { table, changes in
             let user = credential.values.user

@@ -388,7 +388,7 @@ extension CookieJar {
 extension CookieJar: RecordMemory {
     func persistent(at now: Double) -> [Cookie] { all(at: now).filter { $0.expires != nil } }
 
-    mutating func replaceLasting(with records: [Cookie], at now: Double) -> [RecordChange<Cookie>] {
+    mutating func replacePersistent(with records: [Cookie], at now: Double) -> [RecordChange<Cookie>] {
         _ = removeAll { $0.expires != nil }
         var changes: [CookieChange] = []
         for cookie in records {

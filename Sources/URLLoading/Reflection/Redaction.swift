@@ -28,7 +28,7 @@ extension URLResponse: CustomReflectable {
             let fields = http.headerFields
             let shown = (0..<fields.count).map { index in
                 let name = fields.name(at: index)
-                return "\(name): \(SecretFields.isSecret(name) ? "(hidden)" : fields.value(at: index))"
+                return "\(name): \(SecretFields.shown(fields.value(at: index), of: name))"
             }
             children += [("statusCode", http.statusCode), ("headerFields", shown)]
         }
@@ -70,19 +70,10 @@ extension ProtocolSource: HiddenFromReflection {}
 extension SessionValues: HiddenFromReflection {}
 extension RequestStorage: HiddenFromReflection {}
 
-/// Header fields with credentials, whose values must not be logged.
-enum SecretFields {
-    /// Substrings of the names of such fields, standard and custom ones.
-    private static let marks = ["auth", "cookie", "credential", "key", "passw", "secret", "signature", "token"]
-
-    static func isSecret(_ name: String) -> Bool {
-        let name = name.lowercased()
-        return marks.contains { name.contains($0) }
-    }
-
+extension SecretFields {
     /// The fields, with the values of secret ones replaced.
     static func hidden(in fields: [String: String]?) -> [String: String]? {
         guard let fields else { return nil }
-        return Dictionary(uniqueKeysWithValues: fields.map { ($0, isSecret($0) ? "(hidden)" : $1) })
+        return Dictionary(uniqueKeysWithValues: fields.map { ($0, shown($1, of: $0)) })
     }
 }

@@ -18,7 +18,7 @@ package final class HSTSCopy: FlushedStore {
 
         func persistent(at now: Double) -> [HSTSRecord] { Array(all.values) }
 
-        mutating func replaceLasting(with records: [HSTSRecord], at now: Double) -> [RecordChange<HSTSRecord>] {
+        mutating func replacePersistent(with records: [HSTSRecord], at now: Double) -> [RecordChange<HSTSRecord>] {
             all = Dictionary(records.map { ($0.host, $0) }) { $1 }
             return []
         }
@@ -83,4 +83,16 @@ package final class HSTSCopy: FlushedStore {
             }
         }
     }
+}
+
+extension HSTSStore {
+    /// The persistent store of the shared session and of all sessions whose configuration is not ephemeral.
+    static let shared: HSTSStore = {
+        let store = HSTSStore(suffixes: .system)
+        HSTSCopy.shared.follow(store)
+        return store
+    }()
+
+    /// A store in memory, for one ephemeral configuration.
+    convenience init() { self.init(suffixes: .system) }
 }

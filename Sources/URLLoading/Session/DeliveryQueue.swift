@@ -1,6 +1,7 @@
 internal import Dispatch
 internal import Foundation
 internal import LoadingEvents
+internal import LoadingSemantics
 internal import LoadingTransport
 
 /// Runs a session's delegate callbacks and completion handlers, those of one task strictly in order.
@@ -22,9 +23,8 @@ final class DeliveryQueue: Callout, @unchecked Sendable {
     let lock = ForkGuardedLock()
     /// The program's queue, or our own after the first access of `delegateQueue`.
     private var operationQueue: OperationQueue?
-    /// Taken entries are nil. Entries are not released under the lock, because a deinit may run the program's code.
-    @exclusivity(unchecked) private var due: [(any Delivery)?] = []
-    @exclusivity(unchecked) private var dueHead = 0
+    /// Entries are not released under the lock, because a deinit may run the program's code.
+    @exclusivity(unchecked) private var due = FIFOQueue<any Delivery>()
     private var isRunning = false
     /// Set if our queue was created during a callback on the loop's thread. The queue's first operation waits for its
     /// end.
@@ -80,9 +80,7 @@ final class DeliveryQueue: Callout, @unchecked Sendable {
     /// operation at a time.
     private func addOperation(to queue: OperationQueue) {
         lock.lock()
-        let batch = due[dueHead...].compactMap { $0 }
-        due = []
-        dueHead = 0
+        let batch = due.popAll()
         lock.unlock()
         for delivery in batch { delivery.seal() }
         queue.addOperation(DeliveryOperation(batch) { self.ran($0) })
@@ -95,8 +93,8 @@ final class DeliveryQueue: Callout, @unchecked Sendable {
     private func ran(_ unfinished: [any Delivery]) {
         lock.lock()
         // Unfinished deliveries precede those scheduled meanwhile.
-        due.insert(contentsOf: unfinished, at: dueHead)
-        let queue = dueHead < due.count ? operationQueue : nil
+        due.prepend(unfinished)
+        let queue = due.isEmpty ? nil : operationQueue
         if queue == nil { isRunning = false }
         lock.unlock()
         if let queue { addOperation(to: queue) }
@@ -108,32 +106,17 @@ final class DeliveryQueue: Callout, @unchecked Sendable {
         }
     }
 
-    private func takeFirst() -> (any Delivery)? {
-        guard dueHead < due.count else { return nil }
-        var first: (any Delivery)?
-        swap(&first, &due[dueHead])
-        dueHead += 1
-        if dueHead == due.count {
-            due.removeAll(keepingCapacity: due.count <= 1024)
-            dueHead = 0
-        } else if dueHead >= 1024 {
-            due.removeFirst(dueHead)
-            dueHead = 0
-        }
-        return first
-    }
-
     /// The next delivery for the loop's thread; nil if there is none or the rest is for the queue.
     private func nextOrStop() -> (any Delivery)? {
         lock.lock()
         guard let gate else {
             defer { lock.unlock() }
-            if let first = takeFirst() { return first }
+            if let first = due.popFirst() { return first }
             isRunning = false
             return nil
         }
         self.gate = nil
-        let queue = dueHead < due.count ? operationQueue : nil
+        let queue = due.isEmpty ? nil : operationQueue
         if queue == nil { isRunning = false }
         lock.unlock()
         if let queue { addOperation(to: queue) }

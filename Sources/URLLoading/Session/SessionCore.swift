@@ -275,7 +275,7 @@ final class SessionCore: ForkGuarded, @unchecked Sendable {
         if cancelsTasks {
             for task in outstandingTasks { task.cancel() }
         } else {
-            for task in running.values { task.letGoIfSuspended() }
+            for task in running.values { task.releaseIfSuspended() }
         }
         finishIfIdle()
         // A task without other references cannot be resumed, and is cancelled when it is released here.

@@ -60,7 +60,7 @@ extension RecordChange<AlternativeServicesRecord> {
 extension AlternativeServices: RecordMemory {
     func persistent(at now: Double) -> [AlternativeServicesRecord] { all(at: Int64(now)).compactMap(\.persistent) }
 
-    mutating func replaceLasting(
+    mutating func replacePersistent(
         with records: [AlternativeServicesRecord], at now: Double
     ) -> [RecordChange<AlternativeServicesRecord>] {
         zip(records, replace(with: records, at: Int64(now))).flatMap {

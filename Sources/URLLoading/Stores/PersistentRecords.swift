@@ -220,7 +220,7 @@ final class PersistentRecords<Memory: RecordMemory>: FlushedStore, @unchecked Se
             var other = lock.withLock { memory }
             let now = Date().timeIntervalSince1970
             let before = Set(other.persistent(at: now))
-            let corrections = corrections(of: records, by: other.replaceLasting(with: records, at: now))
+            let corrections = corrections(of: records, by: other.replacePersistent(with: records, at: now))
             let known = recordStore.isLoadedCompletely ? Set(records.map(\.identity)) : nil
             var isNews = Set(other.persistent(at: now)) != before
             let isTaken = lock.withLock {
@@ -342,5 +342,5 @@ protocol RecordMemory: Sendable {
     /// Replaces all persistent records.
     ///
     /// - Returns: Changes for the file that they came from: removals of expired and excess records.
-    mutating func replaceLasting(with records: [Record], at now: Double) -> [RecordChange<Record>]
+    mutating func replacePersistent(with records: [Record], at now: Double) -> [RecordChange<Record>]
 }

@@ -35,8 +35,8 @@ extension TaskCore {
     /// Starts the load of the current request, after its loader was selected.
     func beginLoading() {
         if case .stream(let endpoint?) = kind { return beginStream(to: endpoint) }
-        if isWebSocket { return beginWebSocket() }
-        guard core.hasProtocols else { return beginLoading(by: nil) }
+        if kind.isWebSocket { return beginWebSocket() }
+        guard mayUseProtocols else { return beginLoading(by: nil) }
         askProtocols { [self] claimed in beginLoading(by: claimed) }
     }
 

@@ -124,7 +124,7 @@ extension TaskCore {
 
     func shownError(_ error: LoadError, _ resumeData: Data? = nil) -> any Error {
         if case .foreign(let foreign)? = error.cause { return foreign.shown(at: currentRequest?.url) }
-        if isWebSocket, let posix = error.webSocketError { return posix }
+        if kind.isWebSocket, let posix = error.webSocketError { return posix }
         return URLError.make(
             error, url: currentRequest?.url, taskDescription: "\(typeName) <\(identifier)>",
             userInfo: resumeData.map {

@@ -17,7 +17,7 @@ extension TaskCore: LoadClient {
         guard let url = url(of: load) else { return .now }
         let shown = HTTPURLResponse(
             url, response.head, expectedLength: response.expectedLength, startOfBody: response.startOfBody ?? [])
-        if isWebSocket {
+        if kind.isWebSocket {
             locked { $0.response = shown }
             note(shown)
             return receiveHandshake(response, load)
@@ -78,7 +78,7 @@ extension TaskCore: LoadClient {
         note(shown)
         droppedFields = core.additionalFields.map(\.name).filter { !proposed.fields.contains($0) }
         guard wantsRedirects else {
-            if core.hasProtocols, !isWebSocket {
+            if mayUseProtocols {
                 redirect(load, to: next)
                 return .later
             }

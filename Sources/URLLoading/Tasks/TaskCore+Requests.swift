@@ -34,6 +34,15 @@ extension TaskCore {
         if log != nil { fetches.append(URLSessionTaskMetrics.Fetch(request: request)) }
     }
 
+    /// The engine's request for one of the task.
+    func loadRequest(
+        _ request: URLRequest, body: LoadBody?, mayBeFTP: Bool = false
+    ) throws(LoadError) -> LoadRequest {
+        try LoadRequest(
+            request, of: core, without: droppedFields, body: body, priority: priority, mayBeFTP: mayBeFTP,
+            isWebSocket: kind.isWebSocket)
+    }
+
     func url(of load: any Load) -> URL? { locked { $0.currentRequest?.url } }
 
     /// The delegate's answer to a redirect.
@@ -43,11 +52,9 @@ extension TaskCore {
             guard let load, !load.hasEnded else { return }
             // The new request may have another origin than the proposed one.
             if let previous = currentRequest { droppedFields += additionalFieldsDropped(from: previous, to: request) }
-            if core.hasProtocols && !isWebSocket || load is SourceLoad { return redirect(load, to: request) }
+            if mayUseProtocols || load is SourceLoad { return redirect(load, to: request) }
             do throws(LoadError) {
-                let next = try LoadRequest(
-                    request, of: core, without: droppedFields, body: bodyAfterRedirect(to: request, load),
-                    priority: priority, isWebSocket: isWebSocket)
+                let next = try loadRequest(request, body: bodyAfterRedirect(to: request, load))
                 follow(request)
                 load.answerRedirect(next)
             } catch {

@@ -20,9 +20,7 @@ extension TaskCore {
         isLoadedByProtocol = protocolClass != nil
         if let protocolClass { return load(source(of: protocolClass, request, body), request) }
         do throws(LoadError) {
-            let request = try LoadRequest(
-                request, of: core, without: droppedFields, body: body, priority: priority,
-                mayBeFTP: !isRedirect && mayLoadFTP(request))
+            let request = try loadRequest(request, body: body, mayBeFTP: !isRedirect && mayLoadFTP(request))
             let load = HTTPLoad(request, in: core.environment, destination: destination, log: log, client: self)
             if case .upload(_, let stopped) = kind { load.makeResumable(stopped) }
             return load
@@ -77,6 +75,9 @@ extension TaskCore {
     }
 
     // MARK: Custom protocols
+
+    /// Whether classes of the program may load the task. They cannot load WebSockets.
+    var mayUseProtocols: Bool { core.hasProtocols && !kind.isWebSocket }
 
     /// Queries the protocol classes of the session and of the process, in order, for the task's current request.
     /// `answer` is called on the loop, at once if there are none.
@@ -183,7 +184,7 @@ extension TaskCore {
     func load(
         _ load: any Load, leavesHTTPBy redirected: RedirectedRequest, response: LoadResponse
     ) -> Bool {
-        guard core.hasProtocols, let url = url(of: load), let target = URL(string: redirected.url),
+        guard mayUseProtocols, let url = url(of: load), let target = URL(string: redirected.url),
             let previous = currentRequest
         else { return false }
         let shown = HTTPURLResponse(url, response.head, expectedLength: response.expectedLength)
@@ -212,9 +213,7 @@ extension TaskCore {
             guard self.load === load, !load.hasEnded else { return }
             do throws(LoadError) {
                 if claimed == nil, load is HTTPLoad {
-                    let next = try LoadRequest(
-                        request, of: core, without: droppedFields, body: body, priority: priority)
-                    return load.answerRedirect(next)
+                    return load.answerRedirect(try loadRequest(request, body: body))
                 }
                 changesOfLoader += 1
                 if changesOfLoader > RedirectRules.limit { throw .tooManyRedirects }

@@ -39,11 +39,11 @@ extension TaskCore {
         }
         guard mustStop else { return }
         core.loop.post { self.applyState() }
-        if core.isInvalidated { letGoIfSuspended() }
+        if core.isInvalidated { releaseIfSuspended() }
     }
 
     /// An invalidated session does not retain suspended tasks: they live only while the program retains them.
-    func letGoIfSuspended() {
+    func releaseIfSuspended() {
         // Released outside the lock, because this may be the last reference.
         _ = locked { values -> URLSessionTask? in
             guard values.state == .suspended, let task = values.task else { return nil }

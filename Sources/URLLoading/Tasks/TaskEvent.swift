@@ -6,7 +6,7 @@ enum TaskEvent {
     case waitingForConnectivity
     case challenge(PendingChallenge)
     /// A server has accepted a credential that must be stored.
-    case credential(GivenCredential, URLProtectionSpace)
+    case credential(ChallengeCredential, URLProtectionSpace)
     case informationalResponse(HTTPURLResponse)
     /// The date of a delayed request is reached.
     case delayedRequest(URLRequest)

@@ -18,4 +18,6 @@ enum TaskKind {
         case .download, .stream, .webSocket: false
         }
     }
+
+    var isWebSocket: Bool { if case .webSocket = self { true } else { false } }
 }

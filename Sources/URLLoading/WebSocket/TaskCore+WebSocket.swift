@@ -10,8 +10,6 @@ internal import Synchronization
 extension TaskCore {
     private var webSocket: WebSocketState? { if case .webSocket(let state) = kind { state } else { nil } }
 
-    var isWebSocket: Bool { webSocket != nil }
-
     // MARK: From the caller
 
     /// Performs an operation, on any thread. Operations before the connection is open are queued.
@@ -79,8 +77,7 @@ extension TaskCore {
             case "ws", "wss": break
             default: throw .unsupportedURL
             }
-            let request = try LoadRequest(
-                current, of: core, without: droppedFields, body: LoadBody.none, priority: priority, isWebSocket: true)
+            let request = try loadRequest(current, body: LoadBody.none)
             guard webSocket?.isValid == true, WebSocketHandshake.subprotocols(in: request.fields) != nil else {
                 throw .badURL
             }

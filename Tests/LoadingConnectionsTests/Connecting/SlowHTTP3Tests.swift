@@ -43,7 +43,7 @@ import Testing
         try await eventually { await isHeld }
         let second = await Visitor.ask(connectionPool, isToBeAsked: true)
         #expect(
-            await connectionPool.onLoop { _ in second.request?.upgrade == nil && second.request?.isWaiting == true }
+            await connectionPool.onLoop { _ in second.request?.attempt == nil && second.request?.isWaiting == true }
         )
         await first.answer(.defaultHandling)
         #expect(try await first.outcome() == "http/1.1")

@@ -108,11 +108,8 @@ import Testing
         try NetworkNamespace.raiseLoopback()
         try NetworkNamespace.addWayOut()
         let connectionPool = PoolOnLoop(to: 443, host: "10.0.0.1")
-        let begin: @Sendable (ConnectionPool) -> LoopBox<HTTP3Attempt> = { pool in
-            LoopBox(
-                HTTP3Attempt(
-                    to: AlternativeService(port: 443), for: OriginConnections(Self.place), pool: pool,
-                    challengeDelegate: Nobody()))
+        let begin: @Sendable (ConnectionPool) -> LoopBox<HTTP3Connector> = { pool in
+            LoopBox(HTTP3Connector(to: AlternativeService(port: 443), for: OriginConnections(Self.place), pool: pool))
         }
         let before = await connectionPool.onLoop(begin)
         try NetworkNamespace.ip("address", "add", "10.0.0.7/24", "dev", "out")
@@ -120,8 +117,8 @@ import Testing
         await connectionPool.onLoop { $0.http3Services.networkChanged(to: addresses) }
         let after = await connectionPool.onLoop(begin)
         let areTried = await connectionPool.onLoop { pool in
-            [before, after].map { attempt in
-                attempt.value.blamePlace(for: HTTP3AttemptFailure(error: .timedOut, isRefusal: false))
+            [before, after].map { connector in
+                connector.value.note(HTTP3Connector.Failure(error: .timedOut, isRefusal: false))
                 return pool.http3Service(of: Self.place, isAssumed: true) != nil
             }
         }
@@ -146,13 +143,4 @@ import Testing
         #expect(service(resting, Self.place) == AlternativeService(port: 443))
         #expect(service(watching, Self.place) == AlternativeService(port: 443))
     }
-}
-
-/// Is asked nothing.
-private final class Nobody: ConnectionChallengeDelegate {
-    var proxyAuthorizer: (any ProxyAuthorizer)? { nil }
-
-    func handshakeReceived(challenge question: ConnectionChallenge) -> Bool { false }
-
-    func handshakeContinues() {}
 }

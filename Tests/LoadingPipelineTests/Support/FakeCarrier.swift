@@ -57,7 +57,7 @@ final class FakeCarrier: HTTPExchangeStream {
     func setSuspended(_ suspended: Bool) { note(suspended ? "suspended" : "resumed") }
     func returnUnused() { note("put back") }
     func hold() { note("held") }
-    func letGo() { note("let go") }
+    func endHold() { note("end hold") }
 
     // What decides nothing here.
     var receivedBodyWireBytes: Int64 { 0 }

@@ -119,6 +119,43 @@ import Testing
         #expect(upload.stopped == nil)
     }
 
+    // BG-5, BG-11: what is logged has no secret
+    @Test("no description has a password, a secret field, or the place of an upload") func descriptions() throws {
+        let url = "https://user:sesame@example.com/"
+        var request = TransferRequest(url: url, folder: "/tmp")
+        request.fields = [TransferField("Authorization", "Basic sesame"), TransferField("Accept", "text/plain")]
+        request.resumption = .download(
+            TransferResumption.Download(
+                path: "/f", originalURL: url, url: url, fields: request.fields, entityTag: nil, lastModified: nil,
+                bytesReceived: 5, total: nil))
+        let upload = TransferResumption.upload(
+            TransferResumption.Upload(
+                method: "PUT", url: url, fields: request.fields, length: 10, uploadURL: "https://a/sesame",
+                maximumSize: nil, maximumAppendSize: nil, maximumAge: nil, fileLength: nil, fileModified: nil))
+        let head = TransferHead(
+            ResponseHead(
+                status: 200, version: .http11, fields: HTTPFields([("Set-Cookie", "a=sesame")]), byteCount: 20),
+            url: url)
+        var failure = TransferFailure(.timedOut)
+        failure.url = url
+        let events: [TransferReport.Event] = [
+            .upgraded(url: url), .redirected(head, url: url), .response(head, expectedLength: 1, resumedOffset: 0),
+            .failed(failure, upload),
+        ]
+        let answer = TransferAnswer(
+            number: 3, decision: .credential(user: "user", password: "sesame", isKept: true))
+        let values: [Any] = [request, TransferMessage(request), answer, upload] + events.map { $0 as Any }
+        for value in values {
+            var dumped = ""
+            dump(value, to: &dumped)
+            for text in ["\(value)", String(reflecting: value), dumped] {
+                #expect(!text.contains("sesame") && text.contains("user"), "\(text)")
+            }
+        }
+        #expect("\(request)".contains("Accept: text/plain") && "\(request)".contains("Authorization: (hidden)"))
+        #expect("\(answer)".contains("credential"))
+    }
+
     // BG-5
     @Test("a message of another version is not read, whatever it has") func version() throws {
         let data = Data(#"{"version":2,"content":{"else":true}}"#.utf8)

@@ -17,9 +17,9 @@ import Testing
     private func follow() { store.onChange { [changes] in changes.record($0) } }
 
     @discardableResult
-    private func note(_ wish: String, _ host: String, isTrusted: Bool = true) throws -> HSTSOutcome {
+    private func note(_ policy: String, _ host: String, isTrusted: Bool = true) throws -> HSTSOutcome {
         store.note(
-            HTTPFields([("Strict-Transport-Security", wish)]), from: try HTTPURL("https://\(host)/"),
+            HTTPFields([("Strict-Transport-Security", policy)]), from: try HTTPURL("https://\(host)/"),
             isTrusted: isTrusted)
     }
 

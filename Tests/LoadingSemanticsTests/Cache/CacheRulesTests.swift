@@ -96,52 +96,57 @@ import Testing
     // MARK: Requests
 
     struct RequestRow: Sendable, CustomTestStringConvertible {
-        let wish: String
+        let request: String
         let response: String
         let outcome: Outcome
         let because: CacheReason
-        var testDescription: String { "\(wish) / \(response)" }
+        var testDescription: String { "\(request) / \(response)" }
     }
 
     // CACHE-17: RFC 9111 §5.2.1, ten seconds after the response came
     @Test(arguments: [
-        RequestRow(wish: "no-cache", response: "max-age=60", outcome: .validate, because: .requestNoCache),
-        RequestRow(wish: "no-store", response: "max-age=60", outcome: .serve, because: .fresh),
-        RequestRow(wish: "no-transform", response: "max-age=60", outcome: .serve, because: .fresh),
-        RequestRow(wish: "max-age=0", response: "max-age=60", outcome: .validate, because: .notFreshEnough),
-        RequestRow(wish: "max-age=9", response: "max-age=60", outcome: .validate, because: .notFreshEnough),
+        RequestRow(request: "no-cache", response: "max-age=60", outcome: .validate, because: .requestNoCache),
+        RequestRow(request: "no-store", response: "max-age=60", outcome: .serve, because: .fresh),
+        RequestRow(request: "no-transform", response: "max-age=60", outcome: .serve, because: .fresh),
+        RequestRow(request: "max-age=0", response: "max-age=60", outcome: .validate, because: .notFreshEnough),
+        RequestRow(request: "max-age=9", response: "max-age=60", outcome: .validate, because: .notFreshEnough),
         // An age of 10 seconds may be almost 11.
-        RequestRow(wish: "max-age=10", response: "max-age=60", outcome: .validate, because: .notFreshEnough),
-        RequestRow(wish: "max-age=11", response: "max-age=60", outcome: .serve, because: .fresh),
-        RequestRow(wish: "max-age=x", response: "max-age=60", outcome: .validate, because: .notFreshEnough),
-        RequestRow(wish: "max-age=99", response: "max-age=5", outcome: .validate, because: .stale),
-        RequestRow(wish: "min-fresh=50", response: "max-age=60", outcome: .serve, because: .fresh),
-        RequestRow(wish: "min-fresh=51", response: "max-age=60", outcome: .validate, because: .notFreshEnough),
-        RequestRow(wish: "min-fresh=x", response: "max-age=60", outcome: .validate, because: .notFreshEnough),
-        RequestRow(wish: "max-stale", response: "max-age=5", outcome: .serve, because: .staleAllowed),
-        RequestRow(wish: "max-stale=5", response: "max-age=5", outcome: .serve, because: .staleAllowed),
-        RequestRow(wish: "max-stale=4", response: "max-age=5", outcome: .validate, because: .stale),
-        RequestRow(wish: "max-stale=x", response: "max-age=5", outcome: .validate, because: .stale),
-        RequestRow(wish: "max-stale", response: "max-age=5, must-revalidate", outcome: .validate, because: .stale),
-        RequestRow(wish: "max-stale", response: "max-age=5, proxy-revalidate", outcome: .serve, because: .staleAllowed),
-        RequestRow(wish: "max-stale", response: "no-cache", outcome: .validate, because: .responseNoCache),
-        RequestRow(wish: "max-stale", response: "public", outcome: .validate, because: .stale),
-        RequestRow(wish: "max-stale, max-age=9", response: "max-age=5", outcome: .validate, because: .notFreshEnough),
-        RequestRow(wish: "max-stale, min-fresh=1", response: "max-age=5", outcome: .validate, because: .notFreshEnough),
-        RequestRow(wish: "only-if-cached", response: "max-age=60", outcome: .serve, because: .fresh),
-        RequestRow(wish: "only-if-cached", response: "max-age=5", outcome: .fail, because: .stale),
-        RequestRow(wish: "only-if-cached, max-stale", response: "max-age=5", outcome: .serve, because: .staleAllowed),
-        // RFC 8246: an immutable response is not validated, unless the request has `no-cache`.
-        RequestRow(wish: "max-age=0", response: "max-age=60, immutable", outcome: .serve, because: .fresh),
-        RequestRow(wish: "no-cache", response: "max-age=60, immutable", outcome: .validate, because: .requestNoCache),
+        RequestRow(request: "max-age=10", response: "max-age=60", outcome: .validate, because: .notFreshEnough),
+        RequestRow(request: "max-age=11", response: "max-age=60", outcome: .serve, because: .fresh),
+        RequestRow(request: "max-age=x", response: "max-age=60", outcome: .validate, because: .notFreshEnough),
+        RequestRow(request: "max-age=99", response: "max-age=5", outcome: .validate, because: .stale),
+        RequestRow(request: "min-fresh=50", response: "max-age=60", outcome: .serve, because: .fresh),
+        RequestRow(request: "min-fresh=51", response: "max-age=60", outcome: .validate, because: .notFreshEnough),
+        RequestRow(request: "min-fresh=x", response: "max-age=60", outcome: .validate, because: .notFreshEnough),
+        RequestRow(request: "max-stale", response: "max-age=5", outcome: .serve, because: .staleAllowed),
+        RequestRow(request: "max-stale=5", response: "max-age=5", outcome: .serve, because: .staleAllowed),
+        RequestRow(request: "max-stale=4", response: "max-age=5", outcome: .validate, because: .stale),
+        RequestRow(request: "max-stale=x", response: "max-age=5", outcome: .validate, because: .stale),
+        RequestRow(request: "max-stale", response: "max-age=5, must-revalidate", outcome: .validate, because: .stale),
         RequestRow(
-            wish: "max-age=0, max-stale", response: "max-age=5, immutable", outcome: .validate,
+            request: "max-stale", response: "max-age=5, proxy-revalidate", outcome: .serve, because: .staleAllowed),
+        RequestRow(request: "max-stale", response: "no-cache", outcome: .validate, because: .responseNoCache),
+        RequestRow(request: "max-stale", response: "public", outcome: .validate, because: .stale),
+        RequestRow(
+            request: "max-stale, max-age=9", response: "max-age=5", outcome: .validate, because: .notFreshEnough),
+        RequestRow(
+            request: "max-stale, min-fresh=1", response: "max-age=5", outcome: .validate, because: .notFreshEnough),
+        RequestRow(request: "only-if-cached", response: "max-age=60", outcome: .serve, because: .fresh),
+        RequestRow(request: "only-if-cached", response: "max-age=5", outcome: .fail, because: .stale),
+        RequestRow(
+            request: "only-if-cached, max-stale", response: "max-age=5", outcome: .serve, because: .staleAllowed),
+        // RFC 8246: an immutable response is not validated, unless the request has `no-cache`.
+        RequestRow(request: "max-age=0", response: "max-age=60, immutable", outcome: .serve, because: .fresh),
+        RequestRow(
+            request: "no-cache", response: "max-age=60, immutable", outcome: .validate, because: .requestNoCache),
+        RequestRow(
+            request: "max-age=0, max-stale", response: "max-age=5, immutable", outcome: .validate,
             because: .notFreshEnough),
-        RequestRow(wish: "", response: "max-age=5, immutable", outcome: .validate, because: .stale),
+        RequestRow(request: "", response: "max-age=5, immutable", outcome: .validate, because: .stale),
     ])
     func wishes(row: RequestRow) throws {
         let stored = try CacheFixtures.response([("Cache-Control", row.response), ("ETag", CacheFixtures.tag)])
-        let decision = try decide([stored], [("Cache-Control", row.wish)])
+        let decision = try decide([stored], [("Cache-Control", row.request)])
         #expect(outcome(decision) == row.outcome)
         #expect(decision.reason == row.because)
     }
@@ -221,10 +226,10 @@ import Testing
 
     // CACHE-8: directives of the request are ignored too.
     @Test(arguments: ["no-cache", "max-age=0", "min-fresh=99999", "no-store"])
-    func requestDirectivesAreIgnoredByPolicy(wish: String) throws {
+    func requestDirectivesAreIgnoredByPolicy(request: String) throws {
         let stored = try CacheFixtures.response(Self.stale)
         for policy in [CachePolicy.returnCacheDataElseLoad, .returnCacheDataDontLoad] {
-            let decision = try decide([stored], [("Cache-Control", wish)], policy: policy)
+            let decision = try decide([stored], [("Cache-Control", request)], policy: policy)
             #expect(decision == .serve(0, age: 10, because: .policy))
         }
     }

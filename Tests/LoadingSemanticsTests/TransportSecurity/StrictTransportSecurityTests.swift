@@ -13,9 +13,9 @@ import Testing
             ("max-age=\"\\3\\6\"", 36, false), ("max-age=007", 7, false), (";max-age=1", 1, false),
         ] as [(String, Int64, Bool)])
     func reads(field: String, maximumAge: Int64, includesSubdomains: Bool) throws {
-        let wish = try #require(StrictTransportSecurity(field))
-        #expect(wish.maximumAge == maximumAge)
-        #expect(wish.includesSubdomains == includesSubdomains)
+        let policy = try #require(StrictTransportSecurity(field))
+        #expect(policy.maximumAge == maximumAge)
+        #expect(policy.includesSubdomains == includesSubdomains)
     }
 
     // Item 5

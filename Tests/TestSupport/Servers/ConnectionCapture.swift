@@ -43,7 +43,7 @@ package final class ConnectionCapture: Sendable {
         }
         if ctt_count_missed(descriptor) != 0 { throw Missed() }
         let tcp = names.filter { $0[0] == UInt8(IPPROTO_TCP) }.count
-        let wanted = names.contains(Self.wish) ? 1 : 0
+        let wanted = names.contains(Self.request) ? 1 : 0
         return Counts(tcp: tcp, quic: names.count - tcp - wanted, isQUICWanted: wanted == 1)
     }
 
@@ -60,7 +60,7 @@ package final class ConnectionCapture: Sendable {
     }
 
     /// In the place of a name, for what a client says.
-    private static let wish: [UInt8] = [0]
+    private static let request: [UInt8] = [0]
 
     /// The protocol, the client's port, and the acknowledged sequence number or the client's connection id, which
     /// distinguishes connections of the same port. Retransmitted packets have the same key.
@@ -71,7 +71,7 @@ package final class ConnectionCapture: Sendable {
         let start = segment.startIndex
         guard segment.count >= 20 else { return nil }
         let isServer = Int(segment[start]) << 8 | Int(segment[start + 1]) == port
-        if !isServer { return Self.wish }
+        if !isServer { return Self.request }
         let port = segment[start + 2..<start + 4]
         if transport == UInt8(IPPROTO_TCP) { return [transport] + port + segment[start + 8..<start + 12] }
         // The UDP header, QUIC's first octet and version, and the length of the connection id.

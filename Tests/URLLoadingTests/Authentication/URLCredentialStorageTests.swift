@@ -59,14 +59,14 @@ import Testing
     func defaultsThatAreReadLate(choice: CredentialTable.DefaultChoice, isAllKnown: Bool, user: String) throws {
         var table = CredentialTable()
         var changes: [CredentialTable.Change] = []
-        let space = KnownSpace(space)
-        let set = try #require(KnownCredential(credential("set", "p", .permanent)))
+        let space = ProtectionSpaceSnapshot(space)
+        let set = try #require(CredentialSnapshot(credential("set", "p", .permanent)))
         _ = table.set(set, for: space, asDefault: choice, isAllKnown: isAllKnown, &changes)
         #expect(table.defaultUser(for: space.values) == "set")
         let records = ["set", "stored"].map {
             PersistentCredential(space: space.values.stored, user: $0, password: "p", isDefault: true)
         }
-        let corrections = table.replaceLasting(with: records, at: 0).compactMap { change in
+        let corrections = table.replacePersistent(with: records, at: 0).compactMap { change in
             if case .stored(let record) = change { record } else { nil }
         }
         #expect(table.defaultUser(for: space.values) == user)

@@ -34,7 +34,9 @@ struct MultipathTests {
 
     /// The number of additional subflows in this network namespace.
     private static func joined() throws -> Int {
-        let lines = try String(contentsOfFile: "/proc/thread-self/net/netstat", encoding: .utf8).split(separator: "\n")
+        // `String(contentsOfFile:)` reads one page of such a file.
+        let statistics = try FileHandle(forReadingAtPath: "/proc/thread-self/net/netstat")?.readToEnd() ?? Data()
+        let lines = String(decoding: statistics, as: UTF8.self).split(separator: "\n")
             .filter { $0.hasPrefix("MPTcpExt:") }.map { $0.split(separator: " ") }
         let names = try #require(lines.first), values = try #require(lines.last)
         let index = try #require(names.firstIndex(of: "MPJoinSynAckRx"))

@@ -43,7 +43,7 @@ import URLLoading
 
     // T-36, ERR-11, AUTH-34: without a credential the 401 response is delivered
     @Test(
-        "a wish for a credential is no error",
+        "a request for a credential is no error",
         arguments: [
             (401, "WWW-Authenticate", "Basic realm=\"x\""), (401, "X-None", ""), (407, "Proxy-Authenticate", "Basic"),
         ])

@@ -122,7 +122,7 @@ import Testing
         _ = jar.insert(ending, at: 1000)
         // At one time, whatever the clock says meanwhile.
         #expect(jar.persistent(at: 1999) == [ending])
-        #expect(jar.replaceLasting(with: [ending], at: 1999).isEmpty)
+        #expect(jar.replacePersistent(with: [ending], at: 1999).isEmpty)
         #expect(jar.persistent(at: 1999) == [ending])
         #expect(jar.persistent(at: 2001) == [])
     }

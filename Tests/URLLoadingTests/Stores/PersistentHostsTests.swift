@@ -20,7 +20,7 @@ import URLLoading
         HSTSStore(suffixes: .topLevelDomains, preload: HSTSPreload(), clock: { now })
     }
 
-    private func wish(_ store: HSTSStore, _ host: String, _ field: String = "max-age=1000") throws {
+    private func note(_ store: HSTSStore, _ host: String, _ field: String = "max-age=1000") throws {
         store.note(
             HTTPFields([("Strict-Transport-Security", field)]), from: try HTTPURL("https://\(host)/"), isTrusted: true)
     }
@@ -35,10 +35,10 @@ import URLLoading
         let old = store()
         let copy = HSTSCopy(in: place)
         copy.follow(old)
-        try wish(old, "a.example", "max-age=1000; includeSubDomains")
-        try wish(old, "b.example")
-        try wish(old, "short.example", "max-age=10")
-        try wish(old, "b.example", "max-age=0")
+        try note(old, "a.example", "max-age=1000; includeSubDomains")
+        try note(old, "b.example")
+        try note(old, "short.example", "max-age=10")
+        try note(old, "b.example", "max-age=0")
         await flush(copy)
         let new = store(at: 1100)
         HSTSCopy(in: place).follow(new)
@@ -52,7 +52,7 @@ import URLLoading
         let old = store()
         let copy = HSTSCopy(in: place)
         copy.follow(old)
-        try wish(old, "short.example", "max-age=10")
+        try note(old, "short.example", "max-age=10")
         await flush(copy)
         #expect(TransportSecurityArchive(in: place).load().count == 1)
         let second = HSTSCopy(in: place)
@@ -67,7 +67,7 @@ import URLLoading
         let old = store()
         let copy = HSTSCopy(in: place)
         copy.follow(old)
-        try wish(old, "a.example")
+        try note(old, "a.example")
         old.removeAll()
         await flush(copy)
         let new = store()

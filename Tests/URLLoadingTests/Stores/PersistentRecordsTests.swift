@@ -15,7 +15,7 @@ import Testing
 
         func persistent(at now: Double) -> [HSTSRecord] { all.values.sorted { $0.host < $1.host } }
 
-        mutating func replaceLasting(with records: [HSTSRecord], at now: Double) -> [RecordChange<HSTSRecord>] {
+        mutating func replacePersistent(with records: [HSTSRecord], at now: Double) -> [RecordChange<HSTSRecord>] {
             all = Dictionary(records.map { ($0.host, $0) }) { $1 }
             return []
         }
@@ -142,7 +142,7 @@ import Testing
     }
 
     @Test("records that are released before the file is read: waiters are called, and their changes are written")
-    func letGo() async throws {
+    func released() async throws {
         let recordStore = Store("a")
         recordStore.block(.load)
         let told = EventRecorder<[String]>()

@@ -18,8 +18,8 @@ import URLLoading
         case "/kept": response = response.with(field: "Cache-Control", "max-age=1000")
         default: break
         }
-        guard let wish = request.query?.removingPercentEncoding else { return response }
-        return response.with(field: "Strict-Transport-Security", wish)
+        guard let policy = request.query?.removingPercentEncoding else { return response }
+        return response.with(field: "Strict-Transport-Security", policy)
     }
 
     private static let names: [CertificateProfile.Name] = [
@@ -33,9 +33,9 @@ import URLLoading
 
     private func url(
         _ server: ScriptedServer, _ path: String = "/", scheme: String = "https", host: String = "localhost",
-        saying wish: String? = nil
+        saying policy: String? = nil
     ) throws -> URL {
-        let query = wish?.addingPercentEncoding(withAllowedCharacters: .alphanumerics).map { "?" + $0 } ?? ""
+        let query = policy?.addingPercentEncoding(withAllowedCharacters: .alphanumerics).map { "?" + $0 } ?? ""
         return try #require(URL(string: "\(scheme)://\(host):\(server.port)\(path)\(query)"))
     }
 
@@ -141,7 +141,7 @@ import URLLoading
         _ = try await session.data(from: url(server, path, saying: "max-age=1000"))
         #expect(session.configuration.hsts.records.map(\.host) == ["localhost"])
         #expect(try await scheme(server, in: session) == "https")
-        // Its own wish is the last word.
+        // Its own policy is the last word.
         _ = try await session.data(from: url(server, saying: "max-age=0"))
         #expect(session.configuration.hsts.records == [])
         #expect(try await scheme(server, in: session) == "http")
@@ -190,8 +190,8 @@ import URLLoading
             reply(.useCredential, URLCredential(trust: trust))
         }
         let delegate = TaskLevelDelegate(log)
-        let wish = try url(server, saying: "max-age=1000")
-        _ = try await session.data(for: URLRequest(url: wish), delegate: delegate)
+        let policy = try url(server, saying: "max-age=1000")
+        _ = try await session.data(for: URLRequest(url: policy), delegate: delegate)
         // A host becomes known only after the default evaluation of its certificate.
         #expect(session.configuration.hsts.records.count == (isKnown && isEvaluated ? 1 : 0))
     }
@@ -202,8 +202,8 @@ import URLLoading
         defer { server.stop() }
         let session = URLSession { _ in }
         defer { session.invalidateAndCancel() }
-        let wish = "max-age=1000" + (areIncluded ? "; includeSubDomains" : "")
-        _ = try await session.data(from: url(server, host: "a.localhost", saying: wish))
+        let policy = "max-age=1000" + (areIncluded ? "; includeSubDomains" : "")
+        _ = try await session.data(from: url(server, host: "a.localhost", saying: policy))
         #expect(try await scheme(server, host: "a.localhost", in: session) == "https")
         #expect(try await scheme(server, host: "b.a.localhost", in: session) == (areIncluded ? "https" : "http"))
         #expect(try await scheme(server, in: session) == "http")

@@ -4,80 +4,61 @@ internal import LoadingProtocols
 internal import LoadingSemantics
 internal import LoadingTransport
 
-/// Makes one HTTP/3 connection: DNS lookup, address race, QUIC handshake and trust decision. Confined to its pool's
-/// loop. Reports the outcome once, never within `start`, and reports nothing after `cancel`.
-final class HTTP3Attempt {
+/// Makes one HTTP/3 connection for an attempt: DNS lookup, address race, QUIC handshake, trust decision, and a client
+/// certificate if the server requests one. Confined to its pool's loop. Reports the outcome once, never within `start`,
+/// and reports nothing after `cancel`.
+final class HTTP3Connector {
+    /// Why there is no connection.
+    struct Failure: Error {
+        var error: LoadError
+        /// Whether the server answered, but was not trusted, or did not learn the client's identity.
+        var isRefusal: Bool
+    }
+
     let service: AlternativeService
     private let primaryOrigin: OriginConnections
     private let pool: ConnectionPool
-    private weak var challengeDelegate: (any ConnectionChallengeDelegate)?
-    /// The number of network changes when the attempt was created.
+    /// Nil once the outcome is reported.
+    weak var attempt: ConnectionAttempt?
+    /// The number of network changes when the connector was created.
     private let networkChanges: Int
-    /// Returns the waiting request, which may be sent as early data.
-    var early: (() -> ConnectionRequest?)?
-    /// Whether a request was sent as early data. This happens at most once per attempt.
+    /// Whether a request was sent as early data. This happens at most once.
     private var isEarlyOut = false
     private(set) var events: [LoadEvent] = []
-    /// When the first lookup of the origin's name started, if that was before this attempt.
+    /// When the first lookup of the origin's name started, if that was before.
     var lookupStart: Int64?
     private var race: AddressRace<HTTP3Connection>?
     private var trust: ServerTrustDecision?
     /// The certificates that the last trust decision covers, and its result.
     private var trusted: (certificates: [[UInt8]], isTrusted: Bool)?
-    /// The open challenge for a client certificate.
-    private var question: ConnectionChallenge?
+    /// The challenge for a client certificate.
+    private var identityChallenge: ChallengePresenter?
     private var hasAskedForIdentity = false
     private var identity: HTTP3Identity?
     /// The connection whose handshake is complete, while the trust decision is pending.
     private var connection: HTTP3Connection?
     /// Whether no request waits for the connection. No trust decision is made then.
     private var isHeld = false
-    private var completed: (() -> Void)?
-    private var outcome: ((Result<HTTP3Connection, HTTP3AttemptFailure>) -> Void)?
 
     /// - Parameter service: The service where the origin offers HTTP/3.
-    init(
-        to service: AlternativeService, for primaryOrigin: OriginConnections, pool: ConnectionPool,
-        challengeDelegate: any ConnectionChallengeDelegate
-    ) {
+    init(to service: AlternativeService, for primaryOrigin: OriginConnections, pool: ConnectionPool) {
         self.service = service
         self.primaryOrigin = primaryOrigin
         self.pool = pool
-        self.challengeDelegate = challengeDelegate
         networkChanges = pool.http3Services.noteNetwork()
     }
 
-    /// - Parameters:
-    ///   - completed: Called when a handshake is complete, before the trust decision. A client certificate may require
-    ///     a second handshake, and then a second call.
-    ///   - outcome: Receives the connection. The caller adds it to the pool or closes it.
-    func start(
-        completed: @escaping () -> Void, outcome: @escaping (Result<HTTP3Connection, HTTP3AttemptFailure>) -> Void
-    ) {
-        self.completed = completed
-        self.outcome = outcome
+    func start(for attempt: ConnectionAttempt) {
+        self.attempt = attempt
         startRace()
     }
 
-    /// Passes the attempt to another delegate when the attempt's initiator no longer needs a connection. The attempt
-    /// continues in the held state: no request waits for it.
-    func pass(
-        to challengeDelegate: any ConnectionChallengeDelegate, early: @escaping () -> ConnectionRequest?,
-        completed: @escaping () -> Void,
-        outcome: @escaping (Result<HTTP3Connection, HTTP3AttemptFailure>) -> Void
-    ) {
-        self.challengeDelegate = challengeDelegate
-        self.early = early
-        self.completed = completed
-        self.outcome = outcome
-        hold()
-    }
-
-    /// Records the failure against the service's host and port. Failures of this machine do not count, and neither do
-    /// failures from before a network change.
-    func blamePlace(for failure: HTTP3AttemptFailure) {
+    /// Records a failure of the service. Failures of this machine, such as a lack of descriptors or of a route, do not
+    /// count, and neither do failures from before a network change.
+    func note(_ failure: Failure) {
         let services = pool.http3Services
-        guard failure.isOfServer, networkChanges == services.networkChanges else { return }
+        guard !failure.error.isDescriptorShortage, !failure.error.isNoRoute, networkChanges == services.networkChanges
+        else { return }
         if failure.isRefusal {
             services.isRefused(service, of: primaryOrigin.key.place, at: pool.loop.now)
         } else {
@@ -107,7 +88,7 @@ final class HTTP3Attempt {
     /// with which the session was established. No further check of the server is made then.
     private func earlyRequest(in session: ConnectionSecurity.QUICSession?) -> HTTPStreamRequest? {
         guard !isEarlyOut, let session, session.wasEvaluated, session.resumption.hasEarlyData,
-            pool.security.requirements(on: primaryOrigin.key)?.pins == nil, let request = early?(),
+            pool.security.requirements(on: primaryOrigin.key)?.pins == nil, let request = attempt?.request,
             let exchange = request.early
         else { return nil }
         isEarlyOut = true
@@ -115,28 +96,25 @@ final class HTTP3Attempt {
     }
 
     func cancel() {
-        outcome = nil
-        completed = nil
-        early = nil
+        attempt = nil
         race?.cancel()
         race = nil
         trust?.cancel()
         trust = nil
-        question?.withdraw()
-        question = nil
+        identityChallenge?.withdraw()
+        identityChallenge = nil
         connection?.close()
         connection = nil
     }
 
-    /// No request waits for the connection any more. The attempt completes the handshake, then holds the connection
-    /// until a request waits for it. An early request is dropped, since it does not belong to the next request.
+    /// No request waits for the connection any more. It is held after the handshake until a request waits for it. An
+    /// early request is dropped, since it does not belong to the next request.
     func hold() {
         isHeld = true
         trust?.cancel()
         trust = nil
-        if let question {
-            question.withdraw()
-            self.question = nil
+        if let identityChallenge, identityChallenge.isOpen {
+            identityChallenge.withdraw()
             hasAskedForIdentity = false
         }
         connection?.dropEarly()
@@ -147,26 +125,19 @@ final class HTTP3Attempt {
 
     /// A different request waits for the connection now.
     func challengeDelegateChanged() {
-        if isHeld {
-            isHeld = false
-            // Posted to a later turn: the pool is in the middle of an operation.
-            let step = LoopBox({ [weak self] in self?.goOn() ?? () })
-            return pool.loop.post { step.value() }
+        guard isHeld else {
+            trust?.challengeDelegateChanged()
+            identityChallenge?.delegateChanged()
+            return
         }
-        trust?.challengeDelegateChanged()
-        guard let question, case .clientCertificate(let request) = question.subject else { return }
-        question.withdraw()
-        // Posted to a later turn: the pool is in the middle of an operation.
-        let step = LoopBox({ [weak self] in
-            guard let self, outcome != nil, self.question === question else { return }
-            ask(request)
-        })
+        isHeld = false
+        // In a later turn, because the pool is in the middle of a change.
+        let step = LoopBox({ [weak self] in self?.continueAfterHold() ?? () })
         pool.loop.post { step.value() }
     }
 
-    /// Makes the outstanding trust decision for a connection that was held.
-    private func goOn() {
-        guard outcome != nil, !isHeld, let connection, trust == nil, question == nil else { return }
+    private func continueAfterHold() {
+        guard attempt != nil, !isHeld, let connection, trust == nil, identityChallenge?.isOpen != true else { return }
         decide(about: connection)
     }
 
@@ -186,16 +157,15 @@ final class HTTP3Attempt {
     }
 
     private func raceEnded(_ result: Result<HTTP3Connection, AddressRaceFailure>) {
-        guard outcome != nil else { return }
         race = nil
         switch result {
         case .failure(.noDescriptor): fail(.connectionAttemptFailed(EMFILE))
         // A client certificate that was requested once is not requested again over TCP.
         case .failure(.unreachable(let error)):
-            end(.failure(HTTP3AttemptFailure(error: error, isRefusal: identity != nil)))
+            end(.failure(Failure(error: error, isRefusal: identity != nil)))
         case .success(let connection):
             self.connection = connection
-            completed?()
+            attempt?.http3HandshakeCompleted()
             if isHeld { connection.dropEarly() } else { decide(about: connection) }
         }
     }
@@ -216,7 +186,7 @@ final class HTTP3Attempt {
             serverName: primaryOrigin.key.host, chain: chain, stapledResponse: connection.stapledResponse)
         trust = ServerTrustDecision(
             about: peer, of: primaryOrigin.key, with: agreement, wasEvaluated: connection.wasEvaluated, pool: pool,
-            for: challengeDelegate
+            for: attempt
         ) { [weak self] in self?.decided($0) }
         trust?.start()
     }
@@ -232,37 +202,35 @@ final class HTTP3Attempt {
         case .failure(let error):
             self.connection = nil
             connection.reject()
-            end(.failure(HTTP3AttemptFailure(error: error, isRefusal: true)))
+            end(.failure(Failure(error: error, isRefusal: true)))
         }
     }
 
     /// The server requests a client certificate.
     private func ask(_ request: TLSIdentityRequest) {
         hasAskedForIdentity = true
-        let question = ConnectionChallenge(.clientCertificate(request), of: primaryOrigin.key) { [weak self] in
+        let challenge = ChallengePresenter(to: attempt, about: primaryOrigin.key, on: pool.loop)
+        identityChallenge = challenge
+        let isPresented = challenge.present(.clientCertificate(request)) { [weak self] in
+            self?.ask(request)
+        } answer: { [weak self] in
             self?.apply($0)
         }
-        self.question = question
-        if challengeDelegate?.handshakeReceived(challenge: question) == true { return }
-        question.withdraw()
-        self.question = nil
-        begin()
+        if !isPresented { begin() }
     }
 
     private func apply(_ answer: ConnectionChallenge.Answer) {
-        guard outcome != nil else { return }
-        question = nil
-        challengeDelegate?.handshakeContinues()
         guard case .identity(let identity) = answer else { return begin() }
         let server = connection?.certificates.first ?? []
         connection?.close()
         connection = nil
         guard let shown = HTTP3Identity(identity, for: server) else {
             let error = LoadError(TLSError(code: TLSError.clientCertificateRejected, reason: "no private key"))
-            return end(.failure(HTTP3AttemptFailure(error: error, isRefusal: true)))
+            return end(.failure(Failure(error: error, isRefusal: true)))
         }
         // GnuTLS accepts an identity only at the beginning of a handshake.
         self.identity = shown
+        attempt?.http3HandshakeRepeated()
         startRace()
     }
 
@@ -274,7 +242,7 @@ final class HTTP3Attempt {
         guard !connection.isClosed else {
             // The cause may be a missing client certificate, which would be the same over TCP.
             let error = connection.loss ?? .networkConnectionLost
-            return end(.failure(HTTP3AttemptFailure(error: error, isRefusal: hasAskedForIdentity)))
+            return end(.failure(Failure(error: error, isRefusal: hasAskedForIdentity)))
         }
         // A connection that takes no requests counts as lost.
         guard connection.takesRequests else {
@@ -287,14 +255,12 @@ final class HTTP3Attempt {
         connection.dropEarly()
     }
 
-    private func fail(_ error: LoadError) { end(.failure(HTTP3AttemptFailure(error: error, isRefusal: false))) }
+    private func fail(_ error: LoadError) { end(.failure(Failure(error: error, isRefusal: false))) }
 
-    private func end(_ result: Result<HTTP3Connection, HTTP3AttemptFailure>) {
-        let outcome = outcome
-        self.outcome = nil
-        completed = nil
-        early = nil
-        outcome?(result)
+    private func end(_ result: Result<HTTP3Connection, Failure>) {
+        let attempt = attempt
+        self.attempt = nil
+        attempt?.http3Ended(result)
     }
 }
 

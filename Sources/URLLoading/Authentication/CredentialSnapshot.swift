@@ -2,7 +2,7 @@ internal import Foundation
 internal import LoadingStorage
 
 /// A credential with its properties read in advance. Creating it may run the program's code; comparing does not.
-struct KnownCredential {
+struct CredentialSnapshot {
     struct Values: Equatable {
         /// Unicode-composed (NFC), because files and keyrings compare bytes.
         var user: String

@@ -2,7 +2,7 @@ internal import Foundation
 internal import LoadingStorage
 
 /// A protection space with its properties read in advance. Creating it may run the program's code; comparing does not.
-struct KnownSpace {
+struct ProtectionSpaceSnapshot {
     struct Values: Hashable {
         /// The space in the file: Unicode-composed (NFC), because files and keyrings compare bytes.
         var stored: PersistentCredential.Space

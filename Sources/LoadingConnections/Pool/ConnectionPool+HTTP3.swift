@@ -1,0 +1,138 @@
+internal import LoadingProtocols
+package import LoadingSemantics
+internal import LoadingTransport
+
+/// HTTP/3: where it is tried, upgrades of origins that already have a connection of another version, and what its
+/// connection replaces (CONN-6, CONN-8).
+extension ConnectionPool {
+    /// The endpoint for HTTP/3 with an origin; nil if HTTP/3 is not tried.
+    func http3Service(of origin: ConnectionKey, isAssumed: Bool) -> AlternativeService? {
+        guard maySpeakHTTP3(origin) else { return nil }
+        return http3Services.service(
+            of: origin.place, isAssumed: isAssumed, mayBeElsewhere: isAlwaysDirect, isWatched: routes != nil,
+            at: loop.now)
+    }
+
+    /// The same, from HTTPS records.
+    func http3Service(of origin: ConnectionKey, among found: HTTPSRecordSet) -> AlternativeService? {
+        guard maySpeakHTTP3(origin) else { return nil }
+        return http3Services.service(
+            of: origin.place, among: found.records, mayBeElsewhere: isAlwaysDirect, at: loop.now)
+    }
+
+    /// Whether the HTTPS record of an origin is worth a query. If QUIC does not reach the origin itself, it is unlikely
+    /// to reach an alternative endpoint of the same origin.
+    func mayFindHTTP3(of origin: ConnectionKey) -> Bool {
+        maySpeakHTTP3(origin) && !http3Services.isBroken(origin.place, at: loop.now)
+    }
+
+    func maySpeakHTTP3(_ origin: ConnectionKey) -> Bool {
+        origin.mayShare && origin.proxyMode == nil && security.allowsHTTP3 && requiredVersion != .http2
+    }
+
+    /// The `Alt-Svc` fields of a response (CONN-6).
+    package func noteAlternatives(in fields: HTTPFields, from url: HTTPURL) {
+        if fields.contains("Alt-Svc"), HTTP3Session.isAvailable { http3Services.note(fields, from: url) }
+    }
+
+    // MARK: Upgrades
+
+    /// Whether a request is to wait for HTTP/3, although another connection could serve it or it would have to wait in
+    /// line.
+    func mayUpgrade(_ origin: OriginConnections, isAssumed: Bool) -> Bool {
+        guard origin.key.mayShare, origin.shared?.version != .http3 else { return false }
+        // A held connection waits for a request that can be challenged. Only one challenge about a server is open at a
+        // time.
+        if let upgrade = origin.upgrade { return upgrade.held != nil && !origin.isAsking }
+        guard origin.attemptCount == 0, origin.shared != nil || origin.hasIdle || !mayStartAttempt(at: origin)
+        else {
+            return false
+        }
+        return http3Service(of: origin.key, isAssumed: isAssumed) != nil
+    }
+
+    /// Makes a request wait for HTTP/3. Returns false if HTTP/3 is not tried after all.
+    func upgrade(_ origin: OriginConnections, for request: ConnectionRequest) -> Bool {
+        if let upgrade = origin.upgrade, let held = upgrade.held,
+            held.isClosed || !held.takesRequests || upgrade.generation != generation
+        {
+            // A server that refused the handshake or accepts no requests has failed, although no request was notified.
+            // If it requested a client certificate, it refused only because no request could provide one.
+            let isDeclined = held.isRefusedByHandshake && held.identityRequest == nil
+            if isDeclined || !held.isClosed && !held.takesRequests {
+                http3Services.failed(held.service, of: origin.key.place, at: loop.now)
+            }
+            dropUpgrade(of: origin)
+        }
+        if let upgrade = origin.upgrade {
+            origin.waiting.note(request)
+            request.delegate?.connectionIsBeingMade()
+            upgrade.setRequest(request)
+            return true
+        }
+        guard origin.attemptCount == 0,
+            let service = http3Service(of: origin.key, isAssumed: request.assumesHTTP3)
+        else { return false }
+        origin.waiting.note(request)
+        let upgrade = ConnectionAttempt(for: request, at: origin, pool: self, isUpgrade: true)
+        origin.begin(upgrade)
+        request.delegate?.connectionIsBeingMade()
+        upgrade.startHTTP3(service)
+        return true
+    }
+
+    /// The request of an upgrade has waited for its time, and uses another connection.
+    func isLate(_ upgrade: ConnectionAttempt) {
+        guard let request = upgrade.request else { return }
+        let origin = upgrade.primaryOrigin
+        passOnAttempt(of: request, at: origin)
+        origin.enterLine(request)
+        serveOtherwise(origin)
+    }
+
+    func succeeded(_ attempt: ConnectionAttempt, with connection: HTTP3Connection) {
+        let origin = attempt.primaryOrigin
+        let first = attempt.request
+        origin.finish(attempt)
+        dropUpgrade(of: origin)
+        adopt(connection, of: attempt, first: first)
+    }
+
+    /// The HTTP/3 connection carries new requests from now on.
+    private func adopt(_ connection: HTTP3Connection, of attempt: ConnectionAttempt, first: ConnectionRequest?) {
+        let origin = connection.primaryOrigin
+        let before = origin.shared
+        if before != nil, attempt.generation != generation {
+            // A connection from before a flush must not replace one from after it.
+            connection.close()
+            return serveOtherwise(origin)
+        }
+        connection.isAdopted = true
+        adopt(connection, at: origin, of: attempt, first: first)
+        guard let before else { return }
+        if before.primaryOrigin === origin {
+            // It completes its requests.
+            before.retire()
+        } else {
+            before.coalescedOrigins.removeAll { $0 === origin }
+        }
+    }
+
+    /// Another attempt has succeeded first.
+    func dropUpgrade(of origin: OriginConnections) {
+        guard let upgrade = origin.upgrade else { return }
+        upgrade.cancel()
+        origin.finish(upgrade)
+    }
+
+    /// Cancels the upgrades that no request waits for. Returns false if there are none.
+    @discardableResult
+    func dropUnusedUpgrades() -> Bool {
+        let all = origins.values.filter { $0.upgrade.map { $0.request == nil } ?? false }
+        for origin in all {
+            dropUpgrade(of: origin)
+            discardIfUnused(origin)
+        }
+        return !all.isEmpty
+    }
+}

@@ -1,0 +1,55 @@
+/// A queue, first in, first out. Removing the first element takes constant time on average.
+package struct FIFOQueue<Element> {
+    /// Removed elements are nil.
+    @usableFromInline var elements: [Element?] = []
+    @usableFromInline var head = 0
+
+    /// How many elements an empty queue keeps memory for, and how many removed ones may lie before the first.
+    @usableFromInline static var kept: Int { 256 }
+
+    @inlinable
+    package init() {}
+
+    @inlinable package var isEmpty: Bool { head == elements.count }
+    @inlinable package var count: Int { elements.count - head }
+
+    @inlinable
+    package mutating func append(_ element: Element) { elements.append(element) }
+
+    /// Puts elements before the first one.
+    package mutating func prepend(_ new: [Element]) {
+        elements.replaceSubrange(..<head, with: new.map(Optional.some))
+        head = 0
+    }
+
+    /// Removes the first element, and does not release it.
+    @inlinable
+    package mutating func popFirst() -> Element? {
+        guard head < elements.count else { return nil }
+        var first: Element?
+        swap(&first, &elements[head])
+        head += 1
+        if head == elements.count {
+            elements.removeAll(keepingCapacity: elements.capacity <= Self.kept)
+            head = 0
+        } else if head >= Self.kept, head * 2 >= elements.count {
+            elements.removeFirst(head)
+            head = 0
+        }
+        return first
+    }
+
+    @inlinable
+    package mutating func popFirst(where condition: (Element) -> Bool) -> Element? {
+        guard head < elements.count, let first = elements[head], condition(first) else { return nil }
+        return popFirst()
+    }
+
+    /// Removes all elements and returns them.
+    package mutating func popAll() -> [Element] {
+        defer { self = FIFOQueue() }
+        return elements[head...].compactMap { $0 }
+    }
+}
+
+extension FIFOQueue: Sendable where Element: Sendable {}

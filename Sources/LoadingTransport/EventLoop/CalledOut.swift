@@ -1,8 +1,0 @@
-/// A closure with application code, called between two turns while the loop is lent.
-package final class CalledOut: Callout {
-    private let body: @Sendable () -> Void
-
-    package init(_ body: @escaping @Sendable () -> Void) { self.body = body }
-
-    package func callOut() { body() }
-}
