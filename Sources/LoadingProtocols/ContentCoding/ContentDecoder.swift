@@ -4,13 +4,6 @@
 /// unfolds to, nothing grows: call `decode` with the same input until it returns 0, then bring more input, and at
 /// the end of the body call `finish`. One connection's thread uses it; it is not `Sendable`.
 package final class ContentDecoder {
-    /// More codings than this in a row are an attack: each may multiply a body's size by a thousand.
-    package static let maximumCodings = 5
-    private static let linkSize = 16 * 1024
-    /// How often one call has a stage fed by the one before it. A stage may swallow gigabytes and give nothing out, so
-    /// that a few kilobytes of a coding in a coding would keep their thread for minutes.
-    private static let mostFeedings = 64
-
     /// What one stage has written and the next has not yet read.
     private struct Link {
         let buffer: UnsafeMutableRawBufferPointer
@@ -42,7 +35,7 @@ package final class ContentDecoder {
             }
         }
         if stages.isEmpty { return nil }
-        if stages.count > Self.maximumCodings { throw .tooManyCodings }
+        if stages.count > ContentCodingLimits.codings { throw .tooManyCodings }
         stages.reverse()
         self.stages = stages
     }
@@ -70,7 +63,7 @@ package final class ContentDecoder {
     ) throws(ContentCodingError) -> Int {
         if output.isEmpty { return 0 }
         isInterrupted = false
-        feedingsLeft = Self.mostFeedings
+        feedingsLeft = ContentCodingLimits.feedsPerCall
         return try pull(stages.count - 1, from: &input, into: output)
     }
 
@@ -116,7 +109,9 @@ package final class ContentDecoder {
 
     private func makeLinks() {
         links = (1..<stages.count).map { _ in
-            Link(buffer: .allocate(byteCount: Self.linkSize, alignment: MemoryLayout<UInt>.alignment))
+            Link(
+                buffer: .allocate(
+                    byteCount: ContentCodingLimits.bytesBetweenCodings, alignment: MemoryLayout<UInt>.alignment))
         }
     }
 }

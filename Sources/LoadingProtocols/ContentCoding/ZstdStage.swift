@@ -2,9 +2,6 @@ internal import CLoadingZstd
 
 /// Undoes `zstd` (RFC 8878). Frames may follow one another; other bytes after a whole frame are ignored.
 final class ZstdStage: DecodingStage {
-    /// The largest window a server may ask for, 8 MiB (RFC 9659).
-    private static let windowLogMax: Int32 = 23
-
     private var decoder: OpaquePointer?
     /// Whether the last call filled its output, so that more may be ready without input. The library takes repeated
     /// calls that can make no progress for an error.
@@ -53,7 +50,7 @@ final class ZstdStage: DecodingStage {
         if let decoder { return decoder }
         decoder = ZSTD_createDCtx()
         guard let decoder,
-            ZSTD_isError(ZSTD_DCtx_setParameter(decoder, ZSTD_d_windowLogMax, Self.windowLogMax)) == 0
+            ZSTD_isError(ZSTD_DCtx_setParameter(decoder, ZSTD_d_windowLogMax, ContentCodingLimits.zstdWindowLog)) == 0
         else {
             failure = .outOfMemory
             return nil
