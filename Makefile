@@ -44,7 +44,7 @@ test-asan:
 # the sanitizer's own memory does not allow.
 test-engine-tsan:
 	@scripts/install test
-	scripts/test-sanitized thread '^(LoadingProtocols|LoadingConnections|LoadingPipeline)Tests\.' ScriptRunTests
+	scripts/test-sanitized thread '^(LoadingProtocols|LoadingConnections|LoadingPipeline)Tests\.' PACScriptRunTests
 
 # 100,000 requests with random cancels, resets and invalidations: nothing may be left behind.
 soak:
