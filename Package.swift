@@ -182,3 +182,17 @@ let package = Package(
     ],
     swiftLanguageModes: [.v6]
 )
+
+// `make test-engine-tsan` builds these tests and what they need, and nothing else.
+if let names = Context.environment["URL_LOADING_ONLY"]?.split(separator: ",").map(String.init) {
+    var needed: Set<String> = []
+    var new = names
+    while let name = new.popLast() {
+        guard needed.insert(name).inserted, let target = package.targets.first(where: { $0.name == name }) else {
+            continue
+        }
+        for case .byNameItem(let name, _) in target.dependencies { new.append(name) }
+    }
+    package.products = []
+    package.targets.removeAll { !needed.contains($0.name) }
+}
