@@ -177,7 +177,10 @@ let package = Package(
             swiftSettings: withoutWarnings + [.swiftLanguageMode(.v5)]),
         .testTarget(
             name: "RealServerTests",
-            dependencies: ["URLLoading", "LoadingConnections", "LoadingTransport", "TestSupport"],
+            dependencies: [
+                "URLLoading", "LoadingConnections", "LoadingTransport", "LoadingSemantics", "LoadingTestSupport",
+                "TestSupport",
+            ],
             swiftSettings: strict),
     ],
     swiftLanguageModes: [.v6]
