@@ -17,8 +17,8 @@ else
 	.build/release/urlsession get --metrics --include '$(URL)'
 endif
 
-# Every test. One at a time, because each checks that it leaves no descriptor and no thread behind; those of modules without
-# process-wide state in a second process. With FILTER=… some tests, in one process.
+# Every test, in three processes. In each, one at a time, because each checks that it leaves no descriptor and no thread behind.
+# With FILTER=… some tests, in one process.
 test:
 	@scripts/install test
 	SWIFT='$(SWIFT)' scripts/test '$(FILTER)'
@@ -40,11 +40,12 @@ test-asan:
 	@scripts/install test
 	scripts/test-sanitized address $(FILTER)
 
-# Of the engine: the tests of protocols, connections and loads. A script for proxies runs in a process that is limited in a way that
-# the sanitizer's own memory does not allow.
+# Of the engine: the tests of protocols, connections and loads, without building the others. A script for proxies runs in a process
+# that is limited in a way that the sanitizer's own memory does not allow.
 test-engine-tsan:
 	@scripts/install test
-	scripts/test-sanitized thread '^(LoadingProtocols|LoadingConnections|LoadingPipeline)Tests\.' ScriptRunTests
+	URL_LOADING_ONLY=LoadingProtocolsTests,LoadingConnectionsTests,LoadingPipelineTests \
+		scripts/test-sanitized thread '' PACScriptRunTests
 
 # 100,000 requests with random cancels, resets and invalidations: nothing may be left behind.
 soak:

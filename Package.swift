@@ -185,8 +185,25 @@ let package = Package(
             swiftSettings: withoutWarnings + [.swiftLanguageMode(.v5)]),
         .testTarget(
             name: "RealServerTests",
-            dependencies: ["URLLoading", "LoadingConnections", "LoadingTransport", "TestSupport"],
+            dependencies: [
+                "URLLoading", "LoadingConnections", "LoadingTransport", "LoadingSemantics", "LoadingTestSupport",
+                "TestSupport",
+            ],
             swiftSettings: strict),
     ],
     swiftLanguageModes: [.v6]
 )
+
+// `make test-engine-tsan` builds these tests and what they need, and nothing else.
+if let names = Context.environment["URL_LOADING_ONLY"]?.split(separator: ",").map(String.init) {
+    var needed: Set<String> = []
+    var new = names
+    while let name = new.popLast() {
+        guard needed.insert(name).inserted, let target = package.targets.first(where: { $0.name == name }) else {
+            continue
+        }
+        for case .byNameItem(let name, _) in target.dependencies { new.append(name) }
+    }
+    package.products = []
+    package.targets.removeAll { !needed.contains($0.name) }
+}

@@ -1,4 +1,6 @@
 import Foundation
+import LoadingSemantics
+import LoadingTestSupport
 import TestSupport
 import Testing
 import URLLoading
@@ -94,11 +96,18 @@ struct HTTP3UpgradeTests {
         defer { silence.close() }
         let tcp = try ScriptedServer.naming(silence.port, over: version)
         defer { tcp.stop() }
-        try await TransactionRecorder.record { session, _ async throws in
+        let stepped = try SteppedLoop()
+        try await TransactionRecorder.record(on: stepped.loop) { session, _ async throws in
             let url = tcp.url("/small")
-            for _ in 0..<2 { #expect(try await text(session, url) == "0") }
+            #expect(try await text(session, url) == "0")
+            async let second = text(session, url)
+            try await eventually { Loopback.hasConnection(to: silence.port) }
+            try await stepped.step(by: stepped.limits.http3UpgradeTimeout)
+            #expect(try await second == "0")
+            try await stepped.step(by: TimeLimits.seconds(9))
             #expect(Loopback.hasConnection(to: silence.port))
-            try await eventually(within: .seconds(40)) { !Loopback.hasConnection(to: silence.port) }
+            try await stepped.step(by: TimeLimits.seconds(6))
+            #expect(!Loopback.hasConnection(to: silence.port))
             #expect(silence.hasHeard)
             for _ in 0..<3 { #expect(try await text(session, url) == "0") }
             #expect(!silence.hasHeard)

@@ -1,4 +1,5 @@
 import Foundation
+import LoadingTransport
 import TestSupport
 import URLLoading
 
@@ -18,15 +19,18 @@ final class TransactionRecorder: NSObject, URLSessionTaskDelegate, Sendable {
 
     /// A recorder with a session without cache.
     ///
-    /// - Parameter isDirect: Whether there are no proxies, whatever the system says.
+    /// - Parameters:
+    ///   - isDirect: Whether there are no proxies, whatever the system says.
+    ///   - loop: A loop with a stepped clock; nil for one of the process.
     static func record<Result>(
-        isDirect: Bool = false, waitsForConnectivity: Bool = false,
+        isDirect: Bool = false, waitsForConnectivity: Bool = false, on loop: EventLoop? = nil,
         _ body: (URLSession, TransactionRecorder) async throws -> Result
     ) async throws -> Result {
         let configuration = URLSessionConfiguration.ephemeral
         configuration.urlCache = nil
         configuration.timeoutIntervalForRequest = 20
         configuration.waitsForConnectivity = waitsForConnectivity
+        if let loop { configuration.loop = loop }
         if isDirect { configuration.connectionProxyDictionary = [:] }
         let recorder = TransactionRecorder()
         let session = URLSession(configuration: configuration, delegate: recorder, delegateQueue: nil)

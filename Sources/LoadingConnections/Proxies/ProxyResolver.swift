@@ -7,7 +7,7 @@ package import LoadingTransport
 /// block. Answers are cached for a while.
 package final class ProxyResolver: Sendable {
     package static let shared = ProxyResolver(
-        askScript: { ScriptRun.answer(of: $0, to: $1) }, askDesktop: { DesktopProxies.route(for: $0) })
+        askScript: { PACScriptRun.answer(of: $0, to: $1) }, askDesktop: { DesktopProxies.route(for: $0) })
 
     /// Identifies one request for an answer.
     package struct Ticket: Sendable {
@@ -47,7 +47,7 @@ package final class ProxyResolver: Sendable {
 
     /// Calls `answer` on `loop`, once, never before this returns, and not after the ticket is withdrawn.
     package func ask(
-        script: ProxyScriptText?, _ inquiry: ProxyQuery, on loop: EventLoop,
+        script: PACScriptText?, _ inquiry: ProxyQuery, on loop: EventLoop,
         answer: @escaping @Sendable (ProxyResolution) -> Void
     ) -> Ticket {
         let question = ProxyResolverQuery(adviser: script.map { .script($0) } ?? .desktop, inquiry: inquiry)
@@ -70,7 +70,7 @@ package final class ProxyResolver: Sendable {
 /// A query for the route to a server: to a PAC script or the desktop's settings.
 struct ProxyResolverQuery: Hashable, Sendable {
     enum Adviser: Hashable, Sendable {
-        case script(ProxyScriptText)
+        case script(PACScriptText)
         case desktop
     }
 

@@ -60,10 +60,6 @@ final class BodySink {
     @exclusivity(unchecked) private var buffer: UnsafeMutableRawPointer?
     @exclusivity(unchecked) private(set) var deliveredBytes: Int64 = 0
 
-    /// How many bytes are decoded in one turn of the loop. A collected body has no back-pressure, and a few kilobytes
-    /// can decode to gigabytes: other connections, timers and `cancel` must get their turn in between.
-    private static let mostDecodedInATurn = 1 << 20
-
     /// A piece of at least so many bytes is delivered in the read buffer itself, without a copy. A smaller piece is
     /// copied, because it would occupy a whole buffer.
     private static let handedOutMinimum = 16 * 1024
@@ -207,7 +203,7 @@ final class BodySink {
     ) {
         var decodedCount = 0
         while isFlowing {
-            if decodedCount >= Self.mostDecodedInATurn { return giveWay() }
+            if decodedCount >= ContentCodingLimits.decodedBytesPerTurn { return giveWay() }
             guard let buffer = takeBuffer() else { return fail(.outOfMemory) }
             do {
                 let count = try decoding.decode(

@@ -41,10 +41,10 @@ package final class ProxyRoutes {
     }
 
     private struct Script {
-        var text: Result<ProxyScriptText, ProxyFailure>
+        var text: Result<PACScriptText, ProxyFailure>
         var expiry: Int64
         /// The callers that wait while the script is being fetched.
-        var waiting: [(Result<ProxyScriptText, ProxyFailure>) -> Void]?
+        var waiting: [(Result<PACScriptText, ProxyFailure>) -> Void]?
     }
 
     package init(_ rules: ProxyRules, on loop: EventLoop, advisory: ProxyResolver = .shared, fetch: @escaping Fetch) {
@@ -135,7 +135,7 @@ package final class ProxyRoutes {
     func desktopWasSilent() { desktopPause = loop.now + loop.limits.proxySourcePause }
 
     /// The text of the script at a URL, or the failure; reported now or later.
-    func script(at address: String, _ done: @escaping (Result<ProxyScriptText, ProxyFailure>) -> Void) {
+    func script(at address: String, _ done: @escaping (Result<PACScriptText, ProxyFailure>) -> Void) {
         var script = scripts[address] ?? Script(text: .failure(.scriptFailed), expiry: 0)
         if script.waiting != nil {
             script.waiting?.append(done)
@@ -155,7 +155,7 @@ package final class ProxyRoutes {
         guard var script = scripts[address], let waiting = script.waiting else { return }
         switch text {
         case .success(let text):
-            script.text = .success(ProxyScriptText(text))
+            script.text = .success(PACScriptText(text))
             script.expiry = loop.now + loop.limits.proxyScriptLifetime
         case .failure(let failure):
             // An earlier text of the script is better than none.

@@ -61,7 +61,7 @@ final class ProxySearch: LoopTimerTarget {
         }
     }
 
-    private func ask(_ script: ProxyScriptText?) {
+    private func ask(_ script: PACScriptText?) {
         let took = LoopBox({ [weak self] (advice: ProxyResolution) -> Void in self?.end(advice) })
         ticket = routes.advisory.ask(script: script, inquiry, on: routes.loop) { took.value($0) }
     }

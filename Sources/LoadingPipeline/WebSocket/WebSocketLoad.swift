@@ -505,6 +505,7 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         (output, outputHead, input, inputHead) = ([], 0, [], 0)
         // This object lives on for the messages that were received; what else it holds goes.
         machine = WebSocketMachine(maximumMessageSize: 0, maskingKeys: WebSocketMaskingKeys(KernelRandom.fill))
+        if let error { client.load(self, willFailWith: error) }
         while let receiver = receivers.popFirst() { receiver(.failure(late)) }
         while let sender = senders.popFirst() { sender.reply(late) }
         while let next = delayed.popFirst() { next.reply(late) }
@@ -546,4 +547,6 @@ package protocol WebSocketClient: LoadClient {
     func load(_ load: WebSocketLoad, didWrite count: Int)
     /// The server has closed, or confirmed the closing. The end follows.
     func load(_ load: WebSocketLoad, didCloseWith code: UInt16, reason: [UInt8])
+    /// The connection has ended without a closing handshake. The pending operations fail next, then the end follows.
+    func load(_ load: WebSocketLoad, willFailWith error: LoadError)
 }

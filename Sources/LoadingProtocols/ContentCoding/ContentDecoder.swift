@@ -3,13 +3,6 @@
 /// The output goes to the caller's buffer, so memory is bounded whatever the body expands to: call `decode` with the
 /// same input until it returns 0, then with the next input, and `finish` at the end of the body.
 package final class ContentDecoder {
-    /// Each coding may multiply a body's size by a thousand, so more codings than this are refused.
-    package static let maximumCodings = 5
-    private static let linkSize = 16 * 1024
-    /// How often one call passes output from a stage to the next. A stage may consume gigabytes without output, so a few
-    /// kilobytes in nested codings could block the thread for minutes.
-    private static let mostFeedings = 64
-
     /// Output of one stage that the next has not read.
     private struct Link {
         let buffer: UnsafeMutableRawBufferPointer
@@ -41,7 +34,7 @@ package final class ContentDecoder {
             }
         }
         if stages.isEmpty { return nil }
-        if stages.count > Self.maximumCodings { throw .tooManyCodings }
+        if stages.count > ContentCodingLimits.codings { throw .tooManyCodings }
         stages.reverse()
         self.stages = stages
     }
@@ -69,7 +62,7 @@ package final class ContentDecoder {
     ) throws(ContentCodingError) -> Int {
         if output.isEmpty { return 0 }
         isInterrupted = false
-        feedingsLeft = Self.mostFeedings
+        feedingsLeft = ContentCodingLimits.feedsPerCall
         return try pull(stages.count - 1, from: &input, into: output)
     }
 
@@ -113,7 +106,9 @@ package final class ContentDecoder {
 
     private func makeLinks() {
         links = (1..<stages.count).map { _ in
-            Link(buffer: .allocate(byteCount: Self.linkSize, alignment: MemoryLayout<UInt>.alignment))
+            Link(
+                buffer: .allocate(
+                    byteCount: ContentCodingLimits.bytesBetweenCodings, alignment: MemoryLayout<UInt>.alignment))
         }
     }
 }

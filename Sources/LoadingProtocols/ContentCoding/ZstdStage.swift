@@ -2,9 +2,6 @@ internal import CLoadingZstd
 
 /// Decodes `zstd` (RFC 8878). Several frames may follow; other bytes after a complete frame are ignored.
 final class ZstdStage: DecodingStage {
-    /// The largest window that is allowed, 8 MiB (RFC 9659).
-    private static let windowLogMax: Int32 = 23
-
     private var decoder: OpaquePointer?
     /// Whether the last call filled its output, so more may be available without input. The library reports repeated
     /// calls without progress as an error.
@@ -53,7 +50,7 @@ final class ZstdStage: DecodingStage {
         if let decoder { return decoder }
         decoder = ZSTD_createDCtx()
         guard let decoder,
-            ZSTD_isError(ZSTD_DCtx_setParameter(decoder, ZSTD_d_windowLogMax, Self.windowLogMax)) == 0
+            ZSTD_isError(ZSTD_DCtx_setParameter(decoder, ZSTD_d_windowLogMax, ContentCodingLimits.zstdWindowLog)) == 0
         else {
             failure = .outOfMemory
             return nil

@@ -20,7 +20,7 @@ package struct ProxyDictionary: Sendable, Equatable {
 
     /// Automatic configuration that is enabled.
     private enum AutoConfiguration: Sendable, Equatable {
-        case script(ProxyScript)
+        case script(PACScript)
         /// The script is missing or invalid, so it gives no result (PROXY-10).
         case impossible
     }
@@ -44,7 +44,7 @@ package struct ProxyDictionary: Sendable, Equatable {
 
     var isEmpty: Bool { http == nil && https == nil && ftp == nil && socks == nil && autoConfiguration == nil }
 
-    func script(for destination: ProxyDestination) -> ProxyScript? {
+    func script(for destination: ProxyDestination) -> PACScript? {
         guard case .script(let script) = autoConfiguration, !exclusions.contains(destination) else { return nil }
         return script
     }
@@ -110,7 +110,7 @@ extension ProxyDictionary {
 
         var autoConfiguration: AutoConfiguration? {
             guard isSet("ProxyAutoConfigEnable") else { return nil }
-            if let source = text("ProxyAutoConfigJavaScript") { return .script(.source(ProxyScriptText(source))) }
+            if let source = text("ProxyAutoConfigJavaScript") { return .script(.source(PACScriptText(source))) }
             // Copied URLs often have surrounding white space.
             let written = (text("ProxyAutoConfigURLString") ?? "").drop(while: \.isWhitespace)
             let end = written.lastIndex { !$0.isWhitespace }.map(written.index(after:)) ?? written.startIndex

@@ -66,7 +66,7 @@ extension ProxyRoutes {
     /// The proxy routes of a session (C-17, C-18).
     convenience init(_ session: SessionValues, on loop: EventLoop) {
         self.init(ProxyRules(session), on: loop) { address, done in
-            ProxyScriptFetch.start(address) { script in loop.post { done(script) } }
+            PACScriptFetch.start(address) { script in loop.post { done(script) } }
         }
     }
 }

@@ -142,12 +142,9 @@ extension TaskCore {
         }
     }
 
-    /// Fails the operations of a connection that was never open, and notes how an open one has ended.
+    /// Fails the operations of a connection that was never open.
     func endWebSocket(_ error: LoadError?) {
         guard let webSocket else { return }
-        if webSocket.load != nil, let error, error != .cancelled {
-            locked { _ in if webSocket.closeCode == .invalid { webSocket.closeCode = .abnormalClosure } }
-        }
         let operations = webSocket.earlyOperations
         webSocket.earlyOperations = []
         for operation in operations { operation.fail(shownError(error ?? .webSocketIsClosed)) }
@@ -170,6 +167,12 @@ extension TaskCore: WebSocketClient {
         let reason = Data(reason)
         locked { _ in (webSocket.closeCode, webSocket.closeReason) = (code, reason) }
         enqueue(.webSocketClosed(code, reason: reason))
+    }
+
+    /// Before the handlers of the pending operations, which may ask for the code (WS-13).
+    func load(_ load: WebSocketLoad, willFailWith error: LoadError) {
+        guard let webSocket, error != .cancelled else { return }
+        locked { _ in if webSocket.closeCode == .invalid { webSocket.closeCode = .abnormalClosure } }
     }
 }
 

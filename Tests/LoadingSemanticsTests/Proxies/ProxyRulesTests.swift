@@ -237,7 +237,7 @@ import Testing
             "ProxyAutoConfigJavaScript": .text("x"),
         ]
         let server = ProxyDestination(try HTTPURL("http://server.example/"))
-        #expect(rules(values).externalSource(for: server) == .script(.source(ProxyScriptText("x"))))
+        #expect(rules(values).externalSource(for: server) == .script(.source(PACScriptText("x"))))
     }
 
     // PROXY-1, PROXY-3, PROXY-9
@@ -250,7 +250,7 @@ import Testing
         let answer = PACResult("SOCKS s; DIRECT").route
         #expect(
             rules(values).externalSource(for: server)
-                == .script(.source(ProxyScriptText("function FindProxyForURL() {}"))))
+                == .script(.source(PACScriptText("function FindProxyForURL() {}"))))
         #expect(line(rules(values).route(for: server, answer: answer)) == "socks5 s:1080, direct")
         #expect(line(rules(values).route(for: server)) == "http a:80")
         for host in ["localhost", "a.local"] {

@@ -38,10 +38,10 @@ import Testing
         early.add(try receipt(["a=" + large, "c=v; Unknown=" + large]))
         #expect(early.fieldCount == 1)
         let long = String(repeating: "v", count: 200_000)
-        for number in 0..<500 { early.add(try receipt(["n\(number)=v; Unknown=" + long])) }
+        for number in 0..<200 { early.add(try receipt(["n\(number)=v; Unknown=" + long])) }
         #expect(early.byteCount <= 32 << 20)
         let last = try #require(takeAll(of: &early).last)
-        #expect(last.hasPrefix("n499=v"))
+        #expect(last.hasPrefix("n199=v"))
         #expect(early.byteCount == 0 && early.isEmpty)
     }
 

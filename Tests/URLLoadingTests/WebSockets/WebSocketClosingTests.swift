@@ -412,6 +412,8 @@ import URLLoading
         #expect(Set(try await run.delegate.results(count: 2)) == ["sent still there", "received still there"])
         run.task.cancel()
         _ = try await run.end()
+        // The loop ends with the test, and must not leave the connection waiting for the server's end.
+        try await stepped.step(by: stepped.limits.lingeringClose)
     }
 
     // WS-18, C-6

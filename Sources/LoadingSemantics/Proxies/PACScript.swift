@@ -1,12 +1,12 @@
 /// A proxy auto-configuration (PAC) script.
-package enum ProxyScript: Sendable, Hashable {
+package enum PACScript: Sendable, Hashable {
     /// An http or https URL (PROXY-6).
     case url(String)
-    case source(ProxyScriptText)
+    case source(PACScriptText)
 }
 
 /// The source of a PAC script. Used as part of cache keys and possibly long, so it is hashed once.
-package struct ProxyScriptText: Sendable, Hashable {
+package struct PACScriptText: Sendable, Hashable {
     package let content: String
     private let fingerprint: Int
 
@@ -20,7 +20,7 @@ package struct ProxyScriptText: Sendable, Hashable {
 
 /// An external source of proxy settings that is queried for each destination.
 package enum ExternalProxySource: Sendable, Hashable {
-    case script(ProxyScript)
+    case script(PACScript)
     /// The settings of the desktop, through libproxy.
     case desktop
 }

@@ -1,6 +1,6 @@
 /// The predefined functions of PAC scripts, in JavaScript, as the documentation of the format defines them. `ask` is
 /// not part of the language; it is deleted before a script runs.
-enum ProxyScriptFunctions {
+enum PACScriptFunctions {
     static let source = #"""
         (function (global) {
             "use strict";

@@ -8,7 +8,7 @@ internal import LoadingTransport
 /// from this one: docs/decisions/0013. The call blocks for up to `TimeLimits.proxyScript`, plus the time of name
 /// lookups. That time is not counted against the script, because lookups may be slow for one name and fast for all
 /// others.
-struct ScriptRun {
+struct PACScriptRun {
     /// The number of lookups in one call, repeated names included.
     private static let mostNames = 32
 
@@ -19,7 +19,7 @@ struct ScriptRun {
         guard ProxyResolver.runsScripts else { return .nothing }
         let deadline = cll_now() + TimeLimits.standard.proxyScript
         while true {
-            if var run = ScriptRun(source, inquiry) {
+            if var run = PACScriptRun(source, inquiry) {
                 defer { clx_end(&run.run) }
                 return run.listen()
             }
@@ -32,7 +32,7 @@ struct ScriptRun {
     /// Nil if no process can be started now.
     private init?(_ source: String, _ inquiry: ProxyQuery) {
         var run = clx_run()
-        let isRunning = Self.withText(ProxyScriptFunctions.source) { functions in
+        let isRunning = Self.withText(PACScriptFunctions.source) { functions in
             Self.withText(source) { source in
                 Self.withText(inquiry.url) { url in
                     Self.withText(inquiry.host) { host in clx_begin(functions, source, url, host, &run) }

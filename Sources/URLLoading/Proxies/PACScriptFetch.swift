@@ -3,7 +3,7 @@ internal import LoadingSemantics
 
 /// Fetches a PAC script without a proxy, in its own session, so that no cookies or credentials of the caller's session
 /// are sent.
-final class ProxyScriptFetch: NSObject, URLSessionDataDelegate, @unchecked Sendable {
+final class PACScriptFetch: NSObject, URLSessionDataDelegate, @unchecked Sendable {
     // Sendable because only the serial callbacks of its one task use it.
 
     private let done: @Sendable (Result<String, ProxyFailure>) -> Void
@@ -28,7 +28,7 @@ final class ProxyScriptFetch: NSObject, URLSessionDataDelegate, @unchecked Senda
         configuration.timeoutIntervalForRequest = 5
         configuration.timeoutIntervalForResource = 8
         let session = URLSession(
-            configuration: configuration, delegate: ProxyScriptFetch(done: done), delegateQueue: nil)
+            configuration: configuration, delegate: PACScriptFetch(done: done), delegateQueue: nil)
         session.dataTask(with: url).resume()
         session.finishTasksAndInvalidate()
     }

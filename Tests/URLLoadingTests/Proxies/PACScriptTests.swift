@@ -8,7 +8,7 @@ import URLLoading
 @Suite(
     .needs("Duktape", of: "libduktape207", ProxyResolver.runsScripts), .leavesNothing,
     .timeLimit(.minutes(2)))
-struct ProxyScriptTests {
+struct PACScriptTests {
     private func session(script: String, _ more: [AnyHashable: Any] = [:]) -> URLSession {
         session(
             more.merging([kCFNetworkProxiesProxyAutoConfigEnable: 1, "ProxyAutoConfigJavaScript": script]) { $1 })
