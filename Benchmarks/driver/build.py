@@ -61,15 +61,15 @@ def build_go() -> list[str]:
     return [str(program)]
 
 
-def build_quic_go() -> list[str]:
-    """The same program with the HTTP/3 of the distribution's package, which is made for builds without modules."""
+def build_go_with_package(tag: str, name: str) -> list[str]:
+    """The same program with a package of the distribution, which is made for builds without modules."""
     if not shutil.which("go"):
         raise BuildFailure("go is not installed")
-    program = OUTPUT / "quic-go-client"
+    program = OUTPUT / name
     environment = os.environ | {
         "GO111MODULE": "off", "GOPATH": "/usr/share/gocode", "GOCACHE": str(ROOT / ".build" / "go-cache")
     }
-    run(["go", "build", "-tags", "quic", "-o", str(program), "."], cwd=ROOT / "clients" / "go", env=environment)
+    run(["go", "build", "-tags", tag, "-o", str(program), "."], cwd=ROOT / "clients" / "go", env=environment)
     return [str(program)]
 
 
@@ -79,11 +79,11 @@ def build_witness(tool: str) -> list[str]:
     return [*build_c("witness", ["clients/witness", "clients/support"], []), "--program", tool]
 
 
-def find_node() -> list[str]:
+def find_node(*options: str) -> list[str]:
     node = shutil.which("node")
     if not node:
         raise BuildFailure("node is not installed")
-    return [node, str(ROOT / "clients" / "node" / "client.mjs")]
+    return [node, *options, str(ROOT / "clients" / "node" / "client.mjs")]
 
 
 def build_server() -> list[str]:
@@ -100,8 +100,13 @@ def build_clients(wanted: set[str], rebuild: bool) -> tuple[dict[str, list[str]]
         "h2load": lambda: build_witness("h2load"),
         "gtlsclient": lambda: build_witness("gtlsclient"),
         "go": build_go,
-        "quic-go": build_quic_go,
+        "quic-go": lambda: build_go_with_package("quic", "quic-go-client"),
         "node": find_node,
+        "libwebsockets": lambda: build_c(
+            "libwebsockets", ["clients/libwebsockets", "clients/support"], ["-lwebsockets"]),
+        "go-websocket": lambda: build_go_with_package("websocket", "go-websocket-client"),
+        # Node 20 has its own behind an option.
+        "node-websocket": lambda: find_node("--experimental-websocket", "--no-warnings"),
     }
     programs, missing = {}, {}
     for name in sorted(wanted):

@@ -11,6 +11,7 @@ COLD = ("w9", "w9s")
 VERSION_1 = SMALL_WORK + TRANSFERS + COLD
 VERSION_2 = ("h2a", "h2b", "h2c")
 VERSION_3 = ("h3a", "h3b", "h3c")
+MESSAGES = tuple(name + suffix for suffix in ("", "s") for name in ("e1", "e2", "e3", "e4", "e5"))
 
 
 @dataclass(frozen=True)
@@ -49,15 +50,18 @@ def mode(name: str) -> tuple[str, ...]:
     return ("--mode", name)
 
 
-def url_session(name: str, program: str, versions: tuple[str, ...]) -> list[Client]:
+def url_session(
+    name: str, program: str, versions: tuple[str, ...], messages: tuple[str, ...] = ()
+) -> list[Client]:
     """Every way to use URLSession. The first is what most people write for each kind of work."""
     many = tuple(workload for workload in versions if workload in ("h2a", "h3a"))
     return [
         Client(
             name,
             program,
-            VERSION_1 + versions,
+            VERSION_1 + versions + messages,
             options_for={
+                **{workload: mode("echo") for workload in messages},
                 **{workload: mode("completion") for workload in SMALL_WORK + COLD + ("h2a", "h3a")},
                 **{workload: mode("delegate") for workload in ("w3", "w4", "h2b", "h3b")},
                 **{workload: mode("upload") for workload in ("h2c", "h3c")},
@@ -65,7 +69,15 @@ def url_session(name: str, program: str, versions: tuple[str, ...]) -> list[Clie
             },
         ),
         Client(f"{name}-delegate", program, SMALL_WORK + ("w5", "w9") + many, mode("delegate")),
-        Client(f"{name}-async", program, SMALL_WORK + COLD + many, mode("async")),
+        Client(
+            f"{name}-async",
+            program,
+            SMALL_WORK + COLD + many + messages,
+            options_for={
+                **{workload: mode("async") for workload in SMALL_WORK + COLD + many},
+                **{workload: mode("echo-async") for workload in messages},
+            },
+        ),
     ]
 
 
@@ -75,16 +87,25 @@ ALL = [
     Client("gtlsclient", "gtlsclient", VERSION_3, countable=False),
     Client("curl", "curl-multi", VERSION_1 + VERSION_2),
     Client("curl-512k", "curl-multi", TRANSFERS + ("h2b", "h2c"), ("--buffer", "524288")),
-    *url_session("ours", "url-session-ours", VERSION_2 + VERSION_3),
+    *url_session("ours", "url-session-ours", VERSION_2 + VERSION_3, MESSAGES),
     *url_session("fn", "url-session-toolchain", VERSION_2),
     Client("go", "go", VERSION_1 + VERSION_2, countable=False),
     Client("quic-go", "quic-go", VERSION_3, countable=False),
     Client("node", "node", VERSION_1 + VERSION_2, countable=False),
+    Client("libwebsockets", "libwebsockets", MESSAGES),
+    Client("gorilla", "go-websocket", MESSAGES, countable=False),
+    Client("node-ws", "node", MESSAGES, ("--package", "/usr/share/nodejs/ws/wrapper.mjs"), countable=False),
+    Client("node-own", "node-websocket", MESSAGES, countable=False),
 ]
 # Only when named: a byte at a time is another subject than the transfer.
 ON_REQUEST = [Client("ours-bytes", "url-session-ours", ("w3", "w4"), mode("bytes"))]
-# Whom ratios are given to: curl, but where it does not speak the version.
-REFERENCES = {1: "curl", 2: "curl", 3: "quic-go"}
 BY_NAME = {client.name: client for client in ALL + ON_REQUEST}
 # Not rivals: the floor and the load tools are no HTTP clients, and ours is not its own peer.
 NOT_PEERS = ("floor", "h2load", "gtlsclient", "ours", "ours-delegate", "ours-async", "ours-bytes")
+
+
+def reference(workload: Workload) -> str:
+    """Whom ratios are given to: curl, but where it does not speak the protocol."""
+    if workload.messages:
+        return "libwebsockets"
+    return "quic-go" if workload.version == 3 else "curl"

@@ -168,8 +168,12 @@ def finish(arguments: argparse.Namespace, facts: dict, samples: list[Sample]) ->
     say(report.console(summary, list(measured.values())))
     if arguments.markdown:
         # A part of the work replaces its own section alone.
-        for section, versions in {"results": (1,), "multiplexed": (2, 3)}.items():
-            names = [workload.name for workload in measured.values() if workload.version in versions]
+        sections = {
+            "results": [work.name for work in measured.values() if work.version == 1 and not work.messages],
+            "multiplexed": [work.name for work in measured.values() if work.version != 1],
+            "messages": [work.name for work in measured.values() if work.messages],
+        }
+        for section, names in sections.items():
             part = {key: figures for key, figures in summary.items() if key[0] in names}
             if part:
                 text = report.markdown(part, [measured[name] for name in names], facts)

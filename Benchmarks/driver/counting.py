@@ -35,12 +35,12 @@ class Count:
 
 
 def sizes(workload: Workload) -> tuple[Workload, Workload, int, str]:
-    if workload.unit == "GiB":
+    if workload.unit == "GiB" and not workload.messages:
         small, large = workload.with_size(SMALLER_MIB * MIB), workload.with_size(LARGER_MIB * MIB)
         return small, large, LARGER_MIB - SMALLER_MIB, "MiB"
     # The same connections in both, or their opening would be counted as requests.
     small, large = replace(workload, requests=SMALLER), replace(workload, requests=LARGER)
-    return small, large, LARGER - SMALLER, "request"
+    return small, large, LARGER - SMALLER, "message" if workload.messages else "request"
 
 
 def counted_run(

@@ -58,10 +58,10 @@ def console(summary: Summary, workloads: list[Workload]) -> str:
     for workload in workloads:
         peer = best_peer(summary, workload)
         cpu, speed = ("CPU ms", "ms") if workload.cold else (
-            f"CPU s/{workload.unit}", "MB/s" if workload.unit == "GiB" else "req/s")
-        reference = "/ " + clients.REFERENCES[workload.version]
+            f"CPU s/{workload.unit}", workload.rate_unit)
+        reference = "/ " + clients.reference(workload)
         lines.append(f"\n{workload.name}: {workload.title}")
-        lines.append(f"  {'':13} {cpu:>18} {'lowest–highest':>15} {reference:>9} {'/ best':>7} {speed:>9} "
+        lines.append(f"  {'':13} {cpu:>18} {'lowest–highest':>15} {reference:>15} {'/ best':>7} {speed:>9} "
                      f"{'peak MB':>8} {'KB/request':>10} {'server':>7} {'runs':>5}")
         for client in clients_of(summary):
             figures = summary.get((workload.name, client))
@@ -72,11 +72,11 @@ def console(summary: Summary, workloads: list[Workload]) -> str:
 
 def row(summary: Summary, workload: Workload, client: str, figures: Figures, peer: str | None) -> str:
     spread = f"{number(figures.cpu_lowest)}–{number(figures.cpu_highest)}"
-    to_reference = number(ratio(summary, workload, client, clients.REFERENCES[workload.version]))
+    to_reference = number(ratio(summary, workload, client, clients.reference(workload)))
     to_best = number(ratio(summary, workload, client, peer)) if peer else "–"
     memory = memory_per_request(summary, workload, client)
     failed = f" ({figures.failures} failed)" if figures.failures else ""
-    return (f"  {client:13} {number(figures.cpu):>18} {spread:>15} {to_reference:>9} {to_best:>7} "
+    return (f"  {client:13} {number(figures.cpu):>18} {spread:>15} {to_reference:>15} {to_best:>7} "
             f"{number(figures.rate):>9} {number(figures.peak_mb):>8} {number(memory):>10} "
             f"{figures.server_share:>6.0%} {figures.runs:>5}{failed}")
 
@@ -100,7 +100,7 @@ def matrix(summary: Summary, workloads: list[Workload], second: str, label, cell
 def markdown(summary: Summary, workloads: list[Workload], facts: dict) -> str:
     runs = sorted({figures.runs for figures in summary.values()})
     machine = facts["machine"]
-    versions = {workload.version for workload in workloads}
+    references = list(dict.fromkeys(clients.reference(workload) for workload in workloads))
     parts = [
         f"Measured {facts['date']} on {machine['processor']}, Linux {machine['kernel']}, whose load was "
         f"{facts['load']:.1f}; {machine['versions']}. Medians of {' or '.join(map(str, runs))} runs.",
@@ -112,18 +112,18 @@ def markdown(summary: Summary, workloads: list[Workload], facts: dict) -> str:
             lambda workload: "ms" if workload.cold else f"s/{workload.unit}",
             lambda workload, client, figures: number(figures and figures.steering(workload))),
         "",
-        "### Ratio of it to curl" + (", over HTTP/3 to quic-go" if 3 in versions else ""),
+        "### Ratio of it to " + ", over HTTP/3 to ".join(references),
         "",
         *matrix(
             summary, workloads, "best peer", lambda workload: best_peer(summary, workload) or "–",
             lambda workload, client, figures: number(
-                ratio(summary, workload, client, clients.REFERENCES[workload.version]))),
+                ratio(summary, workload, client, clients.reference(workload)))),
         "",
         "### Rate",
         "",
         *matrix(
             summary, [workload for workload in workloads if not workload.cold], "unit",
-            lambda workload: "MB/s" if workload.unit == "GiB" else "req/s",
+            lambda workload: workload.rate_unit,
             lambda workload, client, figures: number(figures and figures.rate)),
         "",
         "### Peak memory",

@@ -64,8 +64,8 @@ class OwnServer(Server):
 
     def url(self, workload: Workload) -> str:
         """The next listener each time: ports in TIME_WAIT behind one do not burden the next run."""
-        scheme = "https" if workload.tls else "http"
-        ports = self.ports[scheme]
+        ports = self.ports["https" if workload.tls else "http"]
+        scheme = ("ws" if workload.messages else "http") + ("s" if workload.tls else "")
         self.turn += 1
         return f"{scheme}://127.0.0.1:{ports[self.turn % len(ports)]}{workload.path}"
 

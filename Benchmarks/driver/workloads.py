@@ -22,7 +22,9 @@ class Workload:
     version: int = 1
     # Bytes of the body that each request has; without one it is a GET.
     upload: int = 0
-    # What the figures are given for: 10,000 requests, a GiB, or the start of one process.
+    # WebSocket messages of `body` bytes that the server sends back, `concurrency` of them under way.
+    messages: bool = False
+    # What the figures are given for: 10,000 requests or messages, a GiB, or the start of one process.
     unit: str = "10k requests"
     # Runs for each one of the others.
     repetition_factor: int = 1
@@ -43,7 +45,7 @@ class Workload:
         return self.unit == "start"
 
     def units(self) -> float:
-        if self.unit == "10k requests":
+        if self.unit.startswith("10k"):
             return self.requests / 10_000
         return self.moved_bytes / GIB if self.unit == "GiB" else 1
 
@@ -55,6 +57,10 @@ class Workload:
             connections=min(self.connections, requests),
         )
 
+    @property
+    def rate_unit(self) -> str:
+        return "MB/s" if self.unit == "GiB" else "messages/s" if self.messages else "req/s"
+
     def with_size(self, size: int) -> "Workload":
         if self.upload:
             return replace(self, upload=size)
@@ -65,7 +71,7 @@ class Workload:
         if self.cold:
             return self
         quick = replace(self, title=f"{self.title} (quick: about a tenth)")
-        if self.unit == "GiB":
+        if self.unit == "GiB" and not self.messages:
             return quick.with_size((self.upload or self.body) // 8)
         if self.path.startswith("/hold/"):
             quick = replace(quick, path="/hold/500")
@@ -88,6 +94,26 @@ def multiplexed(version: int) -> list[Workload]:
     ]
 
 
+def echo() -> list[Workload]:
+    """Each over cleartext and TLS."""
+    small, large = 32, 64 << 10
+    work = [
+        ("e1", "50,000 messages of 32 bytes, one connection, one under way", 50_000, 1, 1, small),
+        ("e2", "200,000 messages of 32 bytes, one connection, 64 under way", 200_000, 64, 1, small),
+        ("e3", "100,000 messages of 32 bytes, 100 connections, one under way on each", 100_000, 100, 100, small),
+        ("e4", "16,384 messages of 64 KiB, one connection, one under way", 16_384, 1, 1, large),
+        ("e5", "16,384 messages of 64 KiB, 100 connections, one under way on each", 16_384, 100, 100, large),
+    ]
+    return [
+        Workload(
+            name + ("s" if tls else ""), title + (", over TLS 1.3" if tls else ""), "/echo", count, under_way, connections,
+            body, tls, messages=True, unit="GiB" if body == large else "10k messages",
+        )
+        for tls in (False, True)
+        for name, title, count, under_way, connections, body in work
+    ]
+
+
 ALL = [
     Workload("w1", "20,000 sequential GET, one connection", "/small", requests=20_000),
     Workload("w2a", "50,000 GET, 64 in flight, 6 connections", "/small", 50_000, 64, 6),
@@ -100,5 +126,6 @@ ALL = [
     Workload("w9s", "the same over TLS 1.3", "/small", tls=True, unit="start", repetition_factor=3, limit=60),
     *multiplexed(2),
     *multiplexed(3),
+    *echo(),
 ]
 BY_NAME = {workload.name: workload for workload in ALL}

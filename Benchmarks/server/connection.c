@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "connection.h"
 
+#include "echo.h"
 #include "hold.h"
 
 #include <openssl/err.h>
@@ -43,6 +44,7 @@ struct connection *connection_open(int fd, SSL_CTX *tls) {
 
 void connection_close(struct connection *connection) {
     if (connection->held) hold_remove(connection);
+    echo_close(connection->echo);
     SSL_free(connection->tls);
     close(connection->fd);
     free(connection);
@@ -119,14 +121,10 @@ static enum progress flush_tls(struct connection *connection) {
 
 // MARK: - Input
 
-static enum progress receive(struct connection *connection) {
-    char *space = connection->in + connection->in_length;
-    size_t room = sizeof connection->in - connection->in_length;
-    if (room == 0) return failed;
-    size_t received = 0;
+static enum progress receive_into(struct connection *connection, char *space, size_t room, size_t *received) {
     if (connection->tls) {
         ERR_clear_error();
-        if (!SSL_read_ex(connection->tls, space, room, &received)) {
+        if (!SSL_read_ex(connection->tls, space, room, received)) {
             int error = SSL_get_error(connection->tls, 0);
             // The handshake's messages and alerts leave here too.
             if (drain_tls(connection) == failed || error != SSL_ERROR_WANT_READ) return failed;
@@ -140,11 +138,18 @@ static enum progress receive(struct connection *connection) {
             connection->readable = false;
             return progress_of_errno();
         }
-        received = (size_t)count;
-        if (received < room) connection->readable = false;
+        *received = (size_t)count;
+        if (*received < room) connection->readable = false;
     }
-    connection->in_length += received;
     return done;
+}
+
+static enum progress receive(struct connection *connection) {
+    size_t room = sizeof connection->in - connection->in_length, received = 0;
+    if (room == 0) return failed;
+    enum progress progress = receive_into(connection, connection->in + connection->in_length, room, &received);
+    connection->in_length += received;
+    return progress;
 }
 
 static size_t format_head(char *out, const char *status, uint64_t length) {
@@ -192,6 +197,18 @@ static bool header_says_close(const char *head, size_t length) {
     return false;
 }
 
+/// Takes the request of so many bytes, and what follows it, from the input.
+static enum progress begin_echo(struct connection *connection, size_t length) {
+    char *out = connection->out + connection->out_length;
+    size_t room = sizeof connection->out - connection->out_length;
+    size_t response = echo_format_handshake(connection->in, out, room);
+    if (response == 0) return failed;
+    connection->out_length += response;
+    connection->echo = echo_open(connection->in + length, connection->in_length - length);
+    connection->in_length = 0;
+    return connection->echo ? done : failed;
+}
+
 /// Answers one whole request from the start of the input. `blocked` when none is there.
 static enum progress answer(struct connection *connection, uint64_t now) {
     char *end = memmem(connection->in, connection->in_length, "\r\n\r\n", 4);
@@ -201,6 +218,7 @@ static enum progress answer(struct connection *connection, uint64_t now) {
     *end = '\0';
     unsigned long long number = 0;
     bool accepted = true;
+    if (strncmp(connection->in, "GET /echo ", 10) == 0) return begin_echo(connection, length);
     if (strncmp(connection->in, "GET /small ", 11) == 0) {
         respond_small(connection);
     } else if (sscanf(connection->in, "GET /bytes/%llu ", &number) == 1) {
@@ -215,17 +233,61 @@ static enum progress answer(struct connection *connection, uint64_t now) {
     return accepted ? done : failed;
 }
 
+// MARK: - Echo
+
+/// Many records leave in one send.
+static enum progress flush_echo(struct connection *connection) {
+    size_t length;
+    const char *bytes = echo_output(connection->echo, &length);
+    while (length) {
+        size_t sent = 0;
+        if (!connection->tls) {
+            ssize_t count = send(connection->fd, bytes, length, MSG_NOSIGNAL);
+            if (count < 0) return progress_of_errno();
+            sent = (size_t)count;
+        } else {
+            ERR_clear_error();
+            if (!SSL_write_ex(connection->tls, bytes, length < record ? length : record, &sent)) return failed;
+        }
+        echo_sent(connection->echo, sent);
+        bytes = echo_output(connection->echo, &length);
+    }
+    return connection->tls ? drain_tls(connection) : done;
+}
+
+/// True while the connection lasts.
+static bool advance_echo(struct connection *connection) {
+    for (;;) {
+        enum progress flushed = flush_echo(connection);
+        if (flushed != done) return flushed == blocked;
+        if (echo_is_over(connection->echo)) return false;
+        if (!connection->readable) return true;
+        size_t room, received = 0;
+        char *space = echo_room(connection->echo, &room);
+        // OpenSSL reads a record at a time.
+        enum progress progress = done;
+        do {
+            size_t count = 0;
+            progress = receive_into(connection, space + received, room - received, &count);
+            received += count;
+        } while (progress == done && connection->tls && room - received >= record);
+        if (progress == failed) return false;
+        if (received && !echo_received(connection->echo, received)) return false;
+    }
+}
+
 bool connection_advance(struct connection *connection, uint64_t now) {
     for (;;) {
         enum progress flushed = connection->tls ? flush_tls(connection) : flush_plain(connection);
         if (flushed != done) return flushed == blocked;
+        if (connection->echo) return advance_echo(connection);
         if (connection->held) return true;
         if (connection->closing) return false;
         // Pipelined requests are answered together, as long as the room for responses lasts.
         enum progress answered = blocked;
         do {
             answered = answer(connection, now);
-        } while (answered == done && !connection->held && !connection->closing && !connection->body_left &&
+        } while (answered == done && !connection->echo && !connection->held && !connection->closing && !connection->body_left &&
                  connection->out_length + response_room + small_body <= sizeof connection->out);
         if (answered == failed) return false;
         if (answered == done || connection->out_length || connection->body_left) continue;

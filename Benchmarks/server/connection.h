@@ -7,8 +7,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct echo;
+
 struct connection {
     int fd;
+    /// Not NULL when the connection has become a WebSocket.
+    struct echo *echo;
     /// NULL on a plain connection. Its output collects in memory so that many records leave in one send.
     SSL *tls;
     size_t tls_sent;

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -56,6 +57,27 @@ func send(client *http.Client, url, upload string) (*http.Response, error) {
 	return client.Do(request)
 }
 
+type meter struct {
+	start        time.Time
+	user, system float64
+}
+
+func startMeter() meter {
+	user, system := usage()
+	return meter{time.Now(), user, system}
+}
+
+func (before meter) report(ended, received, errors int64) {
+	user, system := usage()
+	fmt.Printf("{\"requests\":%d,\"bytes\":%d,\"seconds\":%f,\"cpu_user\":%f,\"cpu_sys\":%f,"+
+		"\"process_cpu_user\":%f,\"process_cpu_sys\":%f,\"peak_rss_kb\":%d,\"errors\":%d}\n",
+		ended, received, time.Since(before.start).Seconds(), user-before.user, system-before.system, user, system,
+		peakResidentKilobytes(), errors)
+	if errors != 0 {
+		os.Exit(1)
+	}
+}
+
 func main() {
 	url := flag.String("url", "", "")
 	requests := flag.Int64("requests", 1, "")
@@ -67,8 +89,11 @@ func main() {
 	version := flag.Int("version", 1, "")
 	flag.Parse()
 
-	start := time.Now()
-	userBefore, systemBefore := usage()
+	before := startMeter()
+	if strings.HasPrefix(*url, "ws") {
+		before.report(echo(*url, *requests, *concurrency, *connections, *body))
+		return
+	}
 	var transport http.RoundTripper = &http.Transport{
 		MaxConnsPerHost:     *connections,
 		MaxIdleConns:        *connections,
@@ -121,12 +146,5 @@ func main() {
 		}
 		group.Wait()
 	}
-	user, system := usage()
-	fmt.Printf("{\"requests\":%d,\"bytes\":%d,\"seconds\":%f,\"cpu_user\":%f,\"cpu_sys\":%f,"+
-		"\"process_cpu_user\":%f,\"process_cpu_sys\":%f,\"peak_rss_kb\":%d,\"errors\":%d}\n",
-		ended, received, time.Since(start).Seconds(), user-userBefore, system-systemBefore, user, system,
-		peakResidentKilobytes(), errors)
-	if errors != 0 {
-		os.Exit(1)
-	}
+	before.report(ended, received, errors)
 }

@@ -9,7 +9,7 @@ const text = (value) => ({ type: 'string', default: value });
 const { values } = parseArgs({
   options: {
     url: text(''), requests: text('1'), concurrency: text('1'), connections: text('1'), body: text('100'),
-    file: text(''), upload: text(''), version: text('1'),
+    file: text(''), upload: text(''), version: text('1'), package: text(''),
   },
 });
 const requests = Number(values.requests);
@@ -21,6 +21,7 @@ const before = process.cpuUsage();
 const totals = { requests: 0, bytes: 0, errors: 0 };
 const library = values.url.startsWith('https:') ? https : http;
 const url = new URL(values.url);
+const isWebSocket = url.protocol.startsWith('ws');
 const agent = new library.Agent({
   keepAlive: true, maxSockets: Number(values.connections), maxFreeSockets: Number(values.connections),
 });
@@ -97,4 +98,34 @@ function report() {
   process.exit(totals.errors === 0 ? 0 : 1);
 }
 
-for (let index = 0; index < concurrency; index += 1) start();
+// Of the package when there is one, else what Node has itself. Each connection keeps its share of the messages on their way.
+async function echo() {
+  const Connection = values.package ? (await import(values.package)).default : WebSocket;
+  const payload = new Uint8Array(body);
+  const connections = Number(values.connections);
+  for (let index = 0; index < connections; index += 1) {
+    const connection = new Connection(values.url);
+    connection.binaryType = 'arraybuffer';
+    let waiting = 0;
+    const send = () => {
+      while (waiting < concurrency / connections && started < requests) {
+        started += 1;
+        waiting += 1;
+        connection.send(payload);
+      }
+    };
+    connection.onopen = send;
+    connection.onerror = () => process.exit(1);
+    connection.onmessage = ({ data }) => {
+      waiting -= 1;
+      totals.requests += 1;
+      totals.bytes += data.byteLength;
+      if (data.byteLength !== body) totals.errors += 1;
+      send();
+      if (totals.requests === requests) report();
+    };
+  }
+}
+
+if (isWebSocket) echo();
+else for (let index = 0; index < concurrency; index += 1) start();

@@ -17,7 +17,8 @@ static void parse_url(struct workload *workload) {
     int path_at = 0;
     if (sscanf(workload->url, "%7[a-z]://127.0.0.1:%d%n", scheme, &workload->port, &path_at) != 2 || path_at == 0)
         refuse("not a URL of the benchmark's server", workload->url);
-    workload->tls = strcmp(scheme, "https") == 0;
+    workload->websocket = strncmp(scheme, "ws", 2) == 0;
+    workload->tls = strcmp(scheme, "https") == 0 || strcmp(scheme, "wss") == 0;
     workload->path = workload->url + path_at;
 }
 

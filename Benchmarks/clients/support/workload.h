@@ -9,6 +9,8 @@ struct workload {
     const char *url;
     /// Taken from the URL, which is always scheme://127.0.0.1:port/path.
     int tls;
+    /// Not HTTP but messages: `concurrency` of them are on their way in all, `body` bytes long.
+    int websocket;
     int port;
     const char *path;
     long requests;

@@ -3,7 +3,7 @@
 //
 // Modes: completion (handlers), delegate (body counted or written to --file as it comes), async (a task group as wide
 // as the concurrency), download (downloadTask, the file moved to --file), upload (uploadTask from a file), bytes
-// (AsyncBytes, this package only).
+// (AsyncBytes, this package only), echo and echo-async (WebSocket messages, this package only).
 
 import Foundation
 import Glibc
@@ -269,6 +269,8 @@ enum URLSessionClient {
                 Task.detached { [request] in
                     end(await runBytes(workload, request: request, configuration: configuration), meter)
                 }
+            case "echo": end(EchoRunner(workload).run(), meter)
+            case "echo-async": Task.detached { end(await EchoRunner.runAsync(workload), meter) }
         #endif
         default:
             // The handlers run on the delegate queue's thread; this one has nothing else to do than wait.

@@ -29,7 +29,7 @@ private func parts(_ octets: [UInt8]) -> [ArraySlice<UInt8>] {
 private func connection(_ compression: WebSocketCompression, limit: Int) -> WebSocketMachine {
     WebSocketMachine(
         maximumMessageSize: limit, compression: compression,
-        maskingKeys: WebSocketMaskingKeys { $0.copyBytes(from: $0.map { _ in 0 }) })
+        maskingKeys: WebSocketMaskingKeys { $0.initializeMemory(as: UInt8.self, repeating: 0) })
 }
 
 /// A compressed binary message in one frame of a server.

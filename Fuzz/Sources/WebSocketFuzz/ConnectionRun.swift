@@ -4,7 +4,7 @@ import LoadingProtocols
 ///
 /// On the way it holds the machine to its promises: nil only when the input is used up, no message above the limit, text that is
 /// UTF-8, nothing after a close frame or a failure, one close frame that may be sent, and frames of its own that a server can read.
-struct ConnectionRun {
+struct ConnectionRun: ~Copyable {
     enum Pieces {
         case whole
         case single
@@ -31,11 +31,15 @@ struct ConnectionRun {
         self.limit = limit
         machine = WebSocketMachine(
             maximumMessageSize: limit, compression: compression,
-            maskingKeys: WebSocketMaskingKeys { $0.copyBytes(from: $0.map { _ in 0x5A }) })
+            maskingKeys: WebSocketMaskingKeys { $0.initializeMemory(as: UInt8.self, repeating: 0x5A) })
         if case .any(let seed) = pieces { random = seed | 1 }
         _ = machine.ping()
-        precondition(
-            machine.send(Array("hello".utf8), .whole(isText: true), number: 1), "an open connection takes a message")
+        // Making a compressor takes longer than all else, and is the same however the input is cut.
+        if case .whole = pieces {
+            precondition(
+                machine.send(Array("hello".utf8), .whole(isText: true), number: 1),
+                "an open connection takes a message")
+        }
         encode()
         var start = 0
         var messages = 0
@@ -58,6 +62,7 @@ struct ConnectionRun {
                 precondition(input.isEmpty, "input is left")
             } catch {
                 said.append(.failure(error))
+                machine.fail()
             }
         }
         encode()

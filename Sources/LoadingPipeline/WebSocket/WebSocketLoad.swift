@@ -8,59 +8,72 @@ package import LoadingTransport
 /// A WebSocket after its opening handshake, which is an `HTTPLoad`. `WebSocketMachine` has the protocol; this reads and writes the
 /// connection, and answers the client's operations. Confined to its loop. Reports the end to its client exactly once.
 ///
-/// **Back-pressure.** Beyond what the client has asked for, at most `readAhead` octets of messages are read; then the server has to
-/// wait. Messages are masked as the connection takes them.
+/// **Back-pressure.** When the client wants no more messages for now, nothing is read, so the server has to wait. Messages are
+/// masked as the connection takes them.
+///
+/// **Batches.** What the client asks for in one turn of the loop is written together in the next, which follows at once.
+///
+/// **Faults.** When the server breaks the protocol, nothing more is read, and the load fails when the client has taken in the messages
+/// that came before, and what it sent in answer is written: what a message causes does not depend on what followed it in one read.
 ///
 /// **Closing.** When the server's close frame arrives, or the client closes, the close frames are exchanged within
-/// `TimeLimits.webSocketClose`. Messages that were received before stay available after the end.
+/// `TimeLimits.webSocketClose`.
 package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner {
     private let environment: LoadingEnvironment
     private let log: EventLog?
+    // Exclusive access to what each message changes is not checked: an access never lasts while other code is called.
+
     /// Retained until the end.
-    private var client: (any WebSocketClient)?
-    private var connection: (any WebSocketTransport)?
-    private var machine: WebSocketMachine
+    @exclusivity(unchecked) private var client: (any WebSocketClient)?
+    @exclusivity(unchecked) private var connection: (any WebSocketTransport)?
+    @exclusivity(unchecked) private var machine: WebSocketMachine
 
     /// Encoded octets that the connection has not taken, from `outputHead` on.
     private var output: [UInt8] = []
-    private var outputHead = 0
+    @exclusivity(unchecked) private var outputHead = 0
     /// Octets that were read and not given to the machine yet, from `inputHead` on.
     private var input: [UInt8]
-    private var inputHead = 0
-    private var messages = FIFOQueue<WebSocketMessage>()
-    private var unreadOctets = 0
-    private var receivers = FIFOQueue<ReceiveReply>()
-    private var senders = FIFOQueue<Sender>()
+    @exclusivity(unchecked) private var inputHead = 0
+    /// Whether the client has enough messages for now.
+    @exclusivity(unchecked) private var isReadingStopped = false
+    @exclusivity(unchecked) private var senders = FIFOQueue<Sender>()
     /// The message of several parts that has begun. Other messages wait until its last part.
-    private var openMessage: Int?
-    private var delayed = FIFOQueue<(payload: any WebSocketPayload, part: MessagePart, reply: Reply)>()
-    private var pings = FIFOQueue<(number: Int, reply: Reply)>()
-    private var lastNumber = 0
+    @exclusivity(unchecked) private var openMessage: Int?
+    @exclusivity(unchecked) private var delayed =
+        FIFOQueue<(payload: any WebSocketPayload, part: MessagePart, reply: Reply)>()
+    @exclusivity(unchecked) private var pings = FIFOQueue<(number: Int, reply: Reply)>()
+    @exclusivity(unchecked) private var lastNumber = 0
 
     /// False until the client has passed on the operations that it was asked for before the connection was open.
     private var hasStarted = false
-    private var isSuspended = false
-    private var isWorking = false
+    @exclusivity(unchecked) private var isSuspended = false
+    @exclusivity(unchecked) private var isWorking = false
+    /// Whether the connection will call in the next turn, for what the client has asked for in this one.
+    @exclusivity(unchecked) private var isCallAwaited = false
     /// Why nothing can be sent any more. The server's close frame may still have arrived before.
-    private var writeFailure: LoadError?
+    private var writeFailure: LoadError? { didSet { hasWriteFailed = writeFailure != nil } }
+    @exclusivity(unchecked) private var hasWriteFailed = false
+    /// What the server did wrong, until the load fails with it.
+    private var fault: LoadError? { didSet { hasFault = fault != nil } }
+    @exclusivity(unchecked) private var hasFault = false
     /// The error of operations that come too late; nil until the end.
     private var lateError: LoadError?
-    private var counts = (received: Int64(0), messages: Int64(0))
+    package private(set) var hasEnded = false
+    @exclusivity(unchecked) private var counts = (received: Int64(0), messages: Int64(0))
 
     private let timer = LoopTimer()
     private var clock: LoadClock
     private let totalTimeout: Double
     /// Until when the close frames have to be exchanged.
-    private var closeDeadline: Int64?
+    @exclusivity(unchecked) private var closeDeadline: Int64?
     /// The time without a received octet after which a ping is sent, and after which the server then counts as lost. Nanoseconds.
-    private var pingInterval: Int64?
-    private var lastReceived: Int64
+    @exclusivity(unchecked) private var pingInterval: Int64?
+    @exclusivity(unchecked) private var lastReceived: Int64
     /// When the ping was sent that asks whether the server still answers.
-    private var probe: Int64?
+    @exclusivity(unchecked) private var probe: Int64?
 
     /// Called without an error when it has happened.
     package typealias Reply = (LoadError?) -> Void
-    package typealias ReceiveReply = (Result<WebSocketMessage, LoadError>) -> Void
 
     /// What a payload is: a message, or a part of the message with a number that the client has chosen.
     package enum MessagePart: Sendable {
@@ -89,9 +102,6 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         let reply: Reply
     }
 
-    /// In octets of messages, and in messages, which may be empty.
-    private static let readAhead = 64 * 1024
-    private static let mostUnread = 1024
     /// How many octets one connection may read, or write, in a turn before other connections get their turn.
     private static let budget = 256 * 1024
     private static let outputLength = 64 * 1024
@@ -136,8 +146,11 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
 
     /// Stops reading, writing and the timeouts (T-2).
     package func suspend() {
+        // What was asked for before is written before.
+        if isCallAwaited { goOn() }
         guard !isSuspended, !hasEnded else { return }
         isSuspended = true
+        client?.load(self, holdsMessages: true)
         clock.suspend(at: environment.loop.now)
         environment.loop.disarm(timer)
     }
@@ -148,29 +161,29 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         clock.resume(at: environment.loop.now)
         lastReceived = environment.loop.now
         probe = nil
-        // The messages that were read before come first.
-        while !receivers.isEmpty, let message = takeMessage() { receivers.popFirst()?(.success(message)) }
+        client?.load(self, holdsMessages: false)
         goOn()
     }
 
     /// Says goodbye as far as the connection takes it now (WS-10), and ends.
     package func cancel(_ error: LoadError) {
         environment.loop.checkConfinement(of: "A load")
+        if isCallAwaited { goOn() }
         guard !hasEnded else { return }
         machine.abandon()
-        messages = FIFOQueue()
+        client?.loadDropsMessages(self)
         end(error)
     }
 
     package func send(_ payload: any WebSocketPayload, _ part: MessagePart, reply: @escaping Reply) {
-        if lateError == nil, machine.isOpen, mustWait(part) {
+        if !hasEnded, machine.isOpen, mustWait(part) {
             delayed.append((payload, part, reply))
         } else {
             add(payload, part, reply)
             while let next = delayed.popFirst(where: { !mustWait($0.part) }) {
                 add(next.payload, next.part, next.reply)
             }
-            goOn()
+            goOnSoon()
         }
     }
 
@@ -183,29 +196,18 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
 
     private func add(_ payload: any WebSocketPayload, _ part: MessagePart, _ reply: @escaping Reply) {
         lastNumber += 1
-        guard lateError == nil, machine.send(payload, part.framing, number: lastNumber) else {
+        guard !hasEnded, machine.send(payload, part.framing, number: lastNumber) else {
             return reply(lateError ?? .webSocketIsClosed)
         }
         if case .part(let framing, let message) = part { openMessage = framing == .last ? nil : message }
         senders.append(Sender(number: lastNumber, isText: part.isText, count: payload.count, reply: reply))
     }
 
-    package func receive(reply: @escaping ReceiveReply) {
-        if receivers.isEmpty, !isSuspended, let message = takeMessage() {
-            reply(.success(message))
-        } else if let lateError {
-            return reply(.failure(lateError))
-        } else {
-            receivers.append(reply)
-        }
-        goOn()
-    }
-
     package func ping(reply: @escaping Reply) {
-        guard lateError == nil, let number = machine.ping() else { return reply(lateError ?? .webSocketIsClosed) }
+        guard !hasEnded, let number = machine.ping() else { return reply(lateError ?? .webSocketIsClosed) }
         log?.traceOnly(.webSocketPing(isSent: true))
         pings.append((number, reply))
-        goOn()
+        goOnSoon()
     }
 
     /// Begins to close, even if the load is suspended. The messages that wait are sent before.
@@ -228,6 +230,13 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         armTimer()
     }
 
+    /// The client wants messages again.
+    package func resumeReading() {
+        guard isReadingStopped else { return }
+        isReadingStopped = false
+        goOn()
+    }
+
     // MARK: The connection
 
     package func connectionIsReady() { goOn() }
@@ -240,8 +249,16 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
     package var proxyAuthorizer: (any ProxyAuthorizer)? { nil }
     package func connectionIsActive() {}
 
+    /// In the next turn, for all that is asked for in this one.
+    private func goOnSoon() {
+        guard !isCallAwaited, hasStarted, !isSuspended, !hasEnded else { return }
+        isCallAwaited = true
+        connection?.callAgain()
+    }
+
     /// Writes and reads as far as the connection allows it and the client wants it.
     private func goOn() {
+        isCallAwaited = false
         guard hasStarted, !isWorking, !isSuspended, !hasEnded else { return }
         isWorking = true
         write()
@@ -250,17 +267,19 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         if !hasEnded { write() }
         isWorking = false
         guard !hasEnded else { return }
-        if machine.isClosed, outputHead == output.count { return endClosed() }
-        if let writeFailure {
-            if machine.receivedClose != nil { return endClosed() }
-            if !wantsInput || connection?.mayHaveMore != true { return end(writeFailure) }
+        if !hasFault {
+            if machine.isClosed, outputHead == output.count { return endClosed() }
+            if hasWriteFailed, let writeFailure {
+                if machine.receivedClose != nil { return endClosed() }
+                if !wantsInput || connection?.mayHaveMore != true { return end(writeFailure) }
+            }
         }
         armTimer()
     }
 
     private func write() {
         var budget = Self.budget
-        while writeFailure == nil, let connection {
+        while !hasWriteFailed, let connection {
             if outputHead == output.count, !encode() { return }
             guard budget > 0 else { return connection.callAgain() }
             let written = output.withUnsafeBytes { octets in
@@ -291,7 +310,7 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
 
     /// What waits to be sent, or a part of it, which the transport then has. Makes no calls.
     func takeOutput() -> ArraySlice<UInt8>? {
-        guard !isSuspended, !hasEnded, writeFailure == nil else { return nil }
+        guard !isSuspended, !hasEnded, !hasWriteFailed else { return nil }
         if outputHead == output.count {
             (output, outputHead) = ([], 0)
             guard machine.hasOutput else { return nil }
@@ -366,22 +385,31 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
 
     /// Whether to read on. After the client has closed, messages are dropped, and the server's close frame is waited for.
     private var wantsInput: Bool {
-        guard !hasEnded, machine.receivedClose == nil else { return false }
-        return !machine.isOpen || !receivers.isEmpty
-            || unreadOctets < Self.readAhead && messages.count < Self.mostUnread
+        !hasEnded && !hasFault && (!isReadingStopped || !machine.isOpen) && machine.receivedClose == nil
     }
 
     private func accept(_ octets: inout UnsafeRawBufferPointer) {
         do throws(WebSocketFailure) {
             while wantsInput, let event = try machine.receive(&octets) { handle(event) }
         } catch {
-            noteClosing()
-            switch error {
-            case .protocolError, .invalidUTF8: end(.webSocketProtocolError)
-            case .messageTooBig: end(.webSocketMessageTooBig)
-            case .outOfMemory: end(.outOfMemory)
-            }
+            fault =
+                switch error {
+                case .protocolError, .invalidUTF8: .webSocketProtocolError
+                case .messageTooBig: .webSocketMessageTooBig
+                case .outOfMemory: .outOfMemory
+                }
+            closeDeadline = environment.loop.now &+ environment.loop.limits.webSocketClose
+            client?.loadHasFault(self)
         }
+    }
+
+    /// Fails with the server's fault.
+    package func fail() {
+        if isCallAwaited { goOn() }
+        guard let fault, !hasEnded else { return }
+        machine.fail()
+        noteClosing()
+        end(fault)
     }
 
     private func handle(_ event: WebSocketMachine.Event) {
@@ -389,10 +417,7 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         case .message(let isText, let octets):
             log?.traceOnly(.webSocketMessage(isSent: false, isText: isText, bytes: octets.count))
             counts.messages += Int64(octets.count)
-            let message = WebSocketMessage(isText: isText, octets: octets)
-            if let receiver = receivers.popFirst() { return receiver(.success(message)) }
-            messages.append(message)
-            unreadOctets += octets.count
+            if client?.load(self, didReceive: octets, isText: isText) == false { isReadingStopped = true }
         case .pong(let number):
             log?.traceOnly(.webSocketPing(isSent: false))
             while let ping = pings.popFirst(where: { $0.number <= number }) { ping.reply(nil) }
@@ -400,12 +425,6 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
             record(.webSocketClosed(code: Int(frame.code ?? WebSocketCloseFrame.noCode)))
             noteClosing()
         }
-    }
-
-    private func takeMessage() -> WebSocketMessage? {
-        guard let message = messages.popFirst() else { return nil }
-        unreadOctets -= message.octets.count
-        return message
     }
 
     // MARK: Time
@@ -430,7 +449,7 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
     package func timerFired(_ timer: LoopTimer) {
         let now = environment.loop.now
         if clock.isOver(at: now, idle: nil, total: totalTimeout) { return end(.timedOut) }
-        if let closeDeadline, now >= closeDeadline { return endUnanswered() }
+        if let closeDeadline, now >= closeDeadline { return hasFault ? fail() : endUnanswered() }
         // Something may have arrived while the process was stopped.
         goOn()
         if let probeDeadline, now >= probeDeadline {
@@ -452,8 +471,6 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
 
     // MARK: The end
 
-    package var hasEnded: Bool { lateError != nil }
-
     /// The close frames have been exchanged.
     private func endClosed() {
         guard let frame = machine.receivedClose else { return end(.networkConnectionLost) }
@@ -469,7 +486,7 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
     private func end(_ error: LoadError) {
         guard !hasEnded else { return }
         // A close frame that tells the server why, if no messages wait before it.
-        if writeFailure == nil, !error.isConnectionLoss { writeLast() }
+        if !hasWriteFailed, !error.isConnectionLoss { writeLast() }
         finish(error)
     }
 
@@ -494,7 +511,7 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
     private func finish(_ error: LoadError?) {
         guard let client else { return }
         let late = error ?? .webSocketIsClosed
-        lateError = late
+        (lateError, hasEnded) = (late, true)
         self.client = nil
         environment.loop.disarm(timer)
         // After an exchange of close frames the server closes first. A connection that has failed does not wait for it
@@ -503,10 +520,7 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         connection?.closeWhenHeard()
         connection = nil
         (output, outputHead, input, inputHead) = ([], 0, [], 0)
-        // This object lives on for the messages that were received; what else it holds goes.
-        machine = WebSocketMachine(maximumMessageSize: 0, maskingKeys: WebSocketMaskingKeys(KernelRandom.fill))
         if let error { client.load(self, willFailWith: error) }
-        while let receiver = receivers.popFirst() { receiver(.failure(late)) }
         while let sender = senders.popFirst() { sender.reply(late) }
         while let next = delayed.popFirst() { next.reply(late) }
         while let ping = pings.popFirst() { ping.reply(late) }
@@ -527,17 +541,6 @@ enum WebSocketCarrier {
     case tunnel(WebSocketTunnel)
 }
 
-/// A message of a WebSocket. The octets of text are UTF-8.
-package struct WebSocketMessage: Sendable, Equatable {
-    package var isText: Bool
-    package var octets: [UInt8]
-
-    package init(isText: Bool, octets: [UInt8]) {
-        self.isText = isText
-        self.octets = octets
-    }
-}
-
 extension Data: WebSocketPayload {}
 
 /// The client of a WebSocket: a task. Called on the load's loop; must not block.
@@ -545,6 +548,14 @@ package protocol WebSocketClient: LoadClient {
     func load(_ load: WebSocketLoad, didRead count: Int)
     /// The kernel has accepted so many octets.
     func load(_ load: WebSocketLoad, didWrite count: Int)
+    /// A whole message. The octets of text are UTF-8. False if that is enough for now, until `resumeReading`.
+    func load(_ load: WebSocketLoad, didReceive octets: [UInt8], isText: Bool) -> Bool
+    /// Whether the load is suspended, and with it the messages that were received.
+    func load(_ load: WebSocketLoad, holdsMessages: Bool)
+    /// The server has broken the protocol. `fail` is to be called when the client has taken in what came before.
+    func loadHasFault(_ load: WebSocketLoad)
+    /// The messages that nobody has asked for are not to be had any more.
+    func loadDropsMessages(_ load: WebSocketLoad)
     /// The server has closed, or confirmed the closing. The end follows.
     func load(_ load: WebSocketLoad, didCloseWith code: UInt16, reason: [UInt8])
     /// The connection has ended without a closing handshake. The pending operations fail next, then the end follows.

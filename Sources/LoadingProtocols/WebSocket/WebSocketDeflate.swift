@@ -53,8 +53,7 @@ final class WebSocketInflater {
     /// zlib keeps a pointer back to its `z_stream`, so it must not move. Made for the first compressed message.
     private var stream: UnsafeMutablePointer<z_stream>?
     private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 16 * 1024, alignment: 16)
-    /// How many final blocks the current message has had. Each costs a copy of the window, and takes two octets: without a
-    /// limit a server could cause copies of thirty thousand times what it sends.
+    /// How many final blocks the current message has had. Each begins a stream anew, and takes two octets: no honest message has many.
     private var finalBlocks = 0
     private static let maximumFinalBlocks = 64
     /// Whether the compressed data is broken. What came out before that is judged first, wherever the data was cut.
@@ -116,11 +115,8 @@ final class WebSocketInflater {
     private func beginNextStream(_ stream: UnsafeMutablePointer<z_stream>) throws(WebSocketFailure) {
         finalBlocks += 1
         guard finalBlocks <= Self.maximumFinalBlocks else { throw .protocolError(.compression) }
-        var window = [UInt8](repeating: 0, count: 1 << 15)
-        var length: UInt32 = 0
-        guard inflateGetDictionary(stream, &window, &length) == Z_OK, inflateReset(stream) == Z_OK,
-            inflateSetDictionary(stream, window, length) == Z_OK
-        else { throw .protocolError(.compression) }
+        // Keeps the window, which `inflateReset` would forget.
+        guard inflateResetKeep(stream) == Z_OK else { throw .protocolError(.compression) }
     }
 
     private func open() throws(WebSocketFailure) -> UnsafeMutablePointer<z_stream> {

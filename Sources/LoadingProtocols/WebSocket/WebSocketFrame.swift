@@ -57,23 +57,38 @@ struct WebSocketFrameHeader: Equatable {
 
     /// Appends the header of a frame that a client sends.
     func write(maskingKey: UInt32, to output: inout [UInt8]) {
-        output.append((isFinal ? 0x80 : 0) | (isCompressed ? 0x40 : 0) | opcode.rawValue)
-        switch payloadLength {
-        case ...125:
-            output.append(0x80 | UInt8(truncatingIfNeeded: payloadLength))
-        case ...0xFFFF:
-            output.append(0x80 | 126)
-            withUnsafeBytes(of: UInt16(truncatingIfNeeded: payloadLength).bigEndian) { output.append(contentsOf: $0) }
-        default:
-            output.append(0x80 | 127)
-            withUnsafeBytes(of: UInt64(payloadLength).bigEndian) { output.append(contentsOf: $0) }
+        var length = UInt64(truncatingIfNeeded: payloadLength)
+        var (extended, short) = (0, UInt8(truncatingIfNeeded: length))
+        if length > 0xFFFF {
+            (extended, short) = (8, 127)
+        } else if length > 125 {
+            (extended, short) = (2, 126)
+            // The last two of eight octets.
+            length <<= 48
         }
-        withUnsafeBytes(of: maskingKey) { output.append(contentsOf: $0) }
+        withUnsafeTemporaryAllocation(byteCount: Self.maximumLength, alignment: 1) { room in
+            room[0] = (isFinal ? 0x80 : 0) | (isCompressed ? 0x40 : 0) | opcode.rawValue
+            room[1] = 0x80 | short
+            room.storeBytes(of: length.bigEndian, toByteOffset: 2, as: UInt64.self)
+            room.storeBytes(of: maskingKey, toByteOffset: 2 + extended, as: UInt32.self)
+            output.append(contentsOf: UnsafeRawBufferPointer(rebasing: room[..<(2 + extended + 4)]))
+        }
     }
 }
 
 /// The masking of payloads (RFC 6455 §5.3).
 enum WebSocketMask {
+    /// Appends a whole frame.
+    static func append(
+        _ payload: UnsafeRawBufferPointer, after header: WebSocketFrameHeader, key: UInt32, to output: inout [UInt8]
+    ) {
+        let most = output.count + WebSocketFrameHeader.maximumLength + payload.count
+        // Doubled at least, so that many small frames do not move the memory each time.
+        if most > output.capacity { output.reserveCapacity(max(most, 2 * output.capacity)) }
+        header.write(maskingKey: key, to: &output)
+        append(payload, key: key, offset: 0, to: &output)
+    }
+
     /// Appends `payload`, masked with `key` in memory order. `offset` is the position of its first octet in the frame's payload.
     static func append(_ payload: UnsafeRawBufferPointer, key: UInt32, offset: Int, to output: inout [UInt8]) {
         guard let source = payload.baseAddress else { return }

@@ -12,9 +12,11 @@ extension [UInt8]: WebSocketPayload {}
 /// no clock.
 ///
 /// `receive` reads what the server sent and `encode` makes what goes out: of the frames that wait, a pong comes first, then messages
-/// and pings in their order, and a close frame last. Memory is bounded on both sides: of several pings only the last is answered
-/// (RFC 6455 §5.5.3), and messages are masked as far as the caller asks for octets.
-package struct WebSocketMachine {
+/// and pings in their order, and a close frame last. Memory is bounded on both sides: of many pings that wait only the last are
+/// answered (RFC 6455 §5.5.3), and messages are masked as far as the caller asks for octets.
+///
+/// Not copyable, because its owner's reads of a property would copy all of it.
+package struct WebSocketMachine: ~Copyable {
     package enum Event: Equatable, Sendable {
         case message(isText: Bool, [UInt8])
         /// The ping with this number, and those before it, are answered.
@@ -51,7 +53,8 @@ package struct WebSocketMachine {
 
     private var outgoing = FIFOQueue<Outgoing>()
     private var openFrame: OpenFrame?
-    private var pong: [UInt8]?
+    /// The payloads of pings that are not answered yet.
+    private var pongs: [[UInt8]] = []
     private var lastPing = 0
     /// Whether a message of several parts has begun, so that no other may.
     private var isWithinMessage = false
@@ -70,6 +73,7 @@ package struct WebSocketMachine {
 
     /// The largest piece of a payload that is encoded at once, in octets.
     private static let pieceLength = 64 * 1024
+    private static let mostPongs = 32
 
     package init(
         maximumMessageSize: Int, compression: WebSocketCompression? = nil, maskingKeys: WebSocketMaskingKeys
@@ -138,8 +142,8 @@ package struct WebSocketMachine {
 
     // MARK: From the server
 
-    /// The next event from the front of `input`; nil when all of it is consumed. After an error the connection is failed: what
-    /// `encode` still makes is sent, then the connection closed.
+    /// The next event from the front of `input`; nil when all of it is consumed. After an error nothing more is read, and the
+    /// connection has to be failed with `fail`.
     package mutating func receive(_ input: inout UnsafeRawBufferPointer) throws(WebSocketFailure) -> Event? {
         guard failure == nil, receivedClose == nil else {
             input.dropPrefix(input.count)
@@ -152,7 +156,9 @@ package struct WebSocketMachine {
                     // After its own close frame this end discards messages.
                     if isOpen { return .message(isText: isText, octets) }
                 case .ping(let payload):
-                    if isOpen { pong = payload }
+                    guard isOpen else { continue }
+                    if pongs.count == Self.mostPongs { pongs.removeFirst() }
+                    pongs.append(payload)
                 case .pong(let payload):
                     if let number = Self.pingNumber(payload), (1...max(lastPing, 1)).contains(number) {
                         return .pong(number)
@@ -167,16 +173,21 @@ package struct WebSocketMachine {
             return nil
         } catch {
             failure = error
-            discardOutgoing()
-            if closeFrame == nil { closeFrame = WebSocketCloseFrame(code: error.closeCode) }
-            giveUpOpenFrame()
             throw error
         }
     }
 
+    /// Fails the connection after an error of `receive`. What `encode` still makes is sent, then the connection closed.
+    package mutating func fail() {
+        guard let failure else { return }
+        discardOutgoing()
+        if closeFrame == nil { closeFrame = WebSocketCloseFrame(code: failure.closeCode) }
+        giveUpOpenFrame()
+    }
+
     private mutating func discardOutgoing() {
         outgoing = FIFOQueue()
-        pong = nil
+        pongs = []
     }
 
     private static func pingPayload(_ number: Int) -> [UInt8] {
@@ -191,7 +202,7 @@ package struct WebSocketMachine {
 
     /// Whether `encode` would append anything.
     package var hasOutput: Bool {
-        openFrame != nil || pong != nil || !outgoing.isEmpty || closeFrame != nil && !isCloseEncoded
+        openFrame != nil || !pongs.isEmpty || !outgoing.isEmpty || closeFrame != nil && !isCloseEncoded
     }
 
     /// Appends frames to `output` until nothing waits or it has at least `limit` octets. False if there is no memory to compress.
@@ -201,9 +212,8 @@ package struct WebSocketMachine {
         while output.count < limit {
             if openFrame != nil {
                 encodePiece(into: &output, from: start)
-            } else if let payload = pong {
-                pong = nil
-                encodeControl(.pong, payload, into: &output)
+            } else if !pongs.isEmpty {
+                encodeControl(.pong, pongs.removeFirst(), into: &output)
             } else if let next = outgoing.popFirst() {
                 guard encode(next, into: &output, from: start) else { return false }
             } else if let closeFrame, !isCloseEncoded {
@@ -226,8 +236,8 @@ package struct WebSocketMachine {
 
     private mutating func encodeControl(_ opcode: WebSocketOpcode, _ payload: [UInt8], into output: inout [UInt8]) {
         let key = maskingKeys.next()
-        WebSocketFrameHeader(opcode: opcode, payloadLength: payload.count).write(maskingKey: key, to: &output)
-        payload.withUnsafeBytes { WebSocketMask.append($0, key: key, offset: 0, to: &output) }
+        let header = WebSocketFrameHeader(opcode: opcode, payloadLength: payload.count)
+        payload.withUnsafeBytes { WebSocketMask.append($0, after: header, key: key, to: &output) }
     }
 
     private mutating func encode(_ next: Outgoing, into output: inout [UInt8], from start: Int) -> Bool {
@@ -251,9 +261,14 @@ package struct WebSocketMachine {
                 payload = compressed
             }
             let key = maskingKeys.next()
-            header.write(maskingKey: key, to: &output)
-            openFrame = OpenFrame(payload: payload, key: key, number: number)
-            encodePiece(into: &output, from: start)
+            if header.payloadLength <= Self.pieceLength {
+                payload.withUnsafeBytes { WebSocketMask.append($0, after: header, key: key, to: &output) }
+                completions.append((number, encodedCount + output.count - start))
+            } else {
+                header.write(maskingKey: key, to: &output)
+                openFrame = OpenFrame(payload: payload, key: key, number: number)
+                encodePiece(into: &output, from: start)
+            }
         }
         return true
     }

@@ -157,8 +157,13 @@ package struct WebSocketReader {
     }
 
     private mutating func append(_ octets: UnsafeRawBufferPointer) throws(WebSocketFailure) {
-        guard octets.count <= maximumMessageSize - (message?.octets.count ?? 0) else { throw .messageTooBig }
-        if message?.isText == true, message?.validator.accept(octets) == false { throw .invalidUTF8 }
+        let room = maximumMessageSize - (message?.octets.count ?? 0)
+        // What comes first is judged first, however many octets come together.
+        if message?.isText == true {
+            let fitting = UnsafeRawBufferPointer(rebasing: octets.prefix(max(0, room)))
+            if message?.validator.accept(fitting) == false { throw .invalidUTF8 }
+        }
+        guard octets.count <= room else { throw .messageTooBig }
         message?.octets.append(contentsOf: octets)
     }
 

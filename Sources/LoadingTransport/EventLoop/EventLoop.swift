@@ -281,8 +281,9 @@ package final class EventLoop: @unchecked Sendable {
     }
 
     private func fetchEvents() {
-        // While handlers have unfinished work, the kernel is polled only every eighth turn.
-        if !unfinished.isEmpty, turnsWithoutPoll < 8 {
+        // While there is other work, the kernel is polled only every eighth turn. A timer that is due is preceded by what has become
+        // ready.
+        if turnsWithoutPoll < 8, !unfinished.isEmpty || hasJobs && timers.nextDeadline > now {
             turnsWithoutPoll += 1
             return
         }
@@ -311,6 +312,12 @@ package final class EventLoop: @unchecked Sendable {
             else { continue }
             handler.becameReady(Readiness(epoll: event.pointee.events))
         }
+    }
+
+    private var hasJobs: Bool {
+        lock.lock()
+        defer { lock.unlock() }
+        return !inbox.isEmpty
     }
 
     /// Nanoseconds until the next work; negative if there is no limit. Zero keeps the loop awake.

@@ -120,14 +120,17 @@ extension TaskCore {
     /// for it. After the end, and for a task that was not resumed, the handler is called without ordering.
     func answerer() -> StreamOperation.Answerer {
         let isPromised = promiseAnswer()
-        return { [self] call in
-            if isPromised {
-                keepPromise(call)
-            } else if hasEnded || heldTask == nil {
-                core.delivery.schedule(call)
-            } else {
-                enqueue(.answer(call))
-            }
+        return { [self] call in answer(isPromised, call) }
+    }
+
+    /// Calls a completion handler as `answerer` says, on the loop.
+    func answer(_ isPromised: Bool, _ call: @escaping @Sendable () -> Void) {
+        if isPromised {
+            keepPromise(call)
+        } else if hasEnded || heldTask == nil {
+            core.delivery.schedule(call)
+        } else {
+            enqueue(.answer(call))
         }
     }
 

@@ -20,10 +20,10 @@ extension TaskCore {
     /// Makes the end wait for a handler's call. False if the end was delivered, or the task was never resumed.
     func promiseAnswer() -> Bool {
         // The last reference to the task may be released here, and its end acquires the lock.
-        let (task, isPromised) = lock.withLock {
-            let task = values.anyTask
-            return (task, task != nil && events.promise())
-        }
+        lock.lock()
+        let task = values.task ?? values.knownTask
+        let isPromised = task != nil && events.promise()
+        lock.unlock()
         return withExtendedLifetime(task) { isPromised }
     }
 

@@ -1,4 +1,5 @@
 internal import Foundation
+internal import LoadingEvents
 internal import LoadingPipeline
 internal import LoadingProtocols
 internal import LoadingSemantics
@@ -133,7 +134,13 @@ extension TaskCore: LoadClient {
             .wroteData(count: count, total: total, expected: bytesExpectedToReceive.load(ordering: .relaxed)))
     }
 
-    func updateProgress() { locked { $0.progress }?.update(self) }
+    func updateProgress() {
+        // Not `locked`, for which all values would be copied.
+        lock.lock()
+        let progress = values.progress
+        lock.unlock()
+        progress?.update(self)
+    }
 
     func load(_ load: any Load, didSendBody bytes: Int64, total: Int64) {
         bytesSent.store(total, ordering: .relaxed)

@@ -56,7 +56,12 @@ extension TaskCore {
     /// Applies the current state to the load. Reads the state on the loop, because concurrent calls may be posted in
     /// another order.
     private func applyState() {
-        if state == .suspended { load?.suspend() } else { load?.resume() }
+        if state == .suspended {
+            load?.suspend()
+        } else {
+            load?.resume()
+            passMessages()
+        }
     }
 
     /// Cancels the task. A task that never ran completes too (T-6), and needs `task` for its callbacks.

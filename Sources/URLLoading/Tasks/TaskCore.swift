@@ -21,6 +21,8 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
     let identifier: Int
     let originalRequest: URLRequest
     let kind: TaskKind
+    /// That of `kind`, which would be copied for it.
+    let webSocket: WebSocketState?
     let isForDelegate: Bool
 
     let bytesSent = Atomic<Int64>(0)
@@ -119,6 +121,7 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
         self.identifier = identifier
         originalRequest = request
         self.kind = kind
+        if case .webSocket(let state) = kind { webSocket = state } else { webSocket = nil }
         self.result = result
         isForDelegate = result.isDelegate
         creationTime = EventLog.now

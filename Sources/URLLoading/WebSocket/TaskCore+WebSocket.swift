@@ -8,28 +8,96 @@ internal import Synchronization
 
 /// WebSocket tasks.
 extension TaskCore {
-    private var webSocket: WebSocketState? { if case .webSocket(let state) = kind { state } else { nil } }
+    var webSocket: WebSocketState? { if case .webSocket(let state) = kind { state } else { nil } }
 
     // MARK: From the caller
 
     /// Performs an operation, on any thread. Operations before the connection is open are queued.
-    func perform(_ operation: WebSocketOperation) {
-        guard let webSocket else { return operation.fail(URLError(.unsupportedURL)) }
-        let operation = operation.answered(by: answerer())
+    func perform(_ operation: WebSocketOperation, _ handler: @escaping WebSocketOperation.Handler) {
+        guard let webSocket else { return handler(URLError(.unsupportedURL)) }
+        let isPromised = promiseAnswer()
         let work: @Sendable () -> Void = { [self] in
+            let reply: WebSocketLoad.Reply = { [self] error in
+                // Most operations succeed.
+                guard let error else { return answer(isPromised) { handler(nil) } }
+                let shown = shownError(error)
+                answer(isPromised) { handler(shown) }
+            }
             if ForkedProcess.isCurrent {
-                operation.fail(shownError(.forkedProcess))
+                reply(.forkedProcess)
             } else if let load = webSocket.load {
-                perform(operation, on: load)
+                perform(operation, on: load, reply)
             } else if hasEnded {
-                operation.fail(shownError(endError ?? .webSocketIsClosed))
+                reply(endError ?? .webSocketIsClosed)
             } else {
-                webSocket.earlyOperations.append(operation)
+                webSocket.earlyOperations.append((operation, reply))
             }
         }
         // All operations of a task run on one thread, also those before it is resumed.
         if core.loop.serve() { core.loop.post(work) } else { WorkWithoutLoop.perform(work) }
     }
+
+    /// A message that has been received and that no earlier call waits for.
+    func takeMessage() -> URLSessionWebSocketTask.Message? {
+        guard let webSocket, core.loop.isServed else { return nil }
+        lock.lock()
+        let taken = mayTakeMessage(webSocket) ? webSocket.inbox.takeMessage() : nil
+        lock.unlock()
+        if taken?.mustRead == true { readOn(webSocket) }
+        return taken?.message
+    }
+
+    /// Receives the next message, on any thread. Calls wait also before the connection is open.
+    func receive(_ handler: @escaping @Sendable (Result<URLSessionWebSocketTask.Message, any Error>) -> Void) {
+        guard let webSocket else { return handler(.failure(URLError(.unsupportedURL))) }
+        guard core.loop.serve() else { return receiveWithoutLoop(webSocket, handler) }
+        lock.lock()
+        // The last reference to the task may be released here, and its end acquires the lock.
+        let task = values.task ?? values.knownTask
+        let isPromised = task != nil && events.promise()
+        let taken = mayTakeMessage(webSocket) ? webSocket.inbox.takeMessage() : nil
+        let late = webSocket.inbox.lateError
+        if taken == nil, late == nil {
+            webSocket.inbox.wait(WebSocketInbox.Receiver(isPromised: isPromised, handler: handler))
+        }
+        lock.unlock()
+        withExtendedLifetime(task) {}
+        let result: Result<URLSessionWebSocketTask.Message, any Error>
+        if let taken {
+            if taken.mustRead { readOn(webSocket) }
+            result = .success(taken.message)
+        } else if let late {
+            result = .failure(shownError(late))
+        } else {
+            return
+        }
+        if isPromised { keepPromise { handler(result) } } else { core.delivery.schedule { handler(result) } }
+    }
+
+    /// In a forked process, or when the system cannot start a thread.
+    private func receiveWithoutLoop(
+        _ webSocket: WebSocketState,
+        _ handler: @escaping @Sendable (Result<URLSessionWebSocketTask.Message, any Error>) -> Void
+    ) {
+        let isPromised = promiseAnswer()
+        WorkWithoutLoop.perform { [self] in
+            let late = locked { _ in webSocket.inbox.lateError }
+            guard ForkedProcess.isCurrent || late != nil else {
+                let receiver = WebSocketInbox.Receiver(isPromised: isPromised, handler: handler)
+                return locked { _ in webSocket.inbox.wait(receiver) }
+            }
+            let shown = shownError(ForkedProcess.isCurrent ? .forkedProcess : late ?? .webSocketIsClosed)
+            answer(isPromised) { handler(.failure(shown)) }
+        }
+    }
+
+    /// Whether the state of the task lets messages out. The load may not know of a call of `suspend` or `cancel` yet. Called with the
+    /// lock held.
+    private func mayTakeMessage(_ webSocket: WebSocketState) -> Bool {
+        values.state == .running || webSocket.inbox.lateError != nil
+    }
+
+    private func readOn(_ webSocket: WebSocketState) { core.loop.post { webSocket.load?.resumeReading() } }
 
     func close(
         _ webSocket: WebSocketState, with code: URLSessionWebSocketTask.CloseCode, reason: Data?,
@@ -121,33 +189,35 @@ extension TaskCore {
         if state == .suspended { opened.suspend() }
         let operations = webSocket.earlyOperations
         webSocket.earlyOperations = []
-        for operation in operations { perform(operation, on: opened) }
+        for (operation, reply) in operations { perform(operation, on: opened, reply) }
         if let pingInterval { opened.setPingInterval(pingInterval) }
         opened.start(.first)
     }
 
-    private func perform(_ operation: WebSocketOperation, on load: WebSocketLoad) {
+    private func perform(
+        _ operation: WebSocketOperation, on load: WebSocketLoad, _ reply: @escaping WebSocketLoad.Reply
+    ) {
         switch operation {
-        case .send(let payload, let part, let handler):
-            load.send(payload, part) { [self] error in handler(error.map { shownError($0) }) }
-        case .receive(let handler):
-            load.receive { [self] outcome in
-                switch outcome {
-                case .success(let message): handler(.success(message))
-                case .failure(let error): handler(.failure(shownError(error)))
-                }
-            }
-        case .ping(let handler):
-            load.ping { [self] error in handler(error.map { shownError($0) }) }
+        case .send(let payload, let part): load.send(payload, part, reply: reply)
+        case .ping: load.ping(reply: reply)
         }
     }
 
-    /// Fails the operations of a connection that was never open.
+    /// Fails the calls that wait, and notes how an open connection has ended.
     func endWebSocket(_ error: LoadError?) {
         guard let webSocket else { return }
         let operations = webSocket.earlyOperations
         webSocket.earlyOperations = []
-        for operation in operations { operation.fail(shownError(error ?? .webSocketIsClosed)) }
+        webSocket.load = nil
+        let late = error ?? .webSocketIsClosed
+        var receivers = locked { _ in webSocket.inbox.end(late) }
+        if !receivers.isEmpty {
+            let shown = shownError(late)
+            while let receiver = receivers.popFirst() {
+                answer(receiver.isPromised) { receiver.handler(.failure(shown)) }
+            }
+        }
+        for (_, reply) in operations { reply(late) }
     }
 }
 
@@ -161,6 +231,45 @@ extension TaskCore: WebSocketClient {
         bytesSent.wrappingAdd(Int64(count), ordering: .relaxed)
         updateProgress()
     }
+
+    func load(_ load: WebSocketLoad, didReceive octets: [UInt8], isText: Bool) -> Bool {
+        guard let webSocket else { return true }
+        // The protocol's machine has checked that the octets of text are UTF-8.
+        let message: URLSessionWebSocketTask.Message =
+            isText ? .string(String(decoding: octets, as: UTF8.self)) : .data(Data(octets))
+        lock.lock()
+        let receiver = webSocket.inbox.add(message, octets: octets.count, isHeld: values.state == .suspended)
+        let wantsMore = webSocket.inbox.wantsMore
+        lock.unlock()
+        if let receiver { answer(receiver, with: message) }
+        return wantsMore
+    }
+
+    private func answer(_ receiver: WebSocketInbox.Receiver, with message: URLSessionWebSocketTask.Message) {
+        answer(receiver.isPromised) { receiver.handler(.success(message)) }
+    }
+
+    func load(_ load: WebSocketLoad, holdsMessages: Bool) {
+        guard let webSocket else { return }
+        locked { _ in webSocket.inbox.isHeld = holdsMessages }
+        passMessages()
+    }
+
+    /// Gives the messages that were held to those who wait for them.
+    func passMessages() {
+        guard let webSocket else { return }
+        while let next = locked({ _ in webSocket.inbox.match() }) {
+            if next.mustRead { webSocket.load?.resumeReading() }
+            answer(next.receiver, with: next.message)
+        }
+    }
+
+    func loadHasFault(_ load: WebSocketLoad) {
+        // After the handlers of the messages before, and what they send.
+        enqueue(.answer { [self] in core.loop.post { self.webSocket?.load?.fail() } })
+    }
+
+    func loadDropsMessages(_ load: WebSocketLoad) { locked { _ in webSocket?.inbox.dropMessages() } }
 
     func load(_ load: WebSocketLoad, didCloseWith code: UInt16, reason: [UInt8]) {
         guard let webSocket, let code = URLSessionWebSocketTask.CloseCode(rawValue: Int(code)) else { return }

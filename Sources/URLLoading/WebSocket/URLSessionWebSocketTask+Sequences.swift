@@ -78,10 +78,9 @@ extension URLSessionWebSocketTask {
     private func send(_ part: Data, _ framing: WebSocketMachine.Part, of number: Int) async throws {
         guard let core else { throw URLError(.cancelled) }
         try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
-            core.perform(
-                .send(part, .part(framing, of: number)) { error in
-                    if let error { continuation.resume(throwing: error) } else { continuation.resume() }
-                })
+            core.perform(.send(part, .part(framing, of: number))) { error in
+                if let error { continuation.resume(throwing: error) } else { continuation.resume() }
+            }
         }
     }
 

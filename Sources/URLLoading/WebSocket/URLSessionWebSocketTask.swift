@@ -35,9 +35,7 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
         case string(String)
     }
 
-    var webSocket: WebSocketState? {
-        if case .webSocket(let state)? = core?.kind { state } else { nil }
-    }
+    var webSocket: WebSocketState? { core?.webSocket }
 
     /// Sends a message, after the messages before it.
     ///
@@ -47,16 +45,25 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
         _ message: Message, completionHandler: @escaping @Sendable ((any Error)?) -> Void
     ) {
         guard let core else { return completionHandler(URLError(.cancelled)) }
-        core.perform(.send(message.payload, .whole(isText: message.isText), completionHandler))
+        core.perform(.send(message.payload, .whole(isText: message.isText)), completionHandler)
     }
 
     /// Sends a message; see ``send(_:completionHandler:)``.
     open func send(_ message: Message) async throws {
-        try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
-            send(message) { error in
-                if let error { continuation.resume(throwing: error) } else { continuation.resume() }
+        // Only debug builds check that the handler is called once, because the check costs an object for each message.
+        #if DEBUG
+            try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+                send(message) { error in
+                    if let error { continuation.resume(throwing: error) } else { continuation.resume() }
+                }
             }
-        }
+        #else
+            try await withUnsafeThrowingContinuation { (continuation: UnsafeContinuation<Void, any Error>) in
+                send(message) { error in
+                    if let error { continuation.resume(throwing: error) } else { continuation.resume() }
+                }
+            }
+        #endif
     }
 
     /// Receives the next message. Several calls receive one message each, in order.
@@ -64,14 +71,22 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
         completionHandler: @escaping @Sendable (Result<Message, any Error>) -> Void
     ) {
         guard let core else { return completionHandler(.failure(URLError(.cancelled))) }
-        core.perform(.receive { completionHandler($0.map { Message($0) }) })
+        core.receive(completionHandler)
     }
 
     /// Receives the next message; see ``receive(completionHandler:)``.
     open func receive() async throws -> Message {
-        try await withCheckedThrowingContinuation { continuation in
-            receive { continuation.resume(with: $0) }
-        }
+        // Without a change of threads if one is there.
+        if let message = core?.takeMessage() { return message }
+        #if DEBUG
+            return try await withCheckedThrowingContinuation { continuation in
+                receive { continuation.resume(with: $0) }
+            }
+        #else
+            return try await withUnsafeThrowingContinuation { continuation in
+                receive { continuation.resume(with: $0) }
+            }
+        #endif
     }
 
     /// Sends a ping. The server's pings are answered without a call.
@@ -79,7 +94,7 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
     /// - Parameter pongReceiveHandler: Called without an error when the server has answered, in the order of the pings.
     @preconcurrency open func sendPing(pongReceiveHandler: @escaping @Sendable ((any Error)?) -> Void) {
         guard let core else { return pongReceiveHandler(URLError(.cancelled)) }
-        core.perform(.ping(pongReceiveHandler))
+        core.perform(.ping, pongReceiveHandler)
     }
 
     /// Closes the connection: sends the messages that wait, then a close frame, and completes without an error when the server has
@@ -130,13 +145,19 @@ extension URLSessionWebSocketTask.Message {
     var payload: any WebSocketPayload {
         switch self {
         case .data(let data): data
-        case .string(let text): Array(text.utf8)
+        case .string(let text): WebSocketText(text: text)
         }
     }
+}
 
-    init(_ message: WebSocketMessage) {
-        // The protocol's machine has checked that the octets are UTF-8.
-        self =
-            message.isText ? .string(String(decoding: message.octets, as: UTF8.self)) : .data(Data(message.octets))
+/// A text as it lies in memory.
+private struct WebSocketText: WebSocketPayload {
+    let text: String
+
+    var count: Int { text.utf8.count }
+
+    func withUnsafeBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
+        var text = text
+        return try text.withUTF8 { try body(UnsafeRawBufferPointer($0)) }
     }
 }

@@ -21,6 +21,11 @@ import Testing
 
         func ping() -> Int? { machine.ping() }
 
+        // The machine itself cannot be part of an expectation, which would copy it.
+        var isOpen: Bool { machine.isOpen }
+        var isClosed: Bool { machine.isClosed }
+        var hasOutput: Bool { machine.hasOutput }
+
         @discardableResult
         func close(_ frame: WebSocketCloseFrame) -> Bool { machine.close(frame) }
 
@@ -39,6 +44,7 @@ import Testing
                         }
                     }
                 } catch {
+                    machine.fail()
                     events.append("\(error)")
                 }
                 return events
@@ -98,10 +104,10 @@ import Testing
         let machine = Client(key: key)
         let payload = (0..<size).map { UInt8(truncatingIfNeeded: $0 &* 31) }
         #expect(machine.send(payload, .whole(isText: false), number: 7))
-        #expect(machine.machine.hasOutput)
+        #expect(machine.hasOutput)
         var output: [UInt8] = []
         // In small steps, so that the mask is continued in the middle of a key.
-        while machine.machine.hasOutput { output += machine.encode(limit: 1) }
+        while machine.hasOutput { output += machine.encode(limit: 1) }
         #expect(try Self.frames(output) == [Frame(first: 0x82, payload: payload)])
         #expect(machine.sent(output.count - 1) == [])
         #expect(machine.sent(1) == [7])
@@ -130,10 +136,10 @@ import Testing
         let frames = try Self.frames(machine.encode())
         #expect(frames.map(\.first) == [0x81, 0x89, 0x82, 0x88])
         #expect(frames.last?.payload == [0x03, 0xE8] + Array("bye".utf8))
-        #expect(!machine.machine.isClosed)
+        #expect(!machine.isClosed)
         #expect(machine.receive(Reader.frame(0x88, [0x03, 0xE8])) == ["closed 1000"])
-        #expect(machine.machine.isClosed)
-        #expect(!machine.machine.hasOutput)
+        #expect(machine.isClosed)
+        #expect(!machine.hasOutput)
     }
 
     @Test func aMessageInFragments() throws {
@@ -164,12 +170,45 @@ import Testing
     }
 
     // WS-9
-    @Test func theLastOfManyPingsIsAnswered() throws {
+    @Test func pingsAreAnsweredInOrder() throws {
+        let machine = Client()
+        for number in UInt8(0)..<10 { #expect(machine.receive(Reader.frame(0x89, [number])) == []) }
+        #expect(try Self.frames(machine.encode()) == (0..<10).map { Frame(first: 0x8A, payload: [$0]) })
+    }
+
+    // WS-9: memory is bounded, whatever the server sends
+    @Test func theLastOfManyPingsAreAnswered() throws {
         let machine = Client()
         for number in 0..<10_000 {
             #expect(machine.receive(Reader.frame(0x89, [UInt8(number & 0xFF)])) == [])
         }
-        #expect(try Self.frames(machine.encode()) == [Frame(first: 0x8A, payload: [15])])
+        #expect(
+            try Self.frames(machine.encode())
+                == (9_968..<10_000).map { Frame(first: 0x8A, payload: [UInt8($0 & 0xFF)]) })
+    }
+
+    // WS-14: what was sent in answer to a message goes out before the close frame, whatever came behind the message
+    @Test func sendsBetweenAFaultAndTheFailure() throws {
+        var machine = WebSocketMachine(maximumMessageSize: 10, maskingKeys: WebSocketMaskingKeys { _ in })
+        let octets = Reader.frame(0x81, [0x61]) + Reader.frame(0x83)
+        try octets.withUnsafeBytes { octets in
+            var input = octets
+            let message = try machine.receive(&input)
+            #expect(message == .message(isText: true, [0x61]))
+            #expect(throws: WebSocketFailure.self) { _ = try machine.receive(&input) }
+        }
+        let (isOpen, isSent) = (machine.isOpen, machine.send([0x62], .whole(isText: true), number: 1))
+        #expect(isOpen && isSent)
+        var output: [UInt8] = []
+        _ = machine.encode(into: &output, limit: .max)
+        machine.fail()
+        let isStillOpen = machine.isOpen
+        #expect(!isStillOpen)
+        _ = machine.encode(into: &output, limit: .max)
+        #expect(
+            try Self.frames(output) == [
+                Frame(first: 0x81, payload: [0x62]), Frame(first: 0x88, payload: [0x03, 0xEA]),
+            ])
     }
 
     @Test func aPongComesBeforeWhatWaits() throws {
@@ -190,11 +229,11 @@ import Testing
             machine.receive(Reader.frame(0x81, [0x61]) + Reader.frame(0x88, [0x0F, 0xA0, 0x78])) == [
                 "text 1", "closed 4000",
             ])
-        #expect(!machine.machine.isOpen)
-        #expect(!machine.machine.isClosed)
+        #expect(!machine.isOpen)
+        #expect(!machine.isClosed)
         // What waits is not sent: the server has stopped reading messages.
         #expect(try Self.frames(machine.encode()) == [Frame(first: 0x88, payload: [0x0F, 0xA0])])
-        #expect(machine.machine.isClosed)
+        #expect(machine.isClosed)
         #expect(machine.receive(Reader.frame(0x83)) == [])
     }
 
@@ -219,7 +258,7 @@ import Testing
         #expect(try Self.frames(machine.encode()) == [Frame(first: 0x88, payload: payload)])
         // Messages are discarded until the server's close frame.
         #expect(machine.receive(Reader.frame(0x81, [0x61]) + Reader.frame(0x88)) == ["closed -"])
-        #expect(machine.machine.isClosed)
+        #expect(machine.isClosed)
     }
 
     // WS-10
@@ -241,7 +280,7 @@ import Testing
         #expect(machine.receive(octets) == [failure])
         #expect(
             try Self.frames(machine.encode()) == [Frame(first: 0x88, payload: [UInt8(code >> 8), UInt8(code & 0xFF)])])
-        #expect(machine.machine.isClosed)
+        #expect(machine.isClosed)
         #expect(machine.receive(Reader.frame(0x81, [0x61])) == [])
         #expect(!machine.send([1], .whole(isText: false), number: 2))
     }
@@ -251,8 +290,8 @@ import Testing
         #expect(machine.send([UInt8](repeating: 1, count: 200_000), .whole(isText: false), number: 1))
         _ = machine.encode(limit: 1)
         #expect(machine.receive(Reader.frame(0x83)).count == 1)
-        #expect(!machine.machine.hasOutput)
-        #expect(machine.machine.isClosed)
+        #expect(!machine.hasOutput)
+        #expect(machine.isClosed)
     }
 
     // WS-15

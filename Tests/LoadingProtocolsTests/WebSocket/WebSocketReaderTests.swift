@@ -195,6 +195,15 @@ import Testing
             name: "compressed octets that are not UTF-8",
             octets: frame(0xC1, [0x00, 0x01, 0x00, 0xFE, 0xFF, 0xFF, 0x00]), compression: WebSocketCompression(),
             failure: .invalidUTF8),
+        // However many octets come out together, the first fault counts.
+        Row(
+            name: "compressed octets that are not UTF-8, before those above the limit",
+            octets: frame(0xC1, [0x00, 0x04, 0x00, 0xFB, 0xFF, 0x61, 0xFF, 0x62, 0x63, 0x00]), limit: 3,
+            compression: WebSocketCompression(), failure: .invalidUTF8),
+        Row(
+            name: "compressed octets above the limit, before those that are not UTF-8",
+            octets: frame(0xC1, [0x00, 0x04, 0x00, 0xFB, 0xFF, 0x61, 0x62, 0x63, 0xFF, 0x00]), limit: 3,
+            compression: WebSocketCompression(), failure: .messageTooBig),
     ]
 
     /// What a reader makes of octets that come in pieces.

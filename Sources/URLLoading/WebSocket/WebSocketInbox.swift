@@ -1,0 +1,83 @@
+internal import LoadingEvents
+internal import LoadingSemantics
+
+/// The messages that were received and not asked for yet, and the calls that wait for messages. Guarded by the task's lock, so that a
+/// call of `receive` needs no other thread.
+///
+/// At most about `readAhead` octets are kept; then reading stops until half of them are taken.
+struct WebSocketInbox {
+    typealias Message = URLSessionWebSocketTask.Message
+
+    /// A call of `receive`.
+    struct Receiver {
+        /// Whether the end of the task waits for the call of the handler.
+        let isPromised: Bool
+        let handler: @Sendable (Result<Message, any Error>) -> Void
+    }
+
+    private var messages = FIFOQueue<(message: Message, octets: Int)>()
+    private var unreadOctets = 0
+    private var receivers = FIFOQueue<Receiver>()
+    private var isReadingStopped = false
+    /// While the load is suspended, messages are kept, whoever waits for them.
+    var isHeld = false
+    /// The error of calls that come too late; nil until the end. Messages that were received before can still be taken.
+    private(set) var lateError: LoadError?
+
+    /// In octets of messages, and in messages, which may be empty.
+    private static let readAhead = 64 * 1024
+    private static let mostUnread = 1024
+
+    /// A message from the server. Returns who gets it, or nil if it is kept.
+    ///
+    /// - Parameter isHeld: Whether the task is suspended, which the load may not know yet.
+    mutating func add(_ message: Message, octets: Int, isHeld: Bool) -> Receiver? {
+        if !isHeld, !self.isHeld, let receiver = receivers.popFirst() { return receiver }
+        messages.append((message, octets))
+        unreadOctets += octets
+        if unreadOctets >= Self.readAhead || messages.count >= Self.mostUnread { isReadingStopped = true }
+        return nil
+    }
+
+    /// Whether reading is to go on.
+    var wantsMore: Bool { !isReadingStopped }
+
+    /// The next message for a new call, if no earlier one waits. `mustRead` if reading may go on again.
+    mutating func takeMessage() -> (message: Message, mustRead: Bool)? {
+        guard !isHeld, receivers.isEmpty, let (message, octets) = messages.popFirst() else { return nil }
+        unreadOctets -= octets
+        return (message, mayReadAgain())
+    }
+
+    private mutating func mayReadAgain() -> Bool {
+        guard isReadingStopped, unreadOctets < Self.readAhead / 2, messages.count < Self.mostUnread / 2 else {
+            return false
+        }
+        isReadingStopped = false
+        return true
+    }
+
+    mutating func wait(_ receiver: Receiver) { receivers.append(receiver) }
+
+    /// The next waiting call and its message, after the messages were held. `mustRead` if reading may go on again.
+    mutating func match() -> (receiver: Receiver, message: Message, mustRead: Bool)? {
+        guard !isHeld, !receivers.isEmpty, let (message, octets) = messages.popFirst(),
+            let receiver = receivers.popFirst()
+        else { return nil }
+        unreadOctets -= octets
+        return (receiver, message, mayReadAgain())
+    }
+
+    mutating func dropMessages() {
+        messages = FIFOQueue()
+        unreadOctets = 0
+    }
+
+    /// Returns the calls that wait.
+    mutating func end(_ error: LoadError) -> FIFOQueue<Receiver> {
+        lateError = error
+        isHeld = false
+        defer { receivers = FIFOQueue() }
+        return receivers
+    }
+}
