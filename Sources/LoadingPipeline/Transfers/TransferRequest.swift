@@ -34,10 +34,14 @@ package struct TransferRequest: Codable, Equatable, Sendable {
     /// Seconds since 1970 (BG-17).
     package var earliestBegin: Double?
     package var usesCookies = true
+    /// The URL of the main document, which determines what is a third party's cookie (COOK-14).
+    package var document: String?
     /// The request's own cookie partition (COOK-24).
     package var partition: String?
     /// A raw value of `CachePolicy`.
     package var cachePolicy = CachePolicy.useProtocolCachePolicy.rawValue
+    /// Whether the client decides about server trust. Then each handshake waits for its answer.
+    package var asksServerTrust = false
 
     package init(url: String, folder: String) {
         self.url = url

@@ -77,25 +77,10 @@ final class SessionCore: ForkGuarded, @unchecked Sendable {
         loop = configuration.loop ?? EventLoops.assign()
         trace = SessionTrace.ifWanted()
         delivery = DeliveryQueue(loop: loop, operationQueue: queue)
-        let transportSecurity = AppTransportSecurity(configuration)
-        let proxies = ProxyRoutes(configuration, on: loop)
         if HTTP3Session.isAvailable { configuration.persistentAlternatives?.prepare() }
-        let pool = ConnectionPool(
-            loop: loop,
-            security: ConnectionSecurity(TLSConfiguration(configuration), transportSecurity: transportSecurity),
-            maximumPerHost: configuration.httpMaximumConnectionsPerHost, isAlwaysDirect: proxies.rules.isEmpty,
-            alternatives: configuration.alternatives)
-        pool.requiredVersion = configuration.requiredHTTPVersion
         let environment = LoadingEnvironment(
-            loop: loop, pool: pool,
-            transportSecurity: TransportSecurityStage(hosts: configuration.hsts, rules: transportSecurity),
-            proxies: proxies,
-            clearDefaults: RequestDefaults.fields(isSecure: false, programVersion: configuration.programVersion),
-            secureDefaults: RequestDefaults.fields(isSecure: true, programVersion: configuration.programVersion))
-        environment.headObserver = configuration.headObserver
-        environment.cookies = SessionCookies(configuration)
+            configuration, transportSecurity: AppTransportSecurity(configuration), on: loop)
         environment.responses = SessionResponses()
-        environment.credentials = configuration.urlCredentialStorage.map { SessionCredentials($0) }
         boxedEnvironment = LoopBox(environment, on: loop)
         ForkGuards.shared.add(self)
     }
