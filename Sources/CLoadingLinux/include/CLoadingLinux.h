@@ -23,6 +23,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 #include <time.h>
@@ -289,6 +290,22 @@ static inline int64_t cll_wall_now(void) {
     struct timespec time;
     clock_gettime(CLOCK_REALTIME, &time);
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+// ---- timers on the wall clock
+
+static inline int cll_wall_timer(void) { return timerfd_create(CLOCK_REALTIME, TFD_NONBLOCK | TFD_CLOEXEC); }
+// Zero disarms. The timer also fires when the clock is set.
+static inline void cll_wall_timer_arm(int timer, int64_t seconds, int64_t nanoseconds) {
+    struct itimerspec date = { .it_value = { .tv_sec = (time_t)seconds, .tv_nsec = (long)nanoseconds } };
+    timerfd_settime(timer, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &date, NULL);
+}
+// Whether it has fired since the last call. ECANCELED says that the clock was set.
+static inline bool cll_wall_timer_take(int timer) {
+    uint64_t count;
+    ssize_t done;
+    do done = read(timer, &count, sizeof count); while (done < 0 && errno == EINTR);
+    return done == (ssize_t)sizeof count || (done < 0 && errno == ECANCELED);
 }
 
 // ---- futex

@@ -152,6 +152,19 @@ package struct TimeLimits: Sendable, Equatable {
     /// Timeout of the lookup of a `.local` name by Avahi. Decision: Avahi's own.
     package var multicastLookup = seconds(5)
 
+    // MARK: Background transfers
+
+    /// How long a program that was launched may take to attach before it is launched again. Doubles with each launch.
+    /// Seconds. Source: Apple's developer forum, thread 14854 (BG-15); its first value is 60 s.
+    package var launchDelay = 60.0
+    /// The longest of these times. Seconds. Decision: a program that does not attach within a day is not missed sooner.
+    package var longestLaunchDelay = 86_400.0
+    /// How long a bus or a daemon on it may take for a reply. Decision: as `discoveryReply`.
+    package var busReply = seconds(10)
+    /// How long after the bus has ended the connection it is tried again. Doubles with each try. Decision: a bus is
+    /// back within seconds, or not at all.
+    package var busRetry = seconds(1)
+
     // MARK: Routes
 
     /// Delay of the notification after the first change of links, addresses or routes. Decision: other changes of the
