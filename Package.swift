@@ -170,7 +170,8 @@ let package = Package(
             name: "URLLoadingTests",
             // The program is started by tests.
             dependencies: [
-                "URLLoading", "LoadingStorage", "LoadingTransport", "LoadingTestSupport", "TestSupport", "session-user",
+                "URLLoading", "BackgroundTransfers", "LoadingPipeline", "LoadingSemantics", "LoadingStorage",
+                "LoadingTransport", "LoadingTestSupport", "TestSupport", "session-user",
             ],
             swiftSettings: strict),
         .executableTarget(

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "CLoadingLinux.h"
 
+#include <linux/fs.h>
 #include <arpa/nameser.h>
 #include <netdb.h>
 #include <poll.h>
@@ -147,6 +148,16 @@ int cll_pipe(int *exit, int *entrance) {
 }
 
 int cll_set_pipe_capacity(int pipe, int bytes) { return fcntl(pipe, F_SETPIPE_SZ, bytes); }
+
+int cll_clone_file(int to, int from) { return ioctl(to, FICLONE, from); }
+
+ssize_t cll_copy_range(int from, int to, size_t count) { return copy_file_range(from, NULL, to, NULL, count, 0); }
+
+int cll_link_open_file(int descriptor, const char *path) {
+    char name[32];
+    snprintf(name, sizeof name, "/proc/self/fd/%d", descriptor);
+    return linkat(AT_FDCWD, name, AT_FDCWD, path, AT_SYMLINK_FOLLOW);
+}
 
 int cll_make_file(char *path, int suffix_length) { return mkostemps(path, suffix_length, O_CLOEXEC); }
 

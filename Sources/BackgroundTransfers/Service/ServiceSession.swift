@@ -150,6 +150,7 @@ final class ServiceSession {
         case .answer(let task, let answer): transfers[task]?.answer(answer)
         case .begin(let task, let request): transfers[task]?.handle(.decide(request))
         case .acknowledge(let task, let step): acknowledge(task, step)
+        case .setAsksServerTrust(let asks): record.description.asksServerTrust = asks
         case .invalidate(let cancelsTasks): invalidate(cancelsTasks: cancelsTasks)
         case .handledEvents: if isOwned { launch.becameIdle() }
         // Not commands of a program, or not numbered.

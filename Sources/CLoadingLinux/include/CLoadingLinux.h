@@ -349,6 +349,12 @@ int cll_set_pipe_capacity(int pipe, int bytes);
 void *cll_map(size_t size);
 // The same pages with more or fewer of them behind, perhaps elsewhere; NULL leaves them as they were.
 void *cll_remap(void *pages, size_t size, size_t new_size);
+// Makes the file `to` share the extents of `from`. -1 with errno if the file system cannot.
+int cll_clone_file(int to, int from);
+// Copies within the kernel, from and to the positions of both files; 0 at the end. Not between all file systems.
+ssize_t cll_copy_range(int from, int to, size_t count);
+// Gives the open file another name; it must have one still.
+int cll_link_open_file(int descriptor, const char *path);
 // mkostemps with O_CLOEXEC.
 int cll_make_file(char *path, int suffix_length);
 // A descriptor that stands for what has that name, be it a link, and reads nothing of it. Closing one leaves the locks of

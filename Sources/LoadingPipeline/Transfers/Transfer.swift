@@ -112,7 +112,7 @@ package final class Transfer: LoadClient {
             destination = .stopped(stopped)
         }
         let load = HTTPLoad(next, in: environment, destination: destination, log: log, client: self)
-        if request.bodyFile != nil {
+        if request.bodyFile != nil, request.isUpload {
             var stopped: StoppedUpload?
             if case .upload(let upload)? = request.resumption { stopped = upload.stopped }
             load.makeResumable(stopped)

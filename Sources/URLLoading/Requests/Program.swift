@@ -1,12 +1,12 @@
 internal import Foundation
 
 /// The running program.
-enum Program {
+package enum Program {
     /// The name of its executable.
     static let name = String(executable[folder.endIndex...])
 
     /// The bundle identifier, or the name of the executable (C-36).
-    static var identifier: String {
+    package static var identifier: String {
         if let identifier = information?["CFBundleIdentifier"] as? String, !identifier.isEmpty { return identifier }
         return name.isEmpty ? "url-loading" : name
     }
