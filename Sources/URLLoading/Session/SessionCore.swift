@@ -77,21 +77,7 @@ final class SessionCore: ForkGuarded, @unchecked Sendable {
         loop = configuration.loop ?? EventLoops.assign()
         trace = SessionTrace.ifWanted()
         delivery = DeliveryQueue(loop: loop, operationQueue: queue)
-        let transportSecurity = AppTransportSecurity(configuration)
-        let proxies = ProxyRoutes(configuration, on: loop)
-        if HTTP3Session.isAvailable { configuration.persistentAlternatives?.prepare() }
-        let pool = ConnectionPool(
-            loop: loop,
-            security: ConnectionSecurity(TLSConfiguration(configuration), transportSecurity: transportSecurity),
-            maximumPerHost: configuration.httpMaximumConnectionsPerHost, isAlwaysDirect: proxies.rules.isEmpty,
-            alternatives: configuration.alternatives)
-        pool.requiredVersion = configuration.requiredHTTPVersion
-        let environment = LoadingEnvironment(
-            loop: loop, pool: pool,
-            transportSecurity: TransportSecurityStage(hosts: configuration.hsts, rules: transportSecurity),
-            proxies: proxies,
-            clearDefaults: RequestDefaults.fields(isSecure: false, programVersion: configuration.programVersion),
-            secureDefaults: RequestDefaults.fields(isSecure: true, programVersion: configuration.programVersion))
+        let environment = LoadingEnvironment(configuration, on: loop)
         environment.headObserver = configuration.headObserver
         environment.cookies = SessionCookies(configuration)
         environment.responses = SessionResponses()
