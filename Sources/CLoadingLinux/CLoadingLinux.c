@@ -182,3 +182,5 @@ int cll_ask_name_servers(const char *name, int type, uint8_t *answer, int capaci
     if (length >= 0) return length;
     return error == HOST_NOT_FOUND ? -CLL_NO_SUCH_NAME : error == NO_DATA ? -CLL_NO_SUCH_DATA : -CLL_NO_ANSWER;
 }
+
+int cll_accept(int listener) { return accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK); }

@@ -250,6 +250,14 @@ static inline int cll_getpeername(int descriptor, struct sockaddr_storage *addre
     return getpeername(descriptor, (struct sockaddr *)address, length);
 }
 
+// Makes an inherited descriptor like the others: it does not block, and is not inherited further.
+static inline int cll_prepare_inherited(int descriptor) {
+    int flags = fcntl(descriptor, F_GETFL);
+    if (flags < 0 || fcntl(descriptor, F_SETFL, flags | O_NONBLOCK) != 0) return -1;
+    return fcntl(descriptor, F_SETFD, FD_CLOEXEC);
+}
+// In C, because glibc shows accept4 only to _GNU_SOURCE.
+int cll_accept(int listener);
 // The effective user id that the process at the other end of a UNIX socket had when it connected or listened. (SO_PEERCRED)
 static inline int cll_peer_user(int descriptor, uint32_t *user) {
     // The kernel's ucred, which glibc shows only to _GNU_SOURCE.

@@ -164,6 +164,14 @@ package struct TimeLimits: Sendable, Equatable {
     /// How often the progress of background transfers is told to their program. Decision: as often as people can see.
     package var backgroundProgress = milliseconds(100)
 
+    /// How long the start of the service may take: a process waits for another that starts or ends it. Decision: as
+    /// `quicHandshake`; on a slow disk the end of a service takes seconds.
+    package var serviceStart = seconds(10)
+    /// Interval of the attempts to get that lock. Decision.
+    package var serviceLockRetry = milliseconds(10)
+    /// How long the service waits for the next program before it ends. Decision: a script that runs a command several
+    /// times uses one process.
+    package var serviceIdle = seconds(10)
     /// How long a program that was launched may take to attach before it is launched again. Doubles with each launch.
     /// Seconds. Source: Apple's developer forum, thread 14854 (BG-15); its first value is 60 s.
     package var launchDelay = 60.0

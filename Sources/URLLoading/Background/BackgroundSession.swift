@@ -170,7 +170,11 @@ final class BackgroundSession: @unchecked Sendable {
     // MARK: Connection
 
     private static func connectToService() -> Result<Int32, LoadError> {
-        .failure(.backgroundServiceLost("there is no background service"))
+        do throws(ServiceStartFailure) {
+            return .success(try ServiceStart.connect(to: ServicePlace()))
+        } catch {
+            return .failure(.backgroundServiceLost("\(error)"))
+        }
     }
 
     private func connect() {

@@ -59,7 +59,7 @@ import URLLoading
                 .wrote(1, 4, 4), .downloaded(1, 4), .metrics(1), .completed(1, nil), .invalid,
             ])
         #expect((task.response as? HTTPURLResponse)?.statusCode == 503)
-        #expect(server.requestCount == 1)
+        #expect(server.requests.count == 1)
     }
 
     // BG-4: the delegate is not asked, and would refuse
@@ -286,7 +286,7 @@ import URLLoading
         }
         leaving.finishTasksAndInvalidate()
         _ = try await first.calls.waitUntil("the session's end") { $0.last == .invalid }
-        try await eventually { service.files(in: "files").count == 3 && server.requestCount == 3 }
+        try await eventually { service.files(in: "files").count == 3 && server.requests.count == 3 }
         let second = BackgroundDelegate()
         let session = session(second)
         _ = try await second.calls.waitUntil("all events") { $0.last == .finishedEvents }
