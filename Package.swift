@@ -195,9 +195,11 @@ let package = Package(
             // The program is started by tests.
             dependencies: [
                 "URLLoading", "BackgroundTransfers", "LoadingPipeline", "LoadingSemantics", "LoadingStorage",
-                "LoadingTransport", "LoadingTestSupport", "TestSupport", "session-user",
+                "LoadingTransport", "LoadingTestSupport", "TestSupport", "session-user", "background-user",
             ],
             swiftSettings: strict),
+        .executableTarget(
+            name: "background-user", dependencies: ["URLLoading"], path: "Tests/BackgroundUser", swiftSettings: strict),
         .executableTarget(
             name: "session-user", dependencies: ["URLLoading"], path: "Tests/SessionUser", swiftSettings: strict),
         // Programs as users write them, in both languages: they must compile without a warning. What is deprecated

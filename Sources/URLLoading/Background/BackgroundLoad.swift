@@ -98,6 +98,12 @@ final class BackgroundLoad: Load, @unchecked Sendable {
     /// The identifier that the service knows.
     var identifier: Int { session.commands.known(number) ?? number }
 
+    /// Whether the delegate may have to decide about server trust for the task soon.
+    var needsTrust: Bool {
+        guard !hasEnded, !isEnding, let task, task.state == .running else { return false }
+        return task.earliestBeginDate == nil && task.currentRequest?.url?.scheme?.lowercased() == "https"
+    }
+
     /// Whether the service knows the task, or will.
     var isKnown: Bool { task?.locked { _ in if case .created = creation { true } else { false } } ?? false }
 
@@ -217,7 +223,7 @@ final class BackgroundLoad: Load, @unchecked Sendable {
         guard isDue, !hasEnded, let task else { return }
         isDue = false
         do throws(LoadError) {
-            let new = try request.map { request throws(LoadError) in try TransferRequest(request, of: task) }
+            let new = try request.map { (request) throws(LoadError) in try TransferRequest(request, of: task) }
             session.add(.begin(task: number, new))
         } catch {
             end(error)

@@ -48,7 +48,10 @@ final class BackgroundSession: @unchecked Sendable {
     private var finishing: Finishing?
     /// Whether the session leaves its tasks to the service.
     private var isLeaving = false
-    private var mayAskTrust = true
+    /// Whether the delegate is known to decide about server trust, or not to.
+    private(set) var isTrustKnown = false
+    /// Called when that is known, or when no task depends on it.
+    private var trustWaiters: [@Sendable () -> Void] = []
 
     private enum Phase {
         case new
@@ -317,6 +320,7 @@ final class BackgroundSession: @unchecked Sendable {
         commands.attached(state)
         loads = Dictionary(loads.values.map { ($0.identifier, $0) }) { first, _ in first }
         if state.isLaunched { replay.isWanted = true }
+        if !state.asksServerTrust { isTrustKnown = true }
         shared.decide(uploads: state.uploads, loss: nil)
     }
 
@@ -361,6 +365,7 @@ final class BackgroundSession: @unchecked Sendable {
 
     /// The end of a load is delivered. Of a task that the service does not know, nothing else follows.
     func ended(_ load: BackgroundLoad) {
+        tellTrustWaiters()
         finishIfPossible()
     }
 
@@ -368,7 +373,7 @@ final class BackgroundSession: @unchecked Sendable {
     func wasTold(_ load: BackgroundLoad) {
         let task = load.identifier
         loads[task] = nil
-        toldTasks.insert(task)
+        if case .attached = phase {} else { toldTasks.insert(task) }
         replay.untold.remove(task)
         checkReplay()
         finishIfPossible()
@@ -436,11 +441,33 @@ final class BackgroundSession: @unchecked Sendable {
         finishIfPossible()
     }
 
-    /// The delegate turned out not to decide about server trust, so handshakes do not wait for the program.
-    func doesNotAskTrust() {
-        guard mayAskTrust else { return }
-        mayAskTrust = false
-        add(.setAsksServerTrust(false))
+    // MARK: Server trust
+
+    /// A challenge has shown whether the delegate decides about server trust. If it does not, handshakes do not wait for the program.
+    func learnedTrust(asks: Bool) {
+        guard !isTrustKnown else { return }
+        isTrustKnown = true
+        if !asks { add(.setAsksServerTrust(false)) }
+        tellTrustWaiters()
+    }
+
+    /// Waits until a challenge has shown it, if there is a task that needs one. Called at the exit of the process: a task that was just
+    /// created would else wait until the program is started again.
+    func awaitTrust(until deadline: DispatchTime) {
+        let known = DispatchSemaphore(value: 0)
+        loop.post { [self] in
+            trustWaiters.append { known.signal() }
+            tellTrustWaiters()
+        }
+        _ = known.wait(timeout: deadline)
+    }
+
+    private func tellTrustWaiters() {
+        if trustWaiters.isEmpty { return }
+        if !isTrustKnown, loss == nil, finishing == nil, loads.values.contains(where: \.needsTrust) { return }
+        let waiters = trustWaiters
+        trustWaiters = []
+        for waiter in waiters { waiter() }
     }
 
     private func finishIfPossible() {
@@ -487,7 +514,17 @@ final class BackgroundSessions: @unchecked Sendable {
     private let lock = Lock()
     private var sessions: [BackgroundSession] = []
 
+    private init() {
+        atexit { BackgroundSessions.shared.awaitTrust() }
+    }
+
     func add(_ session: BackgroundSession) { lock.withLock { sessions.append(session) } }
+
+    private func awaitTrust() {
+        if ForkedProcess.isCurrent { return }
+        let deadline = DispatchTime.now() + TimeLimits.standard.backgroundTrust
+        for session in lock.withLock({ sessions }) { session.awaitTrust(until: deadline) }
+    }
 
     func remove(_ session: BackgroundSession) {
         lock.withLock { sessions.removeAll { $0 === session } }

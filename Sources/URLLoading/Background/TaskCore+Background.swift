@@ -179,8 +179,8 @@ extension TaskCore {
         pendingChallenge = ask(asked) { [weak load] answer in
             guard let load, self.pendingChallenge?.challenge === asked else { return }
             self.pendingChallenge = nil
+            if asked.protectionSpace.serverTrust != nil { self.core.background?.learnedTrust(asks: self.core.asksServerTrust) }
             load.answer(number, self.decision(answer, asked.protectionSpace, load))
-            self.core.trustIsLearned()
         }
     }
 
@@ -296,11 +296,6 @@ extension SessionCore {
         load.attachedAgain(state)
         if isCancelling { object.cancel() }
         return load
-    }
-
-    /// Tells the service if the delegate turned out not to decide about server trust.
-    func trustIsLearned() {
-        if let background, !asksServerTrust { background.doesNotAskTrust() }
     }
 }
 

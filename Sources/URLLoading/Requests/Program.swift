@@ -11,6 +11,13 @@ package enum Program {
         return name.isEmpty ? "url-loading" : name
     }
 
+    /// Changes with the executable.
+    static let fileIdentity: String = {
+        var status = stat()
+        guard stat("/proc/self/exe", &status) == 0 else { return "" }
+        return "\(status.st_dev).\(status.st_ino).\(status.st_mtim.tv_sec).\(status.st_mtim.tv_nsec)"
+    }()
+
     /// The contents of `Info.plist`; nil without one.
     // Immutable, so sharing it is safe.
     nonisolated(unsafe) static let information: [String: Any]? = {

@@ -153,6 +153,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     }
 
     /// Whether the program is launched for events of a background session, in the way of ``backgroundLaunch``. The default is true.
+    /// No effect in other sessions.
     open var sessionSendsLaunchEvents: Bool {
         get { read { $0.sessionSendsLaunchEvents } }
         set { write(newValue) { swap(&$0.sessionSendsLaunchEvents, &$1) } }

@@ -152,7 +152,7 @@ extension TaskCore {
             case let data?: resumeData = data.removing(path)
             }
         }
-        let isSilent = isSilent || ending.isSilent
+        let isSilent = self.isSilent || ending.isSilent
         let error = isSilent ? nil : ending.error.map { shownError($0, resumeData) }
         let (session, task, resumeDataHandlers) = locked { values in
             values.state = .completed

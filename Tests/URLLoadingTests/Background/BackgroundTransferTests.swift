@@ -42,7 +42,6 @@ import URLLoading
         #expect(metrics.transactionMetrics.first?.networkProtocolName == "http/1.1")
         #expect(!FileManager.default.fileExists(atPath: try #require(delegate.locations.events.first).path))
         #expect(service.files(in: "files") == [])
-        #expect(service.files(in: "spool/URLLoadingTests") == [])
     }
 
     // BG-9: an error status is a result
@@ -286,7 +285,7 @@ import URLLoading
         }
         leaving.finishTasksAndInvalidate()
         _ = try await first.calls.waitUntil("the session's end") { $0.last == .invalid }
-        try await eventually { service.files(in: "files").count == 3 && server.requests.count == 3 }
+        try await service.waitForEnds()
         let second = BackgroundDelegate()
         let session = session(second)
         _ = try await second.calls.waitUntil("all events") { $0.last == .finishedEvents }

@@ -14,13 +14,19 @@ final class BackgroundServiceInProcess: @unchecked Sendable {
     let folder: TemporaryDirectory
     let loop = EventLoops.assign()
     private let lock = NSLock()
-    private var service: LoopBox<TransferService>?
+    private let host: LoopBox<Host>
     private var journal: TransferJournal
     /// Duplicates of the service's ends of the connections.
     private var connections: [Int32] = []
     private var failure: LoadError?
 
+    /// Confined to the loop.
+    private final class Host {
+        var service: TransferService?
+    }
+
     init() throws {
+        host = LoopBox(Host(), on: loop)
         folder = try TemporaryDirectory()
         for name in ["files", "uploads", "spool"] {
             try FileManager.default.createDirectory(at: folder.file(name), withIntermediateDirectories: true)
@@ -39,7 +45,7 @@ final class BackgroundServiceInProcess: @unchecked Sendable {
                     files: folder.path + "/files", uploads: folder.path + "/uploads", spool: folder.path + "/spool"),
                 journal: journal, program: "test", makeEnvironment: makeBackgroundEnvironment)
             service.start()
-            lock.withLock { self.service = LoopBox(service) }
+            host.value.service = service
             ready.signal()
         }
         ready.wait()
@@ -54,8 +60,8 @@ final class BackgroundServiceInProcess: @unchecked Sendable {
         let type = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
         guard socketpair(AF_UNIX, type, 0, &ends) == 0 else { return .failure(.backgroundServiceLost("socketpair")) }
         connections.append(fcntl(ends[1], F_DUPFD_CLOEXEC, 0))
-        let (service, descriptor) = (service, ends[1])
-        loop.post { service?.value.accept(descriptor) }
+        let (host, descriptor) = (host, ends[1])
+        loop.post { if let service = host.value.service { service.accept(descriptor) } else { close(descriptor) } }
         return .success(ends[0])
     }
 
@@ -80,11 +86,17 @@ final class BackgroundServiceInProcess: @unchecked Sendable {
 
     func stop() {
         breakConnections()
-        guard let old = lock.withLock({ () -> LoopBox<TransferService>? in defer { service = nil }; return service }) else {
-            return
-        }
         let ended = DispatchSemaphore(value: 0)
-        loop.post { old.value.stop { ended.signal() } }
+        loop.post { [host] in
+            guard let service = host.value.service else {
+                ended.signal()
+                return
+            }
+            service.stop {
+                host.value.service = nil
+                ended.signal()
+            }
+        }
         ended.wait()
         let flushed = DispatchSemaphore(value: 0)
         journal.flush { flushed.signal() }
@@ -98,6 +110,40 @@ final class BackgroundServiceInProcess: @unchecked Sendable {
             self?.connect() ?? .failure(.backgroundServiceLost("the test has ended"))
         }
         return configuration
+    }
+
+    /// All transfers, as an administrator sees them.
+    var transfers: [ListedTransfer] {
+        get throws {
+            let descriptor = try connect().get()
+            defer { close(descriptor) }
+            var frames = MessageFrames()
+            var commands = Data()
+            for command in [ServiceCommand.hello(ServiceHello(application: nil)), .list] {
+                MessageFrames.append(try TransferMessage(command).encoded(), to: &commands)
+            }
+            guard commands.withUnsafeBytes({ write(descriptor, $0.baseAddress, $0.count) }) == commands.count else {
+                throw TestSupport.POSIXFailure("write")
+            }
+            while true {
+                while let content = try frames.next() {
+                    if case .transfers(let listed) = try TransferMessage<ServiceNotice>(decoding: content).content {
+                        return listed
+                    }
+                }
+                var ready = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+                guard poll(&ready, 1, 10_000) == 1 else { throw TestSupport.POSIXFailure("poll") }
+                var bytes = [UInt8](repeating: 0, count: 65536)
+                let count = read(descriptor, &bytes, bytes.count)
+                guard count > 0 else { throw TestSupport.POSIXFailure("read") }
+                bytes.withUnsafeBytes { frames.append(UnsafeRawBufferPointer(rebasing: $0[..<count])) }
+            }
+        }
+    }
+
+    /// Waits until all transfers have ended.
+    func waitForEnds() async throws {
+        try await eventually { [self] in (try? transfers.allSatisfy { $0.status == .finished }) == true }
     }
 
     /// The files in a folder of the service.
