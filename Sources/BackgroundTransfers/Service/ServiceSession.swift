@@ -1,3 +1,4 @@
+internal import LoadingConnections
 internal import LoadingPipeline
 internal import LoadingStorage
 internal import LoadingTransport

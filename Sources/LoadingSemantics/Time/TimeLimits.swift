@@ -154,6 +154,11 @@ package struct TimeLimits: Sendable, Equatable {
 
     // MARK: Background transfers
 
+    /// How long after a failure the journal of background transfers is written again. Decision: a full disk is rarely emptied sooner.
+    package var journalRetry = seconds(5)
+    /// How often the progress of background transfers is told to their program. Decision: as often as people can see.
+    package var backgroundProgress = milliseconds(100)
+
     /// How long the start of the service may take: a process waits for another that starts or ends it. Decision: as
     /// `quicHandshake`; on a slow disk the end of a service takes seconds.
     package var serviceStart = seconds(10)
