@@ -163,6 +163,13 @@ let package = Package(
             ],
             swiftSettings: strict),
         .testTarget(
+            name: "BackgroundTransfersTests",
+            dependencies: [
+                "BackgroundTransfers", "LoadingPipeline", "LoadingStorage", "LoadingConnections", "LoadingTransport",
+                "LoadingSemantics", "LoadingEvents", "LoadingTestSupport", "TestSupport",
+            ],
+            swiftSettings: strict),
+        .testTarget(
             name: "URLSessionCommandTests",
             dependencies: ["URLSessionCommandCore", "URLLoading", "LoadingEvents", "LoadingSemantics", "TestSupport"],
             swiftSettings: strict),
