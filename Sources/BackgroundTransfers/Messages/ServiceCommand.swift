@@ -9,7 +9,10 @@ package enum ServiceCommand: Codable, Equatable, Sendable {
 
     /// Becomes the owner of the session, which is created if necessary. Answered by `attached` or `refused`.
     case attach(SessionDescription)
-    /// A new task, suspended. Its identifier is new in the session. Answered by `accepted` or `rejected`.
+    // The following are numbered by their position: the first after `attached` has the number after `SessionState.commands`.
+    // They are in the spool before they are sent. `committed` tells how far they are in the journal.
+
+    /// A new task, suspended. Its identifier is new in the session. Answered by `rejected` if it cannot be created.
     case create(TransferDescription)
     case resume(task: Int)
     case suspend(task: Int)

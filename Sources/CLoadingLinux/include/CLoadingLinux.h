@@ -251,6 +251,16 @@ static inline int cll_getpeername(int descriptor, struct sockaddr_storage *addre
     return getpeername(descriptor, (struct sockaddr *)address, length);
 }
 
+// The effective user id that the process at the other end of a UNIX socket had when it connected or listened. (SO_PEERCRED)
+static inline int cll_peer_user(int descriptor, uint32_t *user) {
+    // The kernel's ucred, which glibc shows only to _GNU_SOURCE.
+    struct { int32_t process; uint32_t user, group; } peer;
+    socklen_t length = sizeof peer;
+    if (getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0 || length != sizeof peer) return -1;
+    *user = peer.user;
+    return 0;
+}
+
 // ---- rtnetlink
 
 // A socket that reports link, address and route changes; or -1.

@@ -47,6 +47,12 @@ package final class Transfer: LoadClient {
 
     package func suspend() { load?.suspend() }
     package func resume() { load?.resume() }
+    /// The point from which another transfer could resume if this one were gone now. The bytes received are those in the file by then.
+    package var resumptionUnderWay: TransferResumption? {
+        guard let load, let point = load.resumePointUnderWay else { return nil }
+        return .download(TransferResumption.Download(point, path: request.folder + "/" + point.fileName))
+    }
+
     package func setPriority(_ priority: Float) { load?.setPriority(priority) }
 
     /// Ends the transfer with −999, and with a `TransferResumption` if another transfer can resume.

@@ -1,0 +1,44 @@
+package import LoadingStorage
+
+/// Where the service of a user is: its socket, and its files.
+///
+/// The folders are accessible only to the user. They are checked like those of all stores: another user must not be able to replace
+/// anything on the way to them, and they must not be symbolic links.
+package struct ServicePlace: Sendable, Hashable {
+    /// With the journal.
+    package let state: StorageDirectory
+    /// With the socket. The same folder where there is no folder for the time of the login.
+    package let runtime: StorageDirectory
+
+    package static let folderName = "swift-url-loading"
+
+    package init(state: StorageDirectory, runtime: StorageDirectory) {
+        self.state = state
+        self.runtime = runtime
+    }
+
+    /// The place of the user (XDG Base Directory Specification).
+    ///
+    /// - Parameter environment: Returns the value of an environment variable.
+    package init(environment: (String) -> String? = StorageDirectory.variable) {
+        state = StorageDirectory(.state, application: Self.folderName, environment: environment).folder("background")
+        runtime =
+            StorageDirectory.userRuntime(environment: environment)?.folder(Self.folderName) ?? state
+    }
+
+    /// Bodies: parts of downloads, finished downloads, private copies of uploads.
+    package var files: StorageDirectory { state.folder("files") }
+    /// What programs were told, one file for each session.
+    package var receipts: StorageDirectory { state.folder("receipts") }
+
+    package var socketPath: String { runtime.path + "/urlsessiond.socket" }
+    /// Held while a process starts or ends the service.
+    package var lockPath: String { runtime.path + "/urlsessiond.lock" }
+    /// Held by the service as long as it runs. Contains the path of its socket.
+    package var ownerPath: String { state.path + "/owner" }
+
+    /// Creates the folders that do not exist. Throws if another user could change something in one.
+    package func make() throws(StorageFailure) {
+        for folder in [runtime, state, files, receipts] { _ = try folder.makePrivate() }
+    }
+}
