@@ -29,7 +29,8 @@ let package = Package(
             name: "soak", dependencies: ["URLSessionCommandCore", "URLLoading", "CLoadingOpenSSL"],
             swiftSettings: strict),
         .target(
-            name: "URLSessionCommandCore", dependencies: ["URLLoading", "LoadingSemantics", "LoadingEvents"],
+            name: "URLSessionCommandCore",
+            dependencies: ["URLLoading", "BackgroundTransfers", "LoadingTransport", "LoadingSemantics", "LoadingEvents"],
             swiftSettings: strict),
         .target(name: "FoundationNetworking", dependencies: ["URLLoading"], swiftSettings: strict),
         .target(
@@ -171,7 +172,10 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "URLSessionCommandTests",
-            dependencies: ["URLSessionCommandCore", "URLLoading", "LoadingEvents", "LoadingSemantics", "TestSupport"],
+            dependencies: [
+                "URLSessionCommandCore", "URLLoading", "BackgroundTransfers", "LoadingPipeline", "LoadingTransport",
+                "LoadingEvents", "LoadingSemantics", "TestSupport",
+            ],
             swiftSettings: strict),
         .testTarget(
             name: "URLLoadingTests",
