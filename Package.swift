@@ -17,6 +17,7 @@ let package = Package(
         .library(name: "URLLoading", targets: ["URLLoading"]),
         .library(name: "FoundationNetworking", targets: ["FoundationNetworking"]),
         .executable(name: "urlsession", targets: ["urlsession"]),
+        .executable(name: "urlsessiond", targets: ["urlsessiond"]),
     ],
     traits: [
         .trait(name: "HTTP3", description: "HTTP/3, over ngtcp2, nghttp3 and GnuTLS, which are loaded when needed."),
@@ -25,6 +26,9 @@ let package = Package(
     targets: [
         // The house. A target may depend only on targets below it; scripts/check-layers holds it to that.
         .executableTarget(name: "urlsession", dependencies: ["URLSessionCommandCore"], swiftSettings: strict),
+        .executableTarget(
+            name: "urlsessiond", dependencies: ["URLLoading", "BackgroundTransfers", "LoadingStorage"],
+            swiftSettings: strict),
         .executableTarget(
             name: "soak", dependencies: ["URLSessionCommandCore", "URLLoading", "CLoadingOpenSSL"],
             swiftSettings: strict),
@@ -45,7 +49,7 @@ let package = Package(
             name: "BackgroundTransfers",
             dependencies: [
                 "LoadingPipeline", "LoadingStorage", "LoadingConnections", "LoadingTransport", "LoadingSemantics",
-                "LoadingEvents", "CLoadingLinux", "CLoadingDBus",
+                "LoadingEvents", "CLoadingLinux", "CLoadingDBus", "CLoadingDaemon",
             ],
             swiftSettings: strict),
         .target(
@@ -88,6 +92,8 @@ let package = Package(
         .target(name: "CLoadingLinux", linkerSettings: [.linkedLibrary("resolv")]),
         // Names of classes of URLLoading that Foundation asks the runtime for.
         .target(name: "CLoadingFoundation"),
+        // Starts the service of background transfers, and runs it in a program that is started as such.
+        .target(name: "CLoadingDaemon"),
         // Has libdbus loaded when services are discovered, so it is not linked.
         .target(name: "CLoadingDBus"),
         .target(name: "CLoadingGSSAPI"),
@@ -166,10 +172,21 @@ let package = Package(
         .testTarget(
             name: "BackgroundTransfersTests",
             dependencies: [
-                "BackgroundTransfers", "LoadingPipeline", "LoadingStorage", "LoadingConnections", "LoadingTransport",
-                "LoadingSemantics", "LoadingEvents", "LoadingTestSupport", "TestSupport",
+                "BackgroundTransfers", "LoadingPipeline", "LoadingStorage", "LoadingTransport", "LoadingSemantics",
+                "LoadingEvents", "LoadingTestSupport", "TestSupport", "CLoadingDaemon", "JournalSteps", "service-user", "journal-writer",
             ],
             swiftSettings: strict),
+        // A program that connects to the service, which it contains.
+        .executableTarget(
+            name: "service-user", dependencies: ["URLLoading", "BackgroundTransfers", "LoadingStorage"],
+            path: "Tests/ServiceUser", swiftSettings: strict),
+        // A process that changes a journal, and can be made to die at any change of the disk.
+        .executableTarget(
+            name: "journal-writer",
+            dependencies: ["JournalSteps", "CTestDisk"], path: "Tests/JournalWriter", swiftSettings: strict),
+        .target(
+            name: "JournalSteps", dependencies: ["BackgroundTransfers", "LoadingPipeline", "LoadingStorage"],
+            path: "Tests/JournalSteps", swiftSettings: strict),
         .testTarget(
             name: "URLSessionCommandTests",
             dependencies: [
@@ -181,9 +198,12 @@ let package = Package(
             name: "URLLoadingTests",
             // The program is started by tests.
             dependencies: [
-                "URLLoading", "LoadingStorage", "LoadingTransport", "LoadingTestSupport", "TestSupport", "session-user",
+                "URLLoading", "BackgroundTransfers", "LoadingPipeline", "LoadingSemantics", "LoadingStorage",
+                "LoadingTransport", "LoadingTestSupport", "TestSupport", "session-user", "background-user",
             ],
             swiftSettings: strict),
+        .executableTarget(
+            name: "background-user", dependencies: ["URLLoading"], path: "Tests/BackgroundUser", swiftSettings: strict),
         .executableTarget(
             name: "session-user", dependencies: ["URLLoading"], path: "Tests/SessionUser", swiftSettings: strict),
         // Programs as users write them, in both languages: they must compile without a warning. What is deprecated

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "CLoadingLinux.h"
 
+#include <linux/fs.h>
 #include <arpa/nameser.h>
 #include <netdb.h>
 #include <poll.h>
@@ -149,6 +150,16 @@ int cll_pipe(int *exit, int *entrance) {
 
 int cll_set_pipe_capacity(int pipe, int bytes) { return fcntl(pipe, F_SETPIPE_SZ, bytes); }
 
+int cll_clone_file(int to, int from) { return ioctl(to, FICLONE, from); }
+
+ssize_t cll_copy_range(int from, int to, size_t count) { return copy_file_range(from, NULL, to, NULL, count, 0); }
+
+int cll_link_open_file(int descriptor, const char *path) {
+    char name[32];
+    snprintf(name, sizeof name, "/proc/self/fd/%d", descriptor);
+    return linkat(AT_FDCWD, name, AT_FDCWD, path, AT_SYMLINK_FOLLOW);
+}
+
 int cll_make_file(char *path, int suffix_length) { return mkostemps(path, suffix_length, O_CLOEXEC); }
 
 int cll_open_place(const char *path) { return open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC); }
@@ -172,6 +183,8 @@ int cll_ask_name_servers(const char *name, int type, uint8_t *answer, int capaci
     if (length >= 0) return length;
     return error == HOST_NOT_FOUND ? -CLL_NO_SUCH_NAME : error == NO_DATA ? -CLL_NO_SUCH_DATA : -CLL_NO_ANSWER;
 }
+
+int cll_accept(int listener) { return accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK); }
 
 // ---- programs
 

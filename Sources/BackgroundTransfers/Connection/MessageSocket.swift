@@ -22,6 +22,8 @@ package final class MessageSocket<Incoming: Codable & Sendable, Outgoing: Codabl
     private var frames = MessageFrames()
     private var mayRead = false
     private var mayWrite = true
+    /// It ends when everything was sent.
+    private var isEnding = false
     /// The peer has closed its side. What it has sent before can still be read.
     private var isBroken = false
 
@@ -72,6 +74,13 @@ package final class MessageSocket<Incoming: Codable & Sendable, Outgoing: Codabl
         frames = MessageFrames()
     }
 
+    /// Closes the connection when everything that is queued was sent, or cannot be. Nothing is received any more. `ended` is called.
+    package func closeWhenSent() {
+        receive = nil
+        isEnding = true
+        if queue.isEmpty, !isClosed, pendingEnd == nil { end(with: .closed) }
+    }
+
     // MARK: Sending
 
     /// Returns false if the message is longer than the limit. It is not sent then.
@@ -82,7 +91,7 @@ package final class MessageSocket<Incoming: Codable & Sendable, Outgoing: Codabl
     /// then.
     @discardableResult
     package func send(_ messages: [Outgoing]) -> Bool {
-        guard !isClosed, !isBroken, pendingEnd == nil, !messages.isEmpty else { return true }
+        guard !isClosed, !isBroken, !isEnding, pendingEnd == nil, !messages.isEmpty else { return true }
         var chunk = Data()
         for message in messages {
             guard let content = try? TransferMessage(message).encoded(), content.count <= ServiceProtocol.largestMessage
@@ -117,6 +126,7 @@ package final class MessageSocket<Incoming: Codable & Sendable, Outgoing: Codabl
                 sentOfFirst = 0
             }
         }
+        if isEnding, queue.isEmpty, pendingEnd == nil { end(with: .closed) }
         if before > drainMark, queuedBytes <= drainMark, !isBroken { drained?() }
     }
 
@@ -157,6 +167,8 @@ package final class MessageSocket<Incoming: Codable & Sendable, Outgoing: Codabl
                 end = received == 0 ? .closed : Self.end(for: cll_errno())
             }
         }
+        // What arrives while it ends is dropped, so that the peer can go on.
+        if isEnding { frames = MessageFrames() }
         let (messages, fault) = decodeMessages()
         if !messages.isEmpty { receive?(messages) }
         if isClosed { return }

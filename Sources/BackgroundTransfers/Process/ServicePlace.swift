@@ -21,15 +21,29 @@ package struct ServicePlace: Sendable, Hashable {
     ///
     /// - Parameter environment: Returns the value of an environment variable.
     package init(environment: (String) -> String? = StorageDirectory.variable) {
-        state = StorageDirectory(.state, application: Self.folderName, environment: environment).folder("background")
-        runtime =
-            StorageDirectory.userRuntime(environment: environment)?.folder(Self.folderName) ?? state
+        if let state = environment(Self.stateVariable), let runtime = environment(Self.runtimeVariable) {
+            self.init(state: StorageDirectory(path: state), runtime: StorageDirectory(path: runtime))
+        } else {
+            let state = StorageDirectory(.state, application: Self.folderName, environment: environment).folder("background")
+            let login = StorageDirectory.userRuntime(environment: environment)
+            self.init(state: state, runtime: login?.folder(Self.folderName) ?? state)
+        }
     }
 
-    /// Bodies: parts of downloads, finished downloads, private copies of uploads.
+    /// The variables that tell a service its place, so that it is the place of its starter.
+    static let stateVariable = "URLSESSIOND_STATE"
+    static let runtimeVariable = "URLSESSIOND_RUNTIME"
+
+    /// Bodies of responses: parts and complete ones.
     package var files: StorageDirectory { state.folder("files") }
-    /// What programs were told, one file for each session.
-    package var receipts: StorageDirectory { state.folder("receipts") }
+    /// Private copies of uploads.
+    package var uploads: StorageDirectory { state.folder("uploads") }
+    /// Commands of programs that may not be in the journal yet.
+    package var spool: StorageDirectory { state.folder("spool") }
+
+    package var folders: ServiceFolders {
+        ServiceFolders(files: files.path, uploads: uploads.path, spool: spool.path)
+    }
 
     package var socketPath: String { runtime.path + "/urlsessiond.socket" }
     /// Held while a process starts or ends the service.
@@ -39,6 +53,6 @@ package struct ServicePlace: Sendable, Hashable {
 
     /// Creates the folders that do not exist. Throws if another user could change something in one.
     package func make() throws(StorageFailure) {
-        for folder in [runtime, state, files, receipts] { _ = try folder.makePrivate() }
+        for folder in [runtime, state, files, uploads, spool] { _ = try folder.makePrivate() }
     }
 }

@@ -251,6 +251,14 @@ static inline int cll_getpeername(int descriptor, struct sockaddr_storage *addre
     return getpeername(descriptor, (struct sockaddr *)address, length);
 }
 
+// Makes an inherited descriptor like the others: it does not block, and is not inherited further.
+static inline int cll_prepare_inherited(int descriptor) {
+    int flags = fcntl(descriptor, F_GETFL);
+    if (flags < 0 || fcntl(descriptor, F_SETFL, flags | O_NONBLOCK) != 0) return -1;
+    return fcntl(descriptor, F_SETFD, FD_CLOEXEC);
+}
+// In C, because glibc shows accept4 only to _GNU_SOURCE.
+int cll_accept(int listener);
 // The effective user id that the process at the other end of a UNIX socket had when it connected or listened. (SO_PEERCRED)
 static inline int cll_peer_user(int descriptor, uint32_t *user) {
     // The kernel's ucred, which glibc shows only to _GNU_SOURCE.
@@ -350,6 +358,12 @@ int cll_set_pipe_capacity(int pipe, int bytes);
 void *cll_map(size_t size);
 // The same pages with more or fewer of them behind, perhaps elsewhere; NULL leaves them as they were.
 void *cll_remap(void *pages, size_t size, size_t new_size);
+// Makes the file `to` share the extents of `from`. -1 with errno if the file system cannot.
+int cll_clone_file(int to, int from);
+// Copies within the kernel, from and to the positions of both files; 0 at the end. Not between all file systems.
+ssize_t cll_copy_range(int from, int to, size_t count);
+// Gives the open file another name; it must have one still.
+int cll_link_open_file(int descriptor, const char *path);
 // mkostemps with O_CLOEXEC.
 int cll_make_file(char *path, int suffix_length);
 // A descriptor that stands for what has that name, be it a link, and reads nothing of it. Closing one leaves the locks of

@@ -153,6 +153,17 @@ package struct StorageDirectory: Sendable, Hashable {
         }
     }
 
+    /// Whether only the user and root can replace or change the program.
+    package static func isTrustedProgram(_ path: String) -> Bool {
+        guard let real = realpath(path, nil) else { return false }
+        defer { free(real) }
+        let found = String(cString: real)
+        guard let handle = try? PathHandle(found), handle.isTrustedProgram, access(found, X_OK) == 0,
+            let slash = found.lastIndex(of: "/")
+        else { return false }
+        return (try? checkFolders(to: slash == found.startIndex ? "/" : String(found[..<slash]))) != nil
+    }
+
     /// Creates an empty file with mode 0600 if there is none. An existing file gets that mode.
     ///
     /// The file is not opened, because closing it would release the locks of this process on it.
