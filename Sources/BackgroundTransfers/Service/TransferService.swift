@@ -328,9 +328,8 @@ package final class TransferService {
         // Several messages, since one has a limit.
         let size = 500
         client.send(
-            all.isEmpty
-                ? [.transfers([])]
-                : stride(from: 0, to: all.count, by: size).map { .transfers(Array(all[$0..<min($0 + size, all.count)])) })
+            stride(from: 0, to: all.count, by: size).map { .transfers(Array(all[$0..<min($0 + size, all.count)])) }
+                + [.listed])
     }
 
     func control(_ reference: TransferReference, _ control: TransferControl) -> Bool {
