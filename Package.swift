@@ -33,7 +33,8 @@ let package = Package(
             name: "soak", dependencies: ["URLSessionCommandCore", "URLLoading", "CLoadingOpenSSL"],
             swiftSettings: strict),
         .target(
-            name: "URLSessionCommandCore", dependencies: ["URLLoading", "LoadingSemantics", "LoadingEvents"],
+            name: "URLSessionCommandCore",
+            dependencies: ["URLLoading", "BackgroundTransfers", "LoadingTransport", "LoadingSemantics", "LoadingEvents"],
             swiftSettings: strict),
         .target(name: "FoundationNetworking", dependencies: ["URLLoading"], swiftSettings: strict),
         .target(
@@ -188,15 +189,21 @@ let package = Package(
             path: "Tests/JournalSteps", swiftSettings: strict),
         .testTarget(
             name: "URLSessionCommandTests",
-            dependencies: ["URLSessionCommandCore", "URLLoading", "LoadingEvents", "LoadingSemantics", "TestSupport"],
+            dependencies: [
+                "URLSessionCommandCore", "URLLoading", "BackgroundTransfers", "LoadingPipeline", "LoadingTransport",
+                "LoadingEvents", "LoadingSemantics", "TestSupport",
+            ],
             swiftSettings: strict),
         .testTarget(
             name: "URLLoadingTests",
             // The program is started by tests.
             dependencies: [
-                "URLLoading", "LoadingStorage", "LoadingTransport", "LoadingTestSupport", "TestSupport", "session-user",
+                "URLLoading", "BackgroundTransfers", "LoadingPipeline", "LoadingSemantics", "LoadingStorage",
+                "LoadingTransport", "LoadingTestSupport", "TestSupport", "session-user", "background-user",
             ],
             swiftSettings: strict),
+        .executableTarget(
+            name: "background-user", dependencies: ["URLLoading"], path: "Tests/BackgroundUser", swiftSettings: strict),
         .executableTarget(
             name: "session-user", dependencies: ["URLLoading"], path: "Tests/SessionUser", swiftSettings: strict),
         // Programs as users write them, in both languages: they must compile without a warning. What is deprecated

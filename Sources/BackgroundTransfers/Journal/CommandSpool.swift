@@ -72,6 +72,11 @@ package final class CommandSpool {
         if ftruncate(descriptor, 0) == 0 { self.lastNumber = nil }
     }
 
+    /// Drops all entries.
+    package func empty() {
+        if ftruncate(descriptor, 0) == 0 { lastNumber = nil }
+    }
+
     private static func append(_ content: Data, number: UInt64, to bytes: inout [UInt8]) {
         withUnsafeBytes(of: UInt32(content.count).littleEndian) { bytes += $0 }
         withUnsafeBytes(of: number.littleEndian) { bytes += $0 }

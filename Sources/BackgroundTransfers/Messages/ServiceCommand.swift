@@ -27,6 +27,8 @@ package enum ServiceCommand: Codable, Equatable, Sendable {
     case begin(task: Int, TransferRequest?)
     /// The delegate was told the end of the task up to this step.
     case acknowledge(task: Int, DeliveryStep)
+    /// Whether the delegate decides about server trust, for transfers that start from now on.
+    case setAsksServerTrust(Bool)
     /// The session is invalidated: its tasks go on, or are cancelled (BG-20). Answered by `invalidated`, after which it has no
     /// owner and the connection ends.
     case invalidate(cancelsTasks: Bool)

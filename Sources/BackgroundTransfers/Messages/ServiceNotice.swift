@@ -31,6 +31,7 @@ package enum ServiceNotice: Codable, Equatable, Sendable {
 
     // MARK: To an administrator
 
+    /// Of the reply to `list` and `watch`, which ends with `listed`.
     case transfers([ListedTransfer])
     case changed(ListedTransfer)
     case removed(TransferReference)
@@ -74,6 +75,8 @@ package struct SessionState: Codable, Equatable, Sendable {
     package var uploads: String
     /// Whether the program was launched for the session's events.
     package var isLaunched: Bool
+    /// Whether handshakes wait for the delegate's decision about server trust.
+    package var asksServerTrust = false
 
     package init(nextIdentifier: Int, commands: UInt64, spool: String, uploads: String, isLaunched: Bool) {
         self.nextIdentifier = nextIdentifier

@@ -1,3 +1,5 @@
+internal import Glibc
+internal import LoadingConnections
 internal import LoadingPipeline
 internal import LoadingStorage
 internal import LoadingTransport
@@ -63,6 +65,10 @@ final class ServiceSession {
     }
 
     func attach(_ client: ServiceClient, _ description: SessionDescription) {
+        var description = description
+        if description.isTrustUnknown, let kind = description.delegateKind, kind == record.description.delegateKind {
+            description.asksServerTrust = record.description.asksServerTrust
+        }
         record.description = description
         record.isInvalidated = false
         owner?.detach()
@@ -75,6 +81,8 @@ final class ServiceSession {
     private func readSpool(_ done: @escaping () -> Void) {
         let (path, box, loop) = (service.folders.spool(of: reference), LoopBox((self, done)), service.loop)
         service.keeper.run {
+            // For the program, which may make the file.
+            mkdir(String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]), 0o700)
             let entries = CommandSpool.entries(at: path)
             loop.post {
                 box.value.0.perform(entries)
@@ -97,13 +105,11 @@ final class ServiceSession {
 
     private func sendState(to client: ServiceClient) {
         let known = transfers.values.sorted { $0.reference.task < $1.reference.task }
-        var notices: [ServiceNotice] = [
-            .attached(
-                SessionState(
-                    nextIdentifier: record.nextIdentifier, commands: record.commands,
-                    spool: service.folders.spool(of: reference), uploads: service.folders.uploads,
-                    isLaunched: isLaunched))
-        ]
+        var state = SessionState(
+            nextIdentifier: record.nextIdentifier, commands: record.commands,
+            spool: service.folders.spool(of: reference), uploads: service.folders.uploads, isLaunched: isLaunched)
+        state.asksServerTrust = record.description.asksServerTrust
+        var notices: [ServiceNotice] = [.attached(state)]
         isLaunched = false
         notices += known.map { .task($0.state) }
         notices.append(.listed)
@@ -150,6 +156,7 @@ final class ServiceSession {
         case .answer(let task, let answer): transfers[task]?.answer(answer)
         case .begin(let task, let request): transfers[task]?.handle(.decide(request))
         case .acknowledge(let task, let step): acknowledge(task, step)
+        case .setAsksServerTrust(let asks): record.description.asksServerTrust = asks
         case .invalidate(let cancelsTasks): invalidate(cancelsTasks: cancelsTasks)
         case .handledEvents: if isOwned { launch.becameIdle() }
         // Not commands of a program, or not numbered.

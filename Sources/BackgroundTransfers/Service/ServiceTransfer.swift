@@ -103,6 +103,8 @@ final class ServiceTransfer {
     private func start(_ request: TransferRequest) {
         hasCheckpoint = false
         metrics = nil
+        var request = request
+        request.asksServerTrust = session.record.description.asksServerTrust
         let load = Transfer(request, in: session.environment) { [weak self] report in self?.receive(report) }
         self.load = load
         load.start()

@@ -1,4 +1,4 @@
-internal import LoadingSemantics
+package import LoadingSemantics
 internal import LoadingTransport
 
 /// The point at which a transfer stopped, so that another can resume (RES-1, RES-13).
@@ -43,7 +43,7 @@ package enum TransferResumption: Codable, Equatable, Sendable {
 }
 
 extension TransferResumption.Download {
-    init(_ point: DownloadResumePoint, path: String) {
+    package init(_ point: DownloadResumePoint, path: String) {
         self.path = path
         originalURL = point.originalURL
         url = point.url
@@ -59,7 +59,7 @@ extension TransferResumption.Download {
     }
 
     /// Nil if the values are invalid (RES-8).
-    var stopped: StoppedDownload? {
+    package var stopped: StoppedDownload? {
         guard
             let validator = entityTag.map({ ResumeValidator.entityTag($0) })
                 ?? lastModified.map({ .lastModified($0) }),
@@ -72,7 +72,7 @@ extension TransferResumption.Download {
 }
 
 extension TransferResumption.Upload {
-    init(_ stopped: StoppedUpload) {
+    package init(_ stopped: StoppedUpload) {
         let point = stopped.point
         method = point.method
         url = point.url
@@ -87,7 +87,7 @@ extension TransferResumption.Upload {
     }
 
     /// Nil if the values are invalid.
-    var stopped: StoppedUpload? {
+    package var stopped: StoppedUpload? {
         let limits = UploadLimits(
             maximumSize: maximumSize, maximumAppendSize: maximumAppendSize, maximumAge: maximumAge)
         guard

@@ -34,9 +34,14 @@ package struct TimeLimits: Sendable, Equatable {
     /// How often within an idle timeout an uploading load checks what the peer has acknowledged. A count. Decision:
     /// delays the timeout by at most an eighth.
     package var progressChecksPerTimeout = 8.0
-    /// How often a task that waits for its `earliestBeginDate` checks the wall clock. Seconds. Decision: bounds the
-    /// delay after the clock is set forward.
-    package var wallClockCheck = 60.0
+    /// How long `taskIdentifier` waits until a background session is attached. Seconds. Decision: the service has then failed, and an
+    /// identifier that is never valid does less harm than a program that hangs.
+    package var backgroundAttach = 10.0
+    /// The pauses before a background session connects to the service again, after which the service counts as lost. Decision: a new
+    /// process is up within milliseconds; an update of the program may take seconds.
+    package var backgroundReconnects = [
+        milliseconds(10), milliseconds(100), milliseconds(400), seconds(2), seconds(5), seconds(10),
+    ]
 
     // MARK: Exchanges
 
@@ -153,6 +158,14 @@ package struct TimeLimits: Sendable, Equatable {
     package var multicastLookup = seconds(5)
 
     // MARK: Background transfers
+
+    /// How long the exit of a program waits until a delegate's class is known to decide about server trust or not. Seconds. Decision: as
+    /// long as a handshake usually takes at most; only once for each class and executable.
+    package var backgroundTrust = 3.0
+    /// How long after a failure the journal of background transfers is written again. Decision: a full disk is rarely emptied sooner.
+    package var journalRetry = seconds(5)
+    /// How often the progress of background transfers is told to their program. Decision: as often as people can see.
+    package var backgroundProgress = milliseconds(100)
 
     /// How long the start of the service may take: a process waits for another that starts or ends it. Decision: as
     /// `quicHandshake`; on a slow disk the end of a service takes seconds.

@@ -2,7 +2,6 @@ package import BackgroundTransfers
 internal import Foundation
 internal import Glibc
 internal import LoadingEvents
-internal import LoadingPipeline
 package import LoadingStorage
 internal import LoadingTransport
 
@@ -15,29 +14,8 @@ package enum BackgroundService {
         ServiceProcess.run(listener, at: place) { loop, place, becameIdle in
             TransferService(
                 on: loop, folders: place.folders, journal: TransferJournal(in: place.state),
-                program: ServiceProgram.executable ?? "urlsessiond", makeEnvironment: environment, becameIdle: becameIdle)
+                program: ServiceProgram.executable ?? "urlsessiond", makeEnvironment: makeBackgroundEnvironment, becameIdle: becameIdle)
         }
-    }
-
-    private static func environment(
-        application: String, description: SessionDescription, loop: EventLoop
-    ) -> LoadingEnvironment {
-        var values = SessionValues()
-        values.httpMaximumConnectionsPerHost = description.maximumPerHost
-        if let minimum = tls_protocol_version_t(rawValue: description.minimumTLS) {
-            values.tlsMinimumSupportedProtocolVersion = minimum
-        }
-        if let maximum = tls_protocol_version_t(rawValue: description.maximumTLS) {
-            values.tlsMaximumSupportedProtocolVersion = maximum
-        }
-        values.connectionProxyDictionary = propertyList(description.proxies)
-        // Empty, because those of this process are not the application's.
-        values.appTransportSecurity = propertyList(description.transportSecurity) ?? [:]
-        return LoadingEnvironment(values, on: loop)
-    }
-
-    private static func propertyList(_ data: Data?) -> [String: Any]? {
-        data.flatMap { try? PropertyListSerialization.propertyList(from: $0, format: nil) } as? [String: Any]
     }
 }
 
