@@ -33,7 +33,8 @@ let package = Package(
             name: "soak", dependencies: ["URLSessionCommandCore", "URLLoading", "CLoadingOpenSSL"],
             swiftSettings: strict),
         .target(
-            name: "URLSessionCommandCore", dependencies: ["URLLoading", "LoadingSemantics", "LoadingEvents"],
+            name: "URLSessionCommandCore",
+            dependencies: ["URLLoading", "BackgroundTransfers", "LoadingTransport", "LoadingSemantics", "LoadingEvents"],
             swiftSettings: strict),
         .target(name: "FoundationNetworking", dependencies: ["URLLoading"], swiftSettings: strict),
         .target(
@@ -188,7 +189,10 @@ let package = Package(
             path: "Tests/JournalSteps", swiftSettings: strict),
         .testTarget(
             name: "URLSessionCommandTests",
-            dependencies: ["URLSessionCommandCore", "URLLoading", "LoadingEvents", "LoadingSemantics", "TestSupport"],
+            dependencies: [
+                "URLSessionCommandCore", "URLLoading", "BackgroundTransfers", "LoadingPipeline", "LoadingTransport",
+                "LoadingEvents", "LoadingSemantics", "TestSupport",
+            ],
             swiftSettings: strict),
         .testTarget(
             name: "URLLoadingTests",

@@ -11,20 +11,17 @@ struct UNIXAddress: ~Copyable {
 
     private static let largestPath = 107
 
-    init(_ path: String) throws(POSIXFailure) {
-        if path.utf8.count <= Self.largestPath {
-            folder = -1
-            bytes = Self.bytes(path)
-            return
-        }
+    init(_ path: String) throws(POSIXFailure) { (bytes, folder) = try Self.parts(of: path) }
+
+    private static func parts(of path: String) throws(POSIXFailure) -> (bytes: [UInt8], folder: Int32) {
+        if path.utf8.count <= largestPath { return (bytes(path), -1) }
         let slash = path.lastIndex(of: "/") ?? path.startIndex
-        folder = cll_open_place(String(path[..<slash]))
+        let folder = cll_open_place(String(path[..<slash]))
         guard folder >= 0 else { throw POSIXFailure(cll_errno()) }
-        bytes = Self.bytes("/proc/self/fd/\(folder)" + path[slash...])
-        if bytes.count > Self.largestPath + 3 {
-            close(folder)
-            throw POSIXFailure(ENAMETOOLONG)
-        }
+        let short = "/proc/self/fd/\(folder)" + path[slash...]
+        if short.utf8.count <= largestPath { return (bytes(short), folder) }
+        close(folder)
+        throw POSIXFailure(ENAMETOOLONG)
     }
 
     deinit { if folder >= 0 { close(folder) } }

@@ -31,6 +31,7 @@ package enum ServiceNotice: Codable, Equatable, Sendable {
 
     // MARK: To an administrator
 
+    /// Of the reply to `list` and `watch`, which ends with `listed`.
     case transfers([ListedTransfer])
     case changed(ListedTransfer)
     case removed(TransferReference)

@@ -1,4 +1,5 @@
 internal import CLoadingDaemon
+internal import LoadingStorage
 
 /// The environment of the service: what it needs of its starter's. The service also works for other programs, so it gets nothing else.
 enum ServiceEnvironment {

@@ -23,7 +23,8 @@ package enum ServiceStart {
         if let descriptor = try connectIfRunning(to: place) { return descriptor }
         // Left behind by a service that was killed.
         unlink(place.socketPath)
-        let started = try program ?? ServiceProgram.found()
+        let started: ServiceProgram
+        if let program { started = program } else { started = try ServiceProgram.found() }
         let address: UNIXAddress
         do throws(POSIXFailure) {
             address = try UNIXAddress(place.socketPath)

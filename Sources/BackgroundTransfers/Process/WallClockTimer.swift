@@ -23,8 +23,7 @@ package final class WallClockTimer {
         }
 
         func becameReady(_ readiness: Readiness) {
-            // A timer that was armed again meanwhile has nothing to read.
-            if cll_wall_timer_take(descriptor) { fired() }
+            if WallClockTimer.hasFired(cll_wall_timer_take(descriptor)) { fired() }
         }
     }
 
@@ -50,6 +49,9 @@ package final class WallClockTimer {
         loop.unregister(descriptor, registration)
         close(descriptor)
     }
+
+    /// - Parameter result: The number of times, or the negative errno. A timer that was armed again has nothing to read.
+    package static func hasFired(_ result: Int64) -> Bool { result > 0 || result == -Int64(ECANCELED) }
 
     /// - Parameter date: Seconds since 1970. A past date fires in the next turn. Nil disarms.
     package func arm(at date: Double?) {

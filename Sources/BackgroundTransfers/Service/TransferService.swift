@@ -1,6 +1,8 @@
 internal import Glibc
 internal import LoadingConnections
+internal import LoadingEvents
 package import LoadingPipeline
+internal import LoadingSemantics
 internal import LoadingStorage
 package import LoadingTransport
 
@@ -126,7 +128,7 @@ package final class TransferService {
             }
         }
         let folder = folders.files
-        keeper.run { FileKeeper.clean(folder, keeping: known) }
+        keeper.run { [known] in FileKeeper.clean(folder, keeping: known) }
     }
 
     // MARK: Clients
@@ -326,9 +328,8 @@ package final class TransferService {
         // Several messages, since one has a limit.
         let size = 500
         client.send(
-            all.isEmpty
-                ? [.transfers([])]
-                : stride(from: 0, to: all.count, by: size).map { .transfers(Array(all[$0..<min($0 + size, all.count)])) })
+            stride(from: 0, to: all.count, by: size).map { .transfers(Array(all[$0..<min($0 + size, all.count)])) }
+                + [.listed])
     }
 
     func control(_ reference: TransferReference, _ control: TransferControl) -> Bool {

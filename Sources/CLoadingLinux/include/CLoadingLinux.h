@@ -26,6 +26,7 @@
 #include <sys/timerfd.h>
 #include <sys/types.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -308,12 +309,12 @@ static inline void cll_wall_timer_arm(int timer, int64_t seconds, int64_t nanose
     struct itimerspec date = { .it_value = { .tv_sec = (time_t)seconds, .tv_nsec = (long)nanoseconds } };
     timerfd_settime(timer, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &date, NULL);
 }
-// Whether it has fired since the last call. ECANCELED says that the clock was set.
-static inline bool cll_wall_timer_take(int timer) {
-    uint64_t count;
+// How often it has fired since the last call, or the negative errno: EAGAIN if it has not, ECANCELED if the clock was set.
+static inline int64_t cll_wall_timer_take(int timer) {
+    uint64_t count = 0;
     ssize_t done;
     do done = read(timer, &count, sizeof count); while (done < 0 && errno == EINTR);
-    return done == (ssize_t)sizeof count || (done < 0 && errno == ECANCELED);
+    return done < 0 ? -errno : (int64_t)count;
 }
 
 // ---- futex
@@ -370,6 +371,15 @@ int cll_make_file(char *path, int suffix_length);
 int cll_open_place(const char *path);
 // fchmod of such a descriptor.
 int cll_set_mode_of_place(int place, mode_t mode);
+
+// ---- programs
+
+// Runs a program in a session of its own, with the signals as after boot, /dev/null as descriptors 0 to 2, and no other
+// descriptor. Its environment is this process's with `variable` (`NAME=value`), without what a service gets from its starter.
+// Returns the process identifier of the child, or the negative errno.
+pid_t cll_launch(const char *path, char *const arguments[], const char *variable);
+// Waits for the end of a child.
+static inline void cll_wait_for(pid_t child) { while (waitpid(child, NULL, 0) < 0 && errno == EINTR) {} }
 
 // ---- names
 

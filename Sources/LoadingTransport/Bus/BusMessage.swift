@@ -1,5 +1,6 @@
-/// A value of a D-Bus message. Of what Avahi never sends only the type is kept.
-enum BusValue: Equatable, Sendable {
+/// A value of a D-Bus message; a variant is read as the value in it. Of types that are not needed only the type is kept.
+package enum BusValue: Equatable, Sendable {
+    case boolean(Bool)
     case int32(Int32)
     case uint16(UInt16)
     case uint32(UInt32)
@@ -11,6 +12,7 @@ enum BusValue: Equatable, Sendable {
 
     /// The types of the D-Bus Specification, "Type System".
     enum Code {
+        static let boolean = Int32(UInt8(ascii: "b"))
         static let byte = Int32(UInt8(ascii: "y"))
         static let uint16 = Int32(UInt8(ascii: "q"))
         static let int32 = Int32(UInt8(ascii: "i"))
@@ -18,12 +20,13 @@ enum BusValue: Equatable, Sendable {
         static let text = Int32(UInt8(ascii: "s"))
         static let path = Int32(UInt8(ascii: "o"))
         static let array = Int32(UInt8(ascii: "a"))
+        static let variant = Int32(UInt8(ascii: "v"))
         static let invalid: Int32 = 0
     }
 }
 
 /// An argument of a call.
-enum BusArgument: Sendable {
+package enum BusArgument: Sendable {
     case int32(Int32)
     case uint16(UInt16)
     case uint32(UInt32)
@@ -41,19 +44,33 @@ enum BusArgument: Sendable {
     }
 }
 
-/// A call of a method. The names and the path are constants of this module, or come from a message that libdbus has
+/// A call of a method. The names and the path are constants, or come from a message that libdbus has
 /// checked.
-struct BusCall: Sendable {
+package struct BusCall: Sendable {
     let destination: String
     let path: String
     let interface: String
     let method: String
-    var arguments: [BusArgument] = []
+    var arguments: [BusArgument]
+    /// Whether the bus starts the program that has the name, if it does not run.
+    var startsDestination: Bool
+
+    package init(
+        destination: String, path: String, interface: String, method: String, arguments: [BusArgument] = [],
+        startsDestination: Bool = true
+    ) {
+        self.destination = destination
+        self.path = path
+        self.interface = interface
+        self.method = method
+        self.arguments = arguments
+        self.startsDestination = startsDestination
+    }
 }
 
 /// A received message.
-struct BusMessage: Equatable, Sendable {
-    enum Kind: Equatable, Sendable {
+package struct BusMessage: Equatable, Sendable {
+    package enum Kind: Equatable, Sendable {
         case reply(to: UInt32)
         /// With the error's name.
         case error(to: UInt32, name: String)
@@ -61,10 +78,10 @@ struct BusMessage: Equatable, Sendable {
         case call
     }
 
-    let kind: Kind
-    let sender: String
-    let path: String
-    let interface: String
-    let member: String
-    let values: [BusValue]
+    package let kind: Kind
+    package let sender: String
+    package let path: String
+    package let interface: String
+    package let member: String
+    package let values: [BusValue]
 }

@@ -20,12 +20,15 @@ final class BusConnection {
     /// Values of a message, in all of its arrays. Decision: as many as the strings of the longest TXT record.
     static let mostValues = 65_535
 
+    /// Levels of arrays and variants. Decision: Avahi nests two at most.
+    private static let mostLevels = 2
+
     private static let readable: UInt32 = 1
     private static let writable: UInt32 = 2
     private static let failed: UInt32 = 4
     private static let hungUp: UInt32 = 8
 
-    init(address: String) throws(DiscoveryFailure) {
+    init(address: String) throws(BusFailure) {
         guard let functions = cld_load() else { throw .libraryMissing(String(cString: cld_library_name)) }
         dbus = functions.pointee
         watches = Watches()
@@ -92,12 +95,13 @@ final class BusConnection {
     // MARK: Sending
 
     /// Queues a call. Returns the serial number of its reply.
-    func send(_ call: BusCall) throws(DiscoveryFailure) -> UInt32 {
+    func send(_ call: BusCall) throws(BusFailure) -> UInt32 {
         guard call.arguments.allSatisfy(\.isValid) else { throw .invalidArgument }
         guard
             let message = dbus.message_new_method_call(call.destination, call.path, call.interface, call.method)
         else { throw .noResources }
         defer { dbus.message_unref(message) }
+        if !call.startsDestination { dbus.message_set_auto_start(message, 0) }
         var iterator = cld_iterator()
         dbus.message_iter_init_append(message, &iterator)
         for argument in call.arguments {
@@ -198,6 +202,10 @@ final class BusConnection {
             var value: UInt32 = 0
             dbus.message_iter_get_basic(&iterator, &value)
             return .uint32(value)
+        case BusValue.Code.boolean:
+            var value: UInt32 = 0
+            dbus.message_iter_get_basic(&iterator, &value)
+            return .boolean(value != 0)
         case BusValue.Code.uint16:
             var value: UInt16 = 0
             dbus.message_iter_get_basic(&iterator, &value)
@@ -216,8 +224,11 @@ final class BusConnection {
                 dbus.message_iter_get_fixed_array(&inner, &start, &count)
             }
             return .bytes(Array(UnsafeRawBufferPointer(start: start, count: start == nil ? 0 : Int(max(count, 0)))))
-        // Avahi nests two levels at most.
-        case BusValue.Code.array where depth < 2:
+        case BusValue.Code.variant where depth < Self.mostLevels:
+            var inner = cld_iterator()
+            dbus.message_iter_recurse(&iterator, &inner)
+            return readValue(&inner, dbus.message_iter_get_arg_type(&inner), depth: depth + 1, left: &left)
+        case BusValue.Code.array where depth < Self.mostLevels:
             var inner = cld_iterator()
             dbus.message_iter_recurse(&iterator, &inner)
             return .array(readValues(&inner, depth: depth + 1, left: &left))

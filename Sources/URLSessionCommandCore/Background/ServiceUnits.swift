@@ -1,0 +1,59 @@
+/// The units with which systemd starts the background service of a user.
+package struct ServiceUnits: Equatable, Sendable {
+    package let socket: String
+    package let service: String
+
+    /// The first line of each file. Files without it are somebody else's.
+    package static let mark = "# Written by 'urlsession background install'."
+    package static let socketName = "urlsessiond.socket"
+    package static let serviceName = "urlsessiond.service"
+
+    /// - Parameter program: The absolute path of an executable that contains the service.
+    package init(program: String) {
+        socket = """
+            \(Self.mark)
+            [Unit]
+            Description=Background transfers of programs that use URLSession
+
+            [Socket]
+            ListenStream=%t/swift-url-loading/urlsessiond.socket
+            FileDescriptorName=urlsessiond
+            SocketMode=0600
+            DirectoryMode=0700
+
+            [Install]
+            WantedBy=sockets.target
+
+            """
+        // The socket is the first descriptor that systemd passes, 3. Programs that the service launches outlive it.
+        service = """
+            \(Self.mark)
+            [Unit]
+            Description=Background transfers of programs that use URLSession
+            Requires=urlsessiond.socket
+            After=urlsessiond.socket
+
+            [Service]
+            ExecStart="\(Self.escaped(program))"
+            Environment=URLSESSIOND_SOCKET=3
+            KillMode=process
+
+            [Install]
+            WantedBy=default.target
+
+            """
+    }
+
+    /// In a quoted command line of a unit file (systemd.service, "Command lines").
+    private static func escaped(_ path: String) -> String {
+        var text = ""
+        for character in path {
+            switch character {
+            case "\\", "\"": text += "\\" + String(character)
+            case "%", "$": text += String(repeating: character, count: 2)
+            default: text.append(character)
+            }
+        }
+        return text
+    }
+}
