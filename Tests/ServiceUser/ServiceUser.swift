@@ -10,6 +10,9 @@ internal import URLLoading
 ///
 ///     service-user once [PROGRAM]    says the process id of the service
 ///     service-user hold [PROGRAM]    the same, and stays connected until it is killed
+///     service-user many COUNT        the same that many times, one after the other
+///     service-user orphan            the same as once, when its executable was removed
+///     service-user knock PATH        connects to a socket, and says whether it was closed
 ///     service-user serve             is the service
 ///
 /// On standard output: "service PID", or "failed REASON".
@@ -17,16 +20,44 @@ internal import URLLoading
     static func main() {
         let words = CommandLine.arguments.dropFirst()
         guard let command = words.first else { exit(64) }
-        if command == "serve" { BackgroundService.run(nil) }
+        switch command {
+        case "serve": BackgroundService.run(ServiceListener.ofSystemd(environment: StorageDirectory.variable))
+        case "knock": knock(words.last ?? "")
+        case "many": for _ in 0..<(words.last.flatMap { Int($0) } ?? 0) { close(connect(.own)) }
+        case "orphan":
+            while access(ServiceProgram.executable ?? "", F_OK) == 0 { usleep(1000) }
+            close(connect(.own))
+        default:
+            let descriptor = connect(words.dropFirst().first.map { .installed($0) } ?? .own)
+            while command == "hold" { pause() }
+            close(descriptor)
+        }
+    }
+
+    private static func connect(_ program: ServiceProgram) -> Int32 {
         do {
-            let program = words.dropFirst().first.map { ServiceProgram.installed($0) } ?? .own
             let descriptor = try ServiceStart.connect(to: ServicePlace(), starting: program)
             say("service \(try greet(descriptor))")
-            while command == "hold" { pause() }
+            return descriptor
         } catch {
             say("failed \(error)")
             exit(1)
         }
+    }
+
+    private static func knock(_ path: String) {
+        let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+        let result = withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                Glibc.connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
+        }
+        if result != 0 { return say("connect: \(errno)") }
+        var byte: UInt8 = 0
+        say(read(descriptor, &byte, 1) == 0 ? "closed" : "open")
     }
 
     private static func say(_ line: String) {

@@ -21,6 +21,11 @@ package final class ServiceProcess {
     private let idleTimer = LoopTimer()
     private let acceptTimer = LoopTimer()
     private let endTimer = LoopTimer()
+    /// How long it waits for the next program before it ends, in nanoseconds.
+    private let idleTime: Int64
+
+    /// Seconds, instead of `TimeLimits.serviceIdle`.
+    private static let idleVariable = "URLSESSION_SERVICE_IDLE"
 
     /// - Parameters:
     ///   - loop: The loop of the service.
@@ -102,6 +107,8 @@ package final class ServiceProcess {
         self.place = place
         self.listener = listener
         self.ownership = ownership
+        let seconds = StorageDirectory.variable(Self.idleVariable).flatMap { Double($0) }
+        idleTime = seconds.map { Int64(max(0, min($0, 1e6)) * 1e9) } ?? loop.limits.serviceIdle
     }
 
     private func start(_ makeHost: MakeHost) {
@@ -140,7 +147,7 @@ package final class ServiceProcess {
     // MARK: The end
 
     private func armIdleTimer() {
-        if !isEnding { loop.arm(idleTimer, at: loop.now + loop.limits.serviceIdle, for: self) }
+        if !isEnding { loop.arm(idleTimer, at: loop.now + idleTime, for: self) }
     }
 
     private func endIfIdle() {
