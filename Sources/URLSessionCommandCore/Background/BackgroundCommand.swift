@@ -21,6 +21,7 @@ struct BackgroundCommand {
         switch options.action {
         case .add: return try BackgroundAddition(request, options, terminal: terminal).run()
         case .deliver: return BackgroundDelivery.run()
+        case .serve: BackgroundService.run(ServiceListener.ofSystemd { name in getenv(name).map { String(cString: $0) } })
         case .install: return try BackgroundInstallation().run()
         case .list: return try list()
         case .watch: return try watch()
