@@ -27,12 +27,13 @@ import Testing
             Self.transfer(3, .finished, session: "x", received: 10, of: 10, url: "https://h/\u{1B}[2Jc"),
         ]
         #expect(
-            Self.plain.lines(transfers, now: 100) == [
-                "APPLICATION  SESSION  TASK  STATE                    PROGRESS      SIZE  URL",
-                "backup       photos      1  running                   25%      4.00 MiB  https://h/a",
-                "backup       photos     12  retries in 0:12 (-1001)  -            300 B  https://h/b",
-                "backup       x           3  done                     100%          10 B  https://h/\\u{1B}[2Jc",
-            ].map { $0 })
+            Self.plain.lines(transfers, now: 100)
+                == [
+                    "APPLICATION  SESSION  TASK  STATE                    PROGRESS      SIZE  URL",
+                    "backup       photos      1  running                   25%      4.00 MiB  https://h/a",
+                    "backup       photos     12  retries in 0:12 (-1001)  -            300 B  https://h/b",
+                    "backup       x           3  done                     100%          10 B  https://h/\\u{1B}[2Jc",
+                ])
     }
 
     @Test func liveTable() {
@@ -181,7 +182,9 @@ import Testing
         #expect(
             newer.message == "the background service (/usr/bin/x, versions 7 to 9) is newer: update urlsession")
         let older = BackgroundCommand.error(ServiceRefusal.version(oldest: 0, newest: 0, program: "/usr/bin/x"))
-        #expect(older.message == "the background service is older than this command: end /usr/bin/x, and it is started anew")
+        #expect(
+            older.message == "the background service is older than this command: end /usr/bin/x, and it is started anew"
+        )
         #expect(newer.exitCode == .unavailable && older.exitCode == .unavailable)
     }
 

@@ -55,7 +55,8 @@ package final class ProgramLauncher {
     private func run(_ words: [String], _ identifier: String, _ event: @escaping (Event) -> Void) {
         let variable = "\(Self.identifierVariable)=\(identifier)"
         // The service's working directory is not the program's.
-        guard let path = words.first, path.hasPrefix("/"), !(words + [variable]).contains(where: { $0.utf8.contains(0) })
+        guard let path = words.first, path.hasPrefix("/"),
+            !(words + [variable]).contains(where: { $0.utf8.contains(0) })
         else { return tell(.failed(.invalidMethod), event) }
         let (loop, box) = (loop, LoopBox(event, on: loop))
         // The disk may be slow, and the end is waited for.
@@ -111,7 +112,8 @@ extension LaunchFailure {
     init(_ failure: BusFailure) {
         self =
             switch failure {
-            case .libraryMissing(let name): .noBus("The library \(name), through which the session bus is used, is missing.")
+            case .libraryMissing(let name):
+                .noBus("The library \(name), through which the session bus is used, is missing.")
             case .busMissing(let address): .noBus("There is no session bus at \(address ?? "an allowed address").")
             case .connectionLost: .noReply
             case .refused(let name): .refused(name)
