@@ -1,3 +1,4 @@
+internal import LoadingSemantics
 internal import LoadingStorage
 internal import LoadingTransport
 

@@ -1,4 +1,3 @@
-internal import CLoadingLinux
 internal import Glibc
 internal import LoadingTransport
 
@@ -25,7 +24,11 @@ final class ServiceClient {
     func send(_ notices: [ServiceNotice]) { socket?.send(notices) }
 
     /// Whether the peer has closed its end, even if what it has sent was not read yet.
-    var hasHungUp: Bool { socket == nil || cll_has_hung_up(descriptor) }
+    var hasHungUp: Bool {
+        if socket == nil { return true }
+        var entry = pollfd(fd: descriptor, events: 0, revents: 0)
+        return poll(&entry, 1, 0) > 0
+    }
 
     func refuse(_ refusal: ServiceRefusal) {
         send(.refused(refusal))

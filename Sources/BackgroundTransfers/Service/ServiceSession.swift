@@ -1,4 +1,5 @@
 internal import Glibc
+internal import LoadingConnections
 internal import LoadingPipeline
 internal import LoadingStorage
 internal import LoadingTransport

@@ -1,6 +1,8 @@
 internal import Glibc
 internal import LoadingConnections
+internal import LoadingEvents
 package import LoadingPipeline
+internal import LoadingSemantics
 internal import LoadingStorage
 package import LoadingTransport
 
@@ -126,7 +128,7 @@ package final class TransferService {
             }
         }
         let folder = folders.files
-        keeper.run { FileKeeper.clean(folder, keeping: known) }
+        keeper.run { [known] in FileKeeper.clean(folder, keeping: known) }
     }
 
     // MARK: Clients

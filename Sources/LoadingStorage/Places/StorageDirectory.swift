@@ -191,7 +191,7 @@ package struct StorageDirectory: Sendable, Hashable {
     // MARK: Names and locations
 
     /// Injective, and always a valid file name.
-    static func fileName(_ text: String) -> String {
+    package static func fileName(_ text: String) -> String {
         let digits = Array("0123456789ABCDEF".utf8)
         var name: [UInt8] = []
         for (index, byte) in text.utf8.enumerated() {
