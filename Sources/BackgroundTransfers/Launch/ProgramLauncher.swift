@@ -9,7 +9,8 @@ package final class ProgramLauncher {
     package enum Event: Equatable, Sendable {
         /// The program runs, or the unit or the name was started.
         case started
-        /// Of a command only, after `started`.
+        /// After `started`: the command has ended. Units and names on the bus are not watched, so for them it comes at once: starting
+        /// one that runs does nothing.
         case ended
         /// Instead of `started`.
         case failed(LaunchFailure)
@@ -96,7 +97,9 @@ package final class ProgramLauncher {
         bus.call(call) { [self] result in
             connections.removeValue(forKey: number)?.close()
             switch result {
-            case .success: event(.started)
+            case .success:
+                event(.started)
+                event(.ended)
             case .failure(let failure): event(.failed(LaunchFailure(failure)))
             }
         }
