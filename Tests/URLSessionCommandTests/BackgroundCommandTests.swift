@@ -40,7 +40,7 @@ import Testing
         #expect(output.hasPrefix(hint + "urlsession: there is no background transfer '1'"))
     }
 
-    // BG-5, BG-11
+    // BG-5, BG-11, S-97
     @Test func downloadOutlivesTheCommand() async throws {
         let home = try Home()
         let server = try ScriptedServer { connection in
