@@ -61,7 +61,9 @@ import URLLoading
         let session = session(identifier, Teller(count: .max, fatal: nil))
         let done = DispatchSemaphore(value: 0)
         session.getAllTasks { tasks in
-            for task in tasks { write("task \(task.taskIdentifier) \(task.taskDescription ?? "-") \(task.state.rawValue)") }
+            for task in tasks {
+                write("task \(task.taskIdentifier) \(task.taskDescription ?? "-") \(task.state.rawValue)")
+            }
             done.signal()
         }
         done.wait()

@@ -214,7 +214,9 @@ final class BackgroundSession: @unchecked Sendable {
         commands.disconnected()
         switch reason {
         case .unknownVersion, .malformed:
-            lose(.backgroundServiceLost("this program and the background service do not understand each other: \(reason)"))
+            lose(
+                .backgroundServiceLost(
+                    "this program and the background service do not understand each other: \(reason)"))
         case .closed, .tooLong, .backlog, .error:
             connectionFailed(.backgroundServiceLost("the background service has ended"))
         }
@@ -542,6 +544,8 @@ final class BackgroundSessions: @unchecked Sendable {
 
     /// The program has handled the events for which it was launched.
     func handledEvents(of identifier: String) {
-        for session in lock.withLock({ sessions }) where session.identifier == identifier { session.add(.handledEvents) }
+        for session in lock.withLock({ sessions }) where session.identifier == identifier {
+            session.add(.handledEvents)
+        }
     }
 }
