@@ -34,7 +34,9 @@ let package = Package(
             swiftSettings: strict),
         .target(
             name: "URLSessionCommandCore",
-            dependencies: ["URLLoading", "BackgroundTransfers", "LoadingTransport", "LoadingSemantics", "LoadingEvents"],
+            dependencies: [
+                "URLLoading", "BackgroundTransfers", "LoadingTransport", "LoadingSemantics", "LoadingEvents",
+            ],
             swiftSettings: strict),
         .target(name: "FoundationNetworking", dependencies: ["URLLoading"], swiftSettings: strict),
         .target(
@@ -173,7 +175,8 @@ let package = Package(
             name: "BackgroundTransfersTests",
             dependencies: [
                 "BackgroundTransfers", "LoadingPipeline", "LoadingStorage", "LoadingTransport", "LoadingSemantics",
-                "LoadingEvents", "LoadingTestSupport", "TestSupport", "CLoadingDaemon", "JournalSteps", "service-user", "journal-writer",
+                "LoadingEvents", "LoadingTestSupport", "TestSupport", "CLoadingDaemon", "JournalSteps", "service-user",
+                "journal-writer",
             ],
             swiftSettings: strict),
         // A program that connects to the service, which it contains.

@@ -72,7 +72,9 @@ internal import URLLoading
         var hello = Data()
         MessageFrames.append(
             try TransferMessage(ServiceCommand.hello(ServiceHello(application: nil))).encoded(), to: &hello)
-        guard hello.withUnsafeBytes({ send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL.rawValue)) }) == hello.count
+        guard
+            hello.withUnsafeBytes({ send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL.rawValue)) })
+                == hello.count
         else { throw Ended() }
         var frames = MessageFrames()
         while true {

@@ -36,7 +36,9 @@ final class ServiceOwnership: Sendable {
             if fcntl(descriptor, F_SETLK, &lock) == 0 { return true }
             lock = Self.lock
             // 0 for a process of another namespace or machine.
-            if fcntl(descriptor, F_GETLK, &lock) == 0, lock.l_type != Int16(F_UNLCK), lock.l_pid > 0, lock.l_pid != asked {
+            if fcntl(descriptor, F_GETLK, &lock) == 0, lock.l_type != Int16(F_UNLCK), lock.l_pid > 0,
+                lock.l_pid != asked
+            {
                 guard isUnreachable(at: Self.socketPath(at: descriptor), unlike: socketPath) else { return false }
                 asked = lock.l_pid
                 kill(asked, SIGTERM)
