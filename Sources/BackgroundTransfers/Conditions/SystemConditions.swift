@@ -1,4 +1,5 @@
 internal import CLoadingLinux
+internal import LoadingSemantics
 package import LoadingTransport
 
 /// Whether this is a good time for discretionary transfers (BG-16, BG-23): the machine has mains power, by UPower, and

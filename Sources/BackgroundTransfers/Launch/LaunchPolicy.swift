@@ -73,8 +73,7 @@ package struct LaunchPolicy: Equatable, Sendable {
         lastLaunch = now
     }
 
-    /// A command runs. Of a unit or a name on the bus the service is not told the end, and starting it twice does
-    /// nothing.
+    /// A program that the service has started runs, so it is not started twice.
     package mutating func programStarted() { isRunning = true }
     package mutating func programEnded() { isRunning = false }
 

@@ -9,7 +9,8 @@ package final class ProgramLauncher {
     package enum Event: Equatable, Sendable {
         /// The program runs, or the unit or the name was started.
         case started
-        /// Of a command only, after `started`.
+        /// After `started`: the command has ended. Units and names on the bus are not watched, so for them it comes at once: starting
+        /// one that runs does nothing.
         case ended
         /// Instead of `started`.
         case failed(LaunchFailure)
@@ -55,7 +56,8 @@ package final class ProgramLauncher {
     private func run(_ words: [String], _ identifier: String, _ event: @escaping (Event) -> Void) {
         let variable = "\(Self.identifierVariable)=\(identifier)"
         // The service's working directory is not the program's.
-        guard let path = words.first, path.hasPrefix("/"), !(words + [variable]).contains(where: { $0.utf8.contains(0) })
+        guard let path = words.first, path.hasPrefix("/"),
+            !(words + [variable]).contains(where: { $0.utf8.contains(0) })
         else { return tell(.failed(.invalidMethod), event) }
         let (loop, box) = (loop, LoopBox(event, on: loop))
         // The disk may be slow, and the end is waited for.
@@ -95,7 +97,9 @@ package final class ProgramLauncher {
         bus.call(call) { [self] result in
             connections.removeValue(forKey: number)?.close()
             switch result {
-            case .success: event(.started)
+            case .success:
+                event(.started)
+                event(.ended)
             case .failure(let failure): event(.failed(LaunchFailure(failure)))
             }
         }
@@ -111,7 +115,8 @@ extension LaunchFailure {
     init(_ failure: BusFailure) {
         self =
             switch failure {
-            case .libraryMissing(let name): .noBus("The library \(name), through which the session bus is used, is missing.")
+            case .libraryMissing(let name):
+                .noBus("The library \(name), through which the session bus is used, is missing.")
             case .busMissing(let address): .noBus("There is no session bus at \(address ?? "an allowed address").")
             case .connectionLost: .noReply
             case .refused(let name): .refused(name)

@@ -362,8 +362,7 @@ final class BackgroundLoad: Load, @unchecked Sendable {
         guard !hasEnded, let task else { return }
         hasEnded = true
         self.body = nil
-        // Without a start the task has no public object for its callbacks.
-        if hasStarted || isEnding { task.holdForEnd() }
+        task.holdForEnd()
         task.end(error, body: body)
         self.task = nil
         session.ended(self)

@@ -395,9 +395,19 @@ final class BackgroundSession: @unchecked Sendable {
     private func checkReplay() {
         guard replay.isComplete, replay.untold.isEmpty, !replay.isTold else { return }
         replay.isTold = true
-        guard replay.isWanted, let session = heldSession, let core else { return heldSession = nil }
+        if replay.isWanted, let session = heldSession, let core {
+            core.delivery.schedule {
+                _ = core.delegateReference?.urlSessionDidFinishEvents(forBackgroundURLSession: session)
+            }
+        }
+        releaseSession()
+    }
+
+    /// With the loop lent, because the deinit of a delegate is the program's code.
+    private func releaseSession() {
+        guard let held = heldSession else { return }
         heldSession = nil
-        core.delivery.schedule { _ = core.delegateReference?.urlSessionDidFinishEvents(forBackgroundURLSession: session) }
+        loop.callOut(CalledOut { withExtendedLifetime(held) {} })
     }
 
     // MARK: The end
@@ -407,7 +417,7 @@ final class BackgroundSession: @unchecked Sendable {
         shared.decide(uploads: nil, loss: error)
         socket?.close()
         socket = nil
-        heldSession = nil
+        releaseSession()
         for load in loads.values.sorted(by: { $0.identifier < $1.identifier }) { load.lost(error) }
         let waiting = whenListed
         whenListed = []
@@ -489,7 +499,7 @@ final class BackgroundSession: @unchecked Sendable {
         socket?.close()
         socket = nil
         commands.disconnected()
-        heldSession = nil
+        releaseSession()
         BackgroundSessions.shared.remove(self)
         let done = finishing?.done
         finishing = nil

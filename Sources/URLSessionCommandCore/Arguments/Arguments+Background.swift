@@ -23,7 +23,7 @@ extension Arguments {
             guard !options.words.isEmpty else {
                 throw UsageError("'\(action.rawValue)' needs a transfer: a number of 'background list'")
             }
-        case .list, .watch, .install, .deliver:
+        case .list, .watch, .install, .deliver, .serve:
             guard options.words.isEmpty else { throw UsageError("'\(action.rawValue)' takes no '\(options.words[0])'") }
         }
         return .background(request, options)

@@ -4,9 +4,11 @@ package struct BackgroundOptions: Equatable, Sendable {
         case add, list, watch, pause, resume, cancel, log, install
         /// Takes the results of `add`; the background service runs it.
         case deliver
+        /// Runs the background service; systemd runs it.
+        case serve
 
         /// Those that people use.
-        package static let forPeople = allCases.filter { $0 != .deliver }
+        package static let forPeople = allCases.filter { $0 != .deliver && $0 != .serve }
     }
 
     package var action: Action

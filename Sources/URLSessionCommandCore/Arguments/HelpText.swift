@@ -27,7 +27,7 @@ package enum HelpText: Equatable, Sendable, CaseIterable {
     private static let generalText = """
         urlsession [get|post|put|delete|head|patch|options] URL [switches]
         urlsession download URL [FILE]   urlsession upload FILE URL   urlsession demo
-        urlsession ws URL   urlsession connect HOST PORT   urlsession background …
+        urlsession ws URL   connect HOST PORT   background …   (more with 'help ws' …)
 
         Request  -X, --method NAME      -H, --header 'Name: value'   ('Name:' removes)
                  -d, --data TEXT|@FILE|@- (stdin)      --json TEXT|@FILE|@-

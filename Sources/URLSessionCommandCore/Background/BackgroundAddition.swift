@@ -26,7 +26,8 @@ final class BackgroundAddition: NSObject, URLSessionDelegate, @unchecked Sendabl
             request.url = url
             let built = try RequestBuilder(request).request
             guard ["http", "https"].contains(built.url?.scheme?.lowercased()) else {
-                throw UsageError("'\(url)': only http and https are transferred in the background", exitCode: .unsupportedURL)
+                throw UsageError(
+                    "'\(url)': only http and https are transferred in the background", exitCode: .unsupportedURL)
             }
             if let file = options.upload {
                 let path = Self.absolute(file)
@@ -36,7 +37,8 @@ final class BackgroundAddition: NSObject, URLSessionDelegate, @unchecked Sendabl
                 transfers.append(Transfer(request: built, target: "", upload: URL(fileURLWithPath: path)))
             } else {
                 let target = try Self.target(of: url, command.destination, isOneOfMany: options.words.count > 1)
-                guard !FileManager.default.fileExists(atPath: target), !transfers.contains(where: { $0.target == target })
+                guard !FileManager.default.fileExists(atPath: target),
+                    !transfers.contains(where: { $0.target == target })
                 else { throw UsageError("'\(target)' already exists", exitCode: .writeError) }
                 transfers.append(Transfer(request: built, target: target, upload: nil))
             }
@@ -48,12 +50,15 @@ final class BackgroundAddition: NSObject, URLSessionDelegate, @unchecked Sendabl
     static func target(
         of url: String, _ destination: CommandLineRequest.Destination, isOneOfMany: Bool
     ) throws(UsageError) -> String {
-        guard case .file(let path) = destination else { return absolute(try URLArgument.remoteName(of: url, for: "'add'")) }
+        guard case .file(let path) = destination else {
+            return absolute(try URLArgument.remoteName(of: url, for: "'add'"))
+        }
         var isFolder: ObjCBool = false
         let exists = FileManager.default.fileExists(atPath: path, isDirectory: &isFolder)
         if exists && isFolder.boolValue || path.hasSuffix("/") {
             guard exists else { throw UsageError("there is no folder '\(path)'", exitCode: .writeError) }
-            return absolute(path + (path.hasSuffix("/") ? "" : "/") + (try URLArgument.remoteName(of: url, for: "'add'")))
+            return absolute(
+                path + (path.hasSuffix("/") ? "" : "/") + (try URLArgument.remoteName(of: url, for: "'add'")))
         }
         if isOneOfMany { throw UsageError("several downloads need a folder: '\(path)' is none") }
         return absolute(path)
@@ -86,7 +91,8 @@ final class BackgroundAddition: NSObject, URLSessionDelegate, @unchecked Sendabl
         isLeft.wait()
         for (task, transfer) in zip(tasks, transfers) {
             if let error = task.error as? URLError {
-                throw UsageError("the background service cannot be used: \(error.localizedDescription)", exitCode: .unavailable)
+                throw UsageError(
+                    "the background service cannot be used: \(error.localizedDescription)", exitCode: .unavailable)
             }
             if command.isSilent { continue }
             let target = transfer.upload == nil ? " → \(TextSanitizer.clean(transfer.target))" : ""

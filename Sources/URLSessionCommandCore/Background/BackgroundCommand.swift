@@ -21,6 +21,8 @@ struct BackgroundCommand {
         switch options.action {
         case .add: return try BackgroundAddition(request, options, terminal: terminal).run()
         case .deliver: return BackgroundDelivery.run()
+        case .serve:
+            BackgroundService.run(ServiceListener.ofSystemd { name in getenv(name).map { String(cString: $0) } })
         case .install: return try BackgroundInstallation().run()
         case .list: return try list()
         case .watch: return try watch()
@@ -65,7 +67,8 @@ struct BackgroundCommand {
     }
 
     /// The next notices. Refusals and the end of the service are errors.
-    private func notices(of service: ServiceConversation, within seconds: Double) throws(UsageError) -> [ServiceNotice] {
+    private func notices(of service: ServiceConversation, within seconds: Double) throws(UsageError) -> [ServiceNotice]
+    {
         let events = service.next(until: Date(timeIntervalSinceNow: seconds))
         if events.isEmpty { throw UsageError("the background service does not answer", exitCode: .unavailable) }
         var notices: [ServiceNotice] = []
@@ -98,7 +101,8 @@ struct BackgroundCommand {
         let message =
             switch end {
             case .closed: "the background service has ended the connection"
-            case .error(let code): "the connection to the background service is lost: \(String(cString: strerror(code)))"
+            case .error(let code):
+                "the connection to the background service is lost: \(String(cString: strerror(code)))"
             case .tooLong, .malformed, .unknownVersion, .backlog:
                 "the background service sends what this command does not understand: update the older of both"
             }

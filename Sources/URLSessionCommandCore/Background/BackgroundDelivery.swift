@@ -28,7 +28,8 @@ final class BackgroundDelivery: NSObject, URLSessionDownloadDelegate, @unchecked
 
     func urlSession(_ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL) {
         // An error page is not the file.
-        guard let target = downloadTask.taskDescription, (downloadTask.response as? HTTPURLResponse)?.statusCode ?? 0 < 300
+        guard let target = downloadTask.taskDescription,
+            (downloadTask.response as? HTTPURLResponse)?.statusCode ?? 0 < 300
         else { return }
         try? FileManager.default.moveItem(at: location, to: Self.freePlace(for: target))
     }

@@ -17,10 +17,7 @@ struct BackgroundInstallation {
     }
 
     func run() throws(UsageError) -> ExitCode {
-        guard let program = ServiceProgram.executable else {
-            throw UsageError("the path of this program is not known", exitCode: .unexpected)
-        }
-        let units = ServiceUnits(program: program)
+        let units = ServiceUnits(command: try Self.command())
         let files = [(ServiceUnits.socketName, units.socket), (ServiceUnits.serviceName, units.service)]
         for (name, _) in files { try check(name) }
         for (name, text) in files { try write(text, to: name) }
@@ -33,6 +30,19 @@ struct BackgroundInstallation {
 
             """)
         return .success
+    }
+
+    /// An installed `urlsessiond`, or this program, which contains the service too.
+    private static func command() throws(UsageError) -> [String] {
+        do throws(ServiceStartFailure) {
+            if case .installed(let path) = try ServiceProgram.found() { return [path] }
+        } catch {
+            throw UsageError("\(error)", exitCode: .unavailable)
+        }
+        guard let own = ServiceProgram.executable else {
+            throw UsageError("the path of this program is not known", exitCode: .unexpected)
+        }
+        return [own, "background", BackgroundOptions.Action.serve.rawValue]
     }
 
     /// A unit that somebody else has written stays.

@@ -8,8 +8,8 @@ package struct ServiceUnits: Equatable, Sendable {
     package static let socketName = "urlsessiond.socket"
     package static let serviceName = "urlsessiond.service"
 
-    /// - Parameter program: The absolute path of an executable that contains the service.
-    package init(program: String) {
+    /// - Parameter command: The absolute path of a program that runs the service, and its arguments.
+    package init(command: [String]) {
         socket = """
             \(Self.mark)
             [Unit]
@@ -25,7 +25,7 @@ package struct ServiceUnits: Equatable, Sendable {
             WantedBy=sockets.target
 
             """
-        // The socket is the first descriptor that systemd passes, 3. Programs that the service launches outlive it.
+        // Programs that the service launches outlive it.
         service = """
             \(Self.mark)
             [Unit]
@@ -34,8 +34,7 @@ package struct ServiceUnits: Equatable, Sendable {
             After=urlsessiond.socket
 
             [Service]
-            ExecStart="\(Self.escaped(program))"
-            Environment=URLSESSIOND_SOCKET=3
+            ExecStart=\(command.map { "\"\(Self.escaped($0))\"" }.joined(separator: " "))
             KillMode=process
 
             [Install]

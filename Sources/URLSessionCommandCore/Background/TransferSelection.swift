@@ -13,7 +13,7 @@ package enum TransferSelection {
     ) throws(UsageError) -> [ListedTransfer] {
         var found: [ListedTransfer] = []
         for name in names {
-            let matches = transfers.filter { matches(name, $0.reference) }
+            let matches = transfers.filter { isNamed(name, $0.reference) }
             guard let first = matches.first else {
                 throw UsageError(
                     "there is no background transfer '\(name)': 'urlsession background list' shows all",
@@ -30,7 +30,7 @@ package enum TransferSelection {
     }
 
     /// Identifiers of sessions may contain slashes.
-    private static func matches(_ name: String, _ reference: TransferReference) -> Bool {
+    private static func isNamed(_ name: String, _ reference: TransferReference) -> Bool {
         let whole = Self.name(reference)
         return name == whole || name == "\(reference.task)" || name == "\(reference.session)/\(reference.task)"
     }

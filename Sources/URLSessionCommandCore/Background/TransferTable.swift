@@ -79,10 +79,13 @@ package struct TransferTable {
         for (index, cell) in cells.enumerated() {
             let isLast = index == cells.count - 1
             let padded =
-                isLast ? cell.text : cell.isNumber ? cell.text.rightAligned(widths[index]) : cell.text.leftAligned(widths[index])
+                isLast
+                ? cell.text
+                : cell.isNumber ? cell.text.rightAligned(widths[index]) : cell.text.leftAligned(widths[index])
             var shown = padded + (isLast ? "" : "  ")
             if shown.count > left {
-                shown = left > ellipsis.count ? shown.prefix(left - ellipsis.count) + ellipsis : String(shown.prefix(left))
+                shown =
+                    left > ellipsis.count ? shown.prefix(left - ellipsis.count) + ellipsis : String(shown.prefix(left))
             }
             left -= shown.count
             guard let color = cell.color else {

@@ -180,7 +180,9 @@ struct SystemConditionsTests {
             try await watcher.states.waitFor(count: 1)
             for count in 1...7 {
                 try await eventually { bus.connections == count }
-                try await eventually { (try? await watcher.stepped.run { watcher.isAtRest(last: count == 7) }) ?? false }
+                try await eventually {
+                    (try? await watcher.stepped.run { watcher.isAtRest(last: count == 7) }) ?? false
+                }
                 try await watcher.stepped.step(by: watcher.stepped.limits.busRetry << Int64(count - 1))
             }
             #expect(bus.connections == 7)

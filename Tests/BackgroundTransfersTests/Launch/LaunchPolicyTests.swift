@@ -50,7 +50,9 @@ import Testing
         Case("not before", unattached(1), at: 59, .wait(until: start + 60)),
         Case("the delay doubles", unattached(2), at: 61, .wait(until: start + 60 + 120)),
         Case("and doubles", unattached(3), at: 181, .wait(until: start + 180 + 240)),
-        Case("no longer than a day", unattached(30), at: 60 * Double(1 << 29), .wait(until: start + 60 * Double(1 << 29) - 60 + 86_400)),
+        Case(
+            "no longer than a day", unattached(30), at: 60 * Double(1 << 29),
+            .wait(until: start + 60 * Double(1 << 29) - 60 + 86_400)),
         Case(
             "a program that has taken everything is launched at once again",
             unattached(3) + [(200, .attached), (201, .notNeeded), (201, .idle), (202, .detached), (203, .needed)],

@@ -64,7 +64,7 @@ import Testing
         defer { bus.stop() }
         #expect(try !bus.hasOwner("org.example.Backup"))
         for _ in 1...2 {
-            #expect(try await launch(.busName("org.example.Backup"), bus: bus.address) == [.started])
+            #expect(try await launch(.busName("org.example.Backup"), bus: bus.address, until: 2) == [.started, .ended])
             #expect(try bus.hasOwner("org.example.Backup"))
         }
         #expect(
@@ -81,7 +81,7 @@ import Testing
         let bus = try MessageBus()
         defer { bus.stop() }
         try bus.startSystemd(noting: directory.file("seen").path)
-        #expect(try await launch(.systemdUnit("backup.service"), bus: bus.address) == [.started])
+        #expect(try await launch(.systemdUnit("backup.service"), bus: bus.address, until: 2) == [.started, .ended])
         #expect(try String(contentsOf: directory.file("seen"), encoding: .utf8) == "backup.service replace")
     }
 

@@ -98,7 +98,8 @@ package final class MessageBus: Sendable {
     private func set(_ name: String, _ path: String, _ property: String, _ value: String) throws {
         try require(
             try call(
-                "org.freedesktop.DBus.Properties", path, "Set", "string:\(name)", "string:\(property)", value, to: name))
+                "org.freedesktop.DBus.Properties", path, "Set", "string:\(name)", "string:\(property)", value, to: name)
+        )
     }
 
     private func callMock(_ name: String, _ path: String, _ method: String, _ arguments: String...) throws {
