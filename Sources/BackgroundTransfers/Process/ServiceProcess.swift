@@ -81,9 +81,9 @@ package final class ServiceProcess {
         do {
             try place.make()
             let listener = try listener ?? newListener(at: place)
-            guard
-                let ownership = ServiceOwnership.take(
-                    at: place.ownerPath, socketPath: listener.path ?? place.socketPath)
+            // An own one may listen through a descriptor, which is not the path that others need.
+            let path = listener.isOfSystemd ? listener.path : nil
+            guard let ownership = ServiceOwnership.take(at: place.ownerPath, socketPath: path ?? place.socketPath)
             else { end(.notNeeded) }
             return (listener, ownership)
         } catch {

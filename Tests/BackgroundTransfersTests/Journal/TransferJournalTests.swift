@@ -117,6 +117,8 @@ private final class JournalScene: Sendable {
         async throws
     {
         let disk = try SmallDisk(size: 400_000)
+        let filler = disk.path + "/filler"
+        #expect(FileManager.default.createFile(atPath: filler, contents: Data(count: 150_000)))
         let scene = try JournalScene(in: disk.path)
         #expect(await scene.apply([.session(JournalScene.session())]) == nil)
         var applied: [TransferRecord] = []
@@ -130,7 +132,8 @@ private final class JournalScene: Sendable {
         #expect(!applied.isEmpty)
         #expect(try await scene.contents().transfers == applied)
         #expect(try await JournalScene(in: disk.path).contents().transfers == applied)
-        // Removing makes room.
+        // It goes on when there is room.
+        try FileManager.default.removeItem(atPath: filler)
         #expect(await scene.apply(applied.map { .transferRemoved($0.reference) }) == nil)
         #expect(await scene.apply([.transfer(JournalScene.transfer(1))]) == nil)
         #expect(try await scene.contents().transfers == [JournalScene.transfer(1)])
