@@ -112,6 +112,7 @@ final class BackgroundLoad: Load, @unchecked Sendable {
     /// Creates the task in the service, before the program knows it.
     func create() {
         guard let task else { return }
+        session.awaitAttachment()
         do throws(LoadError) {
             if let error = session.creationError(of: task) { throw error }
             let description = try TransferDescription(task)
