@@ -17,6 +17,7 @@ let package = Package(
         .library(name: "URLLoading", targets: ["URLLoading"]),
         .library(name: "FoundationNetworking", targets: ["FoundationNetworking"]),
         .executable(name: "urlsession", targets: ["urlsession"]),
+        .executable(name: "urlsessiond", targets: ["urlsessiond"]),
     ],
     traits: [
         .trait(name: "HTTP3", description: "HTTP/3, over ngtcp2, nghttp3 and GnuTLS, which are loaded when needed."),
@@ -26,10 +27,16 @@ let package = Package(
         // The house. A target may depend only on targets below it; scripts/check-layers holds it to that.
         .executableTarget(name: "urlsession", dependencies: ["URLSessionCommandCore"], swiftSettings: strict),
         .executableTarget(
+            name: "urlsessiond", dependencies: ["URLLoading", "BackgroundTransfers", "LoadingStorage"],
+            swiftSettings: strict),
+        .executableTarget(
             name: "soak", dependencies: ["URLSessionCommandCore", "URLLoading", "CLoadingOpenSSL"],
             swiftSettings: strict),
         .target(
-            name: "URLSessionCommandCore", dependencies: ["URLLoading", "LoadingSemantics", "LoadingEvents"],
+            name: "URLSessionCommandCore",
+            dependencies: [
+                "URLLoading", "BackgroundTransfers", "LoadingTransport", "LoadingSemantics", "LoadingEvents",
+            ],
             swiftSettings: strict),
         .target(name: "FoundationNetworking", dependencies: ["URLLoading"], swiftSettings: strict),
         .target(
@@ -44,7 +51,7 @@ let package = Package(
             name: "BackgroundTransfers",
             dependencies: [
                 "LoadingPipeline", "LoadingStorage", "LoadingConnections", "LoadingTransport", "LoadingSemantics",
-                "LoadingEvents", "CLoadingLinux", "CLoadingDBus",
+                "LoadingEvents", "CLoadingLinux", "CLoadingDBus", "CLoadingDaemon",
             ],
             swiftSettings: strict),
         .target(
@@ -87,6 +94,8 @@ let package = Package(
         .target(name: "CLoadingLinux", linkerSettings: [.linkedLibrary("resolv")]),
         // Names of classes of URLLoading that Foundation asks the runtime for.
         .target(name: "CLoadingFoundation"),
+        // Starts the service of background transfers, and runs it in a program that is started as such.
+        .target(name: "CLoadingDaemon"),
         // Has libdbus loaded when services are discovered, so it is not linked.
         .target(name: "CLoadingDBus"),
         .target(name: "CLoadingGSSAPI"),
@@ -163,16 +172,41 @@ let package = Package(
             ],
             swiftSettings: strict),
         .testTarget(
+            name: "BackgroundTransfersTests",
+            dependencies: [
+                "BackgroundTransfers", "LoadingPipeline", "LoadingStorage", "LoadingTransport", "LoadingSemantics",
+                "LoadingEvents", "LoadingTestSupport", "TestSupport", "CLoadingDaemon", "JournalSteps",
+            ],
+            swiftSettings: strict),
+        // A program that connects to the service, which it contains.
+        .executableTarget(
+            name: "service-user",
+            dependencies: ["BackgroundTransfers", "LoadingPipeline", "LoadingStorage", "LoadingTransport"],
+            path: "Tests/ServiceUser", swiftSettings: strict),
+        // A process that changes a journal, and can be made to die at any change of the disk.
+        .executableTarget(
+            name: "journal-writer",
+            dependencies: ["JournalSteps", "CTestDisk"], path: "Tests/JournalWriter", swiftSettings: strict),
+        .target(
+            name: "JournalSteps", dependencies: ["BackgroundTransfers", "LoadingPipeline", "LoadingStorage"],
+            path: "Tests/JournalSteps", swiftSettings: strict),
+        .testTarget(
             name: "URLSessionCommandTests",
-            dependencies: ["URLSessionCommandCore", "URLLoading", "LoadingEvents", "LoadingSemantics", "TestSupport"],
+            dependencies: [
+                "URLSessionCommandCore", "URLLoading", "BackgroundTransfers", "LoadingPipeline", "LoadingTransport",
+                "LoadingEvents", "LoadingSemantics", "TestSupport",
+            ],
             swiftSettings: strict),
         .testTarget(
             name: "URLLoadingTests",
             // The program is started by tests.
             dependencies: [
-                "URLLoading", "LoadingStorage", "LoadingTransport", "LoadingTestSupport", "TestSupport", "session-user",
+                "URLLoading", "BackgroundTransfers", "LoadingPipeline", "LoadingSemantics", "LoadingStorage",
+                "LoadingTransport", "LoadingTestSupport", "TestSupport", "session-user", "background-user",
             ],
             swiftSettings: strict),
+        .executableTarget(
+            name: "background-user", dependencies: ["URLLoading"], path: "Tests/BackgroundUser", swiftSettings: strict),
         .executableTarget(
             name: "session-user", dependencies: ["URLLoading"], path: "Tests/SessionUser", swiftSettings: strict),
         // Programs as users write them, in both languages: they must compile without a warning. What is deprecated

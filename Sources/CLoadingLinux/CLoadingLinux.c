@@ -1,12 +1,14 @@
 #define _GNU_SOURCE
 #include "CLoadingLinux.h"
 
+#include <linux/fs.h>
 #include <arpa/nameser.h>
 #include <netdb.h>
 #include <poll.h>
 #include <pthread.h>
 #include <resolv.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -148,6 +150,16 @@ int cll_pipe(int *exit, int *entrance) {
 
 int cll_set_pipe_capacity(int pipe, int bytes) { return fcntl(pipe, F_SETPIPE_SZ, bytes); }
 
+int cll_clone_file(int to, int from) { return ioctl(to, FICLONE, from); }
+
+ssize_t cll_copy_range(int from, int to, size_t count) { return copy_file_range(from, NULL, to, NULL, count, 0); }
+
+int cll_link_open_file(int descriptor, const char *path) {
+    char name[32];
+    snprintf(name, sizeof name, "/proc/self/fd/%d", descriptor);
+    return linkat(AT_FDCWD, name, AT_FDCWD, path, AT_SYMLINK_FOLLOW);
+}
+
 int cll_make_file(char *path, int suffix_length) { return mkostemps(path, suffix_length, O_CLOEXEC); }
 
 int cll_open_place(const char *path) { return open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC); }
@@ -170,4 +182,76 @@ int cll_ask_name_servers(const char *name, int type, uint8_t *answer, int capaci
     res_nclose(&state);
     if (length >= 0) return length;
     return error == HOST_NOT_FOUND ? -CLL_NO_SUCH_NAME : error == NO_DATA ? -CLL_NO_SUCH_DATA : -CLL_NO_ANSWER;
+}
+
+int cll_accept(int listener) { return accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK); }
+
+// ---- programs
+
+extern char **environ;
+
+static bool has_name(const char *variable, const char *name, size_t length) {
+    return strncmp(variable, name, length) == 0 && variable[length] == '=';
+}
+
+// Whether a launched program gets the variable of the service: not the descriptors and the readiness socket of systemd, and not
+// what makes a process the service.
+static bool is_inherited(const char *variable) {
+    static const char *const others[] = {
+        "URLSESSIOND_SOCKET", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES", "NOTIFY_SOCKET", "WATCHDOG_PID", "WATCHDOG_USEC",
+    };
+    for (size_t index = 0; index < sizeof others / sizeof *others; index++)
+        if (has_name(variable, others[index], strlen(others[index]))) return false;
+    return true;
+}
+
+static char **environment_with(const char *variable) {
+    size_t count = 0, length = strcspn(variable, "="), last = 0;
+    while (environ[count] != NULL) count++;
+    char **result = malloc((count + 2) * sizeof *result);
+    if (result == NULL) return NULL;
+    for (size_t index = 0; index < count; index++)
+        if (is_inherited(environ[index]) && !has_name(environ[index], variable, length)) result[last++] = environ[index];
+    result[last++] = (char *)variable;
+    result[last] = NULL;
+    return result;
+}
+
+static int arrange_launch(posix_spawn_file_actions_t *actions, posix_spawnattr_t *attributes) {
+    sigset_t none, all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    int code = posix_spawn_file_actions_addopen(actions, 0, "/dev/null", O_RDWR, 0);
+    if (code == 0) code = posix_spawn_file_actions_adddup2(actions, 0, 1);
+    if (code == 0) code = posix_spawn_file_actions_adddup2(actions, 0, 2);
+#if defined __GLIBC_PREREQ
+#if __GLIBC_PREREQ(2, 34)
+    // Older ones rely on the flag that every descriptor of this library has.
+    if (code == 0) code = posix_spawn_file_actions_addclosefrom_np(actions, 3);
+#endif
+#endif
+    if (code == 0) code = posix_spawnattr_setsigmask(attributes, &none);
+    if (code == 0) code = posix_spawnattr_setsigdefault(attributes, &all);
+    short flags = POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF;
+    return code != 0 ? code : posix_spawnattr_setflags(attributes, flags);
+}
+
+pid_t cll_launch(const char *path, char *const arguments[], const char *variable) {
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    char **environment = environment_with(variable);
+    if (environment == NULL) return -ENOMEM;
+    pid_t child = 0;
+    int code = posix_spawn_file_actions_init(&actions);
+    if (code == 0) {
+        code = posix_spawnattr_init(&attributes);
+        if (code == 0) {
+            code = arrange_launch(&actions, &attributes);
+            if (code == 0) code = posix_spawn(&child, path, &actions, &attributes, arguments, environment);
+            posix_spawnattr_destroy(&attributes);
+        }
+        posix_spawn_file_actions_destroy(&actions);
+    }
+    free(environment);
+    return code == 0 ? child : -code;
 }

@@ -26,6 +26,8 @@ package enum Command {
                 return try WebSocketCommand(request, options, terminal: terminal).run()
             case .connect(let request, let options):
                 return try ConnectCommand(request, options, terminal: terminal).run()
+            case .background(let request, let options):
+                return try BackgroundCommand(request, options, terminal: terminal).run()
             case .download(let request): return try Download(request, terminal: terminal).run()
             }
         } catch {

@@ -17,7 +17,7 @@ import URLSessionCommandCore
             !document.contains("`\(name)`") && !document.contains("`\(name) ")
         }
         #expect(missing == [])
-        for command in ["download", "upload", "ws", "connect", "demo"] {
+        for command in ["download", "upload", "ws", "connect", "background", "demo"] {
             #expect(document.contains("`urlsession \(command)"))
         }
     }

@@ -12,7 +12,7 @@ package struct TransferRecord: Codable, Equatable, Sendable {
     package var started: Double?
     /// Whether the delegate has decided on the delayed task (BG-17).
     package var isDecided = false
-    /// The number of attempts that failed since the last response.
+    /// The number of attempts that failed since the last progress.
     package var failures = 0
     /// The point at which the last attempt stopped.
     package var resumption: TransferResumption?
@@ -21,6 +21,8 @@ package struct TransferRecord: Codable, Equatable, Sendable {
     package var syncedBytes: Int64 = 0
     package var boot = ""
     package var progress = TransferProgress()
+    /// The most bytes that any attempt has transferred.
+    package var furthest: Int64 = 0
     package var head: TransferHead?
     package var end: TransferEnd?
 
@@ -44,6 +46,8 @@ package struct SessionRecord: Codable, Equatable, Sendable {
     /// The order of the next end.
     package var nextEnd: UInt64 = 1
     package var isInvalidated = false
+    /// The number of the last command that was carried out.
+    package var commands: UInt64 = 0
     /// How often the program was launched without attaching, and when last, in seconds since 1970.
     package var launches = 0
     package var lastLaunch: Double?

@@ -9,7 +9,10 @@ package enum ServiceCommand: Codable, Equatable, Sendable {
 
     /// Becomes the owner of the session, which is created if necessary. Answered by `attached` or `refused`.
     case attach(SessionDescription)
-    /// A new task, suspended. Its identifier is new in the session. Answered by `accepted` or `rejected`.
+    // The following are numbered by their position: the first after `attached` has the number after `SessionState.commands`.
+    // They are in the spool before they are sent. `committed` tells how far they are in the journal.
+
+    /// A new task, suspended. Its identifier is new in the session. Answered by `rejected` if it cannot be created.
     case create(TransferDescription)
     case resume(task: Int)
     case suspend(task: Int)
@@ -24,6 +27,8 @@ package enum ServiceCommand: Codable, Equatable, Sendable {
     case begin(task: Int, TransferRequest?)
     /// The delegate was told the end of the task up to this step.
     case acknowledge(task: Int, DeliveryStep)
+    /// Whether the delegate decides about server trust, for transfers that start from now on.
+    case setAsksServerTrust(Bool)
     /// The session is invalidated: its tasks go on, or are cancelled (BG-20). Answered by `invalidated`, after which it has no
     /// owner and the connection ends.
     case invalidate(cancelsTasks: Bool)

@@ -14,8 +14,8 @@ package enum ServiceNotice: Codable, Equatable, Sendable {
     case attached(SessionState)
     case task(TransferState)
     case listed
-    /// The task is in the journal.
-    case accepted(task: Int)
+    /// The commands up to this number are in the journal.
+    case committed(UInt64)
     /// The task could not be created. It does not exist.
     case rejected(task: Int, TransferFailure)
     /// Of a running transfer: response, progress, challenges.
@@ -31,6 +31,7 @@ package enum ServiceNotice: Codable, Equatable, Sendable {
 
     // MARK: To an administrator
 
+    /// Of the reply to `list` and `watch`, which ends with `listed`.
     case transfers([ListedTransfer])
     case changed(ListedTransfer)
     case removed(TransferReference)
@@ -66,16 +67,21 @@ package enum ServiceRefusal: Codable, Equatable, Sendable {
 package struct SessionState: Codable, Equatable, Sendable {
     /// The first free task identifier.
     package var nextIdentifier: Int
-    /// The path of the file to which the library appends receipts.
-    package var receipts: String
+    /// The number of the last command that was carried out. The next one, after `attach`, has the number after it.
+    package var commands: UInt64
+    /// The path of the file to which the library appends its commands before it sends them.
+    package var spool: String
     /// The folder for the private copies of uploads.
     package var uploads: String
     /// Whether the program was launched for the session's events.
     package var isLaunched: Bool
+    /// Whether handshakes wait for the delegate's decision about server trust.
+    package var asksServerTrust = false
 
-    package init(nextIdentifier: Int, receipts: String, uploads: String, isLaunched: Bool) {
+    package init(nextIdentifier: Int, commands: UInt64, spool: String, uploads: String, isLaunched: Bool) {
         self.nextIdentifier = nextIdentifier
-        self.receipts = receipts
+        self.commands = commands
+        self.spool = spool
         self.uploads = uploads
         self.isLaunched = isLaunched
     }

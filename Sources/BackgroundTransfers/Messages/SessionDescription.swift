@@ -22,6 +22,10 @@ package struct SessionDescription: Codable, Equatable, Sendable {
     package var userAgent: String?
     /// Whether the delegate decides about server trust. Then a handshake waits for the program.
     package var asksServerTrust = false
+    /// Names the delegate's class and the executable, whose delegates all ask or do not; and whether the program does not know yet which,
+    /// so that what an earlier process has found out is valid, if any has.
+    package var delegateKind: String?
+    package var isTrustUnknown = false
     /// How the program is launched for events; nil if it is not (C-16).
     package var launch: LaunchMethod?
 
@@ -29,7 +33,7 @@ package struct SessionDescription: Codable, Equatable, Sendable {
 }
 
 /// How a program is launched when its transfers need it (BG-11).
-package enum LaunchMethod: Codable, Equatable, Sendable {
+package enum LaunchMethod: Codable, Hashable, Sendable {
     /// The path of a program, and its arguments.
     case command([String])
     /// A unit of the user's systemd.

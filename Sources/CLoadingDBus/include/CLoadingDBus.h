@@ -47,6 +47,7 @@ typedef void (*cld_change_watch)(cld_watch *watch, void *_Nullable context);
     FUNCTION(uint32_t, watch_handle, (cld_watch * watch, unsigned flags)) \
     FUNCTION(cld_message *_Nullable, message_new_method_call, \
         (const char *_Nullable destination, const char *path, const char *_Nullable interface, const char *method)) \
+    FUNCTION(void, message_set_auto_start, (cld_message * message, uint32_t starts)) \
     FUNCTION(void, message_unref, (cld_message * message)) \
     FUNCTION(int, message_get_type, (cld_message * message)) \
     FUNCTION(uint32_t, message_get_reply_serial, (cld_message * message)) \

@@ -23,8 +23,10 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <sys/types.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -249,6 +251,24 @@ static inline int cll_getpeername(int descriptor, struct sockaddr_storage *addre
     return getpeername(descriptor, (struct sockaddr *)address, length);
 }
 
+// Makes an inherited descriptor like the others: it does not block, and is not inherited further.
+static inline int cll_prepare_inherited(int descriptor) {
+    int flags = fcntl(descriptor, F_GETFL);
+    if (flags < 0 || fcntl(descriptor, F_SETFL, flags | O_NONBLOCK) != 0) return -1;
+    return fcntl(descriptor, F_SETFD, FD_CLOEXEC);
+}
+// In C, because glibc shows accept4 only to _GNU_SOURCE.
+int cll_accept(int listener);
+// The effective user id that the process at the other end of a UNIX socket had when it connected or listened. (SO_PEERCRED)
+static inline int cll_peer_user(int descriptor, uint32_t *user) {
+    // The kernel's ucred, which glibc shows only to _GNU_SOURCE.
+    struct { int32_t process; uint32_t user, group; } peer;
+    socklen_t length = sizeof peer;
+    if (getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0 || length != sizeof peer) return -1;
+    *user = peer.user;
+    return 0;
+}
+
 // ---- rtnetlink
 
 // A socket that reports link, address and route changes; or -1.
@@ -279,6 +299,22 @@ static inline int64_t cll_wall_now(void) {
     struct timespec time;
     clock_gettime(CLOCK_REALTIME, &time);
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+// ---- timers on the wall clock
+
+static inline int cll_wall_timer(void) { return timerfd_create(CLOCK_REALTIME, TFD_NONBLOCK | TFD_CLOEXEC); }
+// Zero disarms. The timer also fires when the clock is set.
+static inline void cll_wall_timer_arm(int timer, int64_t seconds, int64_t nanoseconds) {
+    struct itimerspec date = { .it_value = { .tv_sec = (time_t)seconds, .tv_nsec = (long)nanoseconds } };
+    timerfd_settime(timer, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &date, NULL);
+}
+// How often it has fired since the last call, or the negative errno: EAGAIN if it has not, ECANCELED if the clock was set.
+static inline int64_t cll_wall_timer_take(int timer) {
+    uint64_t count = 0;
+    ssize_t done;
+    do done = read(timer, &count, sizeof count); while (done < 0 && errno == EINTR);
+    return done < 0 ? -errno : (int64_t)count;
 }
 
 // ---- futex
@@ -322,6 +358,12 @@ int cll_set_pipe_capacity(int pipe, int bytes);
 void *cll_map(size_t size);
 // The same pages with more or fewer of them behind, perhaps elsewhere; NULL leaves them as they were.
 void *cll_remap(void *pages, size_t size, size_t new_size);
+// Makes the file `to` share the extents of `from`. -1 with errno if the file system cannot.
+int cll_clone_file(int to, int from);
+// Copies within the kernel, from and to the positions of both files; 0 at the end. Not between all file systems.
+ssize_t cll_copy_range(int from, int to, size_t count);
+// Gives the open file another name; it must have one still.
+int cll_link_open_file(int descriptor, const char *path);
 // mkostemps with O_CLOEXEC.
 int cll_make_file(char *path, int suffix_length);
 // A descriptor that stands for what has that name, be it a link, and reads nothing of it. Closing one leaves the locks of
@@ -329,6 +371,15 @@ int cll_make_file(char *path, int suffix_length);
 int cll_open_place(const char *path);
 // fchmod of such a descriptor.
 int cll_set_mode_of_place(int place, mode_t mode);
+
+// ---- programs
+
+// Runs a program in a session of its own, with the signals as after boot, /dev/null as descriptors 0 to 2, and no other
+// descriptor. Its environment is this process's with `variable` (`NAME=value`), without what a service gets from its starter.
+// Returns the process identifier of the child, or the negative errno.
+pid_t cll_launch(const char *path, char *const arguments[], const char *variable);
+// Waits for the end of a child.
+static inline void cll_wait_for(pid_t child) { while (waitpid(child, NULL, 0) < 0 && errno == EINTR) {} }
 
 // ---- names
 

@@ -9,7 +9,8 @@ internal import LoadingTransport
 /// `TransferReport`s, and takes a `TransferAnswer` for each challenge. It drives an `HTTPLoad`, as a task does, with
 /// the stores of its environment.
 ///
-/// Confined to the environment's loop. Redirects are followed (BG-4). Server trust is evaluated by the default rules.
+/// Confined to the environment's loop. Redirects are followed (BG-4). Server trust is evaluated by the default rules,
+/// unless the request asks for a decision.
 package final class Transfer: LoadClient {
     package let request: TransferRequest
     private let environment: LoadingEnvironment
@@ -20,6 +21,8 @@ package final class Transfer: LoadClient {
     private var lastReport: UInt64 = 0
     /// The number of the report whose answer the load waits for.
     private var openChallenge: UInt64?
+    /// The server trust that the open challenge is about.
+    private var openTrust: ConnectionChallenge?
     private var progress = TransferProgress()
 
     /// - Parameter report: Called on the loop.
@@ -47,6 +50,12 @@ package final class Transfer: LoadClient {
 
     package func suspend() { load?.suspend() }
     package func resume() { load?.resume() }
+    /// The point from which another transfer could resume if this one were gone now. The bytes received are those in the file by then.
+    package var resumptionUnderWay: TransferResumption? {
+        guard let load, let point = load.resumePointUnderWay else { return nil }
+        return .download(TransferResumption.Download(point, path: request.folder + "/" + point.fileName))
+    }
+
     package func setPriority(_ priority: Float) { load?.setPriority(priority) }
 
     /// Ends the transfer with −999, and with a `TransferResumption` if another transfer can resume.
@@ -56,12 +65,29 @@ package final class Transfer: LoadClient {
     package func answer(_ answer: TransferAnswer) {
         guard answer.number == openChallenge, let load else { return }
         openChallenge = nil
+        if let trust = openTrust {
+            openTrust = nil
+            return self.answer(trust, answer.decision)
+        }
         switch answer.decision {
         case .credential(let user, let password, let isKept):
             load.answerChallenge(.credential(LoadCredential(user: user, password: password, isKept: isKept)))
         case .defaultHandling: load.answerChallenge(.defaultHandling)
         case .rejectProtectionSpace: load.answerChallenge(.nextSpace)
         case .cancel: cancel()
+        // These are about server trust.
+        case .trust, .distrust: load.answerChallenge(.defaultHandling)
+        }
+    }
+
+    private func answer(_ trust: ConnectionChallenge, _ decision: TransferAnswer.Decision) {
+        switch decision {
+        case .trust(let isEvaluated): trust.answer(.trust(isEvaluated: isEvaluated))
+        case .distrust, .rejectProtectionSpace: trust.answer(.distrust)
+        case .cancel:
+            trust.answer(.distrust)
+            cancel()
+        case .defaultHandling, .credential: trust.answer(.defaultHandling)
         }
     }
 
@@ -86,7 +112,7 @@ package final class Transfer: LoadClient {
             destination = .stopped(stopped)
         }
         let load = HTTPLoad(next, in: environment, destination: destination, log: log, client: self)
-        if request.bodyFile != nil {
+        if request.bodyFile != nil, request.isUpload {
             var stopped: StoppedUpload?
             if case .upload(let upload)? = request.resumption { stopped = upload.stopped }
             load.makeResumable(stopped)
@@ -102,6 +128,7 @@ package final class Transfer: LoadClient {
     private func end(_ error: LoadError?, body: LoadedBody) {
         load = nil
         openChallenge = nil
+        openTrust = nil
         let wall = Double(environment.loop.clock.wallNow) / 1e9 - Double(EventLog.now - created) / 1e9
         tell(.metrics(TransferMetrics(created: created, createdWall: wall, events: log.events)))
         switch (error, body) {
@@ -151,13 +178,30 @@ package final class Transfer: LoadClient {
                 .credential(LoadCredential(user: user, password: password, isKept: true, object: proposal?.object)))
         }
         if question.isQuiet { return load.answerChallenge(.defaultHandling) }
+        openTrust = nil
         tell(.challenge(TransferChallenge(question)))
         openChallenge = lastReport
+    }
+
+    package var wantsConnectionChallenges: Bool { request.asksServerTrust }
+
+    package func load(_ load: any Load, asks question: ConnectionChallenge) -> Bool {
+        // Private keys do not leave the program, so there are no client certificates.
+        guard request.asksServerTrust, case .serverTrust(let peer) = question.subject else { return false }
+        openTrust = question
+        question.onWithdrawal = { [weak self, weak question] in
+            guard let self, let question, openTrust === question else { return }
+            loadAsksNoMore(load)
+        }
+        tell(.challenge(TransferChallenge(peer, of: question.origin)))
+        openChallenge = lastReport
+        return true
     }
 
     package func loadAsksNoMore(_ load: any Load) {
         if openChallenge == nil { return }
         openChallenge = nil
+        openTrust = nil
         tell(.challengeWithdrawn)
     }
 
@@ -178,8 +222,6 @@ package final class Transfer: LoadClient {
     // MARK: Callbacks that a transfer does not use
 
     package var wantedParts: WantedParts { .none }
-    package var wantsConnectionChallenges: Bool { false }
-    package func load(_ load: any Load, asks question: ConnectionChallenge) -> Bool { false }
     package func load(_ load: any Load, didReceiveInformational head: ResponseHead) {}
     package func load(_ load: any Load, didReceive response: SourceResponse) -> ClientAnswer<Void> { .now }
     package func load(

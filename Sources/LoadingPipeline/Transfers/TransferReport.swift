@@ -1,5 +1,8 @@
+package import FoundationEssentials
+internal import LoadingConnections
 package import LoadingEvents
 package import LoadingSemantics
+internal import LoadingTransport
 
 /// One report of a transfer. Reports are numbered from 1 without gaps, so that a receiver that reconnects knows which
 /// reports it has (BG-6, BG-12).
@@ -75,6 +78,8 @@ package struct TransferChallenge: Codable, Equatable, Sendable {
         case digest
         case ntlm
         case negotiate
+        /// The certificates of a server in the handshake (TLS-1).
+        case serverTrust
     }
 
     package var peer: Peer
@@ -87,6 +92,20 @@ package struct TransferChallenge: Codable, Equatable, Sendable {
     /// The user of the proposed credential. A client may combine it with its own password.
     package var proposedUser: String?
     package var failures: Int
+    /// For `serverTrust`: the chain in DER, the leaf first, and the stapled OCSP response.
+    package var certificates: [Data] = []
+    package var stapledResponse: Data?
+
+    init(_ peer: TLSPeer, of origin: ConnectionKey) {
+        self.peer = .server
+        kind = "https"
+        host = origin.host
+        port = origin.port
+        scheme = .serverTrust
+        failures = 0
+        certificates = peer.chain.certificates.map { Data($0.der) }
+        stapledResponse = peer.stapledResponse.map { Data($0) }
+    }
 
     init(_ question: AuthenticationQuestion) {
         let space = question.space
@@ -124,6 +143,12 @@ package struct TransferAnswer: Codable, Equatable, Sendable {
         case defaultHandling
         case rejectProtectionSpace
         case cancel
+        /// The server is trusted, whatever the result of an evaluation.
+        ///
+        /// `isEvaluated`: whether the default evaluation was made and trusts the server too.
+        case trust(isEvaluated: Bool)
+        /// The server is not trusted.
+        case distrust
     }
 
     package init(number: UInt64, decision: Decision) {

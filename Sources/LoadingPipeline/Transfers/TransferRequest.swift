@@ -1,4 +1,4 @@
-internal import LoadingSemantics
+package import LoadingSemantics
 
 /// A request for a transfer between a file and a server, as one process sends it to another (BG-5).
 package struct TransferRequest: Codable, Equatable, Sendable {
@@ -10,6 +10,8 @@ package struct TransferRequest: Codable, Equatable, Sendable {
     package var fields: [TransferField] = []
     /// The path of the file that is uploaded; nil for a request without a body (BG-2).
     package var bodyFile: String?
+    /// Whether the upload may resume (RES-18).
+    package var isUpload = true
     /// The folder for the file with the body of the response.
     package var folder: String
     /// The point at which an earlier transfer stopped.
@@ -34,10 +36,14 @@ package struct TransferRequest: Codable, Equatable, Sendable {
     /// Seconds since 1970 (BG-17).
     package var earliestBegin: Double?
     package var usesCookies = true
+    /// The URL of the main document, which determines what is a third party's cookie (COOK-14).
+    package var document: String?
     /// The request's own cookie partition (COOK-24).
     package var partition: String?
     /// A raw value of `CachePolicy`.
     package var cachePolicy = CachePolicy.useProtocolCachePolicy.rawValue
+    /// Whether the client decides about server trust. Then each handshake waits for its answer.
+    package var asksServerTrust = false
 
     package init(url: String, folder: String) {
         self.url = url
@@ -57,11 +63,11 @@ package struct TransferField: Codable, Equatable, Sendable {
 }
 
 extension [TransferField] {
-    init(_ fields: HTTPFields) {
+    package init(_ fields: HTTPFields) {
         self = (0..<fields.count).map { TransferField(fields.name(at: $0), fields.value(at: $0)) }
     }
 }
 
 extension HTTPFields {
-    init(_ fields: [TransferField]) { self.init(fields.map { ($0.name, $0.value) }) }
+    package init(_ fields: [TransferField]) { self.init(fields.map { ($0.name, $0.value) }) }
 }

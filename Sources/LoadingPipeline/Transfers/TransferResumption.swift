@@ -1,4 +1,4 @@
-internal import LoadingSemantics
+package import LoadingSemantics
 internal import LoadingTransport
 
 /// The point at which a transfer stopped, so that another can resume (RES-1, RES-13).
@@ -16,6 +16,15 @@ package enum TransferResumption: Codable, Equatable, Sendable {
         var lastModified: String?
         package var bytesReceived: Int64
         var total: Int64?
+
+        /// For the present length of the file, of a transfer that was running when this was saved. For a complete file the last byte is
+        /// requested again. Nil if the file is longer than the resource.
+        package func counted(byFileOf length: Int64) -> Download? {
+            guard length >= 0, total.map({ length <= $0 }) ?? true else { return nil }
+            var part = self
+            part.bytesReceived = length == total ? max(0, length - 1) : length
+            return part
+        }
     }
 
     package struct Upload: Codable, Equatable, Sendable {
@@ -34,7 +43,7 @@ package enum TransferResumption: Codable, Equatable, Sendable {
 }
 
 extension TransferResumption.Download {
-    init(_ point: DownloadResumePoint, path: String) {
+    package init(_ point: DownloadResumePoint, path: String) {
         self.path = path
         originalURL = point.originalURL
         url = point.url
@@ -50,7 +59,7 @@ extension TransferResumption.Download {
     }
 
     /// Nil if the values are invalid (RES-8).
-    var stopped: StoppedDownload? {
+    package var stopped: StoppedDownload? {
         guard
             let validator = entityTag.map({ ResumeValidator.entityTag($0) })
                 ?? lastModified.map({ .lastModified($0) }),
@@ -63,7 +72,7 @@ extension TransferResumption.Download {
 }
 
 extension TransferResumption.Upload {
-    init(_ stopped: StoppedUpload) {
+    package init(_ stopped: StoppedUpload) {
         let point = stopped.point
         method = point.method
         url = point.url
@@ -78,7 +87,7 @@ extension TransferResumption.Upload {
     }
 
     /// Nil if the values are invalid.
-    var stopped: StoppedUpload? {
+    package var stopped: StoppedUpload? {
         let limits = UploadLimits(
             maximumSize: maximumSize, maximumAppendSize: maximumAppendSize, maximumAge: maximumAge)
         guard

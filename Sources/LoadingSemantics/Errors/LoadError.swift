@@ -16,6 +16,10 @@ package struct LoadError: Error, Sendable, Equatable {
         case ftp(code: Int, text: String)
         /// A refusal of the operating system, such as the lack of a thread.
         case system(String)
+        /// The reason that the background service gives, or why it cannot be reached.
+        case service(String)
+        /// Why the system has cancelled a background task, a value of `NSURLErrorBackgroundTaskCancelledReasonKey` (BG-13).
+        case cancellation(reason: Int)
         /// An error of `getaddrinfo` (`EAI_…`).
         case dns(Int32)
         /// A code of Apple's `kCFErrorDomainCFNetwork` (PROXY-10).
@@ -75,6 +79,19 @@ extension LoadError {
     /// The process was forked without exec from one that had loaded, so it lacks that one's threads.
     package static let forkedProcess = cannotLoadFromNetwork(
         .system("A process that was forked off cannot load before it has executed a program"))
+}
+
+/// Failures of background sessions.
+extension LoadError {
+    /// Another process, or another session of this one, uses the identifier (BG-7).
+    package static let backgroundSessionInUse = LoadError(code: -996)
+    package static func cancelledBySystem(reason: Int) -> LoadError {
+        LoadError(code: -999, cause: .cancellation(reason: reason))
+    }
+    /// The service cannot be reached, or has lost the task.
+    package static func backgroundServiceLost(_ reason: String) -> LoadError {
+        LoadError(code: -997, cause: .service(reason))
+    }
 }
 
 /// Connection failures.

@@ -34,9 +34,14 @@ package struct TimeLimits: Sendable, Equatable {
     /// How often within an idle timeout an uploading load checks what the peer has acknowledged. A count. Decision:
     /// delays the timeout by at most an eighth.
     package var progressChecksPerTimeout = 8.0
-    /// How often a task that waits for its `earliestBeginDate` checks the wall clock. Seconds. Decision: bounds the
-    /// delay after the clock is set forward.
-    package var wallClockCheck = 60.0
+    /// How long `taskIdentifier` waits until a background session is attached. Seconds. Decision: the service has then failed, and an
+    /// identifier that is never valid does less harm than a program that hangs.
+    package var backgroundAttach = 10.0
+    /// The pauses before a background session connects to the service again, after which the service counts as lost. Decision: a new
+    /// process is up within milliseconds; an update of the program may take seconds.
+    package var backgroundReconnects = [
+        milliseconds(10), milliseconds(100), milliseconds(400), seconds(2), seconds(5), seconds(10),
+    ]
 
     // MARK: Exchanges
 
@@ -151,6 +156,35 @@ package struct TimeLimits: Sendable, Equatable {
     package var serviceFamilyDelay = milliseconds(50)
     /// Timeout of the lookup of a `.local` name by Avahi. Decision: Avahi's own.
     package var multicastLookup = seconds(5)
+
+    // MARK: Background transfers
+
+    /// How long the exit of a program waits until a delegate's class is known to decide about server trust or not. Seconds. Decision: as
+    /// long as a handshake usually takes at most; only once for each class and executable.
+    package var backgroundTrust = 3.0
+    /// How long after a failure the journal of background transfers is written again. Decision: a full disk is rarely emptied sooner.
+    package var journalRetry = seconds(5)
+    /// How often the progress of background transfers is told to their program. Decision: as often as people can see.
+    package var backgroundProgress = milliseconds(100)
+
+    /// How long the start of the service may take: a process waits for another that starts or ends it. Decision: as
+    /// `quicHandshake`; on a slow disk the end of a service takes seconds.
+    package var serviceStart = seconds(10)
+    /// Interval of the attempts to get that lock. Decision.
+    package var serviceLockRetry = milliseconds(10)
+    /// How long the service waits for the next program before it ends. Decision: a script that runs a command several
+    /// times uses one process.
+    package var serviceIdle = seconds(10)
+    /// How long a program that was launched may take to attach before it is launched again. Doubles with each launch.
+    /// Seconds. Source: Apple's developer forum, thread 14854 (BG-15); its first value is 60 s.
+    package var launchDelay = 60.0
+    /// The longest of these times. Seconds. Decision: a program that does not attach within a day is not missed sooner.
+    package var longestLaunchDelay = 86_400.0
+    /// How long a bus or a daemon on it may take for a reply. Decision: as `discoveryReply`.
+    package var busReply = seconds(10)
+    /// How long after the bus has ended the connection it is tried again. Doubles with each try. Decision: a bus is
+    /// back within seconds, or not at all.
+    package var busRetry = seconds(1)
 
     // MARK: Routes
 

@@ -3,9 +3,9 @@ internal import Glibc
 /// The D-Bus session bus.
 ///
 /// Only an existing local bus is used: no bus is started, and none is contacted over a network.
-enum SessionBus {
+package enum SessionBus {
     /// Returns nil if there is none. Costs one system call.
-    static func address(environment: (String) -> String?) -> String? {
+    package static func address(environment: (String) -> String?) -> String? {
         if let list = environment("DBUS_SESSION_BUS_ADDRESS"), !list.isEmpty {
             let local = list.split(separator: ";").filter { $0.hasPrefix("unix:") }
             return local.isEmpty ? nil : local.joined(separator: ";")

@@ -74,10 +74,10 @@ struct Checksum {
 }
 
 /// A row whose first column is the checksum of the others.
-enum ChecksummedRow {
-    static func seal(_ values: [DatabaseValue]) -> [DatabaseValue] { [.integer(value(values[...]))] + values }
+package enum ChecksummedRow {
+    package static func seal(_ values: [DatabaseValue]) -> [DatabaseValue] { [.integer(value(values[...]))] + values }
 
-    static func isWhole(_ row: ArraySlice<DatabaseValue>) -> Bool {
+    package static func isWhole(_ row: ArraySlice<DatabaseValue>) -> Bool {
         row.first?.integer == value(row.dropFirst())
     }
 

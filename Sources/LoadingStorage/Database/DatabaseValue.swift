@@ -15,11 +15,11 @@ package enum DatabaseValue: Sendable, Hashable {
     /// SQLite stores NaN as NULL.
     init(_ number: Double?) { self = number.flatMap { $0.isNaN ? nil : .real($0) } ?? .null }
 
-    var integer: Int64? { if case .integer(let number) = self { number } else { nil } }
+    package var integer: Int64? { if case .integer(let number) = self { number } else { nil } }
     var flag: Bool? { integer.map { $0 != 0 } }
     var real: Double? { if case .real(let number) = self { number } else { nil } }
-    var text: String? { if case .text(let text) = self { text } else { nil } }
-    var blob: Data? { if case .blob(let data) = self { data } else { nil } }
+    package var text: String? { if case .text(let text) = self { text } else { nil } }
+    package var blob: Data? { if case .blob(let data) = self { data } else { nil } }
     var isNull: Bool { self == .null }
 
     /// The approximate size in bytes.

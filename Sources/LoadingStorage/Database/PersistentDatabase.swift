@@ -7,7 +7,7 @@ internal import LoadingSemantics
 ///
 /// Operations return nil if they fail. The store then keeps its changes in memory, and retries with the next write.
 /// Used by one thread at a time.
-final class PersistentDatabase {
+package final class PersistentDatabase {
     private let directory: StorageDirectory
     private let schema: DatabaseSchema
     private let notify: @Sendable (StorageMessage) -> Void
@@ -24,30 +24,31 @@ final class PersistentDatabase {
     private var isLost = false
 
     /// Why the file cannot be written.
-    private(set) var writeFailure: StorageFailure?
+    package private(set) var writeFailure: StorageFailure?
     /// Changes with each opening of the file, after which it may be another one.
     private(set) var generation = 0
 
     private static let largestCheckedFile: Int64 = 16 << 20
 
-    init(_ schema: DatabaseSchema, in directory: StorageDirectory, notify: @escaping @Sendable (StorageMessage) -> Void)
-    {
+    package init(
+        _ schema: DatabaseSchema, in directory: StorageDirectory, notify: @escaping @Sendable (StorageMessage) -> Void
+    ) {
         self.schema = schema
         self.directory = directory
         self.notify = notify
     }
 
-    var path: String { directory.path + "/" + schema.name }
-    var exists: Bool { access(path, F_OK) == 0 || cll_errno() != ENOENT }
+    package var path: String { directory.path + "/" + schema.name }
+    package var exists: Bool { access(path, F_OK) == 0 || cll_errno() != ENOENT }
 
     /// Returns nil also if there is no file.
-    func read<Result>(_ work: (Database) throws(StorageFailure) -> Result) -> Result? {
+    package func read<Result>(_ work: (Database) throws(StorageFailure) -> Result) -> Result? {
         if database == nil, !exists { return nil }
         return attempt(.read, work)
     }
 
     /// Runs `work` in one transaction.
-    func write<Result>(_ work: (Database) throws(StorageFailure) -> Result) -> Result? {
+    package func write<Result>(_ work: (Database) throws(StorageFailure) -> Result) -> Result? {
         attempt(.write) { (database) throws(StorageFailure) in
             try database.transaction { () throws(StorageFailure) in try work(database) }
         }
@@ -55,7 +56,7 @@ final class PersistentDatabase {
 
     /// Whether the file that was in use was deleted or replaced, for example by a repair, which may lose records.
     /// Reports each loss once.
-    func hasLostFile() -> Bool {
+    package func hasLostFile() -> Bool {
         detectLoss()
         defer { isLost = false }
         return isLost
@@ -78,13 +79,13 @@ final class PersistentDatabase {
     }
 
     /// Rebuilds the file from the undamaged rows.
-    func repair() { repair(isForeign: false) }
+    package func repair() { repair(isForeign: false) }
 
     /// Removes all traces of deleted records from the files.
     ///
     /// - Returns: False if some may remain, for example while another process repairs.
     @discardableResult
-    func purgeRemoved() -> Bool {
+    package func purgeRemoved() -> Bool {
         if !exists { return DatabaseRepair.removeLeftovers(of: path) }
         let isDone: Void? = attempt(.write) { (database) throws(StorageFailure) in
             try database.run("PRAGMA incremental_vacuum")

@@ -37,6 +37,7 @@ struct PathHandle: ~Copyable {
     /// The same for the folder of a store. In addition, no other user may create files there, because SQLite opens its
     /// side files by name.
     var isTrustedStore: Bool { (isOwnedByUser || status.st_uid == 0) && isWritableByOwnerOnly }
+    var isTrustedProgram: Bool { isFile && (isOwnedByUser || status.st_uid == 0) && isWritableByOwnerOnly }
     private var isWritableByOwnerOnly: Bool {
         let isTrustedGroup = status.st_gid == getegid() || status.st_gid == 0
         return mode & 0o002 == 0 && (mode & 0o020 == 0 || isTrustedGroup)

@@ -11,11 +11,14 @@ package struct StorageDirectory: Sendable, Hashable {
         /// Data that can be loaded again.
         case cache
         case data
+        /// State that outlives a process, but is specific to the machine.
+        case state
 
         fileprivate var variable: String {
             switch self {
             case .cache: "XDG_CACHE_HOME"
             case .data: "XDG_DATA_HOME"
+            case .state: "XDG_STATE_HOME"
             }
         }
 
@@ -23,6 +26,7 @@ package struct StorageDirectory: Sendable, Hashable {
             switch self {
             case .cache: "/.cache"
             case .data: "/.local/share"
+            case .state: "/.local/state"
             }
         }
     }
@@ -80,6 +84,19 @@ package struct StorageDirectory: Sendable, Hashable {
         }
     }
 
+    /// The folder that exists while the user is logged in; nil if there is none. A process without its variable, for example one
+    /// of cron, finds the folder that systemd makes.
+    package static func userRuntime(
+        environment: (String) -> String? = Self.variable, folderOfUsers: String = "/run/user"
+    ) -> StorageDirectory? {
+        if let path = environment("XDG_RUNTIME_DIR"), path.hasPrefix("/") { return StorageDirectory(path: path) }
+        let path = folderOfUsers + "/\(geteuid())"
+        guard let handle = try? PathHandle(path), handle.isFolder, handle.isOwnedByUser, handle.mode & 0o077 == 0 else {
+            return nil
+        }
+        return StorageDirectory(path: path)
+    }
+
     package func folder(_ name: String) -> StorageDirectory {
         StorageDirectory(location: location.map { $0 + "/" + name }, isCallerProvided: false)
     }
@@ -92,7 +109,12 @@ package struct StorageDirectory: Sendable, Hashable {
 
     /// Creates the folder and its parents if necessary. Returns the path without symbolic links. Throws if another user
     /// than root can replace files in it.
-    package func make() throws(StorageFailure) -> String {
+    package func make() throws(StorageFailure) -> String { try make(isPrivate: false) }
+
+    /// The same. Other users cannot list the folder either.
+    package func makePrivate() throws(StorageFailure) -> String { try make(isPrivate: true) }
+
+    private func make(isPrivate: Bool) throws(StorageFailure) -> String {
         let path = Self.trimmed(try location.get())
         try Self.makeFolders(above: path)
         if mkdir(path, 0o700) != 0, cll_errno() != EEXIST {
@@ -106,7 +128,11 @@ package struct StorageDirectory: Sendable, Hashable {
         guard handle.isFolder else { throw StorageFailure(.open, path, .system(ENOTDIR)) }
         // Other users must not be able to write here, because they could replace files. They may list the folder if its
         // permissions allow it; the files themselves are private.
-        if !isCallerProvided, handle.isOwnedByUser, handle.mode & 0o022 != 0 { handle.setMode(handle.mode & 0o7755) }
+        if isPrivate, handle.isOwnedByUser, handle.mode & 0o077 != 0 {
+            handle.setMode(0o700)
+        } else if !isCallerProvided, handle.isOwnedByUser, handle.mode & 0o022 != 0 {
+            handle.setMode(handle.mode & 0o7755)
+        }
         guard let real = realpath(path, nil) else { throw StorageFailure(.open, path, .system(cll_errno())) }
         defer { free(real) }
         let found = String(cString: real)
@@ -125,6 +151,17 @@ package struct StorageDirectory: Sendable, Hashable {
             guard let end = path.lastIndex(of: "/") else { return }
             path = path[..<end]
         }
+    }
+
+    /// Whether only the user and root can replace or change the program.
+    package static func isTrustedProgram(_ path: String) -> Bool {
+        guard let real = realpath(path, nil) else { return false }
+        defer { free(real) }
+        let found = String(cString: real)
+        guard let handle = try? PathHandle(found), handle.isTrustedProgram, access(found, X_OK) == 0,
+            let slash = found.lastIndex(of: "/")
+        else { return false }
+        return (try? checkFolders(to: slash == found.startIndex ? "/" : String(found[..<slash]))) != nil
     }
 
     /// Creates an empty file with mode 0600 if there is none. An existing file gets that mode.
@@ -154,7 +191,7 @@ package struct StorageDirectory: Sendable, Hashable {
     // MARK: Names and locations
 
     /// Injective, and always a valid file name.
-    static func fileName(_ text: String) -> String {
+    package static func fileName(_ text: String) -> String {
         let digits = Array("0123456789ABCDEF".utf8)
         var name: [UInt8] = []
         for (index, byte) in text.utf8.enumerated() {

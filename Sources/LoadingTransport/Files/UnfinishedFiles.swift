@@ -25,7 +25,7 @@ package final class UnfinishedFiles: @unchecked Sendable {
         atexit { UnfinishedFiles.shared.removeAll() }
     }
 
-    func add(_ path: String) {
+    package func add(_ path: String) {
         let process = getpid()
         lock.withLock {
             if owner.exchange(process, ordering: .relaxed) != process { paths = [:] }

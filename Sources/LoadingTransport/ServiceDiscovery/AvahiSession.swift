@@ -41,7 +41,11 @@ final class AvahiSession {
     private static let mostEarlySignals = 256
 
     init(address: String) throws(DiscoveryFailure) {
-        bus = try BusConnection(address: address)
+        do throws(BusFailure) {
+            bus = try BusConnection(address: address)
+        } catch {
+            throw DiscoveryFailure(error)
+        }
         callBus("Hello") { [unowned self] result in
             self.afterwards(result) { _ in self.addRules() }
         }
@@ -172,12 +176,12 @@ final class AvahiSession {
     private func send(_ call: BusCall, completion: @escaping Completion) {
         if let failure { return completion(.failure(failure)) }
         if calls.count >= Self.mostPendingCalls { return waitingCalls.append((call, completion)) }
-        do throws(DiscoveryFailure) {
+        do throws(BusFailure) {
             let serial = try bus.send(call)
             calls[serial] = PendingCall(
                 deadline: cll_now() + TimeLimits.standard.discoveryReply, completion: completion)
         } catch {
-            completion(.failure(error))
+            completion(.failure(DiscoveryFailure(error)))
         }
     }
 

@@ -59,6 +59,17 @@ package enum DiscoveryFailure: Error, Hashable, Sendable {
         }
     }
 
+    init(_ failure: BusFailure) {
+        switch failure {
+        case .libraryMissing(let name): self = .libraryMissing(name)
+        case .busMissing(let address): self = .busMissing(address: address)
+        case .connectionLost: self = .connectionLost
+        case .refused(let name): self = DiscoveryFailure(errorName: name)
+        case .invalidArgument: self = .invalidArgument
+        case .noResources: self = .noResources
+        }
+    }
+
     /// The failure that an error of the bus or of Avahi means.
     init(errorName name: String) {
         let avahi = "org.freedesktop.Avahi."

@@ -7,15 +7,28 @@ internal import LoadingTransport
 /// The credential storage of a session, for the engine. Confined to the session's loop.
 final class SessionCredentials: CredentialStore {
     private let storage: URLCredentialStorage
+    private let loop: EventLoop
 
-    init(_ storage: URLCredentialStorage) { self.storage = storage }
+    init(_ storage: URLCredentialStorage, on loop: EventLoop) {
+        self.storage = storage
+        self.loop = loop
+    }
 
     func defaultCredential(
         for space: ProtectionSpace, of client: any LoadClient, _ lookup: PendingLookup<ProposedCredential?>
     ) -> ClientAnswer<ProposedCredential?> {
-        guard let core = client as? TaskCore, let task = core.heldTask else { return .now(nil) }
         let spellings = URLProtectionSpace(space).spellings(of: space)
-        core.core.loop.callOut(
+        guard let task = (client as? TaskCore)?.heldTask else {
+            // A transfer of another program, whose storage is a plain one. It is read from the disk.
+            guard client is Transfer else { return .now(nil) }
+            loop.callOut(
+                CalledOut { [storage] in
+                    let found = spellings.lazy.compactMap { storage.defaultCredential(for: $0) }.first
+                    lookup.answer(found.map { ProposedCredential(user: $0.user, password: $0.password, object: $0) })
+                })
+            return .later
+        }
+        loop.callOut(
             CredentialLookup(spellings, in: storage, for: task) { found in
                 lookup.answer(found.map { ProposedCredential(user: $0.user, password: $0.password, object: $0) })
             })

@@ -28,8 +28,7 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
     public override init() {}
 
     /// A storage with persistent permanent credentials.
-    package convenience init(in directory: StorageDirectory) {
-        let application = Program.identifier
+    package convenience init(in directory: StorageDirectory, application: String = Program.identifier) {
         self.init {
             PersistentCredentialStore(in: directory, application: application).mayHold
         } recordStore: {

@@ -24,6 +24,8 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
     @exclusivity(unchecked) private var records = PersistentRecords(CookieJar(suffixes: .system))
     /// The suffix list of the jar. Set during initialization only.
     @exclusivity(unchecked) private var suffixes = PublicSuffixes.system
+    /// The identifier of a group's storage.
+    @exclusivity(unchecked) private(set) var group: String?
     /// Guarded by `lock`.
     private var policy = HTTPCookie.AcceptPolicy.always
     /// Guarded by `lock`. Entries are removed with the records' lock held: if there are none, their cookies are in the
@@ -82,6 +84,7 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
             lock.withLock {
                 if let storage = storages[identifier] { return storage }
                 let storage = HTTPCookieStorage(in: .group(identifier))
+                storage.group = identifier
                 storages[identifier] = storage
                 return storage
             }

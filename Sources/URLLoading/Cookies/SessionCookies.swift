@@ -12,8 +12,10 @@ final class SessionCookies: CookieStore {
     private let isPlain: Bool
     private let areSent: Bool
     private let policy: CookieAcceptPolicy
+    private let loop: EventLoop
 
-    init(_ configuration: SessionValues) {
+    init(_ configuration: SessionValues, on loop: EventLoop) {
+        self.loop = loop
         storage = configuration.httpCookieStorage
         isPlain = storage.map { type(of: $0) == HTTPCookieStorage.self } ?? false
         areSent = configuration.httpShouldSetCookies
@@ -28,15 +30,15 @@ final class SessionCookies: CookieStore {
         }
         guard let storage, areSent else { return .now(nil) }
         if isPlain, storage.isEmptyIfLoaded == true { return .now(nil) }
-        guard let task = load.client as? TaskCore, let shown = task.currentRequest, shown.httpShouldHandleCookies else {
-            return .now(nil)
-        }
         if isPlain {
-            let origin = CookieRequest(load.request, document: shown.mainDocumentURL)
+            guard let origin = origin(of: load) else { return .now(nil) }
             if storage.isLoaded(for: origin) { return .now(storage.field(for: origin)) }
             let lookup = load.makeCookieLookup()
             storage.whenLoaded(for: origin) { lookup.answer(storage.field(for: origin)) }
             return .later
+        }
+        guard let task = load.client as? TaskCore, let shown = task.currentRequest, shown.httpShouldHandleCookies else {
+            return .now(nil)
         }
         // The storage is queried with the task, so with the task's URL, and not for an upload's requests to another
         // host.
@@ -54,13 +56,19 @@ final class SessionCookies: CookieStore {
         return .later
     }
 
+    /// What determines the cookies of a load; nil if it has none.
+    private func origin(of load: HTTPLoad) -> CookieRequest? {
+        if let task = load.client as? TaskCore {
+            guard let shown = task.currentRequest, shown.httpShouldHandleCookies else { return nil }
+            return CookieRequest(load.request, document: shown.mainDocumentURL)
+        }
+        guard let transfer = load.client as? Transfer, transfer.request.usesCookies else { return nil }
+        return CookieRequest(load.request, document: transfer.request.document.flatMap { URL(string: $0) })
+    }
+
     func receive(_ fields: [String], for load: HTTPLoad) {
         // C-25, COOK-21
-        guard let storage, let task = load.client as? TaskCore, let shown = task.currentRequest,
-            shown.httpShouldHandleCookies
-        else { return }
-        let loop = task.core.loop
-        let origin = CookieRequest(load.request, document: shown.mainDocumentURL)
+        guard let storage, let origin = origin(of: load) else { return }
         if isPlain {
             guard storage.isLoaded(for: origin) else {
                 return storage.receiveWhenLoaded(fields, from: origin, policy: policy)
@@ -68,7 +76,7 @@ final class SessionCookies: CookieStore {
             guard storage.receive(fields, from: origin, policy: policy) else { return }
             return loop.callOut(CalledOut { storage.announceChange() })
         }
-        guard policy.accepts(origin), let object = task.heldTask else { return }
+        guard policy.accepts(origin), let task = load.client as? TaskCore, let object = task.heldTask else { return }
         let now = HTTPCookieStorage.now
         let cookies = fields.compactMap { field in
             (try? Cookie(SetCookie(field), from: origin, at: now)).map { HTTPCookie($0, from: origin) }
@@ -76,7 +84,7 @@ final class SessionCookies: CookieStore {
         if cookies.isEmpty { return }
         task.cookieStorings += 1
         loop.callOut(
-            CalledOut {
+            CalledOut { [loop] in
                 storage.storeCookies(cookies, for: object)
                 loop.post { task.cookiesAreStored() }
             })

@@ -16,6 +16,7 @@ extension URLError {
         addPeer(error.peerCertificates, of: url, to: &info)
         info[FailedProxy.urlKey] = error.proxy?.url
         info[FailedProxy.statusKey] = error.proxy?.status
+        if case .cancellation(let reason)? = error.cause { info[NSURLErrorBackgroundTaskCancelledReasonKey] = reason }
         return make(
             code: error.code, url: error.url.map { URL(string: $0) } ?? url, underlying: error.cause?.error,
             description: error.message, taskDescription: taskDescription, userInfo: info)
@@ -81,12 +82,14 @@ extension FailedProxy {
 
 extension LoadError.Cause {
     /// The cause as an `NSUnderlyingErrorKey` entry, with Apple's error domain where there is one.
-    var error: NSError {
+    var error: NSError? {
         switch self {
+        case .cancellation: nil
         case .posix(let number):
             Self.error(NSPOSIXErrorDomain, Int(number), String(cString: strerror(number)))
         case .tls(let code, let text): Self.error("URLLoadingTLSErrorDomain", code, text)
         case .library(let text): Self.error("URLLoadingLibraryErrorDomain", 0, text)
+        case .service(let text): Self.error("URLLoadingBackgroundErrorDomain", 0, text)
         case .system(let text): Self.error(NSPOSIXErrorDomain, Int(EAGAIN), text)
         case .http(let text): Self.error("URLLoadingHTTPErrorDomain", 0, text)
         case .ftp(let code, let text): Self.error("URLLoadingFTPErrorDomain", code, text)

@@ -1,15 +1,22 @@
 internal import Foundation
 
 /// The running program.
-enum Program {
+package enum Program {
     /// The name of its executable.
     static let name = String(executable[folder.endIndex...])
 
     /// The bundle identifier, or the name of the executable (C-36).
-    static var identifier: String {
+    package static var identifier: String {
         if let identifier = information?["CFBundleIdentifier"] as? String, !identifier.isEmpty { return identifier }
         return name.isEmpty ? "url-loading" : name
     }
+
+    /// Changes with the executable.
+    static let fileIdentity: String = {
+        var status = stat()
+        guard stat("/proc/self/exe", &status) == 0 else { return "" }
+        return "\(status.st_dev).\(status.st_ino).\(status.st_mtim.tv_sec).\(status.st_mtim.tv_nsec)"
+    }()
 
     /// The contents of `Info.plist`; nil without one.
     // Immutable, so sharing it is safe.

@@ -6,13 +6,11 @@ extension RequestDefaults {
     private static let libraryVersion = "0.1"
 
     /// The default header fields of all requests of this process (MISC-1).
-    ///
-    /// - Parameter programVersion: The version in `User-Agent` of a program without `Info.plist`.
-    static func fields(isSecure: Bool, programVersion: String? = nil) -> HTTPFields {
+    static func fields(isSecure: Bool, userAgent: String) -> HTTPFields {
         var fields = HTTPFields([("Accept", accept)])
         if let languages { fields.append("Accept-Language", languages) }
         fields.append("Accept-Encoding", acceptEncoding(isSecure: isSecure))
-        fields.append("User-Agent", programVersion.map { userAgent(ofVersion: $0) } ?? processUserAgent)
+        fields.append("User-Agent", userAgent)
         fields.append("Connection", "keep-alive")
         return fields
     }
@@ -43,6 +41,13 @@ extension RequestDefaults {
             }
         }
         return tags
+    }
+
+    /// The `User-Agent` of this program.
+    ///
+    /// - Parameter programVersion: The version of a program without `Info.plist`.
+    static func userAgent(programVersion: String?) -> String {
+        programVersion.map { userAgent(ofVersion: $0) } ?? processUserAgent
     }
 
     private static let processUserAgent = userAgent(ofVersion: nil)

@@ -20,6 +20,8 @@ final class SessionCore: ForkGuarded, @unchecked Sendable {
     /// Logs the tasks, if enabled.
     let trace: SessionTrace?
     private let boxedEnvironment: LoopBox<LoadingEnvironment>
+    /// The connection of a background session. Nil without a delegate, which such a session needs (BG-3): then nothing happens.
+    let background: BackgroundSession?
     /// Confined to the loop.
     var environment: LoadingEnvironment { boxedEnvironment.value }
 
@@ -36,6 +38,8 @@ final class SessionCore: ForkGuarded, @unchecked Sendable {
     private var isShared = false
     /// Whether the session was invalidated by `invalidateAndCancel`.
     private var cancelsTasks = false
+    /// Whether the service knows that a background session is invalidated.
+    private var isKnownToBeInvalid = false
     /// The tasks whose locks are held for a fork.
     private var heldTasks: [TaskCore] = []
     private var heldObjects: [URLSessionTask] = []
@@ -77,25 +81,13 @@ final class SessionCore: ForkGuarded, @unchecked Sendable {
         loop = configuration.loop ?? EventLoops.assign()
         trace = SessionTrace.ifWanted()
         delivery = DeliveryQueue(loop: loop, operationQueue: queue)
-        let transportSecurity = AppTransportSecurity(configuration)
-        let proxies = ProxyRoutes(configuration, on: loop)
-        if HTTP3Session.isAvailable { configuration.persistentAlternatives?.prepare() }
-        let pool = ConnectionPool(
-            loop: loop,
-            security: ConnectionSecurity(TLSConfiguration(configuration), transportSecurity: transportSecurity),
-            maximumPerHost: configuration.httpMaximumConnectionsPerHost, isAlwaysDirect: proxies.rules.isEmpty,
-            alternatives: configuration.alternatives)
-        pool.requiredVersion = configuration.requiredHTTPVersion
+        background = configuration.identifier.flatMap { [loop] in
+            delegate == nil ? nil : BackgroundSession($0, configuration, on: loop)
+        }
+        if background == nil, HTTP3Session.isAvailable { configuration.persistentAlternatives?.prepare() }
         let environment = LoadingEnvironment(
-            loop: loop, pool: pool,
-            transportSecurity: TransportSecurityStage(hosts: configuration.hsts, rules: transportSecurity),
-            proxies: proxies,
-            clearDefaults: RequestDefaults.fields(isSecure: false, programVersion: configuration.programVersion),
-            secureDefaults: RequestDefaults.fields(isSecure: true, programVersion: configuration.programVersion))
-        environment.headObserver = configuration.headObserver
-        environment.cookies = SessionCookies(configuration)
+            configuration, transportSecurity: AppTransportSecurity(configuration), on: loop)
         environment.responses = SessionResponses()
-        environment.credentials = configuration.urlCredentialStorage.map { SessionCredentials($0) }
         boxedEnvironment = LoopBox(environment, on: loop)
         ForkGuards.shared.add(self)
     }
@@ -131,7 +123,10 @@ final class SessionCore: ForkGuarded, @unchecked Sendable {
 
     /// Whether there are custom protocol classes.
     @inline(__always)
-    var hasProtocols: Bool { !protocolClasses.isEmpty || !ProtocolRegistry.shared.isEmpty }
+    var hasProtocols: Bool { background == nil && hasAnyProtocols }
+
+    @inline(__always)
+    private var hasAnyProtocols: Bool { !protocolClasses.isEmpty || !ProtocolRegistry.shared.isEmpty }
 
     /// The custom protocol classes in order.
     var allProtocolClasses: [URLProtocol.Type] {
@@ -172,7 +167,8 @@ final class SessionCore: ForkGuarded, @unchecked Sendable {
         DownloadFolder.clean()
         let requests = known?.requests ?? (.withoutURL, .withoutURL)
         return makeTask(
-            session, .download(known?.stopped(in: downloadFolder)), requests.original, requests.current, result,
+            session, .download(known?.stopped(in: downloadFolder) ?? known?.stopped(in: ResumableFiles.folder)),
+            requests.original, requests.current, result,
             delegate: delegate
         ) { URLSessionDownloadTask(core: $0) }
     }
@@ -206,13 +202,19 @@ final class SessionCore: ForkGuarded, @unchecked Sendable {
             lock.unlock()
             return nil
         }
-        lastIdentifier += 1
+        if configuration.identifier != nil { checkBackground(kind, result, hasDelegate: currentDelegate != nil) }
+        if let background {
+            lastIdentifier = background.commands.newIdentifier()
+        } else {
+            lastIdentifier += 1
+        }
         let identifier = lastIdentifier
         waiting[identifier] = .making
         lock.unlock()
         let core = TaskCore(
             of: session, identifier: identifier, kind: kind, request: request, current: current, result: result,
             delegate: delegate)
+        if let background { add(core, to: background) }
         let task = make(core)
         lock.lock()
         if case .valid = phase {
@@ -231,7 +233,7 @@ final class SessionCore: ForkGuarded, @unchecked Sendable {
         let (waiting, running) = lock.withLock { (self.waiting, self.running) }
         return (waiting.values.compactMap(\.task) + running.values.compactMap(\.heldTask))
             .filter { $0.core?.isOutstanding == true }
-            .sorted { $0.taskIdentifier < $1.taskIdentifier }
+            .sorted { $0.core?.identifier ?? 0 < $1.core?.identifier ?? 0 }
     }
 
     /// The tasks for `getAllTasks`: none after the session has cancelled all tasks.
@@ -241,8 +243,8 @@ final class SessionCore: ForkGuarded, @unchecked Sendable {
     func hold(_ task: TaskCore) {
         lock.lock()
         // Released after the lock, because the deinit of the public task may run the program's code.
-        let before = waiting.removeValue(forKey: task.identifier)
-        running[task.identifier] = task
+        let before = waiting.removeValue(forKey: task.number)
+        running[task.number] = task
         lock.unlock()
         _ = before
     }
@@ -250,7 +252,7 @@ final class SessionCore: ForkGuarded, @unchecked Sendable {
     /// Called when a task has delivered its end.
     func ended(_ task: TaskCore) {
         lock.lock()
-        running[task.identifier] = nil
+        running[task.number] = nil
         lock.unlock()
         finishIfIdle()
     }
@@ -274,6 +276,8 @@ final class SessionCore: ForkGuarded, @unchecked Sendable {
         lock.unlock()
         if cancelsTasks {
             for task in outstandingTasks { task.cancel() }
+        } else if let background {
+            loop.post { background.leaveTasks() }
         } else {
             for task in running.values { task.releaseIfSuspended() }
         }
@@ -294,6 +298,16 @@ final class SessionCore: ForkGuarded, @unchecked Sendable {
     private func finishIfIdle() {
         lock.lock()
         guard case .invalidated(let session) = phase, running.isEmpty, waiting.isEmpty else { return lock.unlock() }
+        if let background, !isKnownToBeInvalid {
+            let cancelsTasks = cancelsTasks
+            lock.unlock()
+            return loop.post {
+                background.finish(cancelsTasks: cancelsTasks) { [self] in
+                    lock.withLock { isKnownToBeInvalid = true }
+                    finishIfIdle()
+                }
+            }
+        }
         phase = .gone
         let reference = currentDelegateReference
         lock.unlock()
@@ -321,7 +335,35 @@ final class SessionCore: ForkGuarded, @unchecked Sendable {
     }
 
     private func closeConnections() {
-        loop.post { [boxedEnvironment] in boxedEnvironment.value.pool.shutDown() }
+        loop.post { [boxedEnvironment, background] in
+            background?.end()
+            boxedEnvironment.value.pool.shutDown()
+        }
+    }
+
+    /// The public object of a task that was never resumed.
+    func waitingTask(_ number: Int) -> URLSessionTask? { lock.withLock { waiting[number]?.task } }
+
+    /// Retains a task that the background service has. False if the session has left its tasks to the service.
+    func keep(_ task: URLSessionTask, _ core: TaskCore, isSuspended: Bool) -> Bool {
+        lock.withLock {
+            switch phase {
+            case .valid: break
+            case .invalidated where cancelsTasks: break
+            case .invalidated, .gone: return false
+            }
+            if isSuspended { waiting[core.number] = .held(task) } else { running[core.number] = core }
+            return true
+        }
+    }
+
+    /// Whether all tasks are to be cancelled.
+    var isCancelling: Bool { lock.withLock { cancelsTasks } }
+
+    /// Calls the body when the tasks of the session are known: those of a background session are listed by the service.
+    func whenTasksAreKnown(_ body: @escaping @Sendable () -> Void) {
+        guard let background, loop.isServed else { return body() }
+        loop.post { background.whenTasksAreKnown(body) }
     }
 
     /// Removes the credentials of the session and of its storage (S-89).

@@ -53,6 +53,10 @@ package struct SessionValues: @unchecked Sendable {
     private var ownAlternatives: TransientAlternatives?
     package var persistentAlternatives: PersistentAlternatives? { ownAlternatives == nil ? .shared : nil }
     package var alternatives: any AlternativeServicesStore { ownAlternatives ?? PersistentAlternatives.shared }
+    /// How the program is launched for events of a background session.
+    package var backgroundLaunch: BackgroundLaunch?
+    /// Connects to the background service, and may block. Nil for the user's service.
+    package var connectToBackgroundService: (@Sendable () -> Result<Int32, LoadError>)?
     /// The folder for downloads; nil for the temporary directory.
     package var downloadFolder: String?
     /// The required HTTP version; nil for any.

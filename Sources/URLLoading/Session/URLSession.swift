@@ -51,6 +51,8 @@ open class URLSession: NSObject, @unchecked Sendable {
         delegateQueue queue: OperationQueue?
     ) {
         core = SessionCore(configuration.snapshot, delegate: delegate, queue: queue)
+        super.init()
+        core.background?.begin(self)
     }
 
     deinit {
@@ -82,6 +84,9 @@ open class URLSession: NSObject, @unchecked Sendable {
     /// Invalidates the session: waits for its tasks, then calls `urlSession(_:didBecomeInvalidWithError:)` and releases
     /// the delegate. Returns at once. No tasks can be created after this call. Suspended tasks count while the program
     /// retains them.
+    ///
+    /// A background session does not wait: the background service goes on with the tasks, and a session with the same identifier gets
+    /// their events.
     open func finishTasksAndInvalidate() { core.invalidate(self, cancelsTasks: false) }
 
     /// Invalidates the session and cancels all tasks, then calls `urlSession(_:didBecomeInvalidWithError:)` and
@@ -110,7 +115,9 @@ open class URLSession: NSObject, @unchecked Sendable {
 
     /// Passes all tasks that have not ended, on the delegate queue. None after `invalidateAndCancel`.
     @preconcurrency open func getAllTasks(completionHandler: @escaping @Sendable ([URLSessionTask]) -> Void) {
-        core.delivery.schedule { [core] in completionHandler(core.listedTasks) }
+        core.whenTasksAreKnown { [core] in
+            core.delivery.schedule { completionHandler(core.listedTasks) }
+        }
     }
 
     /// Passes all tasks that have not ended, by kind, on the delegate queue.
@@ -120,12 +127,14 @@ open class URLSession: NSObject, @unchecked Sendable {
                 [URLSessionDataTask], [URLSessionUploadTask], [URLSessionDownloadTask]
             ) -> Void
     ) {
-        core.delivery.schedule { [core] in
-            let tasks = core.listedTasks
-            completionHandler(
-                tasks.filter { !($0 is URLSessionUploadTask) }.compactMap { $0 as? URLSessionDataTask },
-                tasks.compactMap { $0 as? URLSessionUploadTask },
-                tasks.compactMap { $0 as? URLSessionDownloadTask })
+        core.whenTasksAreKnown { [core] in
+            core.delivery.schedule {
+                let tasks = core.listedTasks
+                completionHandler(
+                    tasks.filter { !($0 is URLSessionUploadTask) }.compactMap { $0 as? URLSessionDataTask },
+                    tasks.compactMap { $0 as? URLSessionUploadTask },
+                    tasks.compactMap { $0 as? URLSessionDownloadTask })
+            }
         }
     }
 

@@ -29,11 +29,15 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     /// A new configuration with its own stores, which are in memory only.
     open class var ephemeral: URLSessionConfiguration { URLSessionConfiguration(.ephemeral()) }
 
-    /// A new configuration for background transfers. Currently its sessions are ordinary ones, which end with the
-    /// program.
+    /// A new configuration for background transfers: uploads from files and downloads, over HTTP and HTTPS. A process of its own makes
+    /// them, one for each user, which goes on when this program ends. A session that a program makes again with the same identifier has
+    /// the same tasks, and its delegate is told what happened meanwhile.
     ///
-    /// - Parameter identifier: Identifies the session across launches of the program. An empty identifier is a
-    ///   programming error and traps.
+    /// The session needs a delegate, and its tasks have no completion handlers and no `async` forms. Redirects are always followed.
+    ///
+    /// - Parameter identifier: Identifies the session in this program, also when the program is started again. One session at a time
+    ///   uses it; the tasks of others fail with `URLError.backgroundSessionInUseByAnotherProcess`. An empty identifier is a programming
+    ///   error and traps.
     open class func background(withIdentifier identifier: String) -> URLSessionConfiguration {
         precondition(!identifier.isEmpty, "a background session needs an identifier that is not empty")
         return URLSessionConfiguration(.background(identifier))
@@ -66,7 +70,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         lock.withLock { exchange(&values, &value) }
     }
 
-    /// The identifier of a background configuration, or nil. No effect yet: there are no background sessions.
+    /// The identifier of a background configuration, or nil.
     open var identifier: String? { read { $0.identifier } }
 
     /// The default cache policy of requests.
@@ -135,8 +139,8 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         set { write(newValue) { swap(&$0.waitsForConnectivity, &$1) } }
     }
 
-    /// Whether background transfers may be delayed. The default is false. No effect yet: there are no background
-    /// sessions.
+    /// Whether background transfers may wait for a good time: external power, and a network that is not metered. The default is false.
+    /// No effect in other sessions.
     open var isDiscretionary: Bool {
         get { read { $0.isDiscretionary } }
         set { write(newValue) { swap(&$0.isDiscretionary, &$1) } }
@@ -148,8 +152,8 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         set { write(newValue) { swap(&$0.sharedContainerIdentifier, &$1) } }
     }
 
-    /// Whether the program is launched for events of a background session. The default is true. No effect yet: there
-    /// are no background sessions.
+    /// Whether the program is launched for events of a background session, in the way of ``backgroundLaunch``. The default is true.
+    /// No effect in other sessions.
     open var sessionSendsLaunchEvents: Bool {
         get { read { $0.sessionSendsLaunchEvents } }
         set { write(newValue) { swap(&$0.sessionSendsLaunchEvents, &$1) } }
@@ -298,6 +302,17 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     open var appTransportSecurity: [String: Any]? {
         get { read { $0.appTransportSecurity } }
         set { write(newValue) { swap(&$0.appTransportSecurity, &$1) } }
+    }
+
+    var backgroundLaunchValue: BackgroundLaunch? {
+        get { read { $0.backgroundLaunch } }
+        set { write(newValue) { swap(&$0.backgroundLaunch, &$1) } }
+    }
+
+    /// Connects to the background service, for tests; nil for the user's service. Not part of Apple's API, so not public.
+    package var connectToBackgroundService: (@Sendable () -> Result<Int32, LoadError>)? {
+        get { read { $0.connectToBackgroundService } }
+        set { write(newValue) { swap(&$0.connectToBackgroundService, &$1) } }
     }
 
     /// The HSTS hosts. Copies share them, like other stores (C-34).

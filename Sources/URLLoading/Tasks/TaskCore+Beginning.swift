@@ -7,10 +7,11 @@ internal import LoadingTransport
 /// Starts a task: event log, loader, and destination of the body. On the loop.
 extension TaskCore {
     func begin() {
+        if let background { return beginInBackground(background) }
         guard !hasEnded, load == nil else { return }
         makeLog()
         if log?.keepsEvents == true { fetches = [URLSessionTaskMetrics.Fetch(request: originalRequest)] }
-        beginWhenDue()
+        beginLoading()
     }
 
     /// The event log, if anything reads it.

@@ -1,3 +1,4 @@
+internal import BackgroundTransfers
 internal import Foundation
 internal import LoadingPipeline
 internal import LoadingTransport
@@ -187,6 +188,7 @@ extension TaskCore {
         switch result {
         case .delegate:
             _ = delegates.offer { $0.urlSession(session, task: task, didCompleteWithError: error) }
+            background?.wasTold(.end, self)
         case .handler(let handler):
             if let error { handler(nil, nil, error) } else { handler(body.data, task.response, nil) }
         case .fileHandler(let handler):
@@ -218,6 +220,7 @@ extension TaskCore {
         case let task as URLSessionDownloadTask:
             guard let file else { return }
             _ = delegates.offer { $0.urlSession(session, downloadTask: task, didFinishDownloadingTo: file) }
+            background?.wasTold(.file, self)
             // The program has moved the file if it needs it.
             UnfinishedFiles.shared.remove(file.path)
         default: break

@@ -89,9 +89,6 @@ extension TaskCore {
         endError = error
         if let error { log?.traceOnly(.taskFailed(code: error.code, reason: error.reasonForTrace)) }
         load = nil
-        // In a forked process the timer is in a loop that has no thread.
-        if !ForkedProcess.isCurrent { delay?.end() }
-        delay = nil
         withdrawChallenge()
         // File operations may block on the disk.
         let hasFile =
@@ -155,6 +152,7 @@ extension TaskCore {
             case let data?: resumeData = data.removing(path)
             }
         }
+        let isSilent = self.isSilent || ending.isSilent
         let error = isSilent ? nil : ending.error.map { shownError($0, resumeData) }
         let (session, task, resumeDataHandlers) = locked { values in
             values.state = .completed
@@ -163,7 +161,7 @@ extension TaskCore {
             return (values.session, values.anyTask ?? newTaskObject(), values.resumeDataHandlers)
         }
         for handler in resumeDataHandlers { handler(resumeData) }
-        locked { $0.progress }?.finish(self)
+        if !ending.isSilent { locked { $0.progress }?.finish(self) }
         if case .feed(let feed) = result { feed.finish(error) }
         if let session, !isSilent {
             let metrics = log.flatMap {

@@ -118,7 +118,7 @@ extension TaskCore: LoadClient {
     }
 
     /// The totals include the resumed part (RES-11).
-    private func noteResumption(at offset: Int64, rest: Int64) {
+    func noteResumption(at offset: Int64, rest: Int64) {
         let expected = rest >= 0 ? offset &+ rest : NSURLSessionTransferSizeUnknown
         bytesReceived.store(offset, ordering: .relaxed)
         bytesExpectedToReceive.store(expected, ordering: .relaxed)

@@ -8,6 +8,8 @@ extension TaskCore {
     var taskDelegate: (any URLSessionTaskDelegate)? {
         get { locked { $0.delegate } }
         set {
+            // BG-3
+            if background != nil { return }
             let reference = newValue.map { DelegateReference($0) }
             // The old delegate is released outside the lock, because its deinit is the program's code.
             _ = locked { values -> (any URLSessionTaskDelegate, DelegateReference?)? in
@@ -22,7 +24,12 @@ extension TaskCore {
 
     var earliestBeginDate: Date? {
         get { locked { $0.earliestBeginDate } }
-        set { locked { $0.earliestBeginDate = newValue } }
+        set {
+            locked {
+                $0.earliestBeginDate = newValue
+                background?.tell($0)
+            }
+        }
     }
 
     var expectsToSend: Int64 {
@@ -37,7 +44,12 @@ extension TaskCore {
 
     var taskDescription: String? {
         get { locked { $0.taskDescription } }
-        set { locked { $0.taskDescription = newValue } }
+        set {
+            locked {
+                $0.taskDescription = newValue
+                background?.tell($0)
+            }
+        }
     }
 
     var priority: Float {
@@ -45,6 +57,7 @@ extension TaskCore {
         set {
             let hasStarted = locked {
                 $0.priority = newValue.isNaN ? URLSessionTask.defaultPriority : min(1, max(0, newValue))
+                background?.tell($0)
                 return $0.hasStarted
             }
             // The current value is read on the loop, because concurrent calls may be posted in another order.

@@ -15,6 +15,7 @@ extension TaskCore {
             values.state = .running
             values.task = task
             values.knownTask = nil
+            defer { background?.tell(values) }
             if values.hasStarted { return .goOn }
             values.hasStarted = true
             // Within the lock, so that it cannot follow the end of a concurrent cancellation.
@@ -35,6 +36,7 @@ extension TaskCore {
             values.suspensionCount += 1
             let wasRunning = values.state == .running
             values.state = .suspended
+            background?.tell(values)
             return wasRunning
         }
         guard mustStop else { return }
@@ -102,7 +104,7 @@ extension TaskCore {
     }
 
     /// The empty body of a task that never ran.
-    private var unstartedBody: LoadedBody {
+    var unstartedBody: LoadedBody {
         switch kind {
         case .download(let stopped?): .stopped(path: stopped.path, stopped.point)
         case .upload(_, let stopped?): .unsent(stopped)

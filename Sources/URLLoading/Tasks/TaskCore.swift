@@ -18,7 +18,9 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
     // lasts while the load or a delegate is called.
 
     let core: SessionCore
-    let identifier: Int
+    /// The key of the task in its session: the identifier, or a negative number in a background session whose service has not told the
+    /// first free identifier yet.
+    let number: Int
     let originalRequest: URLRequest
     let kind: TaskKind
     /// That of `kind`, which would be copied for it.
@@ -29,6 +31,9 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
     let bytesReceived = Atomic<Int64>(0)
     let bytesExpectedToSend = Atomic<Int64>(0)
     let bytesExpectedToReceive = Atomic<Int64>(-1)
+
+    /// The load of a task of a background session. Set before the program knows the task.
+    @exclusivity(unchecked) var background: BackgroundLoad?
 
     // MARK: Guarded by `lock`
 
@@ -102,8 +107,6 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
     var isLoadedByProtocol = false
     /// The number of redirects between loaders.
     var changesOfLoader = 0
-    /// The timer of a delayed task, until it begins.
-    var delay: StartDelay?
     /// The header fields of the configuration that a redirect has removed.
     @exclusivity(unchecked) var droppedFields: [String] = []
     /// The challenge that the delegates have not answered.
@@ -111,14 +114,14 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
     /// The number of responses whose cookies a storage subclass is storing, and the lookup that waits for it.
     var cookieStorings = 0
     var awaitedLookup: (any Callout)?
-    let creationTime: Int64
+    @exclusivity(unchecked) var creationTime: Int64
 
     init(
         of session: URLSession, identifier: Int, kind: TaskKind, request: URLRequest, current: URLRequest,
         result: TaskResult, delegate: (any URLSessionTaskDelegate)?
     ) {
         core = session.core
-        self.identifier = identifier
+        number = identifier
         originalRequest = request
         self.kind = kind
         if case .webSocket(let state) = kind { webSocket = state } else { webSocket = nil }
@@ -174,4 +177,6 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
         }
     }
     var error: (any Error)? { locked { $0.error } }
+    /// The identifier as far as it is known.
+    var identifier: Int { background?.identifier ?? number }
 }

@@ -70,7 +70,8 @@ enum TaskEvent {
             guard case .sentBody(let before, let sum, _) = self, sum + count == total else { return false }
             self = .sentBody(count: before + count, total: total, expected: expected)
         case .wroteData(let count, let total, let expected):
-            guard case .wroteData(let before, _, _) = self else { return false }
+            // The totals of a background transfer that starts again fall back (S-96).
+            guard case .wroteData(let before, let sum, _) = self, sum + count == total else { return false }
             self = .wroteData(count: before + count, total: total, expected: expected)
         default: return false
         }

@@ -7,6 +7,8 @@ package struct Arguments {
     var request = CommandLineRequest(url: "")
     var webSocket = WebSocketOptions()
     var security = ConnectOptions.Security.none
+    var listsJSON = false
+    var uploadedFile: String?
     private var method: String?
     private var data: [CommandLineRequest.Body] = []
     private var json: CommandLineRequest.Body?
@@ -47,7 +49,11 @@ package struct Arguments {
             let nearest = Suggestion.nearest(to: name, among: CommandOption.allNames)
             throw UsageError("unknown switch --\(name)" + (nearest.map { ": did you mean --\($0)?" } ?? ""))
         }
-        if !option.takesValue {
+        if option == .json, words.first == "background" {
+            guard equals == nil else { throw UsageError("'background' takes --json without a value") }
+            used.append(option)
+            listsJSON = true
+        } else if !option.takesValue {
             guard equals == nil else { throw UsageError("--\(name) takes no value") }
             try apply(option, "")
         } else if let equals {
@@ -141,6 +147,10 @@ package struct Arguments {
         case .wait: webSocket.wait = try Self.seconds(value, "--wait")
         case .tls: security = try only(.fromTheStart)
         case .startTLS: security = try only(.after(Self.applicationProtocol(value)))
+        case .upload:
+            guard !value.isEmpty else { throw UsageError("--upload needs the name of a file") }
+            uploadedFile = value
+        case .discretionary: request.isDiscretionary = true
         case .resume: request.resumes = true
         case .noResume: request.resumes = false
         case .force: request.replacesFile = true
@@ -168,6 +178,7 @@ package struct Arguments {
         case "download": return try download()
         case "ws": return try openWebSocket()
         case "connect": return try connect()
+        case "background": return try background()
         default: break
         }
         if words.first == "upload" { try readUpload() }
@@ -178,7 +189,9 @@ package struct Arguments {
         }
         guard let url = words.first, !url.isEmpty else { throw UsageError("a URL is missing") }
         guard words.count == 1 else {
-            let commands = Self.verbs.union(["download", "upload", "ws", "connect", "demo", "help", "version"])
+            let commands = Self.verbs.union([
+                "download", "upload", "ws", "connect", "background", "demo", "help", "version",
+            ])
             if let nearest = Suggestion.nearest(to: url, among: Array(commands)) {
                 throw UsageError("unknown command '\(url)': did you mean '\(nearest)'?")
             }
@@ -243,6 +256,12 @@ package struct Arguments {
         for option in used where options.contains(option) {
             throw UsageError("'\(command)' does not take --\(option.long)")
         }
+    }
+
+    func backgroundMethod(isUpload: Bool) throws(UsageError) -> String {
+        guard let method else { return isUpload ? "PUT" : "GET" }
+        if !isUpload { throw UsageError("a background download is a GET; a file is sent with --upload") }
+        return method
     }
 
     private func conflictFree(_ new: String) throws(UsageError) -> String {

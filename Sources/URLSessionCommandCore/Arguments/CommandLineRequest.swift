@@ -72,6 +72,8 @@ package struct CommandLineRequest: Equatable, Sendable {
     package var resumes = true
     /// A download may replace an existing file.
     package var replacesFile = false
+    /// A background transfer waits for mains power and a network that is not metered.
+    package var isDiscretionary = false
     package var harPath: String?
     package var harIncludesSecrets = false
 
@@ -92,6 +94,8 @@ package enum CommandLineAction: Equatable, Sendable {
     case webSocket(CommandLineRequest, WebSocketOptions)
     /// `urlsession connect`. The request's URL is that of the options.
     case connect(CommandLineRequest, ConnectOptions)
+    /// `urlsession background`. The request is that of `add`, without a URL.
+    case background(CommandLineRequest, BackgroundOptions)
     case demo(color: CommandLineRequest.ColorChoice, showsProgress: Bool)
     case help(HelpText)
     case version

@@ -8,6 +8,7 @@ enum CommandOption: CaseIterable {
     case resume, noResume, force, trace
     case subprotocol, binary, whole, ping, maximumMessage, wait
     case tls, startTLS
+    case upload, discretionary
 
     var long: String {
         switch self {
@@ -62,6 +63,8 @@ enum CommandOption: CaseIterable {
         case .wait: "wait"
         case .tls: "tls"
         case .startTLS: "starttls"
+        case .upload: "upload"
+        case .discretionary: "discretionary"
         }
     }
 
@@ -71,6 +74,7 @@ enum CommandOption: CaseIterable {
         case .resume, .noResume, .force: "download"
         case .subprotocol, .binary, .whole, .ping, .maximumMessage, .wait: "ws"
         case .tls, .startTLS: "connect"
+        case .upload, .discretionary: "background"
         default: nil
         }
     }
@@ -114,7 +118,7 @@ enum CommandOption: CaseIterable {
         switch self {
         case .method, .header, .data, .json, .output, .maximumRedirects, .timeout, .idleTimeout, .userAgent, .color,
             .har, .connectTimeout, .authority, .certificate, .pin, .user, .subprotocol,
-            .ping, .maximumMessage, .wait, .startTLS:
+            .ping, .maximumMessage, .wait, .startTLS, .upload:
             true
         default:
             false

@@ -3,12 +3,14 @@ package enum HelpText: Equatable, Sendable, CaseIterable {
     case general
     case webSocket
     case connect
+    case background
 
     /// The text about a command.
     init(of command: String?) {
         switch command {
         case "ws": self = .webSocket
         case "connect": self = .connect
+        case "background": self = .background
         default: self = .general
         }
     }
@@ -18,13 +20,14 @@ package enum HelpText: Equatable, Sendable, CaseIterable {
         case .general: Self.generalText + "\n"
         case .webSocket: Self.webSocketText + "\n"
         case .connect: Self.connectText + "\n"
+        case .background: Self.backgroundText + "\n"
         }
     }
 
     private static let generalText = """
         urlsession [get|post|put|delete|head|patch|options] URL [switches]
         urlsession download URL [FILE]   urlsession upload FILE URL   urlsession demo
-        urlsession ws URL   urlsession connect HOST PORT   (more with 'help ws' …)
+        urlsession ws URL   connect HOST PORT   background …   (more with 'help ws' …)
 
         Request  -X, --method NAME      -H, --header 'Name: value'   ('Name:' removes)
                  -d, --data TEXT|@FILE|@- (stdin)      --json TEXT|@FILE|@-
@@ -92,5 +95,28 @@ package enum HelpText: Equatable, Sendable, CaseIterable {
 
         Exit  0 closed by the server   6 host not found   7 no connection   28 timeout
              35 TLS   56 lost   60 certificate   64 no STARTTLS   90 --pin
+        """
+
+    private static let backgroundText = """
+        urlsession background add URL… [switches]   transfers that outlive the command
+
+        A service of the user makes them, and goes on when the terminal is closed, the
+        network is gone, or the machine was restarted. It starts by itself.
+
+        add URL…                  downloads into the current folder, and says the number
+          -o, --output FILE|FOLDER     to that file, or into that folder
+          --upload FILE           sends the file instead (PUT, or -X NAME)
+          --discretionary         waits for mains power and a network without a meter
+          -H 'Name: value'  -A TEXT  -s, --silent  -S, --show-error
+        list [--json]             all background transfers of the user, of all programs
+        watch                     the same as a live table, until Ctrl-C
+        pause, resume, cancel ID…      a transfer, which ID names: a task's number of
+                                  the list, or SESSION/TASK, APPLICATION/SESSION/TASK
+        log ID…                   what the service knows of a transfer
+        install                   writes units for systemd, which starts the service
+                                  again after a restart (a program starts it, else)
+
+        Exit  0 done   2 usage   3 URL   4 no such transfer, or no answer   23 writing
+             26 reading a file   130 Ctrl-C
         """
 }

@@ -29,7 +29,7 @@ package struct ProgressText: Equatable, Sendable {
         return "\(percent) \(Self.bar(fraction, room, isUTF8))  \(figures)"
     }
 
-    private static func bar(_ fraction: Double, _ width: Int, _ isUTF8: Bool) -> String {
+    static func bar(_ fraction: Double, _ width: Int, _ isUTF8: Bool) -> String {
         let inside = width - 2
         guard isUTF8 else {
             let full = Int(fraction * Double(inside))

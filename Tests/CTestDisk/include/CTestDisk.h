@@ -1,5 +1,6 @@
 // The calls by which a process changes a disk, in place of the C library's: whoever links this can be made to die at any
-// one of them. SQLite's are among them, since its library finds these first.
+// one of them, or records them, so that a test can make what a power failure would have left. SQLite's are among them, since its
+// library finds these first.
 
 #ifndef C_TEST_DISK_H
 #define C_TEST_DISK_H
@@ -9,5 +10,10 @@
 void ctd_kill_at(long change, const char *folder, int torn);
 /// How many changes there were since.
 long ctd_changes(void);
+
+/// Records the changes to anything in the folder, and what is synchronized, in a file. See `DiskRecord` in the tests for its form.
+void ctd_record(const char *folder, const char *log);
+/// Records that everything up to here was promised.
+void ctd_mark(long number);
 
 #endif

@@ -30,6 +30,8 @@ package enum ServerFarm {
         case lighttpd
         case dbusDaemon = "dbus-daemon"
         case dbusSend = "dbus-send"
+        /// The system's Python, with the package dbusmock.
+        case dbusmock
         case gnomeKeyring = "gnome-keyring-daemon"
         /// The system's Python, with the package websockets.
         case websockets
@@ -42,8 +44,9 @@ package enum ServerFarm {
         /// The path of the program. Servers are often outside an ordinary user's search path.
         package var executable: String? {
             if self == .aioquic { return access(Self.aioquicPython, X_OK) == 0 ? Self.aioquicPython : nil }
-            if self == .websockets {
-                return access(Self.systemPackages + "/websockets/__init__.py", R_OK) == 0 ? "/usr/bin/python3" : nil
+            if self == .websockets || self == .dbusmock {
+                let module = "\(Self.systemPackages)/\(rawValue)/__init__.py"
+                return access(module, R_OK) == 0 ? "/usr/bin/python3" : nil
             }
             let path = ProcessInfo.processInfo.environment["PATH"] ?? ""
             return (path.split(separator: ":").map(String.init) + ["/usr/sbin", "/usr/local/sbin", "/usr/bin"])
@@ -74,6 +77,7 @@ package enum ServerFarm {
             case .avahiPublish, .avahiBrowse: "avahi-utils"
             case .node: "nodejs"
             case .websockets: "python3-websockets"
+            case .dbusmock: "python3-dbusmock"
             case .caddy, .squid, .microsocks, .curl, .openssl, .apache2, .vsftpd, .haproxy, .gunicorn, .h2o, .lighttpd,
                 .libwebsockets, .websocketd:
                 rawValue

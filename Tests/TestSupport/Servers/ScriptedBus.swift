@@ -14,6 +14,8 @@ package final class ScriptedBus: Sendable {
     }
 
     package indirect enum Value: Sendable {
+        case boolean(Bool)
+        case variant(Value)
         case uint16(UInt16)
         case int32(Int32)
         case uint32(UInt32)
@@ -28,6 +30,8 @@ package final class ScriptedBus: Sendable {
 
         fileprivate var signature: String {
             switch self {
+            case .boolean: "b"
+            case .variant: "v"
             case .uint16: "q"
             case .int32: "i"
             case .uint32: "u"
@@ -53,6 +57,8 @@ package final class ScriptedBus: Sendable {
     package static let daemon = ":1.7"
 
     package var address: String { "unix:path=\(directory.path)/bus" }
+    /// How often clients have connected.
+    package var connections: Int { state.current.connections }
     /// The methods that were called, in order.
     package var calls: [Call] { state.current.calls }
 
@@ -279,6 +285,10 @@ package final class ScriptedBus: Sendable {
         case .uint16(let number):
             align(&bytes, 2)
             bytes += [UInt8(truncatingIfNeeded: number), UInt8(truncatingIfNeeded: number >> 8)]
+        case .boolean(let value): number(value ? 1 : 0)
+        case .variant(let value):
+            bytes += [UInt8(value.signature.utf8.count)] + value.signature.utf8 + [0]
+            append(value, to: &bytes)
         case .int32(let value): number(UInt32(bitPattern: value))
         case .uint32(let value): number(value)
         case .text(let value), .path(let value): text(value)

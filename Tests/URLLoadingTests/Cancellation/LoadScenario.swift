@@ -145,14 +145,6 @@ extension LoadScenario {
                 }
             }
         },
-        LoadScenario("delayed") { run, session in
-            let task = session.dataTask(with: run.url("body"))
-            task.earliestBeginDate = Date(timeIntervalSinceNow: 0.001)
-            return task
-        }.with {
-            $0.configuration = { .background(withIdentifier: "path-\(UUID().uuidString)") }
-            $0.prepare = { run in run.delegate.delay = { $1(.continueLoading, nil) } }
-        },
     ]
 
     private static func ftp(_ run: ScenarioRun, password: String) -> URL {

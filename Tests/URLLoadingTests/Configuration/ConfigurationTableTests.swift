@@ -74,7 +74,8 @@ import URLLoading
         case .enablesWebSocketCompression: enablesWebSocketCompression
         case .networkServiceType: networkServiceType
         case .multipathServiceType: multipathServiceType
-        case .enablesEarlyData, .identifier, .isDiscretionary, .sessionSendsLaunchEvents, .sharedContainerIdentifier,
+        case .identifier: identifier
+        case .enablesEarlyData, .isDiscretionary, .sessionSendsLaunchEvents, .sharedContainerIdentifier,
             .allowsCellularAccess, .allowsExpensiveNetworkAccess,
             .allowsConstrainedNetworkAccess, .allowsUltraConstrainedNetworkAccess, .httpShouldUsePipelining,
             .shouldUseExtendedBackgroundIdleMode:
@@ -88,10 +89,9 @@ import URLLoading
     private func nothing(_ property: Property) async throws {
         let why: NoEffect =
             switch property {
-            case .identifier, .isDiscretionary, .sessionSendsLaunchEvents: .yet
+            case .isDiscretionary, .sessionSendsLaunchEvents: .inOtherSessions
             default: .onLinux
             }
-        if property == .identifier { return try await identifier(why) }
         try await why.expect(of: property.rawValue, try Self.declared()) { configuration in
             switch property {
             case .allowsCellularAccess: configuration.allowsCellularAccess = false
@@ -108,17 +108,21 @@ import URLLoading
         }
     }
 
-    /// For background configurations, whose sessions are ordinary ones.
-    private func identifier(_ why: NoEffect) async throws {
-        let configuration = URLSessionConfiguration.background(withIdentifier: "table")
-        #expect(configuration.identifier == "table")
-        try await why.expect(of: "identifier", try Self.declared())
+    // S-22, S-23: sessions with different identifiers have their own tasks
+    private func identifier() async throws {
+        let service = try BackgroundServiceInProcess()
         let server = try ScriptedServer.answering(.text("x"))
         defer { server.stop() }
-        let session = URLSession(configuration: configuration)
-        defer { session.invalidateAndCancel() }
-        #expect(session.configuration.identifier == "table")
-        #expect(try await session.text(server.url()) == "x")
+        for name in ["one", "two"] {
+            let delegate = BackgroundDelegate()
+            let session = URLSession(
+                configuration: service.configuration(name), delegate: delegate, delegateQueue: nil)
+            #expect(session.configuration.identifier == name)
+            #expect(session.downloadTask(with: server.url()).taskIdentifier == 1)
+            session.finishTasksAndInvalidate()
+            _ = try await delegate.calls.waitUntil("the session's end") { $0.last == .invalid }
+        }
+        service.stop()
     }
 
     // TLS-1, TLS-3

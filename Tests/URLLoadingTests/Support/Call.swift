@@ -48,6 +48,8 @@ enum Call: Sendable, Hashable, CustomStringConvertible {
     case metrics(Int)
     case completed(Int, URLError.Code?)
     case invalid
+    /// A background session has delivered everything that happened before.
+    case finishedEvents
     /// A completion handler with its body, status and error.
     case handled(String?, Int?, URLError.Code?)
 
@@ -62,7 +64,7 @@ enum Call: Sendable, Hashable, CustomStringConvertible {
             .writeClosed(let task), .willCache(let task, _), .betterRoute(let task), .captured(let task),
             .opened(let task, _), .closed(let task, _, _):
             task
-        case .invalid, .handled, .read, .written, .result: nil
+        case .invalid, .finishedEvents, .handled, .read, .written, .result: nil
         }
     }
 
@@ -102,6 +104,7 @@ enum Call: Sendable, Hashable, CustomStringConvertible {
         case .metrics(let task): "metrics(\(task))"
         case .completed(let task, let code): "completed(\(task), \(code.map { "\($0.rawValue)" } ?? "nil"))"
         case .invalid: "invalid"
+        case .finishedEvents: "finishedEvents"
         case .handled(let body, let status, let code):
             "handled(\(body ?? "nil"), \(status.map { "\($0)" } ?? "nil"), \(code.map { "\($0.rawValue)" } ?? "nil"))"
         }

@@ -6,8 +6,8 @@ import URLLoading
 /// Why a property has no effect. The raw value must be in its comment.
 enum NoEffect: String {
     case onLinux = "No effect on Linux"
-    /// Not implemented yet.
-    case yet = "No effect yet"
+    /// For background sessions.
+    case inOtherSessions = "No effect in other sessions"
 
     /// Expects that a property has no effect, and that this is documented: loads with and without it are equal on the
     /// wire and in their callbacks.

@@ -1,0 +1,13 @@
+// swift-tools-version: 6.1
+import PackageDescription
+
+let package = Package(
+    name: "BackgroundDownload",
+    dependencies: [.package(path: "../..")],
+    targets: [
+        .executableTarget(
+            name: "background-download",
+            dependencies: [.product(name: "URLLoading", package: "swift-url-loading")],
+            path: "Sources/BackgroundDownload")
+    ]
+)

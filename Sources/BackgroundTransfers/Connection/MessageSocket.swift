@@ -1,0 +1,216 @@
+internal import CLoadingLinux
+internal import FoundationEssentials
+internal import Glibc
+internal import LoadingPipeline
+package import LoadingTransport
+
+/// A connection that carries messages as JSON, each in a frame (`MessageFrames`), over a stream socket on a loop.
+///
+/// Whatever the peer sends ends at most this connection. Confined to its loop, which retains it until it has ended. It takes
+/// ownership of the descriptor.
+package final class MessageSocket<Incoming: Codable & Sendable, Outgoing: Codable & Sendable>: ReadinessHandler {
+    private let loop: EventLoop
+    private let descriptor: Int32
+    private var registration: LoopRegistration?
+    private var isClosed = false
+    /// Nil after the end, so that they release what they hold.
+    private var receive: (([Incoming]) -> Void)?
+    private var ended: ((MessageSocketEnd) -> Void)?
+    /// Found while sending. Reported in the next turn, because the sender may be in the middle of its work.
+    private var pendingEnd: MessageSocketEnd?
+
+    private var frames = MessageFrames()
+    private var mayRead = false
+    private var mayWrite = true
+    /// It ends when everything was sent.
+    private var isEnding = false
+    /// The peer has closed its side. What it has sent before can still be read.
+    private var isBroken = false
+
+    /// The bytes that the socket has not accepted yet, as chunks. `sentOfFirst` bytes of the first one were sent.
+    private var queue: [Data] = []
+    private var sentOfFirst = 0
+    package private(set) var queuedBytes = 0
+    private let largestBacklog: Int
+
+    /// Called when `queuedBytes` falls to `drainMark` or below, after it was above.
+    package var drained: (() -> Void)?
+    package var drainMark = 1 << 20
+
+    /// While true, nothing is read: the peer's messages stay in the socket, and the peer has to wait.
+    package var isPaused = false {
+        didSet { if oldValue, !isPaused, !isClosed { loop.callAgain(self) } }
+    }
+
+    /// The number of bytes that are read and decoded in one turn. Bounds the time of a turn.
+    private static var bytesPerTurn: Int { 1 << 20 }
+
+    /// - Parameters:
+    ///   - largestBacklog: The number of bytes that may wait for the peer when a message is sent. With more, the connection ends.
+    ///   - receive: Receives all messages that were complete in a turn, in order. At least one.
+    ///   - ended: Called once, unless `close` was called before. All messages before the end were received then.
+    package init(
+        _ descriptor: Int32, on loop: EventLoop, largestBacklog: Int = 16 << 20,
+        receive: @escaping ([Incoming]) -> Void, ended: @escaping (MessageSocketEnd) -> Void
+    ) {
+        self.descriptor = descriptor
+        self.loop = loop
+        self.largestBacklog = largestBacklog
+        self.receive = receive
+        self.ended = ended
+        registration = loop.register(descriptor, self)
+        if registration == nil { end(with: .error(cll_errno())) }
+    }
+
+    /// Closes the connection. What is queued is lost. Nothing is called any more.
+    package func close() {
+        guard !isClosed else { return }
+        isClosed = true
+        if let registration { loop.unregister(descriptor, registration) }
+        registration = nil
+        Glibc.close(descriptor)
+        (receive, ended, drained) = (nil, nil, nil)
+        (queue, queuedBytes, sentOfFirst) = ([], 0, 0)
+        frames = MessageFrames()
+    }
+
+    /// Closes the connection when everything that is queued was sent, or cannot be. Nothing is received any more. `ended` is called.
+    package func closeWhenSent() {
+        receive = nil
+        isEnding = true
+        if queue.isEmpty, !isClosed, pendingEnd == nil { end(with: .closed) }
+    }
+
+    // MARK: Sending
+
+    /// Returns false if the message is longer than the limit. It is not sent then.
+    @discardableResult
+    package func send(_ message: Outgoing) -> Bool { send([message]) }
+
+    /// Sends the messages with one write, if the socket accepts them. Returns false if one is longer than the limit. Nothing is sent
+    /// then.
+    @discardableResult
+    package func send(_ messages: [Outgoing]) -> Bool {
+        guard !isClosed, !isBroken, !isEnding, pendingEnd == nil, !messages.isEmpty else { return true }
+        var chunk = Data()
+        for message in messages {
+            guard let content = try? TransferMessage(message).encoded(), content.count <= ServiceProtocol.largestMessage
+            else { return false }
+            MessageFrames.append(content, to: &chunk)
+        }
+        guard queuedBytes <= largestBacklog else {
+            end(with: .backlog)
+            return true
+        }
+        queue.append(chunk)
+        queuedBytes += chunk.count
+        write()
+        return true
+    }
+
+    private func write() {
+        let before = queuedBytes
+        while mayWrite, let first = queue.first {
+            let count = first.withUnsafeBytes { bytes in
+                let rest = UnsafeRawBufferPointer(rebasing: bytes[sentOfFirst...])
+                return cll_send(descriptor, rest.baseAddress, rest.count)
+            }
+            guard count >= 0 else {
+                writeFailed(cll_errno())
+                break
+            }
+            queuedBytes -= count
+            sentOfFirst += count
+            if sentOfFirst == first.count {
+                queue.removeFirst()
+                sentOfFirst = 0
+            }
+        }
+        if isEnding, queue.isEmpty, pendingEnd == nil { end(with: .closed) }
+        if before > drainMark, queuedBytes <= drainMark, !isBroken { drained?() }
+    }
+
+    private func writeFailed(_ code: Int32) {
+        mayWrite = false
+        if code == EAGAIN || code == EWOULDBLOCK { return }
+        // Messages that the peer has sent before come first, then the end.
+        isBroken = true
+        (queue, queuedBytes, sentOfFirst) = ([], 0, 0)
+        mayRead = true
+        loop.callAgain(self)
+    }
+
+    // MARK: Receiving
+
+    package func becameReady(_ readiness: Readiness) {
+        guard !isClosed else { return }
+        if let pendingEnd { return finish(pendingEnd) }
+        if !readiness.isDisjoint(with: [.readable, .hangup]) { mayRead = true }
+        if readiness.contains(.writable) {
+            mayWrite = true
+            write()
+        }
+        // `drained` may have closed the connection.
+        if !isClosed, !isPaused, mayRead { read() }
+    }
+
+    private func read() {
+        var count = 0
+        var end: MessageSocketEnd?
+        while mayRead, end == nil, count < Self.bytesPerTurn {
+            let received = cll_recv(descriptor, loop.scratch.baseAddress, loop.scratch.count)
+            if received > 0 {
+                count += received
+                frames.append(UnsafeRawBufferPointer(rebasing: loop.scratch[..<received]))
+            } else {
+                mayRead = false
+                end = received == 0 ? .closed : Self.end(for: cll_errno())
+            }
+        }
+        // What arrives while it ends is dropped, so that the peer can go on.
+        if isEnding { frames = MessageFrames() }
+        let (messages, fault) = decodeMessages()
+        if !messages.isEmpty { receive?(messages) }
+        if isClosed { return }
+        if let end = fault ?? end { return finish(end) }
+        if mayRead, !isPaused { loop.callAgain(self) }
+    }
+
+    private static func end(for code: Int32) -> MessageSocketEnd? {
+        switch code {
+        case EAGAIN, EWOULDBLOCK: nil
+        // The peer has closed the connection without having read everything.
+        case ECONNRESET, EPIPE: .closed
+        default: .error(code)
+        }
+    }
+
+    private func decodeMessages() -> ([Incoming], MessageSocketEnd?) {
+        var messages: [Incoming] = []
+        do {
+            while let content = try frames.next() {
+                messages.append(try TransferMessage<Incoming>(decoding: content).content)
+            }
+            return (messages, nil)
+        } catch is MessageFrames.Failure {
+            return (messages, .tooLong)
+        } catch let unknown as TransferFormat.UnknownVersion {
+            return (messages, .unknownVersion(unknown.version))
+        } catch {
+            return (messages, .malformed)
+        }
+    }
+
+    // MARK: The end
+
+    private func end(with reason: MessageSocketEnd) {
+        pendingEnd = reason
+        loop.callAgain(self)
+    }
+
+    private func finish(_ reason: MessageSocketEnd) {
+        let ended = ended
+        close()
+        ended?(reason)
+    }
+}

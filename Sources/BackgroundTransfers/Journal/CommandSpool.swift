@@ -1,0 +1,139 @@
+internal import CLoadingLinux
+internal import FoundationEssentials
+internal import Glibc
+
+internal import LoadingPipeline
+
+/// The commands of a program to its background session, in a file: they outlive the program and the service, until the journal has them.
+///
+/// The program's library appends, and empties the file. The service reads it when no program is attached. Each entry has its length, its
+/// number, a checksum and a `ServiceCommand`. What follows a torn entry is ignored.
+package final class CommandSpool {
+    private let descriptor: Int32
+    /// The number of the last entry that was appended; nil after the file was emptied.
+    private var lastNumber: UInt64?
+    private static let headSize = 20
+
+    package struct Failure: Error, Equatable {
+        package let code: Int32
+    }
+
+    package struct Entry: Equatable, Sendable {
+        package let number: UInt64
+        package let command: ServiceCommand
+    }
+
+    /// Opens the file for appending. It is created if necessary, with mode 0600.
+    package init(path: String) throws(Failure) {
+        descriptor = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
+        guard descriptor >= 0 else { throw Failure(code: cll_errno()) }
+        do { try Self.check(descriptor) } catch {
+            close(descriptor)
+            throw error
+        }
+    }
+
+    deinit { close(descriptor) }
+
+    private static func check(_ descriptor: Int32) throws(Failure) {
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { throw Failure(code: cll_errno()) }
+        guard status.st_mode & S_IFMT == S_IFREG, status.st_uid == geteuid(), status.st_nlink == 1 else {
+            throw Failure(code: EPERM)
+        }
+    }
+
+    /// Appends commands with the numbers from `first` on, in one write.
+    package func append(_ commands: [ServiceCommand], from first: UInt64) throws(Failure) {
+        var bytes: [UInt8] = []
+        for (index, command) in commands.enumerated() {
+            guard let content = try? TransferMessage(command).encoded() else { throw Failure(code: EINVAL) }
+            Self.append(content, number: first + UInt64(index), to: &bytes)
+        }
+        let count = bytes.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
+        guard count == bytes.count else {
+            let code = count < 0 ? cll_errno() : ENOSPC
+            // A part of an entry would hide those that follow.
+            if count > 0 { undo(count) }
+            throw Failure(code: code)
+        }
+        lastNumber = first + UInt64(commands.count) - 1
+    }
+
+    private func undo(_ count: Int) {
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { return }
+        _ = ftruncate(descriptor, max(0, status.st_size - count))
+    }
+
+    /// The journal has the commands up to this number. Empties the file if that is all of them.
+    package func committed(_ number: UInt64) {
+        guard let lastNumber, lastNumber <= number else { return }
+        if ftruncate(descriptor, 0) == 0 { self.lastNumber = nil }
+    }
+
+    /// Drops all entries.
+    package func empty() {
+        if ftruncate(descriptor, 0) == 0 { lastNumber = nil }
+    }
+
+    private static func append(_ content: Data, number: UInt64, to bytes: inout [UInt8]) {
+        withUnsafeBytes(of: UInt32(content.count).littleEndian) { bytes += $0 }
+        withUnsafeBytes(of: number.littleEndian) { bytes += $0 }
+        withUnsafeBytes(of: checksum(number, content).littleEndian) { bytes += $0 }
+        bytes += content
+    }
+
+    /// FNV-1a.
+    private static func checksum(_ number: UInt64, _ content: Data) -> UInt64 {
+        var sum: UInt64 = 0xcbf2_9ce4_8422_2325
+        withUnsafeBytes(of: number.littleEndian) { for byte in $0 { sum = (sum ^ UInt64(byte)) &* 0x100_0000_01b3 } }
+        for byte in content { sum = (sum ^ UInt64(byte)) &* 0x100_0000_01b3 }
+        return sum
+    }
+
+    // MARK: Reading
+
+    /// The entries of the file, in order. Empty if there is no file, or none that may be read.
+    package static func entries(at path: String) -> [Entry] {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+        guard descriptor >= 0 else { return [] }
+        defer { close(descriptor) }
+        guard (try? check(descriptor)) != nil else { return [] }
+        return entries(in: bytes(of: descriptor))
+    }
+
+    private static func bytes(of descriptor: Int32) -> [UInt8] {
+        var bytes: [UInt8] = []
+        let size = 256 * 1024
+        while true {
+            let old = bytes.count
+            bytes += [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
+                count = max(0, read(descriptor, buffer.baseAddress, size))
+            }
+            if bytes.count == old { return bytes }
+        }
+    }
+
+    package static func entries(in bytes: [UInt8]) -> [Entry] {
+        var entries: [Entry] = []
+        var start = 0
+        while bytes.count - start >= headSize {
+            let (length, number, sum) = bytes.withUnsafeBytes { buffer in
+                (
+                    Int(UInt32(littleEndian: buffer.loadUnaligned(fromByteOffset: start, as: UInt32.self))),
+                    UInt64(littleEndian: buffer.loadUnaligned(fromByteOffset: start + 4, as: UInt64.self)),
+                    UInt64(littleEndian: buffer.loadUnaligned(fromByteOffset: start + 12, as: UInt64.self))
+                )
+            }
+            guard length <= ServiceProtocol.largestMessage, bytes.count - start - headSize >= length else { break }
+            let content = Data(bytes[(start + headSize)..<(start + headSize + length)])
+            guard checksum(number, content) == sum,
+                let message = try? TransferMessage<ServiceCommand>(decoding: content)
+            else { break }
+            entries.append(Entry(number: number, command: message.content))
+            start += headSize + length
+        }
+        return entries
+    }
+}

@@ -1,0 +1,36 @@
+internal import CLoadingLinux
+internal import Glibc
+internal import LoadingStorage
+
+/// Files whose content and name survive a power failure.
+enum SynchronizedFile {
+    /// Synchronizes the content. Returns its size.
+    static func synchronize(_ path: String) throws(StorageFailure) -> Int64 {
+        // The path is the service's own, but a symbolic link or a FIFO in its place must do no harm.
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+        guard descriptor >= 0 else { throw StorageFailure(.open, path, .system(cll_errno())) }
+        defer { close(descriptor) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { throw StorageFailure(.read, path, .system(cll_errno())) }
+        guard status.st_mode & S_IFMT == S_IFREG else { throw StorageFailure(.open, path, .foreign) }
+        guard fsync(descriptor) == 0 else { throw StorageFailure(.write, path, .system(cll_errno())) }
+        return Int64(status.st_size)
+    }
+
+    /// Synchronizes the names in the folder that contains the file.
+    static func synchronizeFolder(of path: String) throws(StorageFailure) {
+        try synchronizeFolder(folder(of: path))
+    }
+
+    static func synchronizeFolder(_ folder: String) throws(StorageFailure) {
+        let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw StorageFailure(.open, folder, .system(cll_errno())) }
+        defer { close(descriptor) }
+        guard fsync(descriptor) == 0 else { throw StorageFailure(.write, folder, .system(cll_errno())) }
+    }
+
+    static func folder(of path: String) -> String {
+        guard let slash = path.lastIndex(of: "/") else { return "." }
+        return slash == path.startIndex ? "/" : String(path[..<slash])
+    }
+}

@@ -1,0 +1,125 @@
+internal import LoadingSemantics
+internal import LoadingStorage
+internal import LoadingTransport
+
+/// Changes of sessions and transfers on their way to the journal. All changes of a turn share a transaction, and so do all that come
+/// while the disk is busy. Confined to the loop.
+final class CommitQueue {
+    private let loop: EventLoop
+    private let journal: TransferJournal
+    private var sessions: [SessionReference: ServiceSession] = [:]
+    private var transfers: [TransferReference: ServiceTransfer] = [:]
+    private var removedSessions: Set<SessionReference> = []
+    private var removedTransfers: Set<TransferReference> = []
+    private var waiting: [(StorageFailure?) -> Void] = []
+    private var isWriting = false
+    private var isPosted = false
+    private let timer = LoopTimer()
+    /// Why the last transaction failed.
+    private(set) var failure: StorageFailure?
+
+    init(_ journal: TransferJournal, on loop: EventLoop) {
+        self.journal = journal
+        self.loop = loop
+    }
+
+    var isEmpty: Bool { !isWriting && !hasChanges && waiting.isEmpty }
+    private var hasChanges: Bool {
+        !sessions.isEmpty || !transfers.isEmpty || !removedSessions.isEmpty || !removedTransfers.isEmpty
+    }
+
+    func save(_ session: ServiceSession) {
+        sessions[session.reference] = session
+        removedSessions.remove(session.reference)
+        post()
+    }
+
+    func save(_ transfer: ServiceTransfer) {
+        transfers[transfer.reference] = transfer
+        post()
+    }
+
+    func remove(_ session: ServiceSession) {
+        sessions[session.reference] = nil
+        removedSessions.insert(session.reference)
+        post()
+    }
+
+    func remove(_ transfer: ServiceTransfer) {
+        transfers[transfer.reference] = nil
+        removedTransfers.insert(transfer.reference)
+        post()
+    }
+
+    /// Calls `body` when everything that was saved before is in the journal, or could not be written.
+    func after(_ body: @escaping (StorageFailure?) -> Void) {
+        waiting.append(body)
+        post()
+    }
+
+    private func post() {
+        if isPosted || isWriting { return }
+        isPosted = true
+        let box = LoopBox(self)
+        loop.post { box.value.write() }
+    }
+
+    /// Writes what is there.
+    private func write() {
+        isPosted = false
+        if isWriting { return }
+        loop.disarm(timer)
+        let batch = Batch(
+            sessions: sessions, transfers: transfers, removedSessions: removedSessions,
+            removedTransfers: removedTransfers, waiting: waiting)
+        (sessions, transfers, removedSessions, removedTransfers, waiting) = ([:], [:], [], [], [])
+        let changes = batch.changes
+        guard !changes.isEmpty else { return batch.waiting.forEach { $0(failure) } }
+        isWriting = true
+        let box = LoopBox((self, batch))
+        journal.apply(changes) { [loop] failure in
+            loop.post { box.value.0.wrote(box.value.1, failure) }
+        }
+    }
+
+    private func wrote(_ batch: Batch, _ failure: StorageFailure?) {
+        isWriting = false
+        self.failure = failure
+        if failure != nil { takeBack(batch) }
+        batch.waiting.forEach { $0(failure) }
+        if failure != nil {
+            loop.arm(timer, at: loop.now &+ loop.limits.journalRetry, for: self)
+        } else if hasChanges || !waiting.isEmpty {
+            post()
+        }
+    }
+
+    /// The changes are written with the next ones. What the callers have removed meanwhile stays removed.
+    private func takeBack(_ batch: Batch) {
+        sessions.merge(batch.sessions.filter { !removedSessions.contains($0.key) }) { new, _ in new }
+        transfers.merge(batch.transfers.filter { !removedTransfers.contains($0.key) }) { new, _ in new }
+        removedSessions.formUnion(batch.removedSessions.filter { sessions[$0] == nil })
+        removedTransfers.formUnion(batch.removedTransfers.filter { transfers[$0] == nil })
+    }
+
+    private struct Batch {
+        var sessions: [SessionReference: ServiceSession]
+        var transfers: [TransferReference: ServiceTransfer]
+        var removedSessions: Set<SessionReference>
+        var removedTransfers: Set<TransferReference>
+        var waiting: [(StorageFailure?) -> Void]
+
+        var changes: [JournalChange] {
+            var changes: [JournalChange] = sessions.values.map { .session($0.record) }
+            // In the order of their creation, which the journal keeps.
+            changes += transfers.values.sorted { $0.reference.task < $1.reference.task }.map { .transfer($0.machine.record) }
+            changes += removedTransfers.map { .transferRemoved($0) }
+            changes += removedSessions.map { .sessionRemoved($0) }
+            return changes
+        }
+    }
+}
+
+extension CommitQueue: LoopTimerTarget {
+    func timerFired(_ timer: LoopTimer) { write() }
+}

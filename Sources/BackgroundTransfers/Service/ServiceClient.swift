@@ -1,0 +1,104 @@
+internal import Glibc
+internal import LoadingTransport
+
+/// A connection to the service: of a program that owns a session, or of an administrator. Confined to the loop.
+final class ServiceClient {
+    private unowned let service: TransferService
+    private let descriptor: Int32
+    private var socket: MessageSocket<ServiceCommand, ServiceNotice>?
+    private var hello: ServiceHello?
+    private var session: ServiceSession?
+    /// Whether it was told the state of its session, and so gets what changes.
+    var isListed = false
+    private(set) var isWatching = false
+
+    init(_ descriptor: Int32, of service: TransferService) {
+        self.descriptor = descriptor
+        self.service = service
+        socket = MessageSocket(
+            descriptor, on: service.loop, receive: { [weak self] in self?.receive($0) },
+            ended: { [weak self] _ in self?.ended() })
+    }
+
+    func send(_ notice: ServiceNotice) { socket?.send(notice) }
+    func send(_ notices: [ServiceNotice]) { socket?.send(notices) }
+
+    /// Whether the peer has closed its end, even if what it has sent was not read yet.
+    var hasHungUp: Bool {
+        if socket == nil { return true }
+        var entry = pollfd(fd: descriptor, events: 0, revents: 0)
+        return poll(&entry, 1, 0) > 0
+    }
+
+    func refuse(_ refusal: ServiceRefusal) {
+        send(.refused(refusal))
+        close()
+    }
+
+    /// The session has no owner any more.
+    func detach() { close() }
+
+    private func close() {
+        socket?.closeWhenSent()
+        ended()
+    }
+
+    private func ended() {
+        socket = nil
+        let old = session
+        session = nil
+        old?.detach(self)
+        service.clientEnded(self)
+    }
+
+    private func receive(_ commands: [ServiceCommand]) {
+        for command in commands {
+            if socket == nil { return }
+            receive(command)
+        }
+        guard let session, isListed else { return }
+        // One reply for all commands of the turn.
+        let number = session.record.commands
+        service.commits.after { [weak self] failure in
+            if failure == nil { self?.send(.committed(number)) }
+        }
+    }
+
+    private func receive(_ command: ServiceCommand) {
+        guard let hello else {
+            guard case .hello(let hello) = command else { return refuse(.invalidMessage) }
+            return receive(hello)
+        }
+        switch command {
+        case .hello: refuse(.invalidMessage)
+        case .attach(let description):
+            guard session == nil, let application = hello.application, !description.identifier.isEmpty else {
+                return refuse(.invalidMessage)
+            }
+            let found = service.session(application, description)
+            if found.isOwned { return refuse(.sessionInUse) }
+            session = found
+            found.attach(self, description)
+        case .list, .watch:
+            isWatching = command == .watch
+            service.sendList(to: self)
+        case .control(let reference, let control):
+            guard hello.application == nil else { return refuse(.invalidMessage) }
+            send(.controlled(reference, service.control(reference, control)))
+        default:
+            // Numbered commands follow `attached`.
+            guard let session, isListed else { return refuse(.invalidMessage) }
+            session.perform(command)
+        }
+    }
+
+    private func receive(_ hello: ServiceHello) {
+        guard let version = ServiceProtocol.version(for: hello) else {
+            return refuse(
+                .version(
+                    oldest: ServiceProtocol.oldestVersion, newest: ServiceProtocol.version, program: service.program))
+        }
+        self.hello = hello
+        send(.welcome(ServiceWelcome(version: version, program: service.program, process: getpid())))
+    }
+}

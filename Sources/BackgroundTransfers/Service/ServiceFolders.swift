@@ -1,0 +1,92 @@
+internal import CLoadingLinux
+internal import Glibc
+internal import LoadingStorage
+
+/// The folders of the service's files.
+package struct ServiceFolders: Equatable, Sendable {
+    /// Of responses: parts and complete files.
+    package var files: String
+    /// Of the private copies of uploads.
+    package var uploads: String
+    /// Of the commands of programs.
+    package var spool: String
+
+    package init(files: String, uploads: String, spool: String) {
+        self.files = files
+        self.uploads = uploads
+        self.spool = spool
+    }
+
+    /// The spool of a session.
+    func spool(of session: SessionReference) -> String {
+        // A name of up to 200 characters each, which does not contain "+".
+        "\(spool)/\(StorageDirectory.fileName(session.application))/\(StorageDirectory.fileName(session.session))"
+    }
+
+    /// Whether the service may delete the path: a file right in one of its folders.
+    func owns(_ path: String) -> Bool {
+        [files, uploads].contains { path.hasPrefix($0 + "/") && !path.dropFirst($0.count + 1).contains("/") }
+    }
+}
+
+/// What the service does with files, on a thread of its own, because the disk may be slow.
+final class FileKeeper: Sendable {
+    private let thread = StorageThread<Void>(named: "urlsessiond-files") {}
+
+    /// Writes the file and its name to disk. `done` gets its length, or nil.
+    func synchronize(_ path: String, _ done: @escaping @Sendable (Int64?) -> Void) {
+        thread.perform { _ in done(Self.synchronize(path)) }
+    }
+
+    func remove(_ path: String) { thread.perform { _ in unlink(path) } }
+
+    func run(_ work: @escaping @Sendable () -> Void) { thread.perform { _ in work() } }
+
+    private static func synchronize(_ path: String) -> Int64? {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, fsync(descriptor) == 0 else {
+            return nil
+        }
+        let folder = open(String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]), O_RDONLY | O_CLOEXEC | O_DIRECTORY)
+        if folder >= 0 {
+            _ = fsync(folder)
+            close(folder)
+        }
+        return Int64(status.st_size)
+    }
+
+    static func length(of path: String) -> Int64? {
+        var status = stat()
+        guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+        return Int64(status.st_size)
+    }
+
+    /// Removes the files of a folder that nothing refers to.
+    static func clean(_ folder: String, keeping known: Set<String>) {
+        guard let directory = opendir(folder) else { return }
+        defer { closedir(directory) }
+        while let entry = readdir(directory) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) {
+                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            let path = folder + "/" + name
+            if name != ".", name != "..", !known.contains(path), length(of: path) != nil { unlink(path) }
+        }
+    }
+}
+
+/// The id of the machine's present boot. Bytes that were not synced are lost if it has changed.
+enum Boot {
+    static let identifier: String = {
+        let descriptor = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return "" }
+        defer { close(descriptor) }
+        let bytes = [UInt8](unsafeUninitializedCapacity: 64) { buffer, count in
+            count = max(0, read(descriptor, buffer.baseAddress, 64))
+        }
+        return String(decoding: bytes.prefix { $0 > 0x20 }, as: UTF8.self)
+    }()
+}

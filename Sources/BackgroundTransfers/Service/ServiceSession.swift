@@ -1,0 +1,302 @@
+internal import Glibc
+internal import LoadingConnections
+internal import LoadingPipeline
+internal import LoadingStorage
+internal import LoadingTransport
+
+/// A session of the service. Confined to the loop.
+final class ServiceSession {
+    unowned let service: TransferService
+    private(set) var record: SessionRecord
+    private(set) var transfers: [Int: ServiceTransfer] = [:]
+    /// The program that is attached.
+    private(set) var owner: ServiceClient?
+    private(set) var launch: LaunchPolicy
+    /// Whether the program was launched, and has not attached since.
+    private var isLaunched = false
+    /// Whether the owner waits for the end of cancelled tasks.
+    private var isInvalidating = false
+    private var madeEnvironment: LoadingEnvironment?
+    /// When the program is launched, while that has to wait.
+    private(set) var launchTime: Double?
+
+    init(_ record: SessionRecord, in service: TransferService) {
+        self.record = record
+        self.service = service
+        launch = LaunchPolicy(launches: record.launches, lastLaunch: record.lastLaunch)
+    }
+
+    var reference: SessionReference { record.reference }
+
+    /// The pool and the stores of its transfers, while any of them runs.
+    var environment: LoadingEnvironment {
+        if let madeEnvironment { return madeEnvironment }
+        let new = service.makeEnvironment(record.application, record.description, service.loop)
+        madeEnvironment = new
+        return new
+    }
+
+    func closeEnvironment() {
+        madeEnvironment?.pool.shutDown()
+        madeEnvironment = nil
+    }
+
+    func tell(_ notice: ServiceNotice) {
+        if let owner, owner.isListed { owner.send(notice) }
+    }
+
+    func takeEndNumber() -> UInt64 {
+        defer { record.nextEnd += 1 }
+        service.commits.save(self)
+        return record.nextEnd
+    }
+
+    func restore(_ record: TransferRecord) {
+        let machine = TransferMachine(ServiceTransfer.restored(record), isConditionMet: service.isConditionMet)
+        transfers[record.description.task] = ServiceTransfer(machine, of: self)
+    }
+
+    // MARK: The owner
+
+    /// Whether a program is attached. One that has just ended is noticed here, so that it can attach again at once.
+    var isOwned: Bool {
+        guard let owner else { return false }
+        return !owner.hasHungUp
+    }
+
+    func attach(_ client: ServiceClient, _ description: SessionDescription) {
+        var description = description
+        if description.isTrustUnknown, let kind = description.delegateKind, kind == record.description.delegateKind {
+            description.asksServerTrust = record.description.asksServerTrust
+        }
+        record.description = description
+        record.isInvalidated = false
+        owner?.detach()
+        owner = client
+        service.commits.save(self)
+        readSpool { [self] in attached(client) }
+    }
+
+    /// Carries out what a program could not send any more, or what was sent to a service that did not live to commit it.
+    private func readSpool(_ done: @escaping () -> Void) {
+        let (path, box, loop) = (service.folders.spool(of: reference), LoopBox((self, done)), service.loop)
+        service.keeper.run {
+            // For the program, which may make the file.
+            mkdir(String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]), 0o700)
+            let entries = CommandSpool.entries(at: path)
+            loop.post {
+                box.value.0.perform(entries)
+                box.value.1()
+            }
+        }
+    }
+
+    private func attached(_ client: ServiceClient) {
+        guard owner === client else { return }
+        launch.attached()
+        service.commits.after { [self] failure in
+            guard owner === client else { return }
+            if let failure, record.commands == 0, transfers.isEmpty {
+                return client.refuse(.journal("\(failure)"))
+            }
+            sendState(to: client)
+        }
+    }
+
+    private func sendState(to client: ServiceClient) {
+        let known = transfers.values.sorted { $0.reference.task < $1.reference.task }
+        var state = SessionState(
+            nextIdentifier: record.nextIdentifier, commands: record.commands,
+            spool: service.folders.spool(of: reference), uploads: service.folders.uploads, isLaunched: isLaunched)
+        state.asksServerTrust = record.description.asksServerTrust
+        var notices: [ServiceNotice] = [.attached(state)]
+        isLaunched = false
+        notices += known.map { .task($0.state) }
+        notices.append(.listed)
+        notices += known.compactMap { transfer in transfer.record.end.map { (transfer, $0) } }
+            .sorted { $0.1.order < $1.1.order }.map { .ended(task: $0.0.reference.task, $0.1) }
+        notices.append(.replayed)
+        client.isListed = true
+        client.send(notices)
+    }
+
+    func detach(_ client: ServiceClient) {
+        guard owner === client else { return }
+        owner = nil
+        isInvalidating = false
+        launch.detached()
+        readSpool { [self] in
+            considerLaunch()
+            removeIfUnused()
+        }
+    }
+
+    // MARK: Commands
+
+    /// The program's commands, in their order, each once.
+    func perform(_ entries: [CommandSpool.Entry]) {
+        for entry in entries where entry.number > record.commands { perform(entry.command, number: entry.number) }
+    }
+
+    /// The next command that the owner has sent.
+    func perform(_ command: ServiceCommand) { perform(command, number: record.commands + 1) }
+
+    private func perform(_ command: ServiceCommand, number: UInt64) {
+        record.commands = number
+        service.commits.save(self)
+        switch command {
+        case .create(let description): create(description)
+        case .resume(let task): transfers[task]?.handle(.resume)
+        case .suspend(let task): transfers[task]?.handle(.suspend)
+        case .cancel(let task): transfers[task]?.handle(.cancel(reason: nil))
+        case .setPriority(let task, let priority): transfers[task]?.setPriority(priority)
+        case .setTaskDescription(let task, let text):
+            transfers[task]?.update { $0.description.request.taskDescription = text }
+        case .setEarliestBegin(let task, let date): transfers[task]?.handle(.setEarliestBegin(date))
+        case .answer(let task, let answer): transfers[task]?.answer(answer)
+        case .begin(let task, let request): transfers[task]?.handle(.decide(request))
+        case .acknowledge(let task, let step): acknowledge(task, step)
+        case .setAsksServerTrust(let asks): record.description.asksServerTrust = asks
+        case .invalidate(let cancelsTasks): invalidate(cancelsTasks: cancelsTasks)
+        case .handledEvents: if isOwned { launch.becameIdle() }
+        // Not commands of a program, or not numbered.
+        case .hello, .attach, .list, .watch, .control: break
+        }
+    }
+
+    private func create(_ description: TransferDescription) {
+        // The library gives increasing numbers.
+        guard description.task >= record.nextIdentifier, description.task < .max else { return }
+        record.nextIdentifier = description.task + 1
+        var description = description
+        description.request.folder = service.folders.files
+        let record = TransferRecord(application: record.application, session: reference.session, description: description)
+        let transfer = ServiceTransfer(TransferMachine(record, isConditionMet: service.isConditionMet), of: self)
+        transfers[description.task] = transfer
+        service.commits.save(transfer)
+        service.commits.after { [self] failure in
+            if let failure { reject(transfer, failure) }
+        }
+        service.changed(transfer)
+    }
+
+    /// A task that is not in the journal does not exist.
+    private func reject(_ transfer: ServiceTransfer, _ failure: StorageFailure) {
+        let task = transfer.reference.task
+        guard transfers[task] === transfer, transfer.record.end == nil else { return }
+        transfer.handle(.cancel(reason: nil))
+        transfers[task] = nil
+        service.commits.remove(transfer)
+        service.removed(transfer)
+        tell(.rejected(task: task, TransferFailure(code: -3003, reason: "\(failure)")))
+        removeIfUnused()
+    }
+
+    /// A program was told that far. Its files are removed when they are not needed any more (BG-18).
+    private func acknowledge(_ task: Int, _ step: DeliveryStep) {
+        guard let transfer = transfers[task], let end = transfer.record.end, step > end.told else { return }
+        if step == .end {
+            transfers[task] = nil
+            service.commits.remove(transfer)
+            service.removed(transfer)
+        } else {
+            transfer.update { $0.end?.told = step }
+        }
+        // The journal must not name a file that is gone.
+        service.commits.after { [self] failure in
+            if failure == nil { removeFiles(of: transfer, step) }
+        }
+        service.commits.after { [self] _ in
+            if transfers.values.allSatisfy({ !$0.isUntold }) { launch.becameIdle() }
+            finishInvalidation()
+            removeIfUnused()
+        }
+        considerLaunch()
+    }
+
+    private func removeFiles(of transfer: ServiceTransfer, _ step: DeliveryStep) {
+        var paths: [String] = []
+        switch transfer.record.end?.outcome {
+        case .file(let path): paths.append(path)
+        // The library has taken it for its resume data.
+        case .failed(_, .download(let part)?) where step == .end: paths.append(part.path)
+        default: break
+        }
+        if step == .end, let copy = transfer.record.description.request.bodyFile { paths.append(copy) }
+        for path in paths where service.folders.owns(path) { service.keeper.remove(path) }
+    }
+
+    private func invalidate(cancelsTasks: Bool) {
+        record.isInvalidated = true
+        isInvalidating = true
+        if cancelsTasks {
+            for transfer in transfers.values.sorted(by: { $0.reference.task < $1.reference.task }) {
+                transfer.handle(.cancel(reason: nil))
+            }
+        } else {
+            // The tasks go on without the program (BG-20).
+            service.commits.after { [self] _ in endInvalidation() }
+        }
+        finishInvalidation()
+    }
+
+    /// A session whose tasks are cancelled is invalid when all ends were told.
+    private func finishInvalidation() {
+        if isInvalidating, transfers.isEmpty { endInvalidation() }
+    }
+
+    private func endInvalidation() {
+        guard isInvalidating, let owner else { return }
+        isInvalidating = false
+        owner.send([.invalidated])
+        owner.detach()
+    }
+
+    // MARK: Ends and launches
+
+    /// The end is in the journal.
+    func transferEnded(_ transfer: ServiceTransfer) {
+        if let end = transfer.record.end, transfers[transfer.reference.task] != nil {
+            tell(.ended(task: transfer.reference.task, end))
+        }
+        service.changed(transfer)
+        if transfers.values.allSatisfy({ !$0.isAtWork }) { closeEnvironment() }
+        considerLaunch()
+    }
+
+    /// Launches the program when all is done, or when a transfer needs it (BG-11).
+    func considerLaunch() {
+        launchTime = nil
+        guard let method = record.description.launch else { return }
+        let isDone = transfers.values.contains { $0.isUntold } && transfers.values.allSatisfy { !$0.isAtWork }
+        let now = service.now
+        launch.setNeeded(isDone || transfers.values.contains { $0.needsProgram }, at: now)
+        switch launch.decision(at: now) {
+        case .nothing: break
+        case .wait(let time):
+            launchTime = time
+            service.wake(at: time, .session(reference))
+        case .launch:
+            launch.launched(at: now)
+            (record.launches, record.lastLaunch) = (launch.launches, launch.lastLaunch)
+            isLaunched = true
+            service.commits.save(self)
+            service.launcher.launch(method, identifier: reference.session) { [weak self] in self?.launched($0) }
+        }
+    }
+
+    private func launched(_ event: ProgramLauncher.Event) {
+        switch event {
+        case .started: launch.programStarted()
+        case .ended, .failed: launch.programEnded()
+        }
+        considerLaunch()
+    }
+
+    /// Removes a session without a program and without transfers.
+    private func removeIfUnused() {
+        guard owner == nil, transfers.isEmpty else { return }
+        closeEnvironment()
+        service.remove(self)
+    }
+}

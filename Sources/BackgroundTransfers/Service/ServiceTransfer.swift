@@ -1,0 +1,222 @@
+internal import LoadingPipeline
+internal import LoadingTransport
+
+/// A transfer of the service: its machine, and its load while it runs. Confined to the loop.
+final class ServiceTransfer {
+    let session: ServiceSession
+    private(set) var machine: TransferMachine
+    private var load: Transfer?
+    /// Counts the reports to the program over all attempts.
+    private(set) var lastReport: UInt64 = 0
+    /// The open challenge, with the number of the load's report and of that to the program.
+    private var challenge: (ofLoad: UInt64, toProgram: UInt64, TransferChallenge)?
+    private var metrics: TransferMetrics?
+    private var unsyncedFrom: Int64 = 0
+    private var isSyncing = false
+    private var hasCheckpoint = false
+    /// Whether the program has not been told the present progress.
+    private var isBehind = false
+    /// The time for which the service wakes the transfer up.
+    private(set) var wakeUp: Double?
+
+    private static let syncInterval: Int64 = 32 << 20
+
+    init(_ machine: TransferMachine, of session: ServiceSession) {
+        self.machine = machine
+        self.session = session
+        unsyncedFrom = machine.record.syncedBytes
+    }
+
+    private var service: TransferService { session.service }
+    var record: TransferRecord { machine.record }
+    var reference: TransferReference { record.reference }
+    var isAtWork: Bool {
+        switch machine.phase {
+        case .suspended: false
+        // A complete file is still being written to disk.
+        case .ended: record.end == nil
+        case .waiting, .queued, .running, .stopping: true
+        }
+    }
+    var isUntold: Bool { record.end != nil }
+    /// Whether it waits for the program.
+    var needsProgram: Bool { challenge != nil || machine.phase == .waiting(.decision) }
+
+    var state: TransferState {
+        TransferState(
+            description: record.description, isSuspended: record.isSuspended, progress: record.progress,
+            head: record.head, lastReport: lastReport, challenge: challenge?.2,
+            isDue: machine.phase == .waiting(.decision))
+    }
+
+    // MARK: Inputs
+
+    func handle(_ input: TransferMachine.Input) {
+        let before = machine.phase
+        for action in machine.handle(input, now: service.now) { perform(action) }
+        if machine.wakeUp != wakeUp {
+            wakeUp = machine.wakeUp
+            if let wakeUp { service.wake(at: wakeUp, .transfer(reference)) }
+        }
+        if machine.phase != before { service.changed(self) }
+    }
+
+    func timePassed() {
+        // The machine may want the same time again, if the clock was set.
+        wakeUp = nil
+        handle(.timePassed)
+    }
+
+    /// Changes what does not affect the transfer's life.
+    func update(_ change: (inout TransferRecord) -> Void) {
+        machine.update(change)
+        service.commits.save(self)
+    }
+
+    func setPriority(_ priority: Float) {
+        update { $0.description.request.priority = priority }
+        service.schedule.setPriority(priority, of: reference)
+        load?.setPriority(priority)
+    }
+
+    func answer(_ answer: TransferAnswer) {
+        guard let challenge, challenge.toProgram == answer.number else { return }
+        self.challenge = nil
+        load?.answer(TransferAnswer(number: challenge.ofLoad, decision: answer.decision))
+    }
+
+    // MARK: Actions
+
+    private func perform(_ action: TransferMachine.Action) {
+        switch action {
+        case .save: service.commits.save(self)
+        case .enqueue: service.enqueue(self)
+        case .leaveSchedule: service.leaveSchedule(self)
+        case .start(let request): start(request)
+        case .stop: load?.cancel()
+        case .restarted(let progress): session.tell(.restarted(task: reference.task, progress))
+        case .due: session.tell(.due(task: reference.task))
+        case .end(let outcome): end(outcome)
+        }
+    }
+
+    private func start(_ request: TransferRequest) {
+        hasCheckpoint = false
+        metrics = nil
+        var request = request
+        request.asksServerTrust = session.record.description.asksServerTrust
+        let load = Transfer(request, in: session.environment) { [weak self] report in self?.receive(report) }
+        self.load = load
+        load.start()
+    }
+
+    private func end(_ outcome: TransferEnd.Outcome) {
+        guard case .file(let path) = outcome else { return end(outcome, synced: nil) }
+        // An end that a program was told must survive a power cut, with its file.
+        let (box, loop) = (LoopBox(self), service.loop)
+        service.keeper.synchronize(path) { length in loop.post { box.value.end(outcome, synced: length) } }
+    }
+
+    private func end(_ outcome: TransferEnd.Outcome, synced: Int64?) {
+        var outcome = outcome
+        if case .file = outcome, synced == nil {
+            outcome = .failed(TransferFailure(code: -3003, reason: "the file cannot be written to disk"), nil)
+        }
+        let order = session.takeEndNumber()
+        machine.update {
+            $0.end = TransferEnd(
+                order: order, head: $0.head, progress: $0.progress, outcome: outcome, metrics: metrics)
+        }
+        service.commits.save(self)
+        service.commits.after { [self] _ in session.transferEnded(self) }
+    }
+
+    // MARK: Reports of the load
+
+    private func receive(_ report: TransferReport) {
+        switch report.event {
+        case .waitingForConnectivity: break
+        case .upgraded, .redirected: tell(report.event)
+        case .challenge(let challenge):
+            self.challenge = (report.number, lastReport + 1, challenge)
+            tell(report.event)
+            // It may wait for days, and others need the place.
+            service.leaveSchedule(self)
+            session.considerLaunch()
+        case .challengeWithdrawn:
+            challenge = nil
+            tell(report.event)
+        case .response(let head, let expected, let offset):
+            var progress = record.progress
+            (progress.received, progress.toReceive) = (offset, expected)
+            handle(.response(head, progress))
+            tell(report.event)
+        case .progress(let progress):
+            handle(.progress(progress))
+            if !isBehind { service.hasProgress(self) }
+            isBehind = true
+            keepPart(progress.received)
+        case .metrics(let metrics): self.metrics = metrics
+        case .finished(let file):
+            ended()
+            handle(.finished(file: file))
+        case .failed(let failure, let resumption):
+            ended()
+            handle(.failed(failure, resumption, jitter: .random(in: 0..<1)))
+        }
+    }
+
+    private func ended() {
+        load = nil
+        challenge = nil
+    }
+
+    private func tell(_ event: TransferReport.Event) {
+        lastReport += 1
+        session.tell(.report(task: reference.task, TransferReport(number: lastReport, event: event)))
+    }
+
+    /// Called by the service a few times a second.
+    func tellProgress() {
+        guard isBehind else { return }
+        isBehind = false
+        if record.end == nil { tell(.progress(record.progress)) }
+    }
+
+    /// Notes in the journal what would let another process go on, and how much of it is certain to be on disk.
+    private func keepPart(_ received: Int64) {
+        if !hasCheckpoint, let resumption = load?.resumptionUnderWay {
+            hasCheckpoint = true
+            machine.update { $0.boot = Boot.identifier }
+            unsyncedFrom = received
+            handle(.checkpoint(resumption))
+        }
+        guard hasCheckpoint, !isSyncing, received - unsyncedFrom >= Self.syncInterval,
+            case .download(let part)? = record.resumption
+        else { return }
+        isSyncing = true
+        let (box, loop) = (LoopBox(self), service.loop)
+        service.keeper.synchronize(part.path) { length in loop.post { box.value.synced(length, of: part.path) } }
+    }
+
+    private func synced(_ length: Int64?, of path: String) {
+        isSyncing = false
+        guard let length, case .download(let part)? = record.resumption, part.path == path else { return }
+        unsyncedFrom = length
+        if record.end == nil { update { $0.syncedBytes = length } }
+    }
+
+    // MARK: After a start of the service
+
+    /// Counts what an earlier process has left of the file.
+    static func restored(_ record: TransferRecord) -> TransferRecord {
+        var record = record
+        guard record.end == nil, case .download(let part)? = record.resumption else { return record }
+        let length = FileKeeper.length(of: part.path).map {
+            record.boot == Boot.identifier ? $0 : min($0, record.syncedBytes)
+        }
+        record.resumption = length.flatMap { part.counted(byFileOf: $0) }.map { .download($0) }
+        record.progress.received = length ?? 0
+        return record
+    }
+}

@@ -1,0 +1,298 @@
+package import LoadingPipeline
+
+/// The life of a background transfer: what happens in each phase on each input. It has no clock, socket or file.
+///
+/// Times are seconds since 1970.
+package struct TransferMachine: Equatable, Sendable {
+    package enum Phase: Equatable, Sendable {
+        /// Suspended by the program, or paused by an administrator.
+        case suspended
+        case waiting(Wait)
+        /// Waits for a place in the schedule.
+        case queued
+        case running
+        /// The load was told to stop, and has not ended yet.
+        case stopping
+        case ended
+    }
+
+    package enum Wait: Equatable, Sendable {
+        /// `earliestBeginDate` (BG-17).
+        case date
+        /// The delegate's decision on a delayed task.
+        case decision
+        /// Power or an unmetered network, for a discretionary transfer (BG-16).
+        case condition
+        /// The next attempt.
+        case retry
+    }
+
+    package enum Input: Equatable, Sendable {
+        case resume
+        case suspend
+        case pause
+        case unpause
+        /// The reason is a value of `NSURLErrorBackgroundTaskCancelledReasonKey`, nil if the program cancels.
+        case cancel(reason: Int?)
+        case setEarliestBegin(Double?)
+        /// The delegate's decision, with a new request.
+        case decide(TransferRequest?)
+        /// A time of `wakeUp` has passed.
+        case timePassed
+        case conditionChanged(isMet: Bool)
+        case networkChanged
+        /// The schedule has a place.
+        case place
+        case response(TransferHead, TransferProgress)
+        case progress(TransferProgress)
+        /// The point from which another attempt could resume, while the load runs.
+        case checkpoint(TransferResumption)
+        /// The load has ended.
+        case finished(file: String)
+        case failed(TransferFailure, TransferResumption?, jitter: Double)
+    }
+
+    package enum Action: Equatable, Sendable {
+        /// The record has changed.
+        case save
+        case enqueue
+        /// Gives up the place in the schedule, or in its queue.
+        case leaveSchedule
+        case start(TransferRequest)
+        /// Cancels the load, which then reports `failed` or `finished`.
+        case stop
+        /// The load is a repetition: its counters start with these.
+        case restarted(TransferProgress)
+        /// The delegate has to decide.
+        case due
+        case end(TransferEnd.Outcome)
+    }
+
+    package private(set) var record: TransferRecord
+    package private(set) var phase: Phase
+    /// Whether a discretionary transfer may run now.
+    private var isConditionMet: Bool
+    private var retryAt: Double?
+    /// The code of the error after which a retry waits.
+    package private(set) var lastFailure = 0
+    /// Set by the first cancellation.
+    private var cancellation: Cancellation?
+
+    private enum Cancellation: Equatable { case byProgram, bySystem(reason: Int) }
+
+    /// A new transfer, or one from the journal. `timePassed` follows, which begins what is due.
+    package init(_ record: TransferRecord, isConditionMet: Bool) {
+        self.record = record
+        self.isConditionMet = isConditionMet
+        phase = record.end != nil ? .ended : .suspended
+    }
+
+    /// The next time at which `timePassed` is due; nil while nothing is awaited.
+    package var wakeUp: Double? {
+        switch phase {
+        case .waiting(.date): earliest(record.description.request.earliestBegin, deadline)
+        case .waiting(.retry): earliest(retryAt, deadline)
+        case .waiting, .queued: deadline
+        // A load has its own timer.
+        case .suspended, .running, .stopping, .ended: nil
+        }
+    }
+
+    private func earliest(_ left: Double?, _ right: Double?) -> Double? {
+        guard let left, let right else { return left ?? right }
+        return min(left, right)
+    }
+
+    /// When the resource timeout ends the transfer (BG-10).
+    private var deadline: Double? {
+        guard let started = record.started, let limit = record.description.resourceTimeout else { return nil }
+        return started + limit
+    }
+
+    package var mustWaitForConditions: Bool { record.description.request.isDiscretionary }
+
+    // MARK: Inputs
+
+    package mutating func handle(_ input: Input, now: Double) -> [Action] {
+        if phase == .ended { return [] }
+        switch input {
+        case .resume:
+            guard record.isSuspended else { return [] }
+            record.isSuspended = false
+            record.started = record.started ?? now
+            return [.save] + settle(now)
+        case .suspend:
+            if record.isSuspended { return [] }
+            record.isSuspended = true
+            return [.save] + settle(now)
+        case .pause, .unpause:
+            let isPaused = input == .pause
+            if record.isPaused == isPaused { return [] }
+            record.isPaused = isPaused
+            return [.save] + settle(now)
+        case .cancel(let reason): return cancel(reason)
+        case .setEarliestBegin(let date):
+            guard record.description.request.earliestBegin != date else { return [] }
+            record.description.request.earliestBegin = date
+            return [.save] + (isActive ? [] : settle(now))
+        case .decide(let request):
+            guard phase == .waiting(.decision) else { return [] }
+            record.isDecided = true
+            if let request { record.description.request = request }
+            return [.save] + settle(now)
+        case .timePassed: return isActive ? [] : settle(now)
+        case .conditionChanged(let isMet):
+            isConditionMet = isMet
+            return settle(now)
+        case .networkChanged:
+            guard phase == .waiting(.retry) else { return [] }
+            retryAt = nil
+            return settle(now)
+        case .place:
+            guard phase == .queued else { return [] }
+            if let deadline, deadline <= now { return [.leaveSchedule] + timeOut() }
+            return start(now)
+        case .response(let head, let progress):
+            guard isActive else { return [] }
+            record.head = head
+            note(progress)
+            return []
+        case .progress(let progress):
+            if isActive { note(progress) }
+            return []
+        case .checkpoint(let resumption):
+            guard isActive, record.resumption != resumption else { return [] }
+            record.resumption = resumption
+            return [.save]
+        case .finished(let file):
+            guard isActive else { return [] }
+            return [.leaveSchedule] + (cancellation.map { end(for: $0, nil) } ?? end(.file(file)))
+        case .failed(let failure, let resumption, let jitter):
+            guard isActive else { return [] }
+            return [.leaveSchedule] + attemptFailed(failure, resumption, jitter, now)
+        }
+    }
+
+    /// Sets what does not affect the transfer's life.
+    package mutating func update(_ change: (inout TransferRecord) -> Void) { change(&record) }
+
+    /// Whether there is a load.
+    private var isActive: Bool { phase == .running || phase == .stopping }
+
+    // MARK: Transitions
+
+    /// Goes to the phase that the record and the time demand, unless a load has to end first.
+    private mutating func settle(_ now: Double) -> [Action] {
+        let next = phaseDue(now)
+        switch (phase, next) {
+        case (.stopping, _), (.running, .queued): return []
+        case (.running, .suspended), (.running, .waiting(.condition)):
+            phase = .stopping
+            return [.stop]
+        case (.running, _): return []
+        case (_, .ended): return (phase == .queued ? [.leaveSchedule] : []) + timeOut()
+        default: break
+        }
+        if next == phase { return [] }
+        var actions: [Action] = phase == .queued ? [.leaveSchedule] : []
+        phase = next
+        if next == .queued { actions.append(.enqueue) }
+        if next == .waiting(.decision) { actions.append(.due) }
+        return actions
+    }
+
+    /// The phase of a transfer without a load.
+    private func phaseDue(_ now: Double) -> Phase {
+        if record.isSuspended || record.isPaused { return .suspended }
+        if let deadline, deadline <= now { return .ended }
+        let request = record.description.request
+        if let date = request.earliestBegin, !record.isDecided {
+            if date > now { return .waiting(.date) }
+            if record.description.asksWhenDue { return .waiting(.decision) }
+        }
+        if let retryAt, retryAt > now { return .waiting(.retry) }
+        if request.isDiscretionary, !isConditionMet { return .waiting(.condition) }
+        return .queued
+    }
+
+    private mutating func start(_ now: Double) -> [Action] {
+        phase = .running
+        retryAt = nil
+        var request = record.description.request
+        request.resumption = record.resumption ?? request.resumption
+        if let deadline { request.totalTimeout = deadline - now }
+        var actions: [Action] = []
+        if record.progress != TransferProgress() || record.failures > 0 {
+            var kept = TransferProgress()
+            if case .download(let part)? = request.resumption { kept.received = part.bytesReceived }
+            record.progress = kept
+            actions.append(.restarted(kept))
+        }
+        return actions + [.start(request)]
+    }
+
+    private mutating func note(_ progress: TransferProgress) {
+        record.progress = progress
+        // Only new ground counts: a server that always fails at the same place is not asked again at once.
+        let moved = progress.received + progress.sent
+        if moved > record.furthest {
+            record.furthest = moved
+            record.failures = 0
+        }
+    }
+
+    private mutating func attemptFailed(
+        _ failure: TransferFailure, _ resumption: TransferResumption?, _ jitter: Double, _ now: Double
+    ) -> [Action] {
+        if let cancellation { return end(for: cancellation, resumption) }
+        // A part of which nothing is known is of no use.
+        record.resumption = resumption
+        let wasStopping = phase == .stopping
+        phase = .suspended
+        if wasStopping { return [.save] + settleFromRest(now) }
+        guard RetryPolicy.isTransient(failure.code), deadline.map({ now < $0 }) ?? true else {
+            return end(.failed(failure, resumption))
+        }
+        record.failures += 1
+        lastFailure = failure.code
+        retryAt = now + RetryPolicy.delay(after: record.failures, jitter: jitter)
+        return [.save] + settleFromRest(now)
+    }
+
+    /// Like `settle`, for a load that has just ended.
+    private mutating func settleFromRest(_ now: Double) -> [Action] {
+        let next = phaseDue(now)
+        if next == .suspended { return [] }
+        return settle(now)
+    }
+
+    private mutating func cancel(_ reason: Int?) -> [Action] {
+        if cancellation != nil { return [] }
+        let made = reason.map { Cancellation.bySystem(reason: $0) } ?? .byProgram
+        cancellation = made
+        switch phase {
+        case .running:
+            phase = .stopping
+            return [.stop]
+        case .stopping: return []
+        case .queued: return [.leaveSchedule] + end(for: made, record.resumption)
+        case .suspended, .waiting, .ended: return end(for: made, record.resumption)
+        }
+    }
+
+    private mutating func timeOut() -> [Action] {
+        end(.failed(TransferFailure(code: -1001), record.resumption))
+    }
+
+    private mutating func end(for cancellation: Cancellation, _ resumption: TransferResumption?) -> [Action] {
+        switch cancellation {
+        case .byProgram: end(.failed(TransferFailure(code: -999), resumption))
+        case .bySystem(let reason): end(.cancelledBySystem(reason: reason))
+        }
+    }
+
+    private mutating func end(_ outcome: TransferEnd.Outcome) -> [Action] {
+        phase = .ended
+        return [.end(outcome)]
+    }
+}

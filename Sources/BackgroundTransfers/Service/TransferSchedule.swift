@@ -1,0 +1,150 @@
+/// Which queued transfers run (BG-19): a few of each session, and a limited number in all. Applications take turns, and so do the
+/// sessions of each. In a session the higher priority is first, then the earlier one.
+package struct TransferSchedule: Sendable {
+    package struct Limits: Sendable, Equatable {
+        package var perSession: Int
+        package var total: Int
+
+        /// Decision: a session's transfers rarely need more to fill a link, and 32 connections at work cost little memory.
+        package static let standard = Limits(perSession: 4, total: 32)
+
+        package init(perSession: Int, total: Int) {
+            self.perSession = perSession
+            self.total = total
+        }
+    }
+
+    private struct Entry {
+        let task: Int
+        let priority: Float
+        let number: UInt64
+
+        func precedes(_ other: Entry) -> Bool {
+            priority != other.priority ? priority > other.priority : number < other.number
+        }
+    }
+
+    /// The queue of a session. Removed entries stay until they are reached.
+    private struct Line {
+        private var entries: [Entry] = []
+        private var head = 0
+        /// The number of the valid entry of each queued task.
+        private var numbers: [Int: UInt64] = [:]
+        var running: Set<Int> = []
+
+        var isQueueEmpty: Bool { numbers.isEmpty }
+        var isUnused: Bool { numbers.isEmpty && running.isEmpty }
+        var queuedCount: Int { numbers.count }
+
+        mutating func append(_ entry: Entry) {
+            numbers[entry.task] = entry.number
+            // Most entries have the same priority, so the place is the end.
+            if entries.count == head || !entry.precedes(entries[entries.count - 1]) { return entries.append(entry) }
+            var (low, high) = (head, entries.count)
+            while low < high {
+                let middle = (low + high) / 2
+                if entry.precedes(entries[middle]) { high = middle } else { low = middle + 1 }
+            }
+            entries.insert(entry, at: low)
+        }
+
+        mutating func remove(_ task: Int) -> Bool { numbers.removeValue(forKey: task) != nil }
+
+        mutating func popFirst() -> Int? {
+            while head < entries.count {
+                let entry = entries[head]
+                head += 1
+                if head > 64, head * 2 > entries.count {
+                    entries.removeFirst(head)
+                    head = 0
+                }
+                if numbers[entry.task] == entry.number {
+                    numbers[entry.task] = nil
+                    return entry.task
+                }
+            }
+            entries = []
+            head = 0
+            return nil
+        }
+    }
+
+    private struct Application {
+        var lines: [String: Line] = [:]
+        /// The sessions with queued transfers, in the order of their turns.
+        var turns: [String] = []
+    }
+
+    private let limits: Limits
+    private var applications: [String: Application] = [:]
+    /// The applications with queued transfers, in the order of their turns.
+    private var turns: [String] = []
+    private var lastNumber: UInt64 = 0
+    package private(set) var runningCount = 0
+
+    package init(limits: Limits = .standard) { self.limits = limits }
+
+    package var queuedCount: Int {
+        applications.values.reduce(0) { $0 + $1.lines.values.reduce(0) { $0 + $1.queuedCount } }
+    }
+
+    /// Queues a transfer that is neither queued nor running.
+    package mutating func enqueue(_ transfer: TransferReference, priority: Float) {
+        lastNumber += 1
+        let entry = Entry(task: transfer.task, priority: priority.isFinite ? priority : 0.5, number: lastNumber)
+        var application = applications.removeValue(forKey: transfer.application) ?? Application()
+        application.lines[transfer.session, default: Line()].append(entry)
+        if !application.turns.contains(transfer.session) { application.turns.append(transfer.session) }
+        applications[transfer.application] = application
+        if !turns.contains(transfer.application) { turns.append(transfer.application) }
+    }
+
+    /// Removes a transfer, queued or running, if it is there.
+    package mutating func remove(_ transfer: TransferReference) {
+        guard var application = applications.removeValue(forKey: transfer.application) else { return }
+        if var line = application.lines.removeValue(forKey: transfer.session) {
+            if !line.remove(transfer.task), line.running.remove(transfer.task) != nil { runningCount -= 1 }
+            if line.isQueueEmpty { application.turns.removeAll { $0 == transfer.session } }
+            if !line.isUnused { application.lines[transfer.session] = line }
+        }
+        if application.turns.isEmpty { turns.removeAll { $0 == transfer.application } }
+        if !application.lines.isEmpty { applications[transfer.application] = application }
+    }
+
+    /// Changes the place of a queued transfer.
+    package mutating func setPriority(_ priority: Float, of transfer: TransferReference) {
+        guard applications[transfer.application]?.lines[transfer.session]?.remove(transfer.task) == true else { return }
+        enqueue(transfer, priority: priority)
+    }
+
+    /// Takes the next transfer from its queue, which runs from then on until `remove`. Nil if none may run now.
+    package mutating func next() -> TransferReference? {
+        guard runningCount < limits.total else { return nil }
+        for place in turns.indices {
+            let name = turns[place]
+            guard let (session, task) = next(of: name) else { continue }
+            turns.remove(at: place)
+            if applications[name]?.turns.isEmpty == false { turns.append(name) }
+            runningCount += 1
+            return TransferReference(application: name, session: session, task: task)
+        }
+        return nil
+    }
+
+    private mutating func next(of name: String) -> (session: String, task: Int)? {
+        guard var application = applications.removeValue(forKey: name) else { return nil }
+        defer { applications[name] = application }
+        for place in application.turns.indices {
+            let session = application.turns[place]
+            guard var line = application.lines[session], line.running.count < limits.perSession,
+                let task = line.popFirst()
+            else { continue }
+            line.running.insert(task)
+            application.lines[session] = line
+            application.turns.remove(at: place)
+            if !line.isQueueEmpty { application.turns.append(session) }
+            return (session, task)
+        }
+        return nil
+    }
+}

@@ -1,0 +1,385 @@
+internal import Glibc
+internal import LoadingConnections
+internal import LoadingEvents
+package import LoadingPipeline
+internal import LoadingSemantics
+internal import LoadingStorage
+package import LoadingTransport
+
+/// The background transfers of one user: sessions, transfers, the programs that are attached, and the journal. Confined to its loop.
+package final class TransferService {
+    package typealias MakeEnvironment = (_ application: String, SessionDescription, EventLoop) -> LoadingEnvironment
+
+    /// What is called at a time of the wall clock.
+    enum Sleeper: Hashable {
+        case transfer(TransferReference)
+        case session(SessionReference)
+    }
+
+    let loop: EventLoop
+    let folders: ServiceFolders
+    let makeEnvironment: MakeEnvironment
+    let commits: CommitQueue
+    let keeper = FileKeeper()
+    let launcher: ProgramLauncher
+    /// The path of the executable.
+    let program: String
+    var schedule: TransferSchedule
+    private let journal: TransferJournal
+    private var sessions: [SessionReference: ServiceSession] = [:]
+    private var clients: [ObjectIdentifier: ServiceClient] = [:]
+    /// Accepted before the journal was read.
+    private var early: [Int32] = []
+    private var state = State.loading
+    private var wakeUps = WakeUps<Sleeper>()
+    /// The number of times after which unwanted ones are removed.
+    private var wakeUpLimit = 64
+    private var clock: WallClockTimer?
+    private var conditions: SystemConditions?
+    private var isWatchingConditions = false
+    private var routeWait: RouteWait?
+    private var isPumpPosted = false
+    private var behind: [ServiceTransfer] = []
+    private let progressTimer = LoopTimer()
+    private let becameIdle: () -> Void
+
+    private enum State {
+        case loading
+        case running
+        case unusable(StorageFailure)
+    }
+
+    /// - Parameter becameIdle: Called on the loop, in a later turn, when `isIdle` may have become true.
+    package init(
+        on loop: EventLoop, folders: ServiceFolders, journal: TransferJournal, program: String,
+        limits: TransferSchedule.Limits = .standard, makeEnvironment: @escaping MakeEnvironment,
+        becameIdle: @escaping () -> Void = {}
+    ) {
+        self.loop = loop
+        self.folders = folders
+        self.journal = journal
+        self.program = program
+        self.makeEnvironment = makeEnvironment
+        self.becameIdle = becameIdle
+        schedule = TransferSchedule(limits: limits)
+        commits = CommitQueue(journal, on: loop)
+        launcher = ProgramLauncher(on: loop)
+    }
+
+    /// Seconds since 1970.
+    var now: Double { Double(loop.clock.wallNow) / 1e9 }
+
+    // MARK: Start
+
+    /// Reads the journal and goes on with its transfers. Called once.
+    package func start() {
+        clock = WallClockTimer(on: loop) { [weak self] in self?.timePassed() }
+        conditions = SystemConditions(on: loop) { [weak self] in self?.conditionsChanged() }
+        let (box, loop) = (LoopBox(self), loop)
+        journal.load { result in loop.post { box.value.loaded(result) } }
+    }
+
+    private func loaded(_ result: Result<JournalContents, StorageFailure>) {
+        switch result {
+        case .failure(let failure):
+            state = .unusable(failure)
+            acceptEarly()
+        case .success(let contents):
+            for record in contents.sessions { sessions[record.reference] = ServiceSession(record, in: self) }
+            for record in contents.transfers { sessions[record.sessionReference]?.restore(record) }
+            removeOrphans(contents)
+            let paths = sessions.mapValues { folders.spool(of: $0.reference) }
+            let (box, loop) = (LoopBox(self), loop)
+            keeper.run {
+                let entries = paths.mapValues { CommandSpool.entries(at: $0) }
+                loop.post { box.value.restored(entries) }
+            }
+        }
+    }
+
+    private func restored(_ entries: [SessionReference: [CommandSpool.Entry]]) {
+        state = .running
+        for session in sessions.values {
+            session.perform(entries[session.reference] ?? [])
+            for transfer in session.transfers.values { transfer.handle(.timePassed) }
+            session.considerLaunch()
+        }
+        acceptEarly()
+        checkIdle()
+    }
+
+    private func acceptEarly() {
+        let waiting = early
+        early = []
+        for descriptor in waiting { accept(descriptor) }
+    }
+
+    /// Removes what a killed process has left in the folder of responses.
+    private func removeOrphans(_ contents: JournalContents) {
+        var known: Set<String> = []
+        for record in contents.transfers {
+            for resumption in [record.resumption, record.description.request.resumption] {
+                if case .download(let part)? = resumption { known.insert(part.path) }
+            }
+            switch record.end?.outcome {
+            case .file(let path): known.insert(path)
+            case .failed(_, .download(let part)?): known.insert(part.path)
+            default: break
+            }
+        }
+        let folder = folders.files
+        keeper.run { [known] in FileKeeper.clean(folder, keeping: known) }
+    }
+
+    // MARK: Clients
+
+    /// Takes a connected socket of this user.
+    package func accept(_ descriptor: Int32) {
+        switch state {
+        case .loading: early.append(descriptor)
+        case .running:
+            let client = ServiceClient(descriptor, of: self)
+            clients[ObjectIdentifier(client)] = client
+        case .unusable(let failure):
+            let client = ServiceClient(descriptor, of: self)
+            clients[ObjectIdentifier(client)] = client
+            client.refuse(.journal("\(failure)"))
+        }
+    }
+
+    func clientEnded(_ client: ServiceClient) {
+        clients[ObjectIdentifier(client)] = nil
+        checkIdle()
+    }
+
+    func session(_ application: String, _ description: SessionDescription) -> ServiceSession {
+        let reference = SessionReference(application: application, session: description.identifier)
+        if let session = sessions[reference] { return session }
+        let new = ServiceSession(SessionRecord(application: application, description: description), in: self)
+        sessions[reference] = new
+        return new
+    }
+
+    func remove(_ session: ServiceSession) {
+        guard sessions[session.reference] === session else { return }
+        sessions[session.reference] = nil
+        commits.remove(session)
+        let path = folders.spool(of: session.reference)
+        commits.after { [self] failure in
+            if failure == nil, sessions[session.reference] == nil { keeper.remove(path) }
+            checkIdle()
+        }
+    }
+
+    // MARK: Idle
+
+    /// Whether there is nothing to do, to wait for, or to write, and no program is connected.
+    package var isIdle: Bool {
+        guard case .running = state else { return clients.isEmpty && early.isEmpty && !isLoading }
+        return clients.isEmpty && early.isEmpty && commits.isEmpty
+            && sessions.values.allSatisfy { session in
+                session.launchTime == nil && session.transfers.values.allSatisfy { !$0.isAtWork }
+            }
+    }
+
+    private var isLoading: Bool { if case .loading = state { true } else { false } }
+
+    private func checkIdle() {
+        guard clients.isEmpty else { return }
+        let box = LoopBox(self)
+        commits.after { _ in if box.value.isIdle { box.value.becameIdle() } }
+    }
+
+    /// Stops all loads. Their parts and the journal stay for the next process. `done` is called when everything is written.
+    package func stop(_ done: @escaping () -> Void) {
+        for session in sessions.values { session.closeEnvironment() }
+        commits.after { _ in done() }
+    }
+
+    // MARK: Schedule
+
+    func enqueue(_ transfer: ServiceTransfer) {
+        schedule.enqueue(transfer.reference, priority: transfer.record.description.request.priority)
+        pump()
+    }
+
+    func leaveSchedule(_ transfer: ServiceTransfer) {
+        schedule.remove(transfer.reference)
+        pump()
+    }
+
+    /// Starts what may run, in a later turn.
+    private func pump() {
+        if isPumpPosted { return }
+        isPumpPosted = true
+        let box = LoopBox(self)
+        loop.post { box.value.startTransfers() }
+    }
+
+    private func startTransfers() {
+        isPumpPosted = false
+        while let reference = schedule.next() {
+            if let transfer = transfer(reference) { transfer.handle(.place) } else { schedule.remove(reference) }
+        }
+    }
+
+    func transfer(_ reference: TransferReference) -> ServiceTransfer? {
+        sessions[SessionReference(application: reference.application, session: reference.session)]?
+            .transfers[reference.task]
+    }
+
+    // MARK: Time
+
+    /// Calls the sleeper at that time, or soon after.
+    func wake(at time: Double, _ sleeper: Sleeper) {
+        wakeUps.add(time, sleeper)
+        if wakeUps.count > wakeUpLimit {
+            wakeUps.filter { $0 == wakeUp(of: $1) }
+            wakeUpLimit = wakeUps.count * 2 + 64
+        }
+        if wakeUps.next == time { clock?.arm(at: time) }
+    }
+
+    /// The time that the sleeper wants.
+    private func wakeUp(of sleeper: Sleeper) -> Double? {
+        switch sleeper {
+        case .transfer(let reference): transfer(reference)?.wakeUp
+        case .session(let reference): sessions[reference]?.launchTime
+        }
+    }
+
+    private func timePassed() {
+        for sleeper in wakeUps.takeDue(now) {
+            switch sleeper {
+            case .transfer(let reference): transfer(reference)?.timePassed()
+            case .session(let reference): sessions[reference]?.considerLaunch()
+            }
+        }
+        clock?.arm(at: wakeUps.next)
+        checkIdle()
+    }
+
+    // MARK: The machine's state
+
+    var isConditionMet: Bool { conditions?.allowsDiscretionary ?? true }
+
+    private var allTransfers: [ServiceTransfer] { sessions.values.flatMap { $0.transfers.values } }
+
+    private func conditionsChanged() {
+        let isMet = isConditionMet
+        for transfer in allTransfers where transfer.machine.mustWaitForConditions {
+            transfer.handle(.conditionChanged(isMet: isMet))
+        }
+    }
+
+    /// Listens to changes of the network while a transfer waits for its next attempt, and to power while one is discretionary.
+    private func watch(_ transfer: ServiceTransfer) {
+        if transfer.machine.phase == .waiting(.retry), routeWait == nil {
+            let watch = RouteWatch.watch(for: loop)
+            routeWait = watch.wait(since: watch.mark(on: loop), on: loop) { [weak self] in self?.networkChanged() }
+        }
+        if transfer.machine.mustWaitForConditions, transfer.isAtWork, !isWatchingConditions {
+            isWatchingConditions = true
+            conditions?.watch()
+        } else if isWatchingConditions, !transfer.isAtWork,
+            !allTransfers.contains(where: { $0.isAtWork && $0.machine.mustWaitForConditions })
+        {
+            isWatchingConditions = false
+            conditions?.unwatch()
+        }
+    }
+
+    private func networkChanged() {
+        routeWait = nil
+        for transfer in allTransfers { transfer.handle(.networkChanged) }
+    }
+
+    // MARK: Progress
+
+    /// A transfer has progress that its program does not know. All are told together, a few times a second.
+    func hasProgress(_ transfer: ServiceTransfer) {
+        behind.append(transfer)
+        if behind.count == 1 { loop.arm(progressTimer, at: loop.now &+ loop.limits.backgroundProgress, for: self) }
+    }
+
+    // MARK: Administrators
+
+    /// A transfer is in another phase, or new.
+    func changed(_ transfer: ServiceTransfer) {
+        watch(transfer)
+        tellWatchers(.changed(listed(transfer)))
+        if !transfer.isAtWork { checkIdle() }
+    }
+
+    func removed(_ transfer: ServiceTransfer) { tellWatchers(.removed(transfer.reference)) }
+
+    private func tellWatchers(_ notice: @autoclosure () -> ServiceNotice) {
+        let watchers = clients.values.filter(\.isWatching)
+        if watchers.isEmpty { return }
+        let notice = notice()
+        for client in watchers { client.send(notice) }
+    }
+
+    func sendList(to client: ServiceClient) {
+        let all = allTransfers.map { listed($0) }.sorted {
+            ($0.reference.application, $0.reference.session, $0.reference.task)
+                < ($1.reference.application, $1.reference.session, $1.reference.task)
+        }
+        // Several messages, since one has a limit.
+        let size = 500
+        client.send(
+            stride(from: 0, to: all.count, by: size).map { .transfers(Array(all[$0..<min($0 + size, all.count)])) }
+                + [.listed])
+    }
+
+    func control(_ reference: TransferReference, _ control: TransferControl) -> Bool {
+        guard let transfer = transfer(reference), transfer.record.end == nil else { return false }
+        switch control {
+        case .pause: transfer.handle(.pause)
+        case .resume: transfer.handle(.unpause)
+        case .cancel: transfer.handle(.cancel(reason: 0))
+        }
+        return true
+    }
+
+    private func listed(_ transfer: ServiceTransfer) -> ListedTransfer {
+        let record = transfer.record
+        return ListedTransfer(
+            reference: record.reference, url: record.description.request.url,
+            isUpload: record.description.kind == .upload, taskDescription: record.description.request.taskDescription,
+            status: status(of: transfer), progress: record.progress)
+    }
+
+    private func status(of transfer: ServiceTransfer) -> ListedTransfer.Status {
+        let record = transfer.record
+        switch record.end?.outcome {
+        case .file: return .finished
+        case .failed(let failure, _): return .failed(code: failure.code)
+        case .cancelledBySystem: return .failed(code: -999)
+        case nil: break
+        }
+        switch transfer.machine.phase {
+        case .suspended: return .suspended
+        case .queued: return .queued
+        case .running: return transfer.needsProgram ? .waitingForApplication : .running
+        case .stopping, .ended: return .running
+        case .waiting(.date): return .waitingUntil(record.description.request.earliestBegin ?? 0)
+        case .waiting(.decision): return .waitingForApplication
+        case .waiting(.condition): return conditions?.reason == .metered ? .waitingForUnmeteredNetwork : .waitingForPower
+        case .waiting(.retry):
+            return .retrying(at: transfer.machine.wakeUp ?? 0, code: transfer.machine.lastFailure)
+        }
+    }
+}
+
+extension TransferService: LoopTimerTarget {
+    package func timerFired(_ timer: LoopTimer) {
+        let told = behind
+        behind = []
+        var seen: Set<TransferReference> = []
+        for transfer in told where seen.insert(transfer.reference).inserted {
+            transfer.tellProgress()
+            if transfer.record.end == nil { tellWatchers(.changed(listed(transfer))) }
+        }
+    }
+}

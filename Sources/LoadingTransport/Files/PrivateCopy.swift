@@ -1,0 +1,99 @@
+internal import CLoadingLinux
+package import FoundationEssentials
+internal import Glibc
+
+/// Copies of files that a transfer keeps for itself, because their owner may change or remove them. May wait for the disk.
+package enum PrivateCopy {
+    /// The file to copy, open, so that it may be removed meanwhile.
+    package final class Original: Sendable {
+        fileprivate let descriptor: Int32
+
+        /// Nil with the reason if it is no regular file that can be read.
+        package init(path: String) throws(POSIXFailure) {
+            descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+            guard descriptor >= 0 else { throw POSIXFailure(cll_errno()) }
+            var status = stat()
+            let code = fstat(descriptor, &status) == 0 ? 0 : cll_errno()
+            guard code == 0, status.st_mode & S_IFMT == S_IFREG else {
+                close(descriptor)
+                throw POSIXFailure(code != 0 ? code : status.st_mode & S_IFMT == S_IFDIR ? EISDIR : EINVAL)
+            }
+        }
+
+        deinit { close(descriptor) }
+    }
+
+    /// Makes the copy without reading the file: a clone, or else another name. False if the file system can do neither.
+    package static func makeAtOnce(_ original: Original, at path: String) -> Bool {
+        let copy = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard copy >= 0 else { return false }
+        defer { close(copy) }
+        if cll_clone_file(copy, original.descriptor) == 0 { return true }
+        unlink(path)
+        return cll_link_open_file(original.descriptor, path) == 0
+    }
+
+    /// Reads and writes the file.
+    package static func make(_ original: Original, at path: String) throws(POSIXFailure) {
+        try write(to: path) { (copy) throws(POSIXFailure) in
+            guard lseek(original.descriptor, 0, SEEK_SET) == 0 else { throw POSIXFailure(cll_errno()) }
+            while true {
+                let count = cll_copy_range(original.descriptor, copy, 1 << 30)
+                if count == 0 { return }
+                if count > 0 || cll_errno() == EINTR { continue }
+                return try readAndWrite(original.descriptor, copy)
+            }
+        }
+    }
+
+    /// A new file with that content.
+    package static func make(_ content: Data, at path: String) throws(POSIXFailure) {
+        try write(to: path) { (copy) throws(POSIXFailure) in
+            let failure = content.withUnsafeBytes { write($0, to: copy) }
+            if let failure { throw failure }
+        }
+    }
+
+    /// Gives a file another place. It is copied if that is in another file system.
+    package static func move(_ path: String, to other: String) throws(POSIXFailure) {
+        if rename(path, other) == 0 { return }
+        guard cll_errno() == EXDEV else { throw POSIXFailure(cll_errno()) }
+        try make(Original(path: path), at: other)
+        unlink(path)
+    }
+
+    private static func write(
+        to path: String, _ body: (Int32) throws(POSIXFailure) -> Void
+    ) throws(POSIXFailure) {
+        let copy = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard copy >= 0 else { throw POSIXFailure(cll_errno()) }
+        defer { close(copy) }
+        do { try body(copy) } catch {
+            unlink(path)
+            throw error
+        }
+    }
+
+    private static func readAndWrite(_ original: Int32, _ copy: Int32) throws(POSIXFailure) {
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 18, alignment: 16)
+        defer { buffer.deallocate() }
+        while true {
+            let count = read(original, buffer.baseAddress, buffer.count)
+            if count == 0 { return }
+            if count < 0, cll_errno() == EINTR { continue }
+            guard count > 0 else { throw POSIXFailure(cll_errno()) }
+            if let failure = write(UnsafeRawBufferPointer(rebasing: buffer[..<count]), to: copy) { throw failure }
+        }
+    }
+
+    private static func write(_ bytes: UnsafeRawBufferPointer, to file: Int32) -> POSIXFailure? {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let count = Glibc.write(file, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
+            if count < 0, cll_errno() == EINTR { continue }
+            guard count > 0 else { return POSIXFailure(count < 0 ? cll_errno() : ENOSPC) }
+            rest = rest.dropFirst(count)
+        }
+        return nil
+    }
+}

@@ -1,0 +1,137 @@
+internal import BackgroundTransfers
+internal import LoadingEvents
+internal import LoadingPipeline
+internal import LoadingTransport
+
+/// The commands of a background session, numbered, until the journal of the service has them. Thread-safe.
+///
+/// A command is in the session's spool when `add` returns, so it is carried out even if the program is killed then. Before the session
+/// is attached for the first time there is no spool, and the commands wait in memory.
+final class BackgroundCommands: @unchecked Sendable {
+    // Sendable: `lock` guards everything.
+    private let lock = Lock()
+    private var commands: [ServiceCommand] = []
+    /// The number of the first of `commands`.
+    private var first: UInt64 = 1
+    /// How many of `commands` were sent in the present connection.
+    private var sent = 0
+    /// The offset of the identifiers that were given before the session was attached, which are negative.
+    private var identifierOffset: Int?
+    private var lastIdentifier = 0
+    private var spool: CommandSpool?
+    private var isConnected = false
+
+    // MARK: Identifiers
+
+    /// An identifier for a new task: negative if the session was not attached yet.
+    func newIdentifier() -> Int {
+        lock.withLock {
+            lastIdentifier += 1
+            return identifierOffset == nil ? -lastIdentifier : lastIdentifier
+        }
+    }
+
+    /// The identifier that the service knows. Nil before the session was attached.
+    func known(_ identifier: Int) -> Int? {
+        identifier > 0 ? identifier : lock.withLock { identifierOffset.map { $0 - identifier } }
+    }
+
+    // MARK: Commands
+
+    /// Adds a command. Returns true if it has to be sent.
+    func add(_ command: ServiceCommand) -> Bool {
+        // The descriptors of a forked process are those of its parent.
+        if ForkedProcess.isCurrent { return false }
+        return lock.withLock {
+            let command = identifierOffset.map { command.withIdentifiers(after: $0) } ?? command
+            // Without the spool, which may be on a full disk, the command is lost only if the service ends before it has it.
+            if let spool { try? spool.append([command], from: first + UInt64(commands.count)) }
+            commands.append(command)
+            return isConnected && commands.count - sent == 1
+        }
+    }
+
+    /// The session is attached, and everything in `commands` that the service does not have is to be sent (again).
+    func attached(_ state: SessionState) {
+        lock.withLock {
+            if identifierOffset == nil {
+                identifierOffset = state.nextIdentifier - 1
+                lastIdentifier += state.nextIdentifier - 1
+                commands = commands.map { $0.withIdentifiers(after: state.nextIdentifier - 1) }
+                first = state.commands + 1
+                spool = try? CommandSpool(path: state.spool)
+                if !commands.isEmpty { try? spool?.append(commands, from: first) }
+            } else {
+                remove(upTo: state.commands)
+                // The journal has lost commands that it had, so that the numbers of the others are too high.
+                if first != state.commands + 1 {
+                    first = state.commands + 1
+                    spool?.empty()
+                    if !commands.isEmpty { try? spool?.append(commands, from: first) }
+                }
+            }
+            sent = 0
+            isConnected = true
+        }
+    }
+
+    func committed(_ number: UInt64) {
+        lock.withLock {
+            remove(upTo: number)
+            spool?.committed(number)
+        }
+    }
+
+    private func remove(upTo number: UInt64) {
+        guard number >= first else { return }
+        let count = min(commands.count, Int(clamping: number - first + 1))
+        commands.removeFirst(count)
+        first += UInt64(count)
+        sent = max(0, sent - count)
+    }
+
+    /// The next commands to send, at most that many.
+    func next(_ most: Int) -> [ServiceCommand] {
+        lock.withLock {
+            guard isConnected else { return [] }
+            let next = commands[sent..<min(commands.count, sent + most)]
+            sent += next.count
+            return Array(next)
+        }
+    }
+
+    func disconnected() { lock.withLock { isConnected = false } }
+
+    /// Whether the journal has all commands.
+    var isEmpty: Bool { lock.withLock { commands.isEmpty } }
+
+    /// The tasks that the service may not know yet.
+    var newTasks: Set<Int> {
+        lock.withLock {
+            Set(commands.compactMap { if case .create(let description) = $0 { description.task } else { nil } })
+        }
+    }
+}
+
+extension ServiceCommand {
+    /// With the identifiers of tasks that were given before there was an offset.
+    fileprivate func withIdentifiers(after offset: Int) -> ServiceCommand {
+        func known(_ task: Int) -> Int { task < 0 ? offset - task : task }
+        switch self {
+        case .create(var description):
+            description.task = known(description.task)
+            description.request.identifier = description.task
+            return .create(description)
+        case .resume(let task): return .resume(task: known(task))
+        case .suspend(let task): return .suspend(task: known(task))
+        case .cancel(let task): return .cancel(task: known(task))
+        case .setPriority(let task, let value): return .setPriority(task: known(task), value)
+        case .setTaskDescription(let task, let value): return .setTaskDescription(task: known(task), value)
+        case .setEarliestBegin(let task, let value): return .setEarliestBegin(task: known(task), value)
+        case .answer(let task, let value): return .answer(task: known(task), value)
+        case .begin(let task, let value): return .begin(task: known(task), value)
+        case .acknowledge(let task, let value): return .acknowledge(task: known(task), value)
+        case .hello, .attach, .setAsksServerTrust, .invalidate, .handledEvents, .list, .watch, .control: return self
+        }
+    }
+}

@@ -1,0 +1,401 @@
+internal import BackgroundTransfers
+internal import Foundation
+internal import LoadingEvents
+internal import LoadingPipeline
+internal import LoadingSemantics
+internal import LoadingTransport
+
+/// The load of a task of a background session, which the service carries out: turns calls of the task into commands, and notices of the
+/// service into events of the task.
+///
+/// The task exists in the service from its creation, and goes on without this process. The end comes from the service, also that of a
+/// cancelled task; only a task that the service does not know ends here.
+final class BackgroundLoad: Load, @unchecked Sendable {
+    // Sendable: immutable, guarded by the lock of the task, or confined to the loop.
+
+    let session: BackgroundSession
+    /// As the task has it: negative if the service has not told the first free identifier yet.
+    let number: Int
+
+    // MARK: Guarded by the lock of the task
+
+    private var creation: Creation
+    private var told = Told()
+
+    private enum Creation {
+        /// The files of the request are being copied.
+        case preparing
+        /// The service knows the task, or will.
+        case created
+        /// The service will not know the task.
+        case failed(LoadError)
+    }
+
+    /// What the service knows of the properties of the task.
+    private struct Told {
+        var isSuspended = true
+        var priority: Float = URLSessionTask.defaultPriority
+        var description: String?
+        var earliestBegin: Double?
+
+        init() {}
+
+        init(_ values: TaskCore.Values) {
+            isSuspended = values.state == .suspended
+            priority = values.priority
+            description = values.taskDescription
+            earliestBegin = values.earliestBeginDate?.secondsForService
+        }
+    }
+
+    // MARK: Confined to the loop
+
+    /// Nil after the end.
+    private(set) var task: TaskCore?
+    private(set) var hasEnded = false
+    private var hasStarted = false
+    private var isCancelled = false
+    /// Whether the end has arrived, and is being delivered.
+    private var isEnding = false
+    private var lastReport: UInt64 = 0
+    /// The challenge that the delegate is asked about.
+    private var challenge: TransferChallenge?
+    private var isDue = false
+    private var body: ResponseBody?
+    /// A credential that is stored when a server accepts it (AUTH-22).
+    var offeredCredential: (GivenCredential, URLProtectionSpace)?
+
+    /// Reads the body of an upload's response.
+    private struct ResponseBody {
+        let reader: FileReader
+        var offset: Int64 = 0
+        var isReading = false
+        var isStopped = false
+        let done: () -> Void
+    }
+
+    /// A new task.
+    init(_ task: TaskCore, in session: BackgroundSession) {
+        self.task = task
+        self.session = session
+        number = task.number
+        creation = .preparing
+    }
+
+    /// A task that the service has.
+    init(_ task: TaskCore, in session: BackgroundSession, state: TransferState) {
+        self.task = task
+        self.session = session
+        number = task.number
+        creation = .created
+        lastReport = state.lastReport
+        let request = state.description.request
+        told.isSuspended = state.isSuspended
+        (told.priority, told.description, told.earliestBegin) =
+            (request.priority, request.taskDescription, request.earliestBegin)
+    }
+
+    /// The identifier that the service knows.
+    var identifier: Int { session.commands.known(number) ?? number }
+
+    /// Whether the delegate may have to decide about server trust for the task soon.
+    var needsTrust: Bool {
+        guard !hasEnded, !isEnding, let task, task.state == .running else { return false }
+        return task.earliestBeginDate == nil && task.currentRequest?.url?.scheme?.lowercased() == "https"
+    }
+
+    /// Whether the service knows the task, or will.
+    var isKnown: Bool { task?.locked { _ in if case .created = creation { true } else { false } } ?? false }
+
+    // MARK: Commands, on any thread
+
+    /// Creates the task in the service, before the program knows it.
+    func create() {
+        guard let task else { return }
+        session.awaitAttachment()
+        do throws(LoadError) {
+            if let error = session.creationError(of: task) { throw error }
+            let description = try TransferDescription(task)
+            let files = try RequestFiles(of: task, description)
+            guard let files else { return created(description, task) }
+            if let folder = session.uploads, let ready = files.prepareAtOnce(in: folder) {
+                return created(ready, task)
+            }
+            session.prepare(files) { result in
+                self.prepared(result, task)
+                self.session.loop.post { self.session.isCreated(self) }
+            }
+        } catch {
+            task.locked { _ in creation = .failed(error) }
+        }
+    }
+
+    private func prepared(_ result: Result<TransferDescription, LoadError>, _ task: TaskCore) {
+        switch result {
+        case .success(let description): created(description, task)
+        case .failure(let error):
+            let isStarted = task.locked { values in
+                creation = .failed(error)
+                return values.hasStarted
+            }
+            if isStarted { session.loop.post { self.end(error) } }
+        }
+    }
+
+    private func created(_ description: TransferDescription, _ task: TaskCore) {
+        task.locked { values in
+            // A task that was cancelled meanwhile has ended here.
+            guard case .preparing = creation, values.state != .canceling, values.state != .completed else {
+                if let file = description.request.bodyFile { unlink(file) }
+                return
+            }
+            creation = .created
+            let request = description.request
+            (told.priority, told.description, told.earliestBegin) =
+                (request.priority, request.taskDescription, request.earliestBegin)
+            session.add(.create(description))
+            tell(values)
+        }
+    }
+
+    /// Tells the service what has changed. Called with the lock of the task held, so that the order is that of the changes.
+    func tell(_ values: TaskCore.Values) {
+        guard case .created = creation, values.state == .running || values.state == .suspended else { return }
+        let now = Told(values)
+        if now.priority != told.priority { session.add(.setPriority(task: number, now.priority)) }
+        if now.description != told.description { session.add(.setTaskDescription(task: number, now.description)) }
+        if now.earliestBegin != told.earliestBegin { session.add(.setEarliestBegin(task: number, now.earliestBegin)) }
+        if now.isSuspended != told.isSuspended {
+            session.add(now.isSuspended ? .suspend(task: number) : .resume(task: number))
+        }
+        told = now
+    }
+
+    /// The delegate's methods for the end have returned up to this step.
+    func wasTold(_ step: DeliveryStep, _ task: TaskCore) {
+        let isKnown = task.locked { _ in if case .created = creation { true } else { false } }
+        if isKnown { session.add(.acknowledge(task: number, step)) }
+        if step == .end { session.loop.post { self.session.wasTold(self) } }
+    }
+
+    func answer(_ challenge: UInt64, _ decision: TransferAnswer.Decision) {
+        self.challenge = nil
+        session.add(.answer(task: number, TransferAnswer(number: challenge, decision: decision)))
+    }
+
+    // MARK: From the task, on the loop
+
+    func start(_ reason: LoadEvent.FetchReason) {
+        hasStarted = true
+        if let error = session.loss { return lost(error) }
+        let failure = task?.locked { _ -> LoadError? in if case .failed(let error) = creation { error } else { nil } }
+        if let failure { end(failure) }
+    }
+
+    /// The service was told when the state of the task changed.
+    func suspend() {}
+    func resume() {}
+    func setPriority(_ priority: Float) {}
+
+    func cancel(_ error: LoadError) {
+        guard !hasEnded, !isEnding, !isCancelled, let task else { return }
+        isCancelled = true
+        let isKnown = task.locked { _ in if case .created = creation { true } else { false } }
+        guard isKnown, session.loss == nil else { return end(error, body: task.unstartedBody) }
+        session.add(.cancel(task: number))
+    }
+
+    /// Only loads of other schemes are replaced.
+    func abandon() {}
+    func handOver(to client: any LoadClient) {}
+    func answerResponse(_ destination: BodyDestination?) {}
+    func answerRedirect(_ next: LoadRequest?) {}
+    func answerChallenge(_ answer: AuthenticationAnswer) {}
+    var resumePointUnderWay: DownloadResumePoint? { nil }
+
+    func resumeReading() {
+        guard body?.isStopped == true else { return }
+        body?.isStopped = false
+        readBody()
+    }
+
+    /// The delegate's decision on a delayed request (BG-17).
+    func begin(_ request: URLRequest?) {
+        guard isDue, !hasEnded, let task else { return }
+        isDue = false
+        do throws(LoadError) {
+            let new = try request.map { (request) throws(LoadError) in try TransferRequest(request, of: task) }
+            session.add(.begin(task: number, new))
+        } catch {
+            end(error)
+            session.add(.cancel(task: number))
+        }
+    }
+
+    // MARK: From the service, on the loop
+
+    /// The state of the task after the session was attached again.
+    func attachedAgain(_ state: TransferState) {
+        guard !hasEnded, !isEnding, let task else { return }
+        lastReport = state.lastReport
+        task.restartInBackground(state.progress)
+        if let challenge = state.challenge {
+            ask(challenge, state.lastReport)
+        } else {
+            withdrawChallenge()
+        }
+        if state.isDue { becomeDue() }
+    }
+
+    func receive(_ report: TransferReport) {
+        guard !hasEnded, !isEnding, let task else { return }
+        lastReport = report.number
+        switch report.event {
+        case .waitingForConnectivity: break
+        case .upgraded(let url): task.load(self, isUpgradedTo: url)
+        case .redirected(let head, let url): task.redirectInBackground(head, url)
+        case .challenge(let challenge): ask(challenge, report.number)
+        case .challengeWithdrawn: withdrawChallenge()
+        case .response(let head, let expected, let offset):
+            storeCredential(ifAcceptedBy: head)
+            task.receiveInBackground(head, expectedLength: expected, resumedOffset: offset)
+        case .progress(let progress): task.progressInBackground(progress)
+        // The end comes as a notice of its own.
+        case .metrics, .finished, .failed: break
+        }
+    }
+
+    func restarted(_ progress: TransferProgress) {
+        guard !hasEnded, !isEnding else { return }
+        task?.restartInBackground(progress)
+    }
+
+    func becomeDue() {
+        guard !hasEnded, !isEnding, !isDue, let task else { return }
+        isDue = true
+        task.delayIsOver()
+    }
+
+    private func ask(_ challenge: TransferChallenge, _ number: UInt64) {
+        // The same one, after the service was attached again.
+        guard self.challenge != challenge, let task else { return }
+        self.challenge = challenge
+        task.ask(challenge, number, self)
+    }
+
+    private func withdrawChallenge() {
+        challenge = nil
+        task?.withdrawChallenge()
+    }
+
+    private func storeCredential(ifAcceptedBy head: TransferHead) {
+        guard let (credential, space) = offeredCredential, head.status != 401, head.status != 407 else { return }
+        offeredCredential = nil
+        task?.enqueue(.credential(credential, space))
+    }
+
+    // MARK: The end
+
+    /// - Parameter done: Called when all callbacks of the end are enqueued.
+    func end(_ end: TransferEnd, _ done: @escaping () -> Void) {
+        guard !hasEnded, !isEnding, let task else { return done() }
+        isEnding = true
+        withdrawChallenge()
+        if let head = end.head, task.response == nil {
+            task.receiveInBackground(head, expectedLength: end.progress.toReceive, resumedOffset: 0)
+        }
+        task.finishInBackground(end)
+        switch end.outcome {
+        case .file(let path) where task.isUpload && end.told == .nothing:
+            body = ResponseBody(reader: FileReader(path: path, on: session.loop), done: done)
+            return readBody()
+        case .file(let path): finish(nil, end.told == .nothing ? .file(path: path) : .nothing, done)
+        case .failed(let failure, .download(let part)?):
+            return take(part, LoadError(failure), done)
+        case .failed(let failure, .upload(let upload)?):
+            finish(LoadError(failure), upload.stopped.map { .unsent($0) } ?? .nothing, done)
+        case .failed(let failure, nil): finish(LoadError(failure), .nothing, done)
+        case .cancelledBySystem(let reason): finish(.cancelledBySystem(reason: reason), .nothing, done)
+        }
+    }
+
+    private func readBody() {
+        guard let body, !body.isReading, !body.isStopped else { return }
+        self.body?.isReading = true
+        body.reader.read(at: body.offset, most: ReadBuffers.size) { [self] result in
+            self.body?.isReading = false
+            switch result {
+            case .success(let data) where data.isEmpty:
+                self.body = nil
+                finish(nil, .nothing, body.done)
+            case .success(let data):
+                self.body?.offset += Int64(data.count)
+                if task?.enqueue(.data(data), bytes: data.count) == false { self.body?.isStopped = true }
+                readBody()
+            case .failure(let failure):
+                self.body = nil
+                finish(.cannotReadFile(failure.code), .nothing, body.done)
+            }
+        }
+    }
+
+    /// Takes the part of a download from the service, which removes its own files after the end.
+    private func take(_ part: TransferResumption.Download, _ error: LoadError, _ done: @escaping () -> Void) {
+        let path = ResumableFiles.folder + "/" + FileWriter.name(of: part.path)
+        let result = LoopBox({ [self] (isTaken: Bool) in
+            guard isTaken, let point = part.stopped?.point else { return finish(error, .nothing, done) }
+            finish(error, .stopped(path: path, point), done)
+        })
+        session.loop.callOut(
+            CalledOut { [loop = session.loop] in
+                let isTaken = ResumableFiles.take(part.path, to: path)
+                loop.post { result.value(isTaken) }
+            })
+    }
+
+    private func finish(_ error: LoadError?, _ body: LoadedBody, _ done: @escaping () -> Void) {
+        end(error, body: body)
+        done()
+    }
+
+    /// Ends the task here. The service does not know it, or is told.
+    func end(_ error: LoadError?, body: LoadedBody = .nothing) {
+        guard !hasEnded, let task else { return }
+        hasEnded = true
+        self.body = nil
+        task.holdForEnd()
+        task.end(error, body: body)
+        self.task = nil
+        session.ended(self)
+    }
+
+    /// The service is lost for good. A task that was never resumed ends when it is.
+    func lost(_ error: LoadError) {
+        guard !hasEnded, !isEnding, let task else { return }
+        let (isKnown, isStarted) = task.locked { values in
+            let isKnown = if case .created = creation { true } else { false }
+            return (isKnown, values.hasStarted || values.state == .canceling)
+        }
+        guard isStarted || hasStarted else { return }
+        // In the spool, so that the service does not go on with a task that has ended for the program.
+        if isKnown { session.add(.cancel(task: number)) }
+        end(error)
+    }
+
+    /// The service goes on without this program (BG-20). False if the end is being delivered.
+    func leave() -> Bool {
+        guard !hasEnded, !isEnding, let task else { return false }
+        hasEnded = true
+        self.task = nil
+        withdrawChallenge()
+        task.leaveToService()
+        return true
+    }
+}
+
+extension LoadError {
+    init(_ failure: TransferFailure) {
+        self.init(code: failure.code, cause: failure.reason.map { .service($0) })
+        url = failure.url
+    }
+}

@@ -1,0 +1,117 @@
+internal import BackgroundTransfers
+internal import Foundation
+internal import LoadingPipeline
+internal import LoadingSemantics
+internal import LoadingStorage
+internal import LoadingTransport
+
+/// The files that a request of a background task needs, on their way into the service's folder: the body, which is copied because
+/// programs remove it (BG-2), or the part of a stopped download.
+struct RequestFiles: Sendable {
+    private enum Content: Sendable {
+        /// Open, so that the file may be removed meanwhile.
+        case file(PrivateCopy.Original)
+        case data(Data)
+        case stopped(TransferResumption.Download)
+    }
+
+    private let description: TransferDescription
+    private let content: Content
+
+    /// Nil if the task needs no file. Throws the error with which it fails.
+    init?(of task: TaskCore, _ description: TransferDescription) throws(LoadError) {
+        self.description = description
+        if case .upload(let content, _) = task.kind {
+            guard case .file(let url) = content else { throw .cannotReadFile(EINVAL) }
+            self.content = try Self.open(url)
+        } else if case .download(let part)? = description.request.resumption {
+            content = .stopped(part)
+        } else {
+            switch (task.currentRequest ?? task.originalRequest).body {
+            case .none: return nil
+            case .data(let data), .streamOfData(let data):
+                if data.isEmpty { return nil }
+                content = .data(data)
+            case .streamOfFile(let url): content = try Self.open(url)
+            // The stream ends with the program.
+            case .stream: throw .requestBodyStreamExhausted
+            }
+        }
+    }
+
+    private static func open(_ url: URL) throws(LoadError) -> Content {
+        do throws(POSIXFailure) { return .file(try PrivateCopy.Original(path: url.isFileURL ? url.path : "")) } catch {
+            throw .cannotReadFile(error.code)
+        }
+    }
+
+    /// The description with the files in the folder; nil if that takes time.
+    func prepareAtOnce(in folder: String) -> TransferDescription? {
+        switch content {
+        case .file(let original):
+            let path = Self.newPath(in: folder)
+            return PrivateCopy.makeAtOnce(original, at: path) ? description.sending(path) : nil
+        case .data, .stopped: return nil
+        }
+    }
+
+    /// May wait for the disk.
+    func prepare(in folder: String) -> Result<TransferDescription, LoadError> {
+        if let ready = prepareAtOnce(in: folder) { return .success(ready) }
+        do throws(POSIXFailure) {
+            let path = Self.newPath(in: folder)
+            switch content {
+            case .file(let original): try PrivateCopy.make(original, at: path)
+            case .data(let data): try PrivateCopy.make(data, at: path)
+            case .stopped(var part):
+                let path = folder + "/" + FileWriter.name(of: part.path)
+                // Without its file the download starts over.
+                guard (try? PrivateCopy.move(part.path, to: path)) != nil else { return .success(description.anew) }
+                UnfinishedFiles.shared.keep(part.path)
+                part.path = path
+                return .success(description.resuming(part))
+            }
+            return .success(description.sending(path))
+        } catch {
+            return .failure(.cannotWriteToFile(error.code))
+        }
+    }
+
+    private static func newPath(in folder: String) -> String { "\(folder)/upload-\(UUID().uuidString)" }
+}
+
+extension TransferDescription {
+    fileprivate func sending(_ path: String) -> TransferDescription {
+        var copy = self
+        copy.request.bodyFile = path
+        return copy
+    }
+
+    fileprivate func resuming(_ part: TransferResumption.Download) -> TransferDescription {
+        var copy = self
+        copy.request.resumption = .download(part)
+        return copy
+    }
+
+    fileprivate var anew: TransferDescription {
+        var copy = self
+        copy.request.resumption = nil
+        return copy
+    }
+}
+
+/// The parts of stopped background downloads, for their resume data. Beside the files of the service, so that taking one needs no copy.
+enum ResumableFiles {
+    /// Of the user's service.
+    static let folder = ServicePlace().state.folder("stopped").path
+
+    /// May wait for the disk. False if the file is gone.
+    static func take(_ path: String, to other: String) -> Bool {
+        guard (try? ServicePlace().state.folder("stopped").make()) != nil else { return false }
+        UnfinishedFiles.removeOld(in: folder)
+        UnfinishedFiles.shared.add(other)
+        if (try? PrivateCopy.move(path, to: other)) != nil { return true }
+        UnfinishedFiles.shared.keep(other)
+        return false
+    }
+}

@@ -1,0 +1,348 @@
+internal import BackgroundTransfers
+internal import Foundation
+internal import LoadingConnections
+internal import LoadingEvents
+internal import LoadingPipeline
+internal import LoadingProtocols
+internal import LoadingSemantics
+internal import LoadingTransport
+internal import Synchronization
+
+/// A task of a background session: what the service reports of it. On the loop.
+extension TaskCore {
+    /// The identifier for the program, which may have to wait for it.
+    var shownIdentifier: Int { background?.session.awaitIdentifier(number) ?? number }
+
+    var wantsDelays: Bool { !delegates.lack([.taskWillBeginDelayedRequest, .taskWillBeginDelayedRequestAsync]) }
+
+    /// Takes the values of a task that the service has. Returns its public object.
+    func restore(_ state: TransferState) -> URLSessionTask {
+        let object = newTaskObject()
+        let request = state.description.request
+        locked { values in
+            values.taskDescription = request.taskDescription
+            values.priority = request.priority
+            values.earliestBeginDate = request.earliestBegin.map { Date(timeIntervalSince1970: $0) }
+            values.expectsToSend = state.description.expectsToSend
+            values.expectsToReceive = state.description.expectsToReceive
+            if state.isSuspended { return }
+            values.state = .running
+            values.suspensionCount = 0
+            values.hasStarted = true
+            values.task = object
+        }
+        return object
+    }
+
+    /// Resumed for the first time.
+    func beginInBackground(_ load: BackgroundLoad) {
+        guard !hasEnded else { return }
+        if fetches.isEmpty { fetches = [URLSessionTaskMetrics.Fetch(request: currentRequest ?? originalRequest)] }
+        load.start(.first)
+    }
+
+    // MARK: Reports
+
+    func receiveInBackground(_ head: TransferHead, expectedLength: Int64, resumedOffset: Int64) {
+        guard let url = URL(string: head.url) ?? currentRequest?.url else { return }
+        let rest = expectedLength >= 0 ? expectedLength - resumedOffset : NSURLSessionTransferSizeUnknown
+        let shown = HTTPURLResponse(
+            url: url, status: head.status, version: HTTPVersion.http11.text, fields: HTTPFields(head.fields),
+            expectedContentLength: rest)
+        locked { $0.response = shown }
+        note(shown)
+        bytesExpectedToReceive.store(expectedLength, ordering: .relaxed)
+        if resumedOffset > 0 {
+            noteResumption(at: resumedOffset, rest: rest)
+        } else {
+            bytesReceived.store(0, ordering: .relaxed)
+        }
+        updateProgress()
+    }
+
+    func progressInBackground(_ progress: TransferProgress) {
+        let (sent, received) =
+            (bytesSent.load(ordering: .relaxed), bytesReceived.load(ordering: .relaxed))
+        storeCounters(progress)
+        updateProgress()
+        if progress.sent > sent, wantsSentBody {
+            enqueue(
+                .sentBody(
+                    count: progress.sent - sent, total: progress.sent,
+                    expected: bytesExpectedToSend.load(ordering: .relaxed)))
+        }
+        if !isUpload, progress.received > received, wantsWrittenData {
+            enqueue(
+                .wroteData(
+                    count: progress.received - received, total: progress.received,
+                    expected: bytesExpectedToReceive.load(ordering: .relaxed)))
+        }
+    }
+
+    /// The counters fall back (S-96).
+    func restartInBackground(_ progress: TransferProgress) {
+        storeCounters(progress)
+        updateProgress()
+    }
+
+    private func storeCounters(_ progress: TransferProgress) {
+        bytesSent.store(progress.sent, ordering: .relaxed)
+        bytesReceived.store(progress.received, ordering: .relaxed)
+        if progress.toSend >= 0 { bytesExpectedToSend.store(progress.toSend, ordering: .relaxed) }
+        if progress.toReceive >= 0, response == nil {
+            bytesExpectedToReceive.store(progress.toReceive, ordering: .relaxed)
+        }
+    }
+
+    /// A redirect was followed (BG-4).
+    func redirectInBackground(_ head: TransferHead, _ url: String) {
+        guard let target = URL(string: url), var next = currentRequest else { return }
+        if let from = next.url {
+            note(
+                HTTPURLResponse(
+                    url: from, status: head.status, version: HTTPVersion.http11.text, fields: HTTPFields(head.fields),
+                    expectedContentLength: -1))
+        }
+        next.url = target
+        setCurrentRequest(next)
+        if !fetches.isEmpty { fetches.append(URLSessionTaskMetrics.Fetch(request: next)) }
+    }
+
+    /// The final counters, and the log of the service, from which the metrics are made (BG-25).
+    func finishInBackground(_ end: TransferEnd) {
+        progressInBackground(end.progress)
+        guard wantsMetrics, let metrics = end.metrics else { return }
+        // The events are on the clock of the service's boot of the machine.
+        let now = EventLog.now
+        let wall = Double(core.loop.clock.wallNow) / 1e9
+        let created = now &- Int64((min(max(wall - metrics.createdWall, 0), 1e9) * 1e9).rounded())
+        creationTime = created
+        let log = EventLog()
+        for event in metrics.events { log.record(event.kind, at: event.time &- metrics.created &+ created) }
+        self.log = log
+        // The service has followed redirects and answered challenges while no program was attached.
+        let request = currentRequest ?? originalRequest
+        var requests = 1
+        for event in metrics.events {
+            guard case .fetchStarted(let reason) = event.kind, reason != .first, reason != .retry else { continue }
+            requests += 1
+        }
+        while fetches.count < requests {
+            fetches.append(URLSessionTaskMetrics.Fetch(request: request, response: response))
+        }
+        if let last = fetches.indices.last, fetches[last].response == nil { fetches[last].response = response }
+    }
+
+    // MARK: Delayed requests
+
+    /// The date of a delayed request is reached (BG-17).
+    func delayIsOver() {
+        guard wantsDelays, let request = currentRequest else { return answerDelay(.continueLoading, nil) }
+        enqueue(.delayedRequest(request))
+    }
+
+    /// The delegate's answer for a delayed request.
+    func answerDelay(_ disposition: URLSession.DelayedRequestDisposition, _ request: URLRequest?) {
+        switch (disposition, request) {
+        case (.cancel, _): cancel(nil)
+        case (.useNewRequest, let request?): beginDelayed(request)
+        // Without a new request the old one is used.
+        case (.continueLoading, _), (.useNewRequest, nil): beginDelayed(nil)
+        }
+    }
+
+    private func beginDelayed(_ request: URLRequest?) {
+        core.loop.post { [self] in
+            guard !hasEnded else { return }
+            if let request { replaceRequest(request) }
+            background?.begin(request)
+        }
+    }
+
+    // MARK: Challenges
+
+    func ask(_ challenge: TransferChallenge, _ number: UInt64, _ load: BackgroundLoad) {
+        let asked: URLAuthenticationChallenge
+        if challenge.scheme == .serverTrust {
+            guard let trust = SecTrust(challenge) else { return load.answer(number, .distrust) }
+            asked = URLAuthenticationChallenge(
+                protectionSpace: URLProtectionSpace(
+                    host: challenge.host, port: Int(challenge.port), serverTrust: trust),
+                proposedCredential: nil, previousFailureCount: 0, failureResponse: nil, error: nil)
+        } else {
+            asked = URLAuthenticationChallenge(
+                protectionSpace: URLProtectionSpace(challenge),
+                proposedCredential: challenge.proposedUser.map { URLCredential(user: $0) },
+                previousFailureCount: challenge.failures, failureResponse: nil, error: nil)
+        }
+        withdrawChallenge()
+        pendingChallenge = ask(asked) { [weak load] answer in
+            guard let load, self.pendingChallenge?.challenge === asked else { return }
+            self.pendingChallenge = nil
+            if asked.protectionSpace.serverTrust != nil {
+                self.core.background?.learnedTrust(asks: self.core.asksServerTrust)
+            }
+            load.answer(number, self.decision(answer, asked.protectionSpace, load))
+        }
+    }
+
+    private func decision(
+        _ answer: ChallengeAnswer, _ space: URLProtectionSpace, _ load: BackgroundLoad
+    ) -> TransferAnswer.Decision {
+        if let asked = space.serverTrust {
+            switch answer.disposition {
+            case .useCredential:
+                guard let given = answer.credential?.serverTrust, given.isAboutCertificate(of: asked) else {
+                    return .defaultHandling
+                }
+                return .trust(isEvaluated: given.isTrustedByDefault(for: space.host))
+            case .performDefaultHandling: return .defaultHandling
+            case .rejectProtectionSpace, .cancelAuthenticationChallenge: return .distrust
+            }
+        }
+        switch answer.disposition {
+        case .useCredential:
+            guard let credential = answer.credential, let user = credential.user, let password = credential.password
+            else { return .defaultHandling }
+            let storage = core.configuration.urlCredentialStorage
+            let isKept = credential.persistence == .forSession || credential.persistence == .permanent
+            if isKept, let storage {
+                load.offeredCredential = (
+                    GivenCredential(credential, isStored: false, removalsBefore: storage.removalCount), space
+                )
+            }
+            return .credential(
+                user: user.precomposedStringWithCanonicalMapping,
+                password: password.precomposedStringWithCanonicalMapping, isKept: isKept && storage != nil)
+        case .performDefaultHandling: return .defaultHandling
+        case .rejectProtectionSpace: return .rejectProtectionSpace
+        // The task has been cancelled.
+        case .cancelAuthenticationChallenge: return .cancel
+        }
+    }
+
+    // MARK: The end
+
+    /// Retains the public task for the callbacks of the end, although the task may never have been resumed.
+    func holdForEnd() {
+        let held = core.waitingTask(number)
+        locked { values in
+            if values.task == nil { values.task = values.knownTask ?? held }
+            core.hold(self)
+        }
+    }
+
+    /// The service goes on without this program (BG-20): ends without callbacks.
+    func leaveToService() {
+        guard !hasEnded else { return }
+        hasEnded = true
+        load = nil
+        holdForEnd()
+        deliver(TaskEnding(error: nil, body: .nothing, isSilent: true), usesQueue: true)
+    }
+}
+
+extension SessionCore {
+    /// A new task, which the service gets to know.
+    func add(_ task: TaskCore, to background: BackgroundSession) {
+        let load = BackgroundLoad(task, in: background)
+        task.background = load
+        loop.post {
+            task.load = load
+            background.add(load)
+        }
+        load.create()
+    }
+
+    /// Traps for a task that a background session cannot have (T-50, BG-2, BG-3): a programming error that no input can cause.
+    func checkBackground(_ kind: TaskKind, _ result: TaskResult, hasDelegate: Bool) {
+        precondition(
+            result.isDelegate,
+            "Completion handlers and async methods are not supported in background sessions. Use a delegate")
+        switch kind {
+        case .stream, .webSocket:
+            preconditionFailure("Stream and WebSocket tasks are not supported in background sessions")
+        case .upload(.stream, _):
+            preconditionFailure("Upload tasks from streams are not supported in background sessions")
+        // Invalid resume data has an empty body, and no URL.
+        case .upload(.data(let data), _) where !data.isEmpty:
+            preconditionFailure("Upload tasks from data are not supported in background sessions. Use a file")
+        case .data, .upload, .download: break
+        }
+        precondition(hasDelegate, "A background session needs a delegate")
+    }
+
+    /// A task that the service has. Nil if the session leaves its tasks to the service.
+    func adopt(_ state: TransferState, _ session: URLSession, in background: BackgroundSession) -> BackgroundLoad? {
+        let description = state.description
+        let original =
+            URLRequest(archived: description.original) ?? URL(string: description.request.url).map {
+                URLRequest(url: $0)
+            }
+            ?? .withoutURL
+        var current = original
+        if let url = (state.head?.url).flatMap({ URL(string: $0) }) { current.url = url }
+        let kind: TaskKind =
+            switch description.kind {
+            case .download: .download(nil)
+            case .upload:
+                .upload(.file(URL(fileURLWithPath: description.request.bodyFile ?? "", isDirectory: false)), nil)
+            }
+        let task = TaskCore(
+            of: session, identifier: description.task, kind: kind, request: original, current: current,
+            result: .delegate, delegate: nil)
+        let load = BackgroundLoad(task, in: background, state: state)
+        task.background = load
+        task.load = load
+        let object = task.restore(state)
+        guard keep(object, task, isSuspended: state.isSuspended) else { return nil }
+        if let head = state.head {
+            task.receiveInBackground(head, expectedLength: state.progress.toReceive, resumedOffset: 0)
+        }
+        task.fetches = [URLSessionTaskMetrics.Fetch(request: current)]
+        load.attachedAgain(state)
+        if isCancelling { object.cancel() }
+        return load
+    }
+}
+
+extension SecTrust {
+    fileprivate convenience init?(_ challenge: TransferChallenge) {
+        guard let chain = CertificateChain(der: challenge.certificates.map { Array($0) }) else { return nil }
+        self.init(
+            TLSPeer(
+                serverName: challenge.host, chain: chain, stapledResponse: challenge.stapledResponse.map { Array($0) }))
+    }
+}
+
+extension URLProtectionSpace {
+    /// The space of a challenge that the service has received.
+    fileprivate convenience init(_ challenge: TransferChallenge) {
+        let method =
+            switch challenge.scheme {
+            case .basic: NSURLAuthenticationMethodHTTPBasic
+            case .digest: NSURLAuthenticationMethodHTTPDigest
+            case .ntlm: NSURLAuthenticationMethodNTLM
+            case .negotiate: NSURLAuthenticationMethodNegotiate
+            case .serverTrust: NSURLAuthenticationMethodServerTrust
+            }
+        let isSecure = challenge.kind == "https"
+        switch challenge.peer {
+        case .server:
+            self.init(
+                host: challenge.host, port: Int(challenge.port),
+                protocol: isSecure ? NSURLProtectionSpaceHTTPS : NSURLProtectionSpaceHTTP, realm: challenge.realm,
+                authenticationMethod: method)
+        case .proxy:
+            let type =
+                switch challenge.kind {
+                case "socks": NSURLProtectionSpaceSOCKSProxy
+                case "https": NSURLProtectionSpaceHTTPSProxy
+                default: NSURLProtectionSpaceHTTPProxy
+                }
+            self.init(
+                proxyHost: challenge.host, port: Int(challenge.port), type: type, realm: challenge.realm,
+                authenticationMethod: method)
+        }
+    }
+}

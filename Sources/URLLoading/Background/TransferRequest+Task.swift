@@ -1,0 +1,78 @@
+internal import BackgroundTransfers
+internal import Foundation
+internal import LoadingPipeline
+internal import LoadingSemantics
+internal import LoadingTransport
+
+extension TransferDescription {
+    /// Throws the error with which the task fails. The files of its bodies are set later.
+    init(_ task: TaskCore) throws(LoadError) {
+        let kind: Kind = if task.isUpload { .upload } else { .download }
+        self.init(
+            task: task.number, kind: kind,
+            request: try TransferRequest(task.currentRequest ?? task.originalRequest, of: task),
+            original: task.originalRequest.archived)
+        let limit = task.core.configuration.timeoutIntervalForResource
+        resourceTimeout = limit.isFinite && limit > 0 ? limit : nil
+        asksWhenDue = task.wantsDelays
+        switch task.kind {
+        case .download(let stopped?):
+            request.resumption = .download(TransferResumption.Download(stopped.point, path: stopped.path))
+        case .upload(_, let stopped?): request.resumption = .upload(TransferResumption.Upload(stopped))
+        default: break
+        }
+    }
+}
+
+extension TransferRequest {
+    /// A request of a task, as the service sends it.
+    init(_ request: URLRequest, of task: TaskCore) throws(LoadError) {
+        let (core, configuration) = (task.core, task.core.configuration)
+        let body: LoadBody? = task.isUpload ? .file(FileReader(path: "", on: core.loop)) : nil
+        let load = try LoadRequest(request, of: core, without: [], body: body, priority: task.priority)
+        self.init(url: load.urlText, folder: "")
+        method = load.method
+        fields = [TransferField](load.fields)
+        isUpload = task.isUpload
+        idleTimeout = load.idleTimeout.isFinite ? load.idleTimeout : 1e9
+        totalTimeout = nil
+        waitsForConnectivity = true
+        allowsCellularAccess = configuration.allowsCellularAccess && request.allowsCellularAccess
+        allowsExpensiveAccess = configuration.allowsExpensiveNetworkAccess && request.allowsExpensiveNetworkAccess
+        allowsConstrainedAccess =
+            configuration.allowsConstrainedNetworkAccess && request.allowsConstrainedNetworkAccess
+        trafficClass = load.service.trafficClass
+        isMultipath = load.service.isMultipath
+        requiresDNSSEC = load.service.requiresDNSSEC
+        priority = task.priority
+        isDiscretionary = configuration.isDiscretionary
+        usesCookies = request.httpShouldHandleCookies
+        document = request.mainDocumentURL?.absoluteString
+        partition = load.partition
+        cachePolicy = load.cachePolicy.rawValue
+        taskDescription = task.taskDescription
+        earliestBegin = task.earliestBeginDate?.secondsForService
+    }
+}
+
+extension Date {
+    /// Seconds since 1970 for a message, which has no infinite numbers: nil for a date that has always been reached, or is none.
+    var secondsForService: Double? {
+        let seconds = timeIntervalSince1970
+        return seconds > 0 ? min(seconds, 1e11) : nil
+    }
+}
+
+extension URLRequest {
+    /// Without a stream, which cannot be archived.
+    var archived: Data {
+        (try? NSKeyedArchiver.archivedData(withRootObject: NSURLRequest(self), requiringSecureCoding: true)) ?? Data()
+    }
+
+    init?(archived data: Data) {
+        guard let known = try? NSKeyedUnarchiver.unarchivedObject(ofClass: NSURLRequest.self, from: data) else {
+            return nil
+        }
+        self = known.request
+    }
+}

@@ -1,0 +1,113 @@
+import Foundation
+import TestSupport
+import Testing
+import URLLoading
+
+/// Challenges of background transfers, which the program answers.
+@Suite(.leavesNothing) struct BackgroundChallengeTests {
+    private let service: BackgroundServiceInProcess
+
+    init() throws { service = try BackgroundServiceInProcess() }
+
+    private func session(_ delegate: any URLSessionDelegate) -> URLSession {
+        let configuration = service.configuration()
+        configuration.urlCredentialStorage = nil
+        return URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
+    }
+
+    private func calls(_ url: URL, _ delegate: BackgroundChallengeDelegate) async throws -> [Call] {
+        let session = session(delegate)
+        session.downloadTask(with: url).resume()
+        _ = try await delegate.calls.waitUntil("the task's end") { $0.contains { $0.isCompletion } }
+        session.finishTasksAndInvalidate()
+        let calls = try await delegate.calls.waitUntil("the session's end") { $0.last == .invalid }
+        service.stop()
+        return calls
+    }
+
+    private func server(password: String) throws -> ScriptedServer {
+        let token = Data("user:\(password)".utf8).base64EncodedString()
+        return try ScriptedServer.answering { request in
+            if request["Authorization"] == "Basic \(token)" { return .text("secret") }
+            return .text("who?", status: 401).with(field: "WWW-Authenticate", "Basic realm=\"r\"")
+        }
+    }
+
+    // AUTH-9, AUTH-33
+    @Test("a password") func aPassword() async throws {
+        let server = try server(password: "right")
+        defer { server.stop() }
+        let delegate = BackgroundChallengeDelegate { challenge, reply in
+            let password = challenge.previousFailureCount == 0 ? "wrong" : "right"
+            reply(.useCredential, URLCredential(user: "user", password: password, persistence: .forSession))
+        }
+        let calls = try await calls(server.url(), delegate)
+        #expect(calls.map(\.kind) == ["challenge", "challenge", "downloaded", "completed", "invalid"])
+        #expect(calls.contains(.downloaded(1, 6)))
+        #expect(calls.contains(.completed(1, nil)))
+    }
+
+    // AUTH-29
+    @Test("no password") func noPassword() async throws {
+        let server = try server(password: "right")
+        defer { server.stop() }
+        let delegate = BackgroundChallengeDelegate { $1(.performDefaultHandling, nil) }
+        #expect(
+            try await calls(server.url(), delegate).suffix(3) == [.downloaded(1, 4), .completed(1, nil), .invalid])
+    }
+
+    @Test("a challenge that cancels") func aChallengeThatCancels() async throws {
+        let server = try server(password: "right")
+        defer { server.stop() }
+        let delegate = BackgroundChallengeDelegate { $1(.cancelAuthenticationChallenge, nil) }
+        #expect(try await calls(server.url(), delegate).suffix(2) == [.completed(1, .cancelled), .invalid])
+    }
+
+    // TLS-1, AUTH-33: a delegate that trusts a certificate of nobody, and one that does not
+    @Test("the server's certificate", arguments: [true, false]) func theServersCertificate(isTrusted: Bool) async throws
+    {
+        let server = try ScriptedServer.answering(
+            .text("secret"), tls: TLSServerOptions(TestIdentity.selfSigned(.localhost)))
+        defer { server.stop() }
+        let delegate = BackgroundChallengeDelegate { challenge, reply in
+            guard let trust = challenge.protectionSpace.serverTrust else { return reply(.performDefaultHandling, nil) }
+            #expect(SecTrustCopyCertificateChain(trust).map { ($0 as? [SecCertificate])?.isEmpty } == false)
+            if isTrusted {
+                reply(.useCredential, URLCredential(trust: trust))
+            } else {
+                reply(.rejectProtectionSpace, nil)
+            }
+        }
+        let calls = try await calls(server.url(), delegate)
+        #expect(calls.first?.kind == "challenge")
+        #expect(
+            calls.suffix(2)
+                == (isTrusted
+                    ? [.completed(1, nil), .invalid] : [.completed(1, .serverCertificateUntrusted), .invalid]))
+        #expect(calls.contains(.downloaded(1, 6)) == isTrusted)
+    }
+
+    // TLS-1: a delegate that may decide is never passed over
+    @Test("a certificate while no program is there") func aCertificateWhileNoProgramIsThere() async throws {
+        let server = try ScriptedServer.answering(
+            .text("secret"), tls: TLSServerOptions(TestIdentity.selfSigned(.localhost)))
+        defer { server.stop() }
+        let asked = Signal("the challenge")
+        let first = BackgroundChallengeDelegate { _, _ in asked.fire() }
+        let leaving = session(first)
+        leaving.downloadTask(with: server.url()).resume()
+        try await asked.wait()
+        leaving.finishTasksAndInvalidate()
+        _ = try await first.calls.waitUntil("the session's end") { $0.last == .invalid }
+        #expect(server.requests.isEmpty)
+        let second = BackgroundChallengeDelegate { challenge, reply in
+            reply(.useCredential, challenge.protectionSpace.serverTrust.map { URLCredential(trust: $0) })
+        }
+        let session = session(second)
+        _ = try await second.calls.waitUntil("the task's end") { $0.contains { $0.isCompletion } }
+        session.finishTasksAndInvalidate()
+        let calls = try await second.calls.waitUntil("the session's end") { $0.last == .invalid }
+        #expect(calls.map(\.kind) == ["challenge", "downloaded", "completed", "invalid"])
+        service.stop()
+    }
+}

@@ -1,0 +1,161 @@
+import BackgroundTransfers
+import Foundation
+import LoadingPipeline
+import TestSupport
+import Testing
+import URLLoading
+
+/// What a background session and the service say to each other, with a scripted service.
+@Suite(.leavesNothing) struct BackgroundConnectionTests {
+    private func session(_ service: ScriptedBackgroundService, _ delegate: any URLSessionDelegate) -> URLSession {
+        URLSession(configuration: service.configuration(), delegate: delegate, delegateQueue: nil)
+    }
+
+    private func progress(_ received: Int64, of total: Int64) -> TransferProgress {
+        var progress = TransferProgress()
+        (progress.received, progress.toReceive) = (received, total)
+        return progress
+    }
+
+    private func end(_ session: URLSession, _ delegate: BackgroundDelegate) async throws -> [Call] {
+        session.finishTasksAndInvalidate()
+        return try await delegate.calls.waitUntil("the session's end") { $0.last == .invalid }
+    }
+
+    // S-96: the totals fall back, and the first call after that has as many bytes as its total
+    @Test("a transfer that starts again") func aTransferThatStartsAgain() async throws {
+        let service = try ScriptedBackgroundService()
+        defer { service.close() }
+        let delegate = BackgroundDelegate()
+        let session = session(service, delegate)
+        let task = session.downloadTask(with: try #require(URL(string: "http://localhost/")))
+        task.resume()
+        #expect(task.taskIdentifier == 1)
+        service.send(.report(task: 1, TransferReport(number: 1, event: .progress(progress(168_640, of: -1)))))
+        _ = try await delegate.calls.waitUntil("the progress") { $0.count == 1 }
+        service.send(
+            .restarted(task: 1, TransferProgress()),
+            .report(task: 1, TransferReport(number: 2, event: .progress(progress(3906, of: -1)))))
+        _ = try await delegate.calls.waitUntil("the next progress") { $0.count == 2 }
+        #expect(task.countOfBytesReceived == 3906)
+        #expect(try await end(session, delegate) == [.wrote(1, 168_640, -1), .wrote(1, 3906, -1), .invalid])
+    }
+
+    // BG-13, BG-14
+    @Test("cancelled by the system", arguments: [0, 1, 2]) func cancelledByTheSystem(reason: Int) async throws {
+        let service = try ScriptedBackgroundService()
+        defer { service.close() }
+        let delegate = BackgroundDelegate()
+        let session = session(service, delegate)
+        let task = session.downloadTask(with: try #require(URL(string: "http://localhost/")))
+        task.resume()
+        #expect(task.taskIdentifier == 1)
+        service.send(
+            .ended(
+                task: 1,
+                TransferEnd(
+                    order: 1, head: nil, progress: TransferProgress(), outcome: .cancelledBySystem(reason: reason),
+                    metrics: nil)))
+        _ = try await delegate.calls.waitUntil("the end") { $0.contains { $0.isCompletion } }
+        let error = try #require(delegate.errors.events.first ?? nil)
+        #expect(error.code == .cancelled)
+        #expect(error.backgroundTaskCancelledReason?.rawValue == reason)
+        #expect(task.state == .completed)
+        _ = try await end(session, delegate)
+        #expect(service.changes.suffix(2) == [.acknowledge(task: 1, .end), .invalidate(cancelsTasks: false)])
+    }
+
+    // BG-21: the error says which side to update
+    @Test(
+        "versions without one in common",
+        arguments: [(5, 7, "this program is too old"), (0, 0, "the background service /old/urlsessiond is too old")])
+    func versions(oldest: Int, newest: Int, text: String) async throws {
+        let service = try ScriptedBackgroundService { command, send in
+            guard case .hello = command else { return false }
+            send(.refused(.version(oldest: oldest, newest: newest, program: "/old/urlsessiond")))
+            return true
+        }
+        defer { service.close() }
+        let delegate = BackgroundDelegate()
+        let session = session(service, delegate)
+        session.downloadTask(with: try #require(URL(string: "http://localhost/"))).resume()
+        _ = try await delegate.calls.waitUntil("the end") { $0.contains { $0.isCompletion } }
+        let error = try #require(delegate.errors.events.first ?? nil)
+        #expect(error.code == .backgroundSessionWasDisconnected)
+        let reason = (error.userInfo[NSUnderlyingErrorKey] as? NSError)?.localizedDescription ?? ""
+        #expect(reason.hasPrefix(text))
+        _ = try await end(session, delegate)
+    }
+
+    // BG-6: commands before the session is attached get the identifiers that follow those of the service, in their order
+    @Test("identifiers") func identifiers() async throws {
+        let mayAttach = Signal("attach")
+        let service = try ScriptedBackgroundService()
+        defer { service.close() }
+        let delegate = BackgroundDelegate()
+        let configuration = service.configuration()
+        let connect = try #require(configuration.connectToBackgroundService)
+        configuration.connectToBackgroundService = {
+            try? mayAttach.wait()
+            return connect()
+        }
+        let session = URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
+        let url = try #require(URL(string: "http://localhost/"))
+        let tasks = [session.downloadTask(with: url), session.downloadTask(with: url)]
+        tasks[1].taskDescription = "second"
+        tasks[1].priority = 0.75
+        tasks[1].resume()
+        tasks[1].suspend()
+        mayAttach.fire()
+        #expect(tasks.map { $0.taskIdentifier } == [1, 2])
+        #expect(await session.allTasks.map { $0.taskIdentifier } == [1, 2])
+        tasks[0].resume()
+        _ = try await end(session, delegate)
+        #expect(
+            service.changes.dropFirst(2) == [
+                .setTaskDescription(task: 2, "second"), .setPriority(task: 2, 0.75), .resume(task: 2),
+                .suspend(task: 2),
+                .resume(task: 1), .invalidate(cancelsTasks: false),
+            ])
+    }
+
+    // BG-12: what the journal does not have is sent again after the connection has ended, and nothing else
+    @Test("a connection that ends") func aConnectionThatEnds() async throws {
+        let attached = EventRecorder<Int>()
+        let service = Watched<ScriptedBackgroundService?>(nil)
+        let made = try ScriptedBackgroundService { command, send in
+            guard case .attach = command, let service = service.current else { return false }
+            attached.record(1)
+            // The second time the journal has the first command, and so its task.
+            if attached.count == 1 {
+                service.attach(send)
+            } else {
+                var request = TransferRequest(url: "http://localhost/", folder: "")
+                request.identifier = 1
+                service.attach(
+                    send, next: 2, commands: 1,
+                    [
+                        TransferState(
+                            description: TransferDescription(task: 1, kind: .download, request: request),
+                            isSuspended: true)
+                    ])
+            }
+            return true
+        }
+        service.withValue { $0 = made }
+        defer {
+            made.close()
+            service.withValue { $0 = nil }
+        }
+        let delegate = BackgroundDelegate()
+        let session = session(made, delegate)
+        let task = session.downloadTask(with: try #require(URL(string: "http://localhost/")))
+        task.resume()
+        _ = try await made.commands.waitUntil("the commands") { $0.contains(.resume(task: 1)) }
+        made.close()
+        _ = try await made.commands.waitUntil("the commands again") { $0.filter { $0 == .resume(task: 1) }.count == 2 }
+        #expect(made.changes.filter { if case .create = $0 { true } else { false } }.count == 1)
+        #expect(await session.allTasks.map { $0.state } == [.running])
+        _ = try await end(session, delegate)
+    }
+}

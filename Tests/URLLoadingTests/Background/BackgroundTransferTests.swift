@@ -1,0 +1,420 @@
+import Foundation
+import LoadingSemantics
+import TestSupport
+import Testing
+import URLLoading
+
+/// Transfers of background sessions, from their creation to the last callback, with a service in this process.
+@Suite(.leavesNothing) struct BackgroundTransferTests {
+    private let service: BackgroundServiceInProcess
+
+    init() throws { service = try BackgroundServiceInProcess() }
+
+    private func session(_ delegate: any URLSessionDelegate, _ identifier: String = "test") -> URLSession {
+        URLSession(configuration: service.configuration(identifier), delegate: delegate, delegateQueue: nil)
+    }
+
+    private func end(_ session: URLSession, _ delegate: BackgroundDelegate) async throws -> [Call] {
+        session.finishTasksAndInvalidate()
+        let calls = try await delegate.calls.waitUntil("the session's end") { $0.last == .invalid }.joined
+        service.stop()
+        return calls
+    }
+
+    // BG-1, BG-4, BG-18, BG-25, T-20: no response callback, and the file is removed after the callback
+    @Test("a download") func aDownload() async throws {
+        let server = try ScriptedServer.answering(.text("content"))
+        defer { server.stop() }
+        let delegate = BackgroundDelegate()
+        let session = session(delegate)
+        let task = session.downloadTask(with: server.url("/file"))
+        task.resume()
+        _ = try await delegate.calls.waitUntil("the task's end") { $0.contains { $0.isCompletion } }
+        #expect(
+            try await end(session, delegate) == [
+                .wrote(1, 7, 7), .downloaded(1, 7), .metrics(1), .completed(1, nil), .invalid,
+            ])
+        #expect(delegate.contents.events == [Data("content".utf8)])
+        #expect((task.response as? HTTPURLResponse)?.statusCode == 200)
+        #expect((task.state, task.countOfBytesReceived, task.countOfBytesExpectedToReceive) == (.completed, 7, 7))
+        let metrics = try #require(delegate.metrics.events.first)
+        #expect(metrics.transactionMetrics.map { $0.request.url } == [server.url("/file")])
+        #expect(metrics.transactionMetrics.first?.networkProtocolName == "http/1.1")
+        #expect(!FileManager.default.fileExists(atPath: try #require(delegate.locations.events.first).path))
+        #expect(service.files(in: "files") == [])
+    }
+
+    // BG-9: an error status is a result
+    @Test("a status of an error") func aStatusOfAnError() async throws {
+        let server = try ScriptedServer.answering(.text("busy", status: 503))
+        defer { server.stop() }
+        let delegate = BackgroundDelegate()
+        let session = session(delegate)
+        let task = session.downloadTask(with: server.url())
+        task.resume()
+        _ = try await delegate.calls.waitUntil("the task's end") { $0.contains { $0.isCompletion } }
+        #expect(
+            try await end(session, delegate) == [
+                .wrote(1, 4, 4), .downloaded(1, 4), .metrics(1), .completed(1, nil), .invalid,
+            ])
+        #expect((task.response as? HTTPURLResponse)?.statusCode == 503)
+        #expect(server.requests.count == 1)
+    }
+
+    // BG-8, S-95: a connection without a response is no error of the task
+    @Test("a server that answers the second time") func aServerThatAnswersTheSecondTime() async throws {
+        let attempts = EventRecorder<Int>()
+        let server = try ScriptedServer { connection in
+            guard try connection.nextRequest() != nil else { return }
+            attempts.record(1)
+            if attempts.count == 1 { return connection.closeAbruptly() }
+            try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nthere")
+        }
+        defer { server.stop() }
+        let delegate = BackgroundDelegate()
+        let session = session(delegate)
+        session.downloadTask(with: server.url()).resume()
+        _ = try await delegate.calls.waitUntil("the task's end") { $0.contains { $0.isCompletion } }
+        let calls = try await end(session, delegate)
+        #expect(calls == [.wrote(1, 5, 5), .downloaded(1, 5), .metrics(1), .completed(1, nil), .invalid])
+        #expect(attempts.count == 2)
+    }
+
+    // BG-10, C-8
+    @Test("the resource timeout") func theResourceTimeout() async throws {
+        let server = try ScriptedServer { connection in
+            _ = try connection.nextRequest()
+            _ = try? connection.waitForClose()
+        }
+        defer { server.stop() }
+        let delegate = BackgroundDelegate()
+        let configuration = service.configuration()
+        configuration.timeoutIntervalForResource = 0.2
+        let session = URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
+        session.downloadTask(with: server.url()).resume()
+        _ = try await delegate.calls.waitUntil("the task's end") { $0.contains { $0.isCompletion } }
+        #expect(try await end(session, delegate).suffix(2) == [.completed(1, .timedOut), .invalid])
+    }
+
+    // BG-4, R-20: the delegate is not asked, and would refuse
+    @Test("redirects are followed") func redirectsAreFollowed() async throws {
+        let server = try ScriptedServer.answering { request in
+            request.target == "/first" ? .redirect(to: "/second") : .text("there")
+        }
+        defer { server.stop() }
+        let delegate = BackgroundDelegate()
+        let session = session(delegate)
+        let task = session.downloadTask(with: server.url("/first"))
+        task.resume()
+        _ = try await delegate.calls.waitUntil("the task's end") { $0.contains { $0.isCompletion } }
+        #expect(
+            try await end(session, delegate) == [
+                .wrote(1, 5, 5), .downloaded(1, 5), .metrics(1), .completed(1, nil), .invalid,
+            ])
+        #expect(task.originalRequest?.url == server.url("/first"))
+        #expect(task.currentRequest?.url == server.url("/second"))
+        #expect(task.response?.url == server.url("/second"))
+        let metrics = try #require(delegate.metrics.events.first)
+        #expect(metrics.redirectCount == 1)
+        #expect(metrics.transactionMetrics.map { $0.request.url?.path } == ["/first", "/second"])
+    }
+
+    // BG-2: from a private copy, because the program removes the file
+    @Test("an upload from a file that is removed") func anUpload() async throws {
+        let server = try ScriptedServer.answering { try .echo($0) }
+        defer { server.stop() }
+        let delegate = BackgroundDelegate()
+        let session = session(delegate)
+        let file = try service.folder.write("from a file", to: "own/body")
+        var request = URLRequest(url: server.url("/up"))
+        request.httpMethod = "PUT"
+        let task = session.uploadTask(with: request, fromFile: file)
+        try FileManager.default.removeItem(at: file)
+        task.resume()
+        _ = try await delegate.calls.waitUntil("the task's end") { $0.contains { $0.isCompletion } }
+        let calls = try await end(session, delegate)
+        #expect(calls.map(\.kind) == ["sent", "data", "metrics", "completed", "invalid"])
+        #expect(calls.first == .sent(1, 11, 11))
+        #expect(calls.contains(.completed(1, nil)))
+        #expect(String(decoding: delegate.contents.events.flatMap { Array($0) }, as: UTF8.self).contains("from a file"))
+        #expect((task.countOfBytesSent, task.countOfBytesExpectedToSend) == (11, 11))
+        #expect(service.files(in: "uploads") == [])
+        #expect(service.files(in: "files") == [])
+    }
+
+    // T-65: the response of an upload is told in pieces, as the delegate takes them
+    @Test("a large response to an upload") func aLargeResponseToAnUpload() async throws {
+        let body = [UInt8].pattern(count: 3_000_000)
+        let server = try ScriptedServer.answering(.bytes(body))
+        defer { server.stop() }
+        let delegate = BackgroundDelegate()
+        let session = session(delegate)
+        let file = try service.folder.write("x", to: "own/body")
+        var request = URLRequest(url: server.url())
+        request.httpMethod = "POST"
+        session.uploadTask(with: request, fromFile: file).resume()
+        _ = try await delegate.calls.waitUntil("the task's end") { $0.contains { $0.isCompletion } }
+        #expect(try await end(session, delegate).last == .invalid)
+        #expect(delegate.contents.count > 1)
+        #expect(Data(delegate.contents.events.joined()) == Data(body))
+    }
+
+    // C-23, MISC-1: fields of the configuration and of the program
+    @Test("header fields") func headerFields() async throws {
+        let fields = EventRecorder<String?>()
+        let server = try ScriptedServer.answering { request in
+            for name in ["X-Own", "X-All", "User-Agent"] { fields.record(request[name]) }
+            return .text("ok")
+        }
+        defer { server.stop() }
+        let delegate = BackgroundDelegate()
+        let configuration = service.configuration()
+        configuration.httpAdditionalHeaders = ["X-All": "all", "X-Own": "not this"]
+        let session = URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
+        var request = URLRequest(url: server.url())
+        request.setValue("own", forHTTPHeaderField: "X-Own")
+        session.downloadTask(with: request).resume()
+        _ = try await delegate.calls.waitUntil("the task's end") { $0.contains { $0.isCompletion } }
+        _ = try await end(session, delegate)
+        #expect(Array(fields.events.prefix(2)) == ["own", "all"])
+        #expect(fields.events.last.flatMap { $0 }?.contains("URLLoading") == true)
+    }
+
+    // BG-1, ERR-8, RES-8: tasks that the service does not get
+    @Test("tasks that cannot be transferred") func tasksThatCannotBeTransferred() async throws {
+        let delegate = BackgroundDelegate()
+        let session = session(delegate)
+        let url = try #require(URL(string: "http://localhost/"))
+        let tasks = [
+            session.dataTask(with: url), session.downloadTask(with: try #require(URL(string: "ftp://localhost/"))),
+            session.uploadTask(with: URLRequest(url: url), fromFile: service.folder.file("missing")),
+            session.downloadTask(withResumeData: Data("no resume data".utf8)),
+        ]
+        for task in tasks { task.resume() }
+        _ = try await delegate.calls.waitUntil("the tasks' ends") { $0.filter { $0.isCompletion }.count == 4 }
+        let calls = try await end(session, delegate)
+        #expect(
+            Set(calls.filter { $0.isCompletion }) == [
+                .completed(1, .backgroundSessionWasDisconnected), .completed(2, .unsupportedURL),
+                .completed(3, .fileDoesNotExist), .completed(4, .unsupportedURL),
+            ])
+        #expect(calls.last == .invalid)
+    }
+
+    // T-2, T-6, BG-13: in each state, exactly one end
+    @Test("cancellation", arguments: ["new", "suspended", "running", "at once"])
+    func cancellation(when: String) async throws {
+        let held = Signal("the request")
+        let server = try ScriptedServer { connection in
+            _ = try connection.nextRequest()
+            held.fire()
+            _ = try? connection.waitForClose()
+        }
+        defer { server.stop() }
+        let delegate = BackgroundDelegate()
+        let session = session(delegate)
+        let task = session.downloadTask(with: server.url())
+        switch when {
+        case "new": _ = task.taskIdentifier
+        case "suspended":
+            task.resume()
+            try await held.wait()
+            task.suspend()
+        case "running":
+            task.resume()
+            try await held.wait()
+        default: task.resume()
+        }
+        task.cancel()
+        task.cancel()
+        _ = try await delegate.calls.waitUntil("the task's end") { $0.contains { $0.isCompletion } }
+        let calls = try await end(session, delegate)
+        #expect(calls.filter { $0.isCompletion } == [.completed(1, .cancelled)])
+        #expect(calls.last == .invalid)
+        #expect(task.state == .completed)
+        #expect(service.files(in: "files") == [])
+    }
+
+    // RES-2, RES-4, RES-11: resume data, and a task with them
+    @Test("a download that is resumed") func aDownloadThatIsResumed() async throws {
+        let whole = [UInt8].pattern(count: 200_000)
+        let half = whole.count / 2
+        let server = try ScriptedServer { connection in
+            while let request = try connection.nextRequest() {
+                let fields = "ETag: \"v1\"\r\nAccept-Ranges: bytes\r\n"
+                if request["Range"] == nil {
+                    try connection.send("HTTP/1.1 200 OK\r\nContent-Length: \(whole.count)\r\n\(fields)\r\n")
+                    try connection.send(Array(whole[..<half]))
+                    _ = try? connection.waitForClose()
+                    return
+                }
+                try connection.send(
+                    "HTTP/1.1 206 Partial Content\r\nContent-Length: \(whole.count - half)\r\n"
+                        + "Content-Range: bytes \(half)-\(whole.count - 1)/\(whole.count)\r\n\(fields)\r\n")
+                try connection.send(Array(whole[half...]))
+            }
+        }
+        defer { server.stop() }
+        let delegate = BackgroundDelegate()
+        let session = session(delegate)
+        let task = session.downloadTask(with: server.url("/file"))
+        task.resume()
+        _ = try await delegate.calls.waitUntil("the first half") { $0.contains(.wrote(1, 100_000, 200_000)) }
+        let data = try #require(await task.cancelByProducingResumeData())
+        let next = session.downloadTask(withResumeData: data)
+        next.resume()
+        _ = try await delegate.calls.waitUntil("the second end") { $0.filter { $0.isCompletion }.count == 2 }
+        let calls = try await end(session, delegate)
+        #expect(
+            calls == [
+                .wrote(1, 100_000, 200_000), .metrics(1), .completed(1, .cancelled), .resumed(2, 100_000, 200_000),
+                .wrote(2, 200_000, 200_000), .downloaded(2, 200_000), .metrics(2), .completed(2, nil), .invalid,
+            ])
+        #expect(delegate.contents.events == [Data(whole)])
+        #expect(service.files(in: "files") == [])
+        #expect(service.files(in: "uploads") == [])
+    }
+
+    // BG-20: the service goes on, and another session is told
+    @Test("a session that leaves its tasks") func aSessionThatLeavesItsTasks() async throws {
+        let mayAnswer = Signal("the answer")
+        let server = try ScriptedServer { connection in
+            while try connection.nextRequest() != nil {
+                try connection.wait(for: mayAnswer)
+                try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nlate")
+            }
+        }
+        defer { server.stop() }
+        let first = BackgroundDelegate()
+        let leaving = session(first)
+        let task = leaving.downloadTask(with: server.url())
+        task.taskDescription = "the one"
+        task.resume()
+        leaving.finishTasksAndInvalidate()
+        #expect(try await first.calls.waitUntil("the session's end") { $0.last == .invalid } == [.invalid])
+        let second = BackgroundDelegate()
+        let session = session(second)
+        let tasks = await session.allTasks
+        #expect(tasks.map { $0.taskIdentifier } == [1])
+        #expect(tasks.map { $0.taskDescription } == ["the one"])
+        #expect(tasks.map { $0.originalRequest?.url } == [server.url()])
+        #expect(tasks.map { $0.state } == [.running])
+        mayAnswer.fire()
+        _ = try await second.calls.waitUntil("the task's end") { $0.contains { $0.isCompletion } }
+        #expect(
+            try await end(session, second) == [
+                .wrote(1, 4, 4), .downloaded(1, 4), .metrics(1), .completed(1, nil), .invalid,
+            ])
+    }
+
+    // BG-6, BG-12, S-80: in their order, then the last callback
+    @Test("what happened meanwhile is told") func whatHappenedMeanwhileIsTold() async throws {
+        let server = try ScriptedServer.answering { .text(String($0.target.dropFirst())) }
+        defer { server.stop() }
+        let first = BackgroundDelegate()
+        let leaving = session(first)
+        for name in ["a", "bb", "ccc"] {
+            let task = leaving.downloadTask(with: server.url("/" + name))
+            task.taskDescription = name
+            task.resume()
+        }
+        leaving.finishTasksAndInvalidate()
+        _ = try await first.calls.waitUntil("the session's end") { $0.last == .invalid }
+        try await service.waitForEnds()
+        let second = BackgroundDelegate()
+        let session = session(second)
+        _ = try await second.calls.waitUntil("all events") { $0.last == .finishedEvents }
+        let next = session.downloadTask(with: server.url("/dddd"))
+        #expect(next.taskIdentifier == 4)
+        next.cancel()
+        _ = try await second.calls.waitUntil("the last end") { $0.filter { $0.isCompletion }.count == 4 }
+        let calls = try await end(session, second)
+        let told = calls.prefix { $0 != .finishedEvents }
+        #expect(Set(told.filter { $0.isCompletion }) == [.completed(1, nil), .completed(2, nil), .completed(3, nil)])
+        #expect(
+            Set(told.filter { $0.kind == "downloaded" }) == [.downloaded(1, 1), .downloaded(2, 2), .downloaded(3, 3)])
+        #expect(calls.last == .invalid)
+        #expect(service.files(in: "files") == [])
+    }
+
+    // BG-5, BG-6: commands that were not carried out are sent again
+    @Test("the service is replaced") func theServiceIsReplaced() async throws {
+        let permits = Permits()
+        let body = [UInt8].pattern(count: 40_000)
+        let server = try ScriptedServer.answering { _ in .paced(body, portion: 10_000, by: permits) }
+        defer { server.stop() }
+        let delegate = BackgroundDelegate()
+        let session = session(delegate)
+        let task = session.downloadTask(with: server.url())
+        task.resume()
+        permits.release(1)
+        _ = try await delegate.calls.waitUntil("the beginning") { $0.contains { $0.kind == "wrote" } }
+        service.restart()
+        permits.release(100)
+        let other = session.downloadTask(with: server.url("/other"))
+        other.resume()
+        _ = try await delegate.calls.waitUntil("the ends") { $0.filter { $0.isCompletion }.count == 2 }
+        let calls = try await end(session, delegate)
+        #expect(Set(calls.filter { $0.isCompletion }) == [.completed(1, nil), .completed(2, nil)])
+        #expect(delegate.contents.events == [Data(body), Data(body)])
+        #expect(!calls.contains(.finishedEvents))
+    }
+
+    // BG-7
+    @Test("a second session with the identifier") func aSecondSession() async throws {
+        let server = try ScriptedServer.answering(.text("ok"))
+        defer { server.stop() }
+        let (first, second) = (BackgroundDelegate(), BackgroundDelegate())
+        let owner = session(first)
+        #expect(await owner.allTasks.isEmpty)
+        let other = session(second)
+        other.downloadTask(with: server.url()).resume()
+        _ = try await second.calls.waitUntil("the task's end") { $0.contains { $0.isCompletion } }
+        #expect(second.errors.events.map { $0?.code } == [.backgroundSessionInUseByAnotherProcess])
+        other.finishTasksAndInvalidate()
+        _ = try await second.calls.waitUntil("the session's end") { $0.last == .invalid }
+        // The first one still works.
+        owner.downloadTask(with: server.url()).resume()
+        _ = try await first.calls.waitUntil("the task's end") { $0.contains(.completed(1, nil)) }
+        _ = try await end(owner, first)
+    }
+
+    // BG-7, C-2: the service cannot be reached
+    @Test("without a service") func withoutAService() async throws {
+        service.refuseConnections(.backgroundServiceLost("cannot start /usr/libexec/urlsessiond"))
+        let delegate = BackgroundDelegate()
+        let configuration = service.configuration()
+        let session = URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
+        let task = session.downloadTask(with: try #require(URL(string: "http://localhost/")))
+        task.resume()
+        _ = try await delegate.calls.waitUntil("the task's end", within: .seconds(40)) {
+            $0.contains { $0.isCompletion }
+        }
+        let error = try #require(delegate.errors.events.first ?? nil)
+        #expect(error.code == .backgroundSessionWasDisconnected)
+        #expect(
+            (error.userInfo[NSUnderlyingErrorKey] as? NSError)?.localizedDescription
+                == "cannot start /usr/libexec/urlsessiond")
+        #expect(await session.allTasks.isEmpty)
+        _ = try await end(session, delegate)
+    }
+
+    // S-24, BG-20: without their callbacks nothing would be known of them
+    @Test("a session that cancels its tasks") func aSessionThatCancelsItsTasks() async throws {
+        let server = try ScriptedServer { connection in
+            _ = try connection.nextRequest()
+            _ = try? connection.waitForClose()
+        }
+        defer { server.stop() }
+        let delegate = BackgroundDelegate()
+        let session = session(delegate)
+        let suspended = session.downloadTask(with: server.url())
+        session.downloadTask(with: server.url()).resume()
+        session.invalidateAndCancel()
+        let calls = try await delegate.calls.waitUntil("the session's end") { $0.last == .invalid }
+        #expect(Set(calls.filter { $0.isCompletion }) == [.completed(1, .cancelled), .completed(2, .cancelled)])
+        #expect(suspended.state == .completed)
+        service.stop()
+        #expect(service.files(in: "files") == [])
+    }
+}

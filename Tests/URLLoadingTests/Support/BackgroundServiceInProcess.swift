@@ -1,0 +1,155 @@
+import BackgroundTransfers
+import Foundation
+import Glibc
+import LoadingPipeline
+import LoadingSemantics
+import LoadingStorage
+import LoadingTransport
+import TestSupport
+import URLLoading
+
+/// The service of background transfers in this process, with its files in a folder of the test.
+final class BackgroundServiceInProcess: @unchecked Sendable {
+    // Sendable: the service is confined to its loop, and the lock guards the rest.
+    let folder: TemporaryDirectory
+    let loop = EventLoops.assign()
+    private let lock = NSLock()
+    private let host: LoopBox<Host>
+    private var journal: TransferJournal
+    /// Duplicates of the service's ends of the connections.
+    private var connections: [Int32] = []
+    private var failure: LoadError?
+
+    /// Confined to the loop.
+    private final class Host {
+        var service: TransferService?
+    }
+
+    init() throws {
+        host = LoopBox(Host(), on: loop)
+        folder = try TemporaryDirectory()
+        for name in ["files", "uploads", "spool"] {
+            try FileManager.default.createDirectory(at: folder.file(name), withIntermediateDirectories: true)
+        }
+        journal = TransferJournal(in: StorageDirectory(path: folder.path))
+        start()
+    }
+
+    private func start() {
+        _ = loop.serve()
+        let ready = DispatchSemaphore(value: 0)
+        loop.post { [self] in
+            let service = TransferService(
+                on: loop,
+                folders: ServiceFolders(
+                    files: folder.path + "/files", uploads: folder.path + "/uploads", spool: folder.path + "/spool"),
+                journal: journal, program: "test", makeEnvironment: makeBackgroundEnvironment)
+            service.start()
+            host.value.service = service
+            ready.signal()
+        }
+        ready.wait()
+    }
+
+    /// For sessions.
+    func connect() -> Result<Int32, LoadError> {
+        lock.lock()
+        defer { lock.unlock() }
+        if let failure { return .failure(failure) }
+        var ends: [Int32] = [-1, -1]
+        let type = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
+        guard socketpair(AF_UNIX, type, 0, &ends) == 0 else { return .failure(.backgroundServiceLost("socketpair")) }
+        connections.append(fcntl(ends[1], F_DUPFD_CLOEXEC, 0))
+        let (host, descriptor) = (host, ends[1])
+        loop.post { if let service = host.value.service { service.accept(descriptor) } else { close(descriptor) } }
+        return .success(ends[0])
+    }
+
+    /// From now on sessions cannot connect.
+    func refuseConnections(_ error: LoadError) { lock.withLock { failure = error } }
+
+    /// Ends all connections, as the end of the service's process does.
+    func breakConnections() {
+        for descriptor in lock.withLock({ () -> [Int32] in
+            defer { connections = [] }; return connections
+        }) {
+            shutdown(descriptor, Int32(SHUT_RDWR))
+            close(descriptor)
+        }
+    }
+
+    /// Ends the service, and starts another one that reads the journal.
+    func restart() {
+        breakConnections()
+        stop()
+        journal = TransferJournal(in: StorageDirectory(path: folder.path))
+        start()
+    }
+
+    func stop() {
+        breakConnections()
+        let ended = DispatchSemaphore(value: 0)
+        loop.post { [host] in
+            guard let service = host.value.service else {
+                ended.signal()
+                return
+            }
+            service.stop {
+                host.value.service = nil
+                ended.signal()
+            }
+        }
+        ended.wait()
+        let flushed = DispatchSemaphore(value: 0)
+        journal.flush { flushed.signal() }
+        flushed.wait()
+    }
+
+    /// A configuration for sessions with that identifier.
+    func configuration(_ identifier: String = "test") -> URLSessionConfiguration {
+        let configuration = URLSessionConfiguration.background(withIdentifier: identifier)
+        configuration.connectToBackgroundService = { [weak self] in
+            self?.connect() ?? .failure(.backgroundServiceLost("the test has ended"))
+        }
+        return configuration
+    }
+
+    /// All transfers, as an administrator sees them.
+    var transfers: [ListedTransfer] {
+        get throws {
+            let descriptor = try connect().get()
+            defer { close(descriptor) }
+            var frames = MessageFrames()
+            var commands = Data()
+            for command in [ServiceCommand.hello(ServiceHello(application: nil)), .list] {
+                MessageFrames.append(try TransferMessage(command).encoded(), to: &commands)
+            }
+            guard commands.withUnsafeBytes({ write(descriptor, $0.baseAddress, $0.count) }) == commands.count else {
+                throw TestSupport.POSIXFailure("write")
+            }
+            while true {
+                while let content = try frames.next() {
+                    if case .transfers(let listed) = try TransferMessage<ServiceNotice>(decoding: content).content {
+                        return listed
+                    }
+                }
+                var ready = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+                guard poll(&ready, 1, 10_000) == 1 else { throw TestSupport.POSIXFailure("poll") }
+                var bytes = [UInt8](repeating: 0, count: 65536)
+                let count = read(descriptor, &bytes, bytes.count)
+                guard count > 0 else { throw TestSupport.POSIXFailure("read") }
+                bytes.withUnsafeBytes { frames.append(UnsafeRawBufferPointer(rebasing: $0[..<count])) }
+            }
+        }
+    }
+
+    /// Waits until all transfers have ended.
+    func waitForEnds() async throws {
+        try await eventually { [self] in (try? transfers.allSatisfy { $0.status == .finished }) == true }
+    }
+
+    /// The files in a folder of the service.
+    func files(in name: String) -> [String] {
+        (try? FileManager.default.contentsOfDirectory(atPath: folder.file(name).path))?.sorted() ?? []
+    }
+}
