@@ -11,7 +11,8 @@ extension [UInt8]: WebSocketPayload {}
 ///
 /// `receive` reads what the server sent and `encode` makes what goes out: of the frames that wait, a pong comes first, then messages
 /// and pings in their order, and a close frame last. Memory is bounded on both sides: of several pings only the last is answered
-/// (RFC 6455 §5.5.3), and messages are masked as far as the caller asks for octets.
+/// (RFC 6455 §5.5.3), and messages are masked, and compressed, as far as the caller asks for octets. A long message that is compressed
+/// is therefore sent in fragments.
 package struct WebSocketMachine {
     package enum Event: Equatable, Sendable {
         case message(isText: Bool, [UInt8])
@@ -29,6 +30,15 @@ package struct WebSocketMachine {
         case last
     }
 
+    /// How `encode` has ended.
+    package enum Progress: Equatable, Sendable {
+        /// Nothing waits, or there are as many octets as were asked for.
+        case done
+        /// As much was compressed as one turn of a loop may take. More waits to be.
+        case pausing
+        case outOfMemory
+    }
+
     private enum Outgoing {
         /// `number` is that of the caller, who is told when it is sent.
         case data(Part, any WebSocketPayload, number: Int)
@@ -40,7 +50,19 @@ package struct WebSocketMachine {
         var payload: any WebSocketPayload
         var offset = 0
         var key: UInt32
-        var number: Int
+        /// The caller's payload that is complete with this frame.
+        var number: Int?
+    }
+
+    /// A payload that is compressed piece by piece, each of which is a frame.
+    private struct OpenPayload {
+        let payload: any WebSocketPayload
+        var offset = 0
+        /// Of the next frame.
+        var opcode: WebSocketOpcode
+        /// Whether the message ends with it.
+        let isFinal: Bool
+        let number: Int
     }
 
     private var reader: WebSocketReader
@@ -50,6 +72,7 @@ package struct WebSocketMachine {
     private var outgoing: [Outgoing] = []
     private var nextOutgoing = 0
     private var openFrame: OpenFrame?
+    private var openPayload: OpenPayload?
     private var pong: [UInt8]?
     private var lastPing = 0
     /// Whether a message of several parts has begun, so that no other may.
@@ -68,7 +91,7 @@ package struct WebSocketMachine {
     private var completions: [(number: Int, end: Int)] = []
     private var nextCompletion = 0
 
-    /// The largest piece of a payload that is encoded at once, in octets.
+    /// The largest piece of a payload that is encoded at once, in octets. Also the most that one `encode` compresses.
     private static let pieceLength = 64 * 1024
     /// How many elements of a queue may lie before its first one, or be kept as room.
     private static let keptCapacity = 1024
@@ -132,7 +155,7 @@ package struct WebSocketMachine {
         giveUpOpenFrame()
     }
 
-    /// Within a frame nothing else can be said.
+    /// Within a frame nothing else can be said; between the frames of a message it can.
     private mutating func giveUpOpenFrame() {
         if openFrame != nil { isCloseEncoded = true }
         openFrame = nil
@@ -143,12 +166,20 @@ package struct WebSocketMachine {
     /// The next event from the front of `input`; nil when all of it is consumed. After an error the connection is failed: what
     /// `encode` still makes is sent, then the connection closed.
     package mutating func receive(_ input: inout UnsafeRawBufferPointer) throws(WebSocketFailure) -> Event? {
+        var allowance = Int.max
+        return try receive(&input, decompressing: &allowance)
+    }
+
+    /// The same. Also nil, with input that is left, when the allowance of octets that may be decompressed is used up.
+    package mutating func receive(
+        _ input: inout UnsafeRawBufferPointer, decompressing allowance: inout Int
+    ) throws(WebSocketFailure) -> Event? {
         guard failure == nil, receivedClose == nil else {
             input.dropPrefix(input.count)
             return nil
         }
         do throws(WebSocketFailure) {
-            while let event = try reader.next(&input) {
+            while let event = try reader.next(&input, decompressing: &allowance) {
                 switch event {
                 case .message(let isText, let octets):
                     // After its own close frame this end discards messages.
@@ -179,6 +210,7 @@ package struct WebSocketMachine {
     private mutating func discardOutgoing() {
         outgoing = []
         nextOutgoing = 0
+        openPayload = nil
         pong = nil
     }
 
@@ -194,29 +226,37 @@ package struct WebSocketMachine {
 
     /// Whether `encode` would append anything.
     package var hasOutput: Bool {
-        openFrame != nil || pong != nil || nextOutgoing < outgoing.count || closeFrame != nil && !isCloseEncoded
+        openFrame != nil || pong != nil || openPayload != nil || nextOutgoing < outgoing.count
+            || closeFrame != nil && !isCloseEncoded
     }
 
-    /// Appends frames to `output` until nothing waits or it has at least `limit` octets. False if there is no memory to compress.
-    package mutating func encode(into output: inout [UInt8], limit: Int) -> Bool {
+    /// Appends frames to `output` until nothing waits, it has at least `limit` octets, or 64 KiB of payloads were compressed.
+    package mutating func encode(into output: inout [UInt8], limit: Int) -> Progress {
         let start = output.count
         defer { encodedCount += output.count - start }
+        var allowance = Self.pieceLength
         while output.count < limit {
             if openFrame != nil {
                 encodePiece(into: &output, from: start)
             } else if let payload = pong {
                 pong = nil
                 encodeControl(.pong, payload, into: &output)
+            } else if let message = openPayload, let deflater {
+                // What is not longer than a piece is one frame.
+                let count = min(Self.pieceLength, message.payload.count - message.offset)
+                guard count <= allowance else { return .pausing }
+                allowance -= count
+                guard compress(count, of: message, with: deflater, into: &output) else { return .outOfMemory }
             } else if nextOutgoing < outgoing.count {
-                guard encodeNext(into: &output, from: start) else { return false }
+                encodeNext(into: &output, from: start)
             } else if let closeFrame, !isCloseEncoded {
                 isCloseEncoded = true
                 encodeControl(.close, closeFrame.payload, into: &output)
             } else {
-                return true
+                return .done
             }
         }
-        return true
+        return .done
     }
 
     /// So many more octets of what was encoded have left the buffers of this end.
@@ -243,7 +283,7 @@ package struct WebSocketMachine {
         payload.withUnsafeBytes { WebSocketMask.append($0, key: key, offset: 0, to: &output) }
     }
 
-    private mutating func encodeNext(into output: inout [UInt8], from start: Int) -> Bool {
+    private mutating func encodeNext(into output: inout [UInt8], from start: Int) {
         let next = outgoing[nextOutgoing]
         outgoing[nextOutgoing] = .ping(0)
         nextOutgoing += 1
@@ -265,20 +305,16 @@ package struct WebSocketMachine {
                 case .middle: (.continuation, false)
                 case .last: (.continuation, true)
                 }
-            var header = WebSocketFrameHeader(isFinal: isFinal, opcode: opcode, payloadLength: payload.count)
-            var payload = payload
-            if let deflater {
-                guard let compressed = Self.compress(payload, with: deflater, isFinal: isFinal) else { return false }
-                header.isCompressed = opcode != .continuation
-                header.payloadLength = compressed.count
-                payload = compressed
+            if deflater != nil {
+                openPayload = OpenPayload(payload: payload, opcode: opcode, isFinal: isFinal, number: number)
+                return
             }
             let key = maskingKeys.next()
-            header.write(maskingKey: key, to: &output)
+            WebSocketFrameHeader(isFinal: isFinal, opcode: opcode, payloadLength: payload.count)
+                .write(maskingKey: key, to: &output)
             openFrame = OpenFrame(payload: payload, key: key, number: number)
             encodePiece(into: &output, from: start)
         }
-        return true
     }
 
     private mutating func encodePiece(into output: inout [UInt8], from start: Int) {
@@ -290,28 +326,39 @@ package struct WebSocketMachine {
             WebSocketMask.append(piece, key: frame.key, offset: frame.offset, to: &output)
         }
         if end == frame.payload.count {
-            completions.append((frame.number, encodedCount + output.count - start))
+            if let number = frame.number { completions.append((number, encodedCount + output.count - start)) }
             openFrame = nil
         } else {
             openFrame?.offset = end
         }
     }
 
-    /// All of a payload in compressed form; nil without memory.
-    private static func compress(
-        _ payload: any WebSocketPayload, with deflater: WebSocketDeflater, isFinal: Bool
-    ) -> [UInt8]? {
-        payload.withUnsafeBytes { octets in
-            var rest = octets
-            var output: [UInt8] = []
-            repeat {
-                let piece = UnsafeRawBufferPointer(rebasing: rest.prefix(pieceLength))
-                rest.dropPrefix(piece.count)
-                guard let compressed = deflater.deflate(piece, isFinal: isFinal && rest.isEmpty) else { return nil }
-                output.append(contentsOf: compressed)
-            } while !rest.isEmpty
-            return output
+    /// Compresses a piece of a payload, and begins the frame with what comes out. False without memory.
+    private mutating func compress(
+        _ count: Int, of message: OpenPayload, with deflater: WebSocketDeflater, into output: inout [UInt8]
+    ) -> Bool {
+        let end = message.offset + count
+        let isLast = end == message.payload.count
+        let compressed = message.payload.withUnsafeBytes { octets in
+            // The caller's payload keeps its length; if it did not, the message would be short and no memory harmed.
+            let piece = UnsafeRawBufferPointer(rebasing: octets.prefix(end).dropFirst(message.offset))
+            return deflater.deflate(piece, isFinal: message.isFinal && isLast)
         }
+        guard let compressed else { return false }
+        var rest: OpenPayload? = message
+        rest?.offset = end
+        // zlib may keep a piece until it has more.
+        if !compressed.isEmpty || isLast {
+            var header = WebSocketFrameHeader(
+                isFinal: message.isFinal && isLast, opcode: message.opcode, payloadLength: compressed.count)
+            header.isCompressed = message.opcode != .continuation
+            let key = maskingKeys.next()
+            header.write(maskingKey: key, to: &output)
+            openFrame = OpenFrame(payload: compressed, key: key, number: isLast ? message.number : nil)
+            rest?.opcode = .continuation
+        }
+        openPayload = isLast ? nil : rest
+        return true
     }
 }
 
