@@ -162,7 +162,8 @@ let package = Package(
             name: "URLLoadingTests",
             // The program is started by tests.
             dependencies: [
-                "URLLoading", "LoadingStorage", "LoadingTransport", "LoadingTestSupport", "TestSupport", "session-user",
+                "URLLoading", "LoadingStorage", "LoadingTransport", "LoadingEvents", "LoadingTestSupport",
+                "TestSupport", "session-user",
             ],
             swiftSettings: strict),
         .executableTarget(
