@@ -202,7 +202,7 @@ let package = Package(
             // The program is started by tests.
             dependencies: [
                 "URLLoading", "BackgroundTransfers", "LoadingPipeline", "LoadingSemantics", "LoadingStorage",
-                "LoadingTransport", "LoadingTestSupport", "TestSupport", "session-user", "background-user",
+                "LoadingTransport", "LoadingEvents", "LoadingTestSupport", "TestSupport", "session-user", "background-user",
             ],
             swiftSettings: strict),
         .executableTarget(

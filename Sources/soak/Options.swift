@@ -12,12 +12,13 @@ struct Options: Sendable {
         case killedUpload = "killed-upload"
         case hostileCookies = "hostile-cookies"
         case cacheFlow = "cache-flow"
+        case webSockets = "websockets"
     }
 
     static let usage = """
         usage: soak [PROOF] [options], PROOF being one of
                traffic, exit, slow-reader, concurrent, large, killed-download, killed-upload,
-               hostile-cookies, cache-flow
+               hostile-cookies, cache-flow, websockets
 
         Loads from a loopback server of its own and fails when anything hangs, ends twice or is left behind.
         Without a proof's name all are done.
@@ -48,6 +49,10 @@ struct Options: Sendable {
           cache-flow    different responses through a cache of 4 MiB of memory and 20 MiB of disk, and then how fast a
                         cache answers that is warm
             --size N      megabytes in all (96; 10000 takes a few minutes)
+          websockets    the memory of open WebSockets, and what is left of a tenth that ends in every way, and of all
+            --connections N
+                          how many (10000)
+            --seed N      repeats the choice of the ways (random)
         """
 
     var proof: Proof?
@@ -60,6 +65,7 @@ struct Options: Sendable {
     var requests = 10_000
     var points = 50
     var cookies = 100_000
+    var connections = 10_000
 
     init?(_ arguments: [String]) {
         var rest = arguments[...]
@@ -79,6 +85,7 @@ struct Options: Sendable {
             case "--requests": requests = value
             case "--points": points = value
             case "--cookies": cookies = value
+            case "--connections": connections = value
             default: return nil
             }
         }

@@ -7,6 +7,7 @@ enum Soak {
     static func main() {
         let arguments = Array(CommandLine.arguments.dropFirst())
         if arguments.count == 2, arguments[0] == "--serve" { Server.run(certificatePath: arguments[1]) }
+        if arguments == ["--serve-websockets"] { WebSocketServer.run() }
         if arguments.first == "--exit-in-traffic" { ExitInTraffic.beTheChild(Array(arguments.dropFirst())) }
         if arguments.first == "--killed-upload" { KilledUpload.beTheChild(Array(arguments.dropFirst())) }
         if arguments.first == "--urlsession" { Command.runAndExit(arguments: Array(arguments.dropFirst())) }
@@ -33,6 +34,7 @@ enum Soak {
         case .killedUpload: return try KilledUpload.run(options)
         case .hostileCookies: return try HostileCookies.run(options)
         case .cacheFlow: return try CacheFlow.run(options)
+        case .webSockets: return try WebSockets.run(options)
         case nil:
             // Each in its own process, so that the memory of one does not affect another.
             var isClean = true

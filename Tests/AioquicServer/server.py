@@ -11,8 +11,8 @@ GET, HEAD  /name       a file
            /dropped    nothing: the stream is reset
            /priority   what the request says of its priority (RFC 9218)
 POST       /count      how many bytes came
-CONNECT    /frames     masked WebSocket frames of up to 125 octets are sent back without their masks
-CONNECT    /echo       what comes is sent back, up to its end
+CONNECT    /ws/...     a WebSocket; see frames.py for what follows
+           /echo       what comes is sent back, up to its end
            /ended      a few bytes, and the end of this direction
            /reset      the stream is reset when something comes
            /declined   a response of the status 403
@@ -29,6 +29,8 @@ from aioquic.h3.connection import H3_ALPN, ErrorCode, H3Connection
 from aioquic.h3.events import DataReceived, HeadersReceived
 from aioquic.quic.configuration import QuicConfiguration
 from aioquic.quic.events import HandshakeCompleted
+
+from frames import WebSocket
 
 CREDENTIALS = b"Basic " + base64.b64encode(b"me:secret")
 HELD_LENGTH = 1_000_000
@@ -49,7 +51,7 @@ class Connection(QuicConnectionProtocol):
         self.http = None
         self.requests = {}
         self.tunnels = {}
-        self.unread = {}
+        self.web_sockets = {}
 
     def quic_event_received(self, event):
         if isinstance(event, HandshakeCompleted):
@@ -119,7 +121,12 @@ class Connection(QuicConnectionProtocol):
         self.tunnels[stream] = path
         names = (b":protocol", b":scheme", b":authority", b":path")
         said = b" ".join(fields[name].split(b":")[0] for name in names)
-        self.http.send_headers(stream, [(b":status", b"200"), (b"x-request", said)])
+        head = [(b":status", b"200"), (b"x-request", said)]
+        if path.startswith("/ws/"):
+            socket = WebSocket(path.removeprefix("/ws"), fields.get(b"sec-websocket-extensions", b""))
+            self.web_sockets[stream] = socket
+            head += socket.response_fields
+        self.http.send_headers(stream, head)
         if path == "/ended":
             self.http.send_data(stream, b"bye", end_stream=True)
 
@@ -127,15 +134,12 @@ class Connection(QuicConnectionProtocol):
         path = self.tunnels[what.stream_id]
         if path == "/reset":
             self.reset(what.stream_id)
-        elif path == "/frames":
-            data = self.unread.pop(what.stream_id, b"") + what.data
-            while len(data) >= 6 and len(data) >= 6 + (data[1] & 127):
-                length, key = data[1] & 127, data[2:6]
-                payload = bytes(octet ^ key[index % 4] for index, octet in enumerate(data[6 : 6 + length]))
-                ends = data[0] & 15 == 8
-                self.http.send_data(what.stream_id, bytes([data[0], length]) + payload, end_stream=ends)
-                data = data[6 + length :]
-            self.unread[what.stream_id] = data
+        elif what.stream_id in self.web_sockets:
+            data, ends = self.web_sockets[what.stream_id].receive(what.data)
+            if ends:
+                del self.web_sockets[what.stream_id]
+            if data or ends:
+                self.http.send_data(what.stream_id, data, end_stream=ends)
         elif path == "/echo":
             self.http.send_data(what.stream_id, what.data, end_stream=what.stream_ended)
 

@@ -5,13 +5,17 @@
 // /fragments/N           the same in fragments of N octets
 // /close/CODE/REASON     closes with that code and reason after the first message
 // /drop                  ends the connection without a close frame after the first message
+//
+// Messages are compressed if the client offers it, each on its own.
 'use strict';
 
 const crypto = require('crypto');
 const fs = require('fs');
+const zlib = require('zlib');
 
 const [port, certificate, key, version] = process.argv.slice(2);
 
+// `opcode` may have RSV1.
 function frame(opcode, payload, isFinal = true) {
     const first = (isFinal ? 0x80 : 0) | opcode;
     let header;
@@ -58,42 +62,66 @@ function readFrames(socket, head, receive) {
             pieces = [octets.subarray(needed)];
             available -= needed;
             needed = 2;
-            receive(octets[0] & 0x0f, (octets[0] & 0x80) !== 0, payload);
+            receive(octets[0], payload);
         }
     };
     socket.on('data', take);
     take();
 }
 
+const compressed = 0x40;
+const flushMarker = Buffer.from([0, 0, 0xff, 0xff]);
+const flushed = { finishFlush: zlib.constants.Z_SYNC_FLUSH };
+
+const deflate = (message) => {
+    const octets = zlib.deflateRawSync(message, flushed);
+    return octets.subarray(-4).equals(flushMarker) ? octets.subarray(0, -4) : octets;
+};
+
+const inflate = (octets) => zlib.inflateRawSync(Buffer.concat([octets, flushMarker]), flushed);
+
+// The answer to the fields of a request.
+function extensions(fields) {
+    const isOffered = (fields['sec-websocket-extensions'] || '').startsWith('permessage-deflate');
+    return isOffered ? 'permessage-deflate; server_no_context_takeover; client_no_context_takeover' : null;
+}
+
 function serve(request, socket, head) {
     const accept = crypto.createHash('sha1')
         .update(request.headers['sec-websocket-key'] + '258EAFA5-E914-47DA-95CA-C5AB0DC85B11').digest('base64');
+    const chosen = extensions(request.headers);
     socket.write(
         'HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n' +
-        `Sec-WebSocket-Accept: ${accept}\r\n\r\n`);
+        `Sec-WebSocket-Accept: ${accept}\r\n` +
+        (chosen ? `Sec-WebSocket-Extensions: ${chosen}\r\n` : '') + '\r\n');
     socket.setNoDelay(true);
-    serveFrames(request.url, socket, head);
+    serveFrames(request.url, socket, head, chosen !== null);
 }
 
-function serveFrames(path, socket, head) {
+function serveFrames(path, socket, head, compresses) {
     socket.on('error', () => socket.destroy());
     const words = path.split('/').slice(1);
     const size = words[0] === 'fragments' ? Number(words[1]) : Infinity;
     let kind = 0;
+    let isCompressed = false;
     let message = [];
     let hasClosed = false;
-    readFrames(socket, head, (opcode, isFinal, payload) => {
+    readFrames(socket, head, (first, payload) => {
+        const opcode = first & 0x0f;
         if (opcode === 9) return socket.write(frame(10, payload));
         if (opcode === 10) return undefined;
         if (opcode === 8) {
-            if (!hasClosed) socket.write(frame(8, payload.subarray(0, 2)));
+            if (!hasClosed) socket.write(frame(8, payload));
             hasClosed = true;
             return socket.end();
         }
-        if (opcode) kind = opcode;
+        if (opcode) {
+            kind = opcode;
+            isCompressed = (first & compressed) !== 0;
+        }
         message.push(payload);
-        if (!isFinal) return undefined;
-        const whole = Buffer.concat(message);
+        if (!(first & 0x80)) return undefined;
+        const received = Buffer.concat(message);
         message = [];
         if (words[0] === 'drop') return socket.end();
         if (words[0] === 'close') {
@@ -101,10 +129,13 @@ function serveFrames(path, socket, head) {
             const code = Buffer.from([Number(words[1]) >> 8, Number(words[1]) & 0xff]);
             return socket.write(frame(8, Buffer.concat([code, Buffer.from(words[2] || '')])));
         }
-        if (whole.length <= size) return socket.write(frame(kind, whole));
+        const content = isCompressed ? inflate(received) : received;
+        const whole = compresses ? deflate(content) : content;
+        const bits = kind | (compresses ? compressed : 0);
+        if (whole.length <= size) return socket.write(frame(bits, whole));
         for (let start = 0; start < whole.length; start += size) {
             const end = Math.min(start + size, whole.length);
-            socket.write(frame(start ? 0 : kind, whole.subarray(start, end), end === whole.length));
+            socket.write(frame(start ? 0 : bits, whole.subarray(start, end), end === whole.length));
         }
         return undefined;
     });
@@ -116,9 +147,13 @@ if (version === 'http2') {
     const server = http2.createSecureServer({ ...options, settings: { enableConnectProtocol: true } });
     server.on('stream', (stream, fields) => {
         const isWebSocket = fields[':method'] === 'CONNECT' && fields[':protocol'] === 'websocket';
-        stream.respond({ ':status': isWebSocket || fields[':method'] !== 'CONNECT' ? 200 : 501 });
+        const chosen = isWebSocket ? extensions(fields) : null;
+        stream.respond({
+            ':status': isWebSocket || fields[':method'] !== 'CONNECT' ? 200 : 501,
+            ...(chosen ? { 'sec-websocket-extensions': chosen } : {}),
+        });
         if (!isWebSocket) return stream.end(fields[':method']);
-        return serveFrames(fields[':path'], stream, Buffer.alloc(0));
+        return serveFrames(fields[':path'], stream, Buffer.alloc(0), chosen !== null);
     });
     server.listen(Number(port), '127.0.0.1');
     return;

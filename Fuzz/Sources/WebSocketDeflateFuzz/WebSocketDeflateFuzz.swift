@@ -71,7 +71,7 @@ private func roundTrip(_ octets: [UInt8], resets: Bool, windowBits: Int) {
     for (index, part) in parts(octets).enumerated() {
         precondition(sender.send(Array(part), .whole(isText: false), number: index + 1), "a message is refused")
         var sent: [UInt8] = []
-        precondition(sender.encode(into: &sent, limit: 1 << 20), "no memory")
+        precondition(sender.encode(into: &sent, limit: 1 << 20) == .done, "no memory")
         // The masking key is zero.
         var payload = sent[...]
         let short = Int(payload[payload.startIndex + 1] & 0x7F)

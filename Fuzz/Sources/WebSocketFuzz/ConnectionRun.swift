@@ -88,7 +88,7 @@ struct ConnectionRun: ~Copyable {
     private mutating func encode() {
         while machine.hasOutput {
             let before = sent.count
-            precondition(machine.encode(into: &sent, limit: sent.count + 7), "no memory")
+            precondition(machine.encode(into: &sent, limit: sent.count + 7) != .outOfMemory, "no memory")
             precondition(sent.count > before, "nothing is said")
         }
         machine.sent(sent.count)

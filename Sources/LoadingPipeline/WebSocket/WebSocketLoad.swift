@@ -50,6 +50,8 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
     @exclusivity(unchecked) private var isWorking = false
     /// Whether the connection will call in the next turn, for what the client has asked for in this one.
     @exclusivity(unchecked) private var isCallAwaited = false
+    /// Whether as much was compressed in this turn as one may take. The next turn goes on.
+    @exclusivity(unchecked) private var hasCompressed = false
     /// Why nothing can be sent any more. The server's close frame may still have arrived before.
     private var writeFailure: LoadError? { didSet { hasWriteFailed = writeFailure != nil } }
     @exclusivity(unchecked) private var hasWriteFailed = false
@@ -102,7 +104,7 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         let reply: Reply
     }
 
-    /// How many octets one connection may read, or write, in a turn before other connections get their turn.
+    /// How many octets one connection may read, decompress, or write in a turn before other connections get their turn.
     private static let budget = 256 * 1024
     private static let outputLength = 64 * 1024
     /// An output buffer larger than this is released when it is empty.
@@ -239,7 +241,10 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
 
     // MARK: The connection
 
-    package func connectionIsReady() { goOn() }
+    package func connectionIsReady() {
+        hasCompressed = false
+        goOn()
+    }
 
     // The connection is open and stays as it is.
     package func connectionOpened() {}
@@ -300,12 +305,20 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
     private func encode() -> Bool {
         outputHead = 0
         if output.capacity > Self.keptOutput { output = [] } else { output.removeAll(keepingCapacity: true) }
-        guard machine.hasOutput else { return false }
-        guard machine.encode(into: &output, limit: Self.outputLength) else {
+        guard machine.hasOutput, !hasCompressed else { return false }
+        switch machine.encode(into: &output, limit: Self.outputLength) {
+        case .done: break
+        case .pausing: leaveCompressing()
+        case .outOfMemory:
             end(.outOfMemory)
             return false
         }
         return !output.isEmpty
+    }
+
+    private func leaveCompressing() {
+        hasCompressed = true
+        connection?.callAgain()
     }
 
     /// What waits to be sent, or a part of it, which the transport then has. Makes no calls.
@@ -313,8 +326,11 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         guard !isSuspended, !hasEnded, !hasWriteFailed else { return nil }
         if outputHead == output.count {
             (output, outputHead) = ([], 0)
-            guard machine.hasOutput else { return nil }
-            guard machine.encode(into: &output, limit: Self.outputLength) else {
+            guard machine.hasOutput, !hasCompressed else { return nil }
+            switch machine.encode(into: &output, limit: Self.outputLength) {
+            case .done: break
+            case .pausing: leaveCompressing()
+            case .outOfMemory:
                 writeFailure = .outOfMemory
                 connection?.callAgain()
                 return nil
@@ -347,12 +363,13 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
     private func read() {
         var budget = Self.budget
         while wantsInput, let connection {
-            if inputHead < input.count {
-                readBuffered()
+            let isBuffered = inputHead < input.count
+            guard isBuffered || connection.mayHaveMore else { return }
+            guard budget > 0 else { return connection.callAgain() }
+            if isBuffered {
+                readBuffered(&budget)
                 continue
             }
-            guard connection.mayHaveMore else { return }
-            guard budget > 0 else { return connection.callAgain() }
             let scratch = environment.loop.scratch
             switch connection.read(into: scratch) {
             case .bytes(let count):
@@ -362,7 +379,7 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
                 probe = nil
                 client?.load(self, didRead: count)
                 var octets = UnsafeRawBufferPointer(rebasing: scratch.prefix(count))
-                accept(&octets)
+                accept(&octets, &budget)
                 if !octets.isEmpty, !hasEnded { input = Array(octets) }
             case .wouldBlock: return
             // The server has not said why (WS-13).
@@ -372,13 +389,13 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         }
     }
 
-    private func readBuffered() {
+    private func readBuffered(_ budget: inout Int) {
         let octets = input
         let start = inputHead
         (input, inputHead) = ([], 0)
         octets.withUnsafeBytes { whole in
             var rest = UnsafeRawBufferPointer(rebasing: whole[start...])
-            accept(&rest)
+            accept(&rest, &budget)
             if !rest.isEmpty, !hasEnded { (input, inputHead) = (octets, octets.count - rest.count) }
         }
     }
@@ -388,9 +405,15 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         !hasEnded && !hasFault && (!isReadingStopped || !machine.isOpen) && machine.receivedClose == nil
     }
 
-    private func accept(_ octets: inout UnsafeRawBufferPointer) {
+    /// - Parameter budget: What may still be read in this turn. What comes out of a compressed message counts, and not only what it
+    ///   came in.
+    private func accept(_ octets: inout UnsafeRawBufferPointer, _ budget: inout Int) {
+        // What was just read is accepted all the same.
+        budget = max(budget, 1)
         do throws(WebSocketFailure) {
-            while wantsInput, let event = try machine.receive(&octets) { handle(event) }
+            while wantsInput, budget > 0, let event = try machine.receive(&octets, decompressing: &budget) {
+                handle(event)
+            }
         } catch {
             fault =
                 switch error {
@@ -463,7 +486,8 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
     }
 
     private func noteClosing() {
-        if closeDeadline == nil { closeDeadline = environment.loop.now &+ environment.loop.limits.webSocketClose }
+        guard closeDeadline == nil else { return }
+        closeDeadline = environment.loop.now &+ environment.loop.limits.webSocketClose
         if let frame = machine.closeFrame {
             log?.traceOnly(.webSocketCloses(code: Int(frame.code ?? WebSocketCloseFrame.noCode)))
         }
@@ -496,9 +520,9 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
             if outputHead == output.count {
                 outputHead = 0
                 output.removeAll(keepingCapacity: true)
-                guard machine.hasOutput, machine.encode(into: &output, limit: Self.outputLength), !output.isEmpty else {
-                    return
-                }
+                guard machine.hasOutput, machine.encode(into: &output, limit: Self.outputLength) == .done,
+                    !output.isEmpty
+                else { return }
             }
             let written = output.withUnsafeBytes { octets in
                 connection.write(UnsafeRawBufferPointer(rebasing: octets[outputHead...]))

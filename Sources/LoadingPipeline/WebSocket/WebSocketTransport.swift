@@ -33,8 +33,8 @@ extension StreamConnection: WebSocketTransport {
 final class WebSocketTunnel: WebSocketTransport, ExchangeObserver, RequestBodySource, LoopTimerTarget {
     let stream: any HTTPExchangeStream
     private let loop: EventLoop
-    /// The stage of the exchange until the WebSocket takes over; nil from then on.
-    private var stage: (any ExchangeObserver)?
+    /// The stage of the exchange until the WebSocket takes over; nil from then on. It retains the tunnel, and its load retains it.
+    private weak var stage: (any ExchangeObserver)?
     /// Retained until the tunnel is closed.
     private var owner: WebSocketLoad?
 

@@ -52,7 +52,9 @@ final class WebSocketInflater {
     private let resets: Bool
     /// zlib keeps a pointer back to its `z_stream`, so it must not move. Made for the first compressed message.
     private var stream: UnsafeMutablePointer<z_stream>?
-    private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 16 * 1024, alignment: 16)
+    /// Lasts as long as the stream.
+    private var buffer = UnsafeMutableRawBufferPointer(start: nil, count: 0)
+    private static let bufferLength = 16 * 1024
     /// How many final blocks the current message has had. Each begins a stream anew, and takes two octets: no honest message has many.
     private var finalBlocks = 0
     private static let maximumFinalBlocks = 64
@@ -127,6 +129,7 @@ final class WebSocketInflater {
             new.deallocate()
             throw .outOfMemory
         }
+        buffer = .allocate(byteCount: Self.bufferLength, alignment: 16)
         stream = new
         return new
     }

@@ -13,7 +13,8 @@ extension [UInt8]: WebSocketPayload {}
 ///
 /// `receive` reads what the server sent and `encode` makes what goes out: of the frames that wait, a pong comes first, then messages
 /// and pings in their order, and a close frame last. Memory is bounded on both sides: of many pings that wait only the last are
-/// answered (RFC 6455 §5.5.3), and messages are masked as far as the caller asks for octets.
+/// answered (RFC 6455 §5.5.3), and messages are masked, and compressed, as far as the caller asks for octets. A long message that is
+/// compressed is therefore sent in fragments.
 ///
 /// Not copyable, because its owner's reads of a property would copy all of it.
 package struct WebSocketMachine: ~Copyable {
@@ -33,6 +34,15 @@ package struct WebSocketMachine: ~Copyable {
         case last
     }
 
+    /// How `encode` has ended.
+    package enum Progress: Equatable, Sendable {
+        /// Nothing waits, or there are as many octets as were asked for.
+        case done
+        /// As much was compressed as one turn of a loop may take. More waits to be.
+        case pausing
+        case outOfMemory
+    }
+
     private enum Outgoing {
         /// `number` is that of the caller, who is told when it is sent.
         case data(Part, any WebSocketPayload, number: Int)
@@ -44,7 +54,19 @@ package struct WebSocketMachine: ~Copyable {
         var payload: any WebSocketPayload
         var offset = 0
         var key: UInt32
-        var number: Int
+        /// The caller's payload that is complete with this frame.
+        var number: Int?
+    }
+
+    /// A payload that is compressed piece by piece, each of which is a frame.
+    private struct OpenPayload {
+        let payload: any WebSocketPayload
+        var offset = 0
+        /// Of the next frame.
+        var opcode: WebSocketOpcode
+        /// Whether the message ends with it.
+        let isFinal: Bool
+        let number: Int
     }
 
     private var reader: WebSocketReader
@@ -53,6 +75,7 @@ package struct WebSocketMachine: ~Copyable {
 
     private var outgoing = FIFOQueue<Outgoing>()
     private var openFrame: OpenFrame?
+    private var openPayload: OpenPayload?
     /// The payloads of pings that are not answered yet.
     private var pongs: [[UInt8]] = []
     private var lastPing = 0
@@ -71,7 +94,7 @@ package struct WebSocketMachine: ~Copyable {
     /// The numbers of payloads that are encoded up to these positions.
     private var completions = FIFOQueue<(number: Int, end: Int)>()
 
-    /// The largest piece of a payload that is encoded at once, in octets.
+    /// The largest piece of a payload that is encoded at once, in octets. Also the most that one `encode` compresses.
     private static let pieceLength = 64 * 1024
     private static let mostPongs = 32
 
@@ -134,7 +157,7 @@ package struct WebSocketMachine: ~Copyable {
         giveUpOpenFrame()
     }
 
-    /// Within a frame nothing else can be said.
+    /// Within a frame nothing else can be said; between the frames of a message it can.
     private mutating func giveUpOpenFrame() {
         if openFrame != nil { isCloseEncoded = true }
         openFrame = nil
@@ -145,12 +168,20 @@ package struct WebSocketMachine: ~Copyable {
     /// The next event from the front of `input`; nil when all of it is consumed. After an error nothing more is read, and the
     /// connection has to be failed with `fail`.
     package mutating func receive(_ input: inout UnsafeRawBufferPointer) throws(WebSocketFailure) -> Event? {
+        var allowance = Int.max
+        return try receive(&input, decompressing: &allowance)
+    }
+
+    /// The same. Also nil, with input that is left, when the allowance of octets that may be decompressed is used up.
+    package mutating func receive(
+        _ input: inout UnsafeRawBufferPointer, decompressing allowance: inout Int
+    ) throws(WebSocketFailure) -> Event? {
         guard failure == nil, receivedClose == nil else {
             input.dropPrefix(input.count)
             return nil
         }
         do throws(WebSocketFailure) {
-            while let event = try reader.next(&input) {
+            while let event = try reader.next(&input, decompressing: &allowance) {
                 switch event {
                 case .message(let isText, let octets):
                     // After its own close frame this end discards messages.
@@ -187,6 +218,7 @@ package struct WebSocketMachine: ~Copyable {
 
     private mutating func discardOutgoing() {
         outgoing = FIFOQueue()
+        openPayload = nil
         pongs = []
     }
 
@@ -202,28 +234,36 @@ package struct WebSocketMachine: ~Copyable {
 
     /// Whether `encode` would append anything.
     package var hasOutput: Bool {
-        openFrame != nil || !pongs.isEmpty || !outgoing.isEmpty || closeFrame != nil && !isCloseEncoded
+        openFrame != nil || !pongs.isEmpty || openPayload != nil || !outgoing.isEmpty
+            || closeFrame != nil && !isCloseEncoded
     }
 
-    /// Appends frames to `output` until nothing waits or it has at least `limit` octets. False if there is no memory to compress.
-    package mutating func encode(into output: inout [UInt8], limit: Int) -> Bool {
+    /// Appends frames to `output` until nothing waits, it has at least `limit` octets, or 64 KiB of payloads were compressed.
+    package mutating func encode(into output: inout [UInt8], limit: Int) -> Progress {
         let start = output.count
         defer { encodedCount += output.count - start }
+        var allowance = Self.pieceLength
         while output.count < limit {
             if openFrame != nil {
                 encodePiece(into: &output, from: start)
             } else if !pongs.isEmpty {
                 encodeControl(.pong, pongs.removeFirst(), into: &output)
+            } else if let message = openPayload, let deflater {
+                // What is not longer than a piece is one frame.
+                let count = min(Self.pieceLength, message.payload.count - message.offset)
+                guard count <= allowance else { return .pausing }
+                allowance -= count
+                guard compress(count, of: message, with: deflater, into: &output) else { return .outOfMemory }
             } else if let next = outgoing.popFirst() {
-                guard encode(next, into: &output, from: start) else { return false }
+                encode(next, into: &output, from: start)
             } else if let closeFrame, !isCloseEncoded {
                 isCloseEncoded = true
                 encodeControl(.close, closeFrame.payload, into: &output)
             } else {
-                return true
+                return .done
             }
         }
-        return true
+        return .done
     }
 
     /// So many more octets of what was encoded have left the buffers of this end.
@@ -240,7 +280,7 @@ package struct WebSocketMachine: ~Copyable {
         payload.withUnsafeBytes { WebSocketMask.append($0, after: header, key: key, to: &output) }
     }
 
-    private mutating func encode(_ next: Outgoing, into output: inout [UInt8], from start: Int) -> Bool {
+    private mutating func encode(_ next: Outgoing, into output: inout [UInt8], from start: Int) {
         switch next {
         case .ping(let number):
             encodeControl(.ping, Self.pingPayload(number), into: &output)
@@ -252,15 +292,12 @@ package struct WebSocketMachine: ~Copyable {
                 case .middle: (.continuation, false)
                 case .last: (.continuation, true)
                 }
-            var header = WebSocketFrameHeader(isFinal: isFinal, opcode: opcode, payloadLength: payload.count)
-            var payload = payload
-            if let deflater {
-                guard let compressed = Self.compress(payload, with: deflater, isFinal: isFinal) else { return false }
-                header.isCompressed = opcode != .continuation
-                header.payloadLength = compressed.count
-                payload = compressed
+            if deflater != nil {
+                openPayload = OpenPayload(payload: payload, opcode: opcode, isFinal: isFinal, number: number)
+                return
             }
             let key = maskingKeys.next()
+            let header = WebSocketFrameHeader(isFinal: isFinal, opcode: opcode, payloadLength: payload.count)
             if header.payloadLength <= Self.pieceLength {
                 payload.withUnsafeBytes { WebSocketMask.append($0, after: header, key: key, to: &output) }
                 completions.append((number, encodedCount + output.count - start))
@@ -270,7 +307,6 @@ package struct WebSocketMachine: ~Copyable {
                 encodePiece(into: &output, from: start)
             }
         }
-        return true
     }
 
     private mutating func encodePiece(into output: inout [UInt8], from start: Int) {
@@ -282,28 +318,39 @@ package struct WebSocketMachine: ~Copyable {
             WebSocketMask.append(piece, key: frame.key, offset: frame.offset, to: &output)
         }
         if end == frame.payload.count {
-            completions.append((frame.number, encodedCount + output.count - start))
+            if let number = frame.number { completions.append((number, encodedCount + output.count - start)) }
             openFrame = nil
         } else {
             openFrame?.offset = end
         }
     }
 
-    /// All of a payload in compressed form; nil without memory.
-    private static func compress(
-        _ payload: any WebSocketPayload, with deflater: WebSocketDeflater, isFinal: Bool
-    ) -> [UInt8]? {
-        payload.withUnsafeBytes { octets in
-            var rest = octets
-            var output: [UInt8] = []
-            repeat {
-                let piece = UnsafeRawBufferPointer(rebasing: rest.prefix(pieceLength))
-                rest.dropPrefix(piece.count)
-                guard let compressed = deflater.deflate(piece, isFinal: isFinal && rest.isEmpty) else { return nil }
-                output.append(contentsOf: compressed)
-            } while !rest.isEmpty
-            return output
+    /// Compresses a piece of a payload, and begins the frame with what comes out. False without memory.
+    private mutating func compress(
+        _ count: Int, of message: OpenPayload, with deflater: WebSocketDeflater, into output: inout [UInt8]
+    ) -> Bool {
+        let end = message.offset + count
+        let isLast = end == message.payload.count
+        let compressed = message.payload.withUnsafeBytes { octets in
+            // The caller's payload keeps its length; if it did not, the message would be short and no memory harmed.
+            let piece = UnsafeRawBufferPointer(rebasing: octets.prefix(end).dropFirst(message.offset))
+            return deflater.deflate(piece, isFinal: message.isFinal && isLast)
         }
+        guard let compressed else { return false }
+        var rest: OpenPayload? = message
+        rest?.offset = end
+        // zlib may keep a piece until it has more.
+        if !compressed.isEmpty || isLast {
+            var header = WebSocketFrameHeader(
+                isFinal: message.isFinal && isLast, opcode: message.opcode, payloadLength: compressed.count)
+            header.isCompressed = message.opcode != .continuation
+            let key = maskingKeys.next()
+            header.write(maskingKey: key, to: &output)
+            openFrame = OpenFrame(payload: compressed, key: key, number: isLast ? message.number : nil)
+            rest?.opcode = .continuation
+        }
+        openPayload = isLast ? nil : rest
+        return true
     }
 }
 

@@ -49,6 +49,14 @@ package struct WebSocketReader {
 
     /// The next event from the front of `input`; nil when all of it is consumed and more is needed.
     package mutating func next(_ input: inout UnsafeRawBufferPointer) throws(WebSocketFailure) -> WebSocketEvent? {
+        var allowance = Int.max
+        return try next(&input, decompressing: &allowance)
+    }
+
+    /// The same. Also nil, with input that is left, when the allowance of octets that may be decompressed is used up.
+    package mutating func next(
+        _ input: inout UnsafeRawBufferPointer, decompressing allowance: inout Int
+    ) throws(WebSocketFailure) -> WebSocketEvent? {
         if let failure { throw failure }
         do throws(WebSocketFailure) {
             while true {
@@ -58,11 +66,13 @@ package struct WebSocketReader {
                     try begin(header)
                     state = .payload(header, remaining: header.payloadLength)
                 case .payload(let header, let remaining):
-                    let piece = UnsafeRawBufferPointer(rebasing: input.prefix(remaining))
-                    try receive(piece, of: header)
-                    input.dropPrefix(piece.count)
-                    guard piece.count == remaining else {
-                        state = .payload(header, remaining: remaining - piece.count)
+                    var piece = UnsafeRawBufferPointer(rebasing: input.prefix(remaining))
+                    let offered = piece.count
+                    try receive(&piece, of: header, decompressing: &allowance)
+                    let used = offered - piece.count
+                    input.dropPrefix(used)
+                    guard used == remaining else {
+                        state = .payload(header, remaining: remaining - used)
                         return nil
                     }
                     state = .header
@@ -125,16 +135,19 @@ package struct WebSocketReader {
         if count == 0 { message?.octets.reserveCapacity(min(header.payloadLength, Self.reservation)) }
     }
 
+    /// Takes all of `octets`, or as many as the allowance lets it decompress.
     private mutating func receive(
-        _ octets: UnsafeRawBufferPointer, of header: WebSocketFrameHeader
+        _ octets: inout UnsafeRawBufferPointer, of header: WebSocketFrameHeader,
+        decompressing allowance: inout Int
     ) throws(WebSocketFailure) {
         if header.opcode.isControl {
             control.append(contentsOf: octets)
         } else if message?.isCompressed == true {
-            try inflate(octets)
+            return try inflate(&octets, &allowance)
         } else {
             try append(octets)
         }
+        octets.dropPrefix(octets.count)
     }
 
     private mutating func end(_ header: WebSocketFrameHeader) throws(WebSocketFailure) -> WebSocketEvent? {
@@ -167,9 +180,14 @@ package struct WebSocketReader {
         message?.octets.append(contentsOf: octets)
     }
 
-    private mutating func inflate(_ octets: UnsafeRawBufferPointer) throws(WebSocketFailure) {
-        var octets = octets
-        while let output = try inflater?.inflate(&octets) { try append(output) }
+    /// What zlib still holds back when its input is used up is less than one copy from the window, and comes at the end.
+    private mutating func inflate(
+        _ octets: inout UnsafeRawBufferPointer, _ allowance: inout Int
+    ) throws(WebSocketFailure) {
+        while allowance > 0 || octets.isEmpty, let output = try inflater?.inflate(&octets) {
+            try append(output)
+            allowance -= output.count
+        }
     }
 
     private mutating func finishInflating() throws(WebSocketFailure) {

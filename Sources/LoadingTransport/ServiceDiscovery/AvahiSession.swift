@@ -7,6 +7,8 @@ internal import LoadingSemantics
 /// It connects in steps, none of which blocks: a name on the bus (Hello), rules for the signals, the daemon's own name
 /// on the bus, and the start of the daemon if it does not run. From then on only that name is listened to, because any
 /// program may send signals to any other.
+///
+/// The daemon may end and come back, as in an update. Then all of its objects are gone, and it is called by its new name.
 final class AvahiSession {
     private typealias Completion = (Result<[BusValue], DiscoveryFailure>) -> Void
     private struct PendingCall {
@@ -28,6 +30,11 @@ final class AvahiSession {
     private var whenReady: [() -> Void] = []
 
     private(set) var isReady = false
+    private var hasBeenReady = false
+    /// Whether the daemon is being looked for. After its end that takes a new operation.
+    private var isSeeking = true
+    private var hasLostDaemon = false
+    private var absence: DiscoveryFailure?
     /// Set once; then nothing works any more.
     private(set) var failure: DiscoveryFailure?
 
@@ -80,17 +87,29 @@ final class AvahiSession {
             case .success(let values): self.becomeReady(values)
             case .failure(.daemonMissing) where startsIt:
                 self.callBus("StartServiceByName", .text(Self.daemon), .uint32(0)) { result in
-                    self.afterwards(result) { _ in self.findDaemon(startsIt: false) }
+                    switch result {
+                    case .success: self.findDaemon(startsIt: false)
+                    case .failure(let failure): self.daemonIsAbsent(failure)
+                    }
                 }
-            case .failure(let failure): self.fail(failure)
+            case .failure(let failure): self.daemonIsAbsent(failure)
             }
         }
     }
 
+    private func daemonIsAbsent(_ failure: DiscoveryFailure) {
+        guard hasBeenReady else { return fail(failure) }
+        // It has come back meanwhile.
+        if isReady { return }
+        isSeeking = false
+        absence = failure
+    }
+
     private func becomeReady(_ values: [BusValue]) {
         guard case .text(let name)? = values.first else { return fail(.unexpectedReply) }
+        if isReady { return }
         owner = name
-        isReady = true
+        (isReady, hasBeenReady, isSeeking) = (true, true, false)
         let waiting = whenReady
         whenReady = []
         for start in waiting { start() }
@@ -116,6 +135,13 @@ final class AvahiSession {
     /// Calls `body` when the daemon can be called.
     func whenReady(_ body: @escaping () -> Void) {
         if isReady { body() } else { whenReady.append(body) }
+    }
+
+    /// Has the bus start a daemon that has ended.
+    func seekDaemon() {
+        guard failure == nil, !isReady, !isSeeking else { return }
+        isSeeking = true
+        findDaemon(startsIt: true)
     }
 
     /// Calls a method of the daemon's server.
@@ -160,7 +186,8 @@ final class AvahiSession {
     /// Has the daemon drop an object.
     func freeObject(_ interface: String, _ path: String) {
         receivers[path] = nil
-        callObject(interface, path, "Free") { _ in }
+        // The daemon's end has freed it, and the call would start another one.
+        if isReady { callObject(interface, path, "Free") { _ in } }
     }
 
     private func call(
@@ -235,10 +262,33 @@ final class AvahiSession {
     }
 
     private func handleBusSignal(_ message: BusMessage) {
-        guard isReady, message.member == "NameOwnerChanged", message.values.first == .text(Self.daemon),
-            message.values.last != owner.map(BusValue.text)
+        guard hasBeenReady, message.member == "NameOwnerChanged", message.values.first == .text(Self.daemon),
+            case .text(let name)? = message.values.last, name != owner
         else { return }
-        fail(.connectionLost)
+        if isReady { loseDaemon() }
+        if !name.isEmpty { becomeReady([.text(name)]) }
+    }
+
+    private func loseDaemon() {
+        hasLostDaemon = true
+        (isReady, owner) = (false, nil)
+        calls = [:]
+        waitingCalls = []
+        receivers = [:]
+        earlySignals = []
+        objectsBeingMade = 0
+    }
+
+    /// Whether the daemon has ended since the last call; then the thread tells the operations.
+    func takeLoss() -> Bool {
+        defer { hasLostDaemon = false }
+        return hasLostDaemon
+    }
+
+    /// Why the daemon that a new operation needs does not come back, once.
+    func takeAbsence() -> DiscoveryFailure? {
+        defer { absence = nil }
+        return absence
     }
 
     /// Ends everything. The operations are told by the thread.

@@ -11,6 +11,8 @@ package enum BrowseEvent<Item: Hashable & Sendable>: Sendable, Equatable {
 }
 
 /// Browses for services or domains. Ends by a failure, or when it is cancelled.
+///
+/// If the daemon ends, what was found is removed. The search begins anew when the daemon is back, without another `began`.
 final class BrowseOperation<Item: Hashable & Sendable>: DiscoveryOperation, @unchecked Sendable {
     // Sendable as its superclass is.
 
@@ -26,6 +28,7 @@ final class BrowseOperation<Item: Hashable & Sendable>: DiscoveryOperation, @unc
     private let item: ([BusValue]) -> Item?
     private var event: ((BrowseEvent<Item>) -> Void)?
     private var path: String?
+    private var hasBegun = false
     private var places: [Item: Set<Place>] = [:]
 
     /// Decision: others in the local network choose how many there are.
@@ -56,11 +59,27 @@ final class BrowseOperation<Item: Hashable & Sendable>: DiscoveryOperation, @unc
             case .success(let path):
                 guard let self, !self.isEnded else { return session?.freeObject(interface, path) ?? () }
                 self.path = path
-                self.emit(.began)
+                if !self.hasBegun {
+                    self.hasBegun = true
+                    self.emit(.began)
+                }
             case .failure(let failure): self?.fail(failure)
             }
         }
     }
+
+    override func daemonEnded() {
+        path = nil
+        let lost = places.keys
+        places = [:]
+        for item in lost { emit(.removed(item)) }
+        session?.whenReady { [weak self] in
+            guard let self, !self.isEnded else { return }
+            self.start()
+        }
+    }
+
+    override var awaitsDaemon: Bool { hasBegun }
 
     override func failed(_ failure: DiscoveryFailure) { event?(.failed(failure)) }
 

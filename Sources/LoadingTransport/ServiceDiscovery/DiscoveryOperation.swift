@@ -47,6 +47,7 @@ package class DiscoveryOperation: @unchecked Sendable {
             guard let self, !self.isEnded else { return }
             self.start()
         }
+        session.seekDaemon()
     }
 
     /// Ends without an event.
@@ -71,6 +72,10 @@ package class DiscoveryOperation: @unchecked Sendable {
     func start() {}
     /// The deadline is over. The operation ends, or sets another deadline.
     func wake(at now: Int64) { fail(.timedOut) }
+    /// The daemon has ended, and with it everything that it knows of the operation.
+    func daemonEnded() { fail(.connectionLost) }
+    /// Whether the operation goes on when the daemon is back, however long that takes.
+    var awaitsDaemon: Bool { false }
     /// Has the event of a failure.
     func failed(_ failure: DiscoveryFailure) {}
     /// Drops the daemon's objects and what the caller has passed.

@@ -217,6 +217,10 @@ package final class ServiceDiscovery: @unchecked Sendable {
             for operation in operations {
                 if let deadline = operation.deadline, deadline <= now { operation.wake(at: now) }
             }
+            if session?.takeLoss() == true { for operation in operations { operation.daemonEnded() } }
+            if let absence = session?.takeAbsence() {
+                for operation in operations where !operation.awaitsDaemon { operation.fail(absence) }
+            }
             if let failed = session, let failure = failed.failure {
                 for operation in operations { operation.fail(failure) }
                 failed.close()

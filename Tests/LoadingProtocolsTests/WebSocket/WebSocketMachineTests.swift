@@ -53,9 +53,19 @@ import Testing
 
         func encode(limit: Int = .max) -> [UInt8] {
             var output: [UInt8] = []
-            let isMade = machine.encode(into: &output, limit: limit)
-            #expect(isMade)
-            return output
+            while true {
+                let progress = machine.encode(into: &output, limit: limit)
+                #expect(progress != .outOfMemory)
+                if progress != .pausing { return output }
+            }
+        }
+
+        /// What one call of `encode` makes, and whether it leaves something to compress to the next.
+        func step() -> (octets: [UInt8], isPausing: Bool) {
+            var output: [UInt8] = []
+            let progress = machine.encode(into: &output, limit: .max)
+            #expect(progress != .outOfMemory)
+            return (output, progress == .pausing)
         }
 
         /// The numbers of the payloads that have been sent, once so many more octets have left.
@@ -303,6 +313,7 @@ import Testing
             #expect(client.send(Array(text.utf8), .whole(isText: true), number: number))
         }
         let frames = try Self.frames(client.encode())
+        // Also the long one, because zlib keeps its first pieces until it has more.
         #expect(frames.map(\.first) == texts.map { _ in 0xC1 })
         #expect((frames[1].payload.count < frames[0].payload.count) != resets)
         #expect(frames[4].payload.count < 4000)
@@ -315,6 +326,104 @@ import Testing
             return events
         }
         #expect(events == texts.map { .message(isText: true, Array($0.utf8)) })
+    }
+
+    /// What a server's reader makes of a client's compressed frames.
+    private static func decompressed(_ frames: [Frame], limit: Int = 1 << 25) throws -> [WebSocketEvent] {
+        var reader = WebSocketReader(maximumMessageSize: limit, compression: WebSocketCompression())
+        let octets = frames.flatMap { Reader.frame($0.first, $0.payload) }
+        return try octets.withUnsafeBytes { octets in
+            var input = octets
+            var events: [WebSocketEvent] = []
+            while let event = try reader.next(&input) { events.append(event) }
+            return events
+        }
+    }
+
+    private static func noise(_ count: Int) -> [UInt8] {
+        var state: UInt64 = 1
+        return (0..<count).map { _ in
+            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            return UInt8(truncatingIfNeeded: state >> 56)
+        }
+    }
+
+    // WS-15: the loop has other tasks
+    @Test(arguments: [false, true]) func noStepCompressesMoreThanAPiece(_ isCompressible: Bool) throws {
+        let piece = 64 * 1024
+        let message = isCompressible ? [UInt8](repeating: 7, count: 256 * piece) : Self.noise(16 * piece)
+        let client = Client(compression: WebSocketCompression())
+        #expect(client.send(message, .whole(isText: false), number: 1))
+        var octets: [UInt8] = []
+        var steps = 0
+        while true {
+            let step = client.step()
+            steps += 1
+            octets += step.octets
+            // Together with what zlib has kept of the piece before.
+            #expect(step.octets.count < 2 * piece)
+            if !step.isPausing { break }
+        }
+        // As many steps as pieces, so no step has handled two.
+        #expect(steps == message.count / piece)
+        #expect(!client.machine.hasOutput)
+        let frames = try Self.frames(octets)
+        #expect(frames.first?.first == 0x42 && frames.last?.first == 0x80)
+        #expect(frames.dropFirst().dropLast().allSatisfy { $0.first == 0x00 })
+        let isWhole = try Self.decompressed(frames) == [.message(isText: false, message)]
+        #expect(isWhole)
+        #expect(client.sent(octets.count - 1) == [])
+        #expect(client.sent(1) == [1])
+    }
+
+    // WS-15: short messages together are no more than a piece, and none of them is cut
+    @Test func shortMessagesAreCompressedWhole() throws {
+        let message = Self.noise(30_000)
+        let client = Client(compression: WebSocketCompression())
+        for number in 1...5 { #expect(client.send(message, .whole(isText: false), number: number)) }
+        let (first, second, third) = (client.step(), client.step(), client.step())
+        #expect([first.isPausing, second.isPausing, third.isPausing] == [true, true, false])
+        let frames = try [first, second, third].map { try Self.frames($0.octets).map(\.first) }
+        #expect(frames == [[0xC2, 0xC2], [0xC2, 0xC2], [0xC2]])
+    }
+
+    // WS-9, WS-15: between the frames of a message
+    @Test func aPongComesBetweenThePieces() throws {
+        let client = Client(compression: WebSocketCompression())
+        #expect(client.send(Self.noise(300_000), .whole(isText: false), number: 1))
+        let start = client.step().octets
+        #expect(client.receive(Reader.frame(0x89, [1])) == [])
+        #expect(try Self.frames(start + client.encode()).map(\.first) == [0x42, 0x8A, 0x00, 0x00, 0x00, 0x80])
+    }
+
+    // WS-10, WS-15: a message is given up between its pieces
+    @Test(arguments: [false, true]) func aCloseFrameComesBetweenThePieces(_ isOfServer: Bool) throws {
+        let client = Client(compression: WebSocketCompression())
+        #expect(client.send(Self.noise(300_000), .whole(isText: false), number: 1))
+        let start = client.step().octets
+        if isOfServer {
+            #expect(client.receive(Reader.frame(0x88, [0x03, 0xE8])) == ["closed 1000"])
+        } else {
+            client.machine.abandon()
+        }
+        #expect(try Self.frames(start + client.encode()).map(\.first) == [0x42, 0x88])
+        #expect(client.sent(1 << 20) == [])
+    }
+
+    // WS-15: parts of a caller's message
+    @Test func longPartsAreCompressedInPieces() throws {
+        let client = Client(compression: WebSocketCompression())
+        let parts = [Self.noise(100_000), Self.noise(70_000), []]
+        for (number, part) in parts.enumerated() {
+            let framing: WebSocketMachine.Part = number == 0 ? .first(isText: false) : number == 1 ? .middle : .last
+            #expect(client.send(part, framing, number: number))
+        }
+        let octets = client.encode()
+        let frames = try Self.frames(octets)
+        #expect(frames.map(\.first) == [0x42, 0x00, 0x00, 0x00, 0x80])
+        let isWhole = try Self.decompressed(frames) == [.message(isText: false, Array(parts.joined()))]
+        #expect(isWhole)
+        #expect(client.sent(octets.count) == [0, 1, 2])
     }
 
     /// zlib has no window of 256 octets, so the client sends as it is.

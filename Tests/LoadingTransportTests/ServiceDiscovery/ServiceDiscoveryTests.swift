@@ -293,15 +293,86 @@ struct ServiceDiscoveryTests {
     }
 
     // STREAM-10
-    @Test("the end of the daemon is a failure") func ownerChanged() throws {
+    @Test("the end of the daemon is a failure of what is resolved") func ownerChanged() throws {
+        let bus = try ScriptedBus {
+            $0.member == "ServiceResolverNew" ? [.reply([.path("/resolver")]), Self.daemonChanges("")] : nil
+        }
+        defer { bus.stop() }
+        let events = EventRecorder<ResolveEvent>()
+        let operation = ServiceDiscovery(busAddress: bus.address)
+            .resolve(Self.one, findsAddresses: false, timeout: nil) { events.record($0) }
+        #expect(try events.waitFor(count: 1) == [.failed(.connectionLost)])
+        try bus.waitForEnd()
+        // The daemon's end has freed its object.
+        #expect(bus.calls.filter { $0.member == "Free" } == [])
+        withExtendedLifetime(operation) {}
+    }
+
+    /// The daemon's name on the bus is another one; empty if it has ended.
+    static func daemonChanges(_ name: String) -> ScriptedBus.Step {
+        .signal(
+            path: "/org/freedesktop/DBus", member: "NameOwnerChanged",
+            [.text("org.freedesktop.Avahi"), .text(ScriptedBus.daemon), .text(name)], sender: ScriptedBus.busName)
+    }
+
+    // STREAM-10: also where another daemon takes the name at once
+    @Test("a search goes on when the daemon is back", arguments: [false, true])
+    func daemonIsBack(isReplaced: Bool) throws {
         let (bus, events, operation) = try Self.browsing([
-            .signal(
-                path: "/org/freedesktop/DBus", member: "NameOwnerChanged",
-                [.text("org.freedesktop.Avahi"), .text(ScriptedBus.daemon), .text("")], sender: ScriptedBus.busName)
+            .signal(path: Self.path, member: "ItemNew", Self.item("one")),
+            .signal(path: Self.path, member: "ItemNew", Self.item("one", family: 1)),
         ])
         defer { bus.stop() }
-        #expect(try events.waitFor(count: 2) == [.began, .failed(.connectionLost)])
-        withExtendedLifetime(operation) {}
+        #expect(try events.waitFor(count: 2) == [.began, .found(Self.one)])
+        if !isReplaced {
+            bus.say(Self.daemonChanges(""))
+            #expect(try events.waitFor(count: 3).last == .removed(Self.one))
+        }
+        bus.say(Self.daemonChanges(":1.8"))
+        try bus.waitForCall(of: "ServiceBrowserNew", count: 2)
+        // What the old daemon still says does not count.
+        bus.say(
+            .signal(path: Self.path, member: "ItemNew", Self.item("old")),
+            .signal(path: Self.path, member: "ItemNew", Self.item("two"), sender: ":1.8"))
+        let two = ServiceName(instance: "two", type: "_http._tcp", domain: "local")
+        #expect(
+            try events.wait(for: .found(two)) == [.began, .found(Self.one), .removed(Self.one), .found(two)])
+        operation.cancel()
+        try bus.waitForEnd()
+    }
+
+    // STREAM-10
+    @Test("without the daemon a search waits, and what is new says what is missing") func daemonStaysAway() throws {
+        let isAway = Watched(false)
+        let bus = try ScriptedBus { call in
+            switch call.member {
+            case "ServiceBrowserNew": [.reply([.path(Self.path)])]
+            case "GetNameOwner" where isAway.current: [.error("org.freedesktop.DBus.Error.NameHasNoOwner")]
+            case "StartServiceByName": [.error("org.freedesktop.DBus.Error.ServiceUnknown")]
+            default: nil
+            }
+        }
+        defer { bus.stop() }
+        let discovery = ServiceDiscovery(busAddress: bus.address)
+        let events = EventRecorder<Browsing>()
+        let search = discovery.browse(type: "_http._tcp", domain: "") { events.record($0) }
+        #expect(try events.waitFor(count: 1) == [.began])
+        isAway.withValue { $0 = true }
+        bus.say(Self.daemonChanges(""))
+        for count in 1...2 {
+            let resolved = EventRecorder<ResolveEvent>()
+            let operation = discovery.resolve(Self.one, timeout: nil) { resolved.record($0) }
+            #expect(try resolved.waitFor(count: 1) == [.failed(.daemonMissing)])
+            // The bus was asked to start it.
+            try bus.waitForCall(of: "StartServiceByName", count: count)
+            withExtendedLifetime(operation) {}
+        }
+        isAway.withValue { $0 = false }
+        bus.say(Self.daemonChanges(":1.8"))
+        try bus.waitForCall(of: "ServiceBrowserNew", count: 2)
+        #expect(events.events == [.began])
+        search.cancel()
+        try bus.waitForEnd()
     }
 
     // STREAM-10

@@ -266,8 +266,30 @@ struct AvahiTests {
         #expect(MulticastLookup.answer(to: AddressQuery(host, .ipv4), from: discovery) == nil)
     }
 
+    /// The client, which is built beside the tests.
+    private static let program = URL(fileURLWithPath: CommandLine.arguments[0])
+        .deletingLastPathComponent().appendingPathComponent("urlsession").path
+
+    // STREAM-10: by the system's resolver first, in a process whose system bus is the test's
+    @Test("a load of a name in .local") func load() throws {
+        let network = try AvahiNetwork()
+        let server = try ScriptedServer.answering(.text("found"))
+        defer { server.stop() }
+        let url = "http://\(AvahiNetwork.host).local:\(server.port)/"
+        let loaded = try ChildProcess.run(
+            Self.program, ["get", "-s", url], environment: network.environment)
+        #expect(loaded.exit == .code(0) && loaded.output == "found", "\(loaded)")
+        network.stop()
+        // Nothing else knows the name.
+        let without = try ChildProcess.run(
+            Self.program, ["get", "-s", url], environment: network.environment)
+        #expect(without.exit != .code(0))
+        #expect(server.requests.count == 1)
+    }
+
     // STREAM-10
-    @Test("without a daemon, or when it ends, the failure says so; when it is back, all works") func restart() throws {
+    @Test("without a daemon the failure says so; when it ends, a search goes on with the next one")
+    func restart() throws {
         let network = try AvahiNetwork(startsDaemon: false)
         let discovery = ServiceDiscovery(busAddress: network.busAddress)
         let recorder = Recorder()
@@ -282,10 +304,23 @@ struct AvahiTests {
         defer { publisher.end() }
         browser.searchForServices(ofType: "_ws._tcp.", inDomain: "")
         try recorder.events.wait(for: .found("again"))
+        let resolving = NetService(
+            domain: "local.", type: "_ws._tcp.", name: "nobody", port: -1, discovery: discovery)
+        resolving.delegate = recorder
+        resolving.resolve(withTimeout: 60)
         network.endAvahi()
-        try recorder.events.wait(for: .notSearched(NetService.ErrorCode.unknownError.rawValue))
-        #expect(browser.failureReason == DiscoveryFailure.connectionLost.reason)
+        try recorder.events.wait(for: .removed("again"))
+        try recorder.events.wait(for: .notResolved(NetService.ErrorCode.unknownError.rawValue))
+        #expect(resolving.failureReason == DiscoveryFailure.connectionLost.reason)
         publisher.end()
+        try network.startAvahi()
+        let next = try network.publish("later", "_ws._tcp", port: 9408)
+        defer { next.end() }
+        try recorder.events.wait(for: .found("later"))
+        #expect(browser.failureReason == nil)
+        next.end()
+        try recorder.events.wait(for: .removed("later"))
+        browser.stop()
         network.stop()
     }
 

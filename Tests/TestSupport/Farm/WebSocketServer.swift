@@ -12,7 +12,7 @@ package final class WebSocketServer: Sendable {
         case nodeHTTP2
         /// libwebsockets' test server, with its protocol `lws-mirror-protocol`: it sends text back in messages of up to 4 KiB.
         case libwebsockets
-        /// websocketd before `cat`, which sends lines back.
+        /// websocketd before `cat`, which sends lines back; at `/drop` it reads a line and ends.
         case websocketd
 
         package var part: ServerFarm.Part {
@@ -37,12 +37,8 @@ package final class WebSocketServer: Sendable {
 
     /// Starts it. Returns when it accepts connections.
     ///
-    /// - Parameters:
-    ///   - authority: The issuer of its certificate, for TLS.
-    ///   - command: The program that websocketd starts for each connection.
-    package init(
-        _ make: Make, authority: TestCertificateAuthority? = nil, command: [String] = ["cat"]
-    ) throws {
+    /// - Parameter authority: The issuer of its certificate, for TLS.
+    package init(_ make: Make, authority: TestCertificateAuthority? = nil) throws {
         let directory = try TemporaryDirectory()
         let certificates = try authority.map { try CertificateFiles(try $0.issue(.localhost), of: $0) }
         self.make = make
@@ -64,9 +60,11 @@ package final class WebSocketServer: Sendable {
                     + (files.map { [$0.0, $0.1] } ?? []) + ["http2"]
             case .libwebsockets:
                 return ["--port=\(port)"]
+                    + (files.map { ["--ssl", "--ssl-cert=\($0.0)", "--ssl-key=\($0.1)"] } ?? [])
             case .websocketd:
                 return ["--address=127.0.0.1", "--port=\(port)"]
-                    + (files.map { ["--ssl", "--sslcert=\($0.0)", "--sslkey=\($0.1)"] } ?? []) + command
+                    + (files.map { ["--ssl", "--sslcert=\($0.0)", "--sslkey=\($0.1)"] } ?? [])
+                    + ["/bin/sh", "-c", "case $PATH_INFO in /drop) read line;; *) exec cat;; esac"]
             }
         }
     }

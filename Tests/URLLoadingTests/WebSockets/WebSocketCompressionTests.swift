@@ -244,6 +244,36 @@ import URLLoading
         #expect(offer.hasPrefix("permessage-deflate"))
     }
 
+    // WS-15: a turn of the loop compresses and decompresses only a part of it
+    @Test("a long message of a few octets on the wire") func longMessages() async throws {
+        let length = 16 << 20
+        let server = try ScriptedServer.webSocket(answer: { _ in
+            WebSocketAnswer().with { $0.extensions = "permessage-deflate" }
+        }) { socket in
+            socket.mayBeCompressed = true
+            guard let message = try socket.readMessage() else { return }
+            // A client's compressed message is one of the server too.
+            var frame = WebSocketFrame(WebSocketFrame.binary, message.payload)
+            frame.reserved = 4
+            try socket.send(frame)
+            try socket.answerClose()
+        }
+        defer { server.stop() }
+        let run = run(server.webSocketURL())
+        run.task.maximumMessageSize = length
+        run.task.resume()
+        try await run.task.send(.data(Data(count: length)))
+        guard case .data(let echoed) = try await run.task.receive() else {
+            Issue.record("text instead of data")
+            return
+        }
+        let isSame = echoed == Data(count: length)
+        #expect(isSame)
+        #expect(run.task.countOfBytesSent < 100_000 && run.task.countOfBytesReceived < 100_000)
+        run.task.cancel(with: .normalClosure, reason: nil)
+        _ = try await run.end()
+    }
+
     // WS-15: compressed if the server agrees, and not otherwise
     @Test("messages of the client", arguments: [true, false]) func sent(agrees: Bool) async throws {
         let text = String(repeating: "Hello ", count: 1_000)
