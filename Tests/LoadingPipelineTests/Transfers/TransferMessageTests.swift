@@ -83,10 +83,12 @@ import Testing
                 LoadEvent(time: 2, kind: .connectionAssigned(facts)),
                 LoadEvent(time: 3, kind: .responseEnded(bytes: 4, decoded: 5)),
             ])
+        var progress = TransferProgress()
+        (progress.sent, progress.received) = (1, 2)
         let events: [TransferReport.Event] = [
             .waitingForConnectivity, .upgraded(url: "https://a/"), .redirected(head, url: "http://b/"),
             .challenge(TransferChallenge(question)), .challengeWithdrawn,
-            .response(head, expectedLength: -1, resumedOffset: 5), .progress(TransferProgress(sent: 1, received: 2)),
+            .response(head, expectedLength: -1, resumedOffset: 5), .progress(progress),
             .metrics(metrics), .finished(file: "/f"),
             .failed(TransferFailure(.timedOut), nil), .failed(TransferFailure(.cancelled), try Self.download),
             .failed(TransferFailure(.networkConnectionLost), try Self.upload),
