@@ -34,7 +34,9 @@ let package = Package(
             swiftSettings: strict),
         .target(
             name: "URLSessionCommandCore",
-            dependencies: ["URLLoading", "BackgroundTransfers", "LoadingTransport", "LoadingSemantics", "LoadingEvents"],
+            dependencies: [
+                "URLLoading", "BackgroundTransfers", "LoadingTransport", "LoadingSemantics", "LoadingEvents",
+            ],
             swiftSettings: strict),
         .target(name: "FoundationNetworking", dependencies: ["URLLoading"], swiftSettings: strict),
         .target(
@@ -173,12 +175,13 @@ let package = Package(
             name: "BackgroundTransfersTests",
             dependencies: [
                 "BackgroundTransfers", "LoadingPipeline", "LoadingStorage", "LoadingTransport", "LoadingSemantics",
-                "LoadingEvents", "LoadingTestSupport", "TestSupport", "CLoadingDaemon", "JournalSteps", "service-user", "journal-writer",
+                "LoadingEvents", "LoadingTestSupport", "TestSupport", "CLoadingDaemon", "JournalSteps",
             ],
             swiftSettings: strict),
         // A program that connects to the service, which it contains.
         .executableTarget(
-            name: "service-user", dependencies: ["URLLoading", "BackgroundTransfers", "LoadingStorage"],
+            name: "service-user",
+            dependencies: ["BackgroundTransfers", "LoadingPipeline", "LoadingStorage", "LoadingTransport"],
             path: "Tests/ServiceUser", swiftSettings: strict),
         // A process that changes a journal, and can be made to die at any change of the disk.
         .executableTarget(

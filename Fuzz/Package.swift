@@ -25,15 +25,58 @@ let package = Package(
         .executable(name: "challenges", targets: ["ChallengeFuzz"]),
         .executable(name: "hsts", targets: ["HSTSFuzz"]),
         .executable(name: "proxies", targets: ["ProxyFuzz"]),
+        .executable(name: "messages", targets: ["MessageFuzz"]),
+        .executable(name: "journal", targets: ["JournalFuzz"]),
         .executable(name: "websocket", targets: ["WebSocketFuzz"]),
         .executable(name: "websocket-deflate", targets: ["WebSocketDeflateFuzz"]),
     ],
     targets: [
         .target(name: "LoadingSemantics", swiftSettings: strict),
         .target(
+            name: "BackgroundTransfers",
+            dependencies: [
+                "LoadingPipeline", "LoadingStorage", "LoadingConnections", "LoadingTransport", "LoadingSemantics",
+                "LoadingEvents", "CLoadingLinux", "CLoadingDBus", "CLoadingDaemon",
+            ], swiftSettings: strict),
+        .target(
+            name: "LoadingPipeline",
+            dependencies: [
+                "LoadingConnections", "LoadingProtocols", "LoadingTransport", "LoadingSemantics", "LoadingEvents",
+            ], swiftSettings: strict),
+        .target(
+            name: "LoadingConnections",
+            dependencies: [
+                "LoadingProtocols", "LoadingTransport", "LoadingSemantics", "LoadingEvents", "CLoadingLinux",
+                "CLoadingProxies",
+            ], swiftSettings: strict),
+        .target(
             name: "LoadingProtocols",
-            dependencies: ["LoadingSemantics", "CLoadingHTTP2", "CLoadingHTTP3", "CLoadingZlib"],
-            swiftSettings: strict),
+            dependencies: [
+                "LoadingSemantics", "CLoadingHTTP2", "CLoadingHTTP3", "CLoadingZlib", "CLoadingBrotli", "CLoadingZstd",
+            ], swiftSettings: strict),
+        .target(
+            name: "LoadingTransport",
+            dependencies: [
+                "LoadingSemantics", "LoadingEvents", "CLoadingDBus", "CLoadingLinux", "CLoadingTLS", "CLoadingGSSAPI",
+                "CLoadingPublicSuffixes",
+            ], swiftSettings: strict),
+        .target(
+            name: "LoadingStorage",
+            dependencies: [
+                "LoadingEvents", "LoadingSemantics", "CLoadingLinux", "CLoadingSecretService", "CLoadingSQLite",
+            ], swiftSettings: strict),
+        .target(name: "LoadingEvents", dependencies: ["CLoadingLinux"], swiftSettings: strict),
+        .target(name: "CLoadingLinux", linkerSettings: [.linkedLibrary("resolv")]),
+        .target(name: "CLoadingDBus"),
+        .target(name: "CLoadingDaemon"),
+        .target(name: "CLoadingTLS"),
+        .target(name: "CLoadingGSSAPI"),
+        .target(name: "CLoadingPublicSuffixes"),
+        .target(name: "CLoadingSecretService"),
+        .target(name: "CLoadingSQLite"),
+        .target(name: "CLoadingProxies"),
+        .systemLibrary(name: "CLoadingBrotli", pkgConfig: "libbrotlidec"),
+        .systemLibrary(name: "CLoadingZstd", pkgConfig: "libzstd"),
         .target(name: "CLoadingHTTP2", dependencies: ["CLoadingNGHTTP2"]),
         .target(name: "CLoadingHTTP3", cSettings: [.define("LOADING_HTTP3")]),
         .systemLibrary(name: "CLoadingNGHTTP2", pkgConfig: "libnghttp2"),
@@ -78,6 +121,13 @@ let package = Package(
             swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]),
         .executableTarget(
             name: "ProxyFuzz", dependencies: ["FuzzDriver", "LoadingProtocols", "LoadingSemantics"],
+            swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]),
+        .executableTarget(
+            name: "MessageFuzz", dependencies: ["FuzzDriver", "BackgroundTransfers", "LoadingPipeline"],
+            swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]),
+        .executableTarget(
+            name: "JournalFuzz",
+            dependencies: ["FuzzDriver", "BackgroundTransfers", "LoadingPipeline", "LoadingStorage"],
             swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]),
         .executableTarget(
             name: "WebSocketFuzz", dependencies: ["FuzzDriver", "LoadingProtocols"],

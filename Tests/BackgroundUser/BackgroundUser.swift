@@ -9,6 +9,9 @@ import URLLoading
 ///                                                      within the callback number N, from 1
 ///     background-user list IDENTIFIER                  lists the tasks
 ///     background-user launched                         is launched for events
+///     background-user work IDENTIFIER LOG BASE COUNT   makes what is missing of COUNT transfers, alternately downloads of BASE/down/N and
+///                                                      uploads to BASE/up/N, and notes each step in the file LOG, until all are done. It
+///                                                      may be killed at any time and run again
 ///
 /// Each line on standard output is a callback.
 @main enum BackgroundUser {
@@ -18,6 +21,7 @@ import URLLoading
         case "start": start(words[1], dies: words[2] == "die", words[3...].compactMap { URL(string: $0) })
         case "finish": finish(words[1], count: Int(words[2]) ?? 0, fatal: words.count > 4 ? Int(words[4]) : nil)
         case "list": list(words[1])
+        case "work": Worker(words[1], log: words[2], base: words[3], count: Int(words[4]) ?? 0).run()
         case "launched":
             URLSession.handleEventsForBackgroundSessions { identifier, done in
                 let delegate = Teller(count: .max, fatal: nil, done)
@@ -57,7 +61,9 @@ import URLLoading
         let session = session(identifier, Teller(count: .max, fatal: nil))
         let done = DispatchSemaphore(value: 0)
         session.getAllTasks { tasks in
-            for task in tasks { write("task \(task.taskIdentifier) \(task.taskDescription ?? "-") \(task.state.rawValue)") }
+            for task in tasks {
+                write("task \(task.taskIdentifier) \(task.taskDescription ?? "-") \(task.state.rawValue)")
+            }
             done.signal()
         }
         done.wait()
@@ -109,5 +115,94 @@ private final class Teller: NSObject, URLSessionDownloadDelegate, @unchecked Sen
         guard let whenHandled else { return }
         whenHandled()
         finished.signal()
+    }
+}
+
+/// Makes transfers that are noted in a file: what was created, resumed, and told.
+private final class Worker: NSObject, URLSessionDownloadDelegate, @unchecked Sendable {
+    // Sendable: callbacks come one at a time, and `lock` guards what they share with the main thread.
+    private let identifier: String
+    private let log: Int32
+    private let base: String
+    private let names: [String]
+    private let folder: String
+    private let lock = NSLock()
+    /// The names whose completion is noted.
+    private var done: Set<String> = []
+    private var noted: [String] = []
+    private let changed = DispatchSemaphore(value: 0)
+
+    init(_ identifier: String, log path: String, base: String, count: Int) {
+        self.identifier = identifier
+        self.base = base
+        names = (0..<count).map { ($0 % 2 == 0 ? "down/" : "up/") + "\($0)" }
+        folder = (path as NSString).deletingLastPathComponent
+        noted = ((try? String(contentsOfFile: path, encoding: .utf8)) ?? "").split(separator: "\n").map(String.init)
+        log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
+        super.init()
+        for line in noted where line.hasPrefix("completed ") { done.insert(Self.name(in: line)) }
+    }
+
+    private static func name(in line: String) -> String { String(line.split(separator: " ")[1]) }
+
+    func run() {
+        let session = URLSession(
+            configuration: .background(withIdentifier: identifier), delegate: self, delegateQueue: nil)
+        let listed = DispatchSemaphore(value: 0)
+        session.getAllTasks { tasks in
+            self.lock.withLock { self.noted += tasks.compactMap { task in task.taskDescription.map { "resumed \($0)" } } }
+            for task in tasks where task.state == .suspended { task.resume() }
+            listed.signal()
+        }
+        listed.wait()
+        // An end that was not told before comes now, also of a task whose creation was not noted.
+        let untold = lock.withLock { Set(noted.filter { $0.hasPrefix("creating ") }.map(Self.name)) }
+        if !untold.isEmpty { usleep(200_000) }
+        let known = lock.withLock { Set(noted.filter { $0.hasPrefix("resumed ") }.map(Self.name)).union(done) }
+        for name in names where !known.contains(name) { make(name, in: session) }
+        while !lock.withLock({ done.isSuperset(of: names) }) { changed.wait() }
+        let end = DispatchSemaphore(value: 0)
+        session.getAllTasks { _ in end.signal() }
+        end.wait()
+    }
+
+    private func make(_ name: String, in session: URLSession) {
+        note("creating \(name)")
+        guard let url = URL(string: "\(base)/\(name)") else { return }
+        let task: URLSessionTask
+        if name.hasPrefix("down/") {
+            task = session.downloadTask(with: url)
+        } else {
+            let file = URL(fileURLWithPath: "\(folder)/body-\(name.dropFirst(3))")
+            try? Data(repeating: name.utf8.reduce(0) { $0 &+ $1 }, count: 300_000).write(to: file)
+            var request = URLRequest(url: url)
+            request.httpMethod = "PUT"
+            task = session.uploadTask(with: request, fromFile: file)
+        }
+        task.taskDescription = name
+        task.resume()
+        note("resumed \(name) \(task.taskIdentifier)")
+    }
+
+    private func note(_ line: String) {
+        let bytes = Array((line + "\n").utf8)
+        _ = Glibc.write(log, bytes, bytes.count)
+    }
+
+    func urlSession(
+        _ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL
+    ) {
+        let name = downloadTask.taskDescription ?? "-"
+        let copy = "\(folder)/got-\(name.dropFirst(5))-\(downloadTask.taskIdentifier)"
+        try? FileManager.default.copyItem(atPath: location.path, toPath: copy)
+        note("downloaded \(name) \(downloadTask.taskIdentifier)")
+    }
+
+    func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+        let name = task.taskDescription ?? "-"
+        let status = (task.response as? HTTPURLResponse)?.statusCode ?? 0
+        note("completed \(name) \(task.taskIdentifier) \((error as? URLError)?.code.rawValue ?? 0) \(status)")
+        lock.withLock { _ = done.insert(name) }
+        changed.signal()
     }
 }

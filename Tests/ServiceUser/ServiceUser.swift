@@ -3,7 +3,6 @@ internal import FoundationEssentials
 internal import Glibc
 internal import LoadingPipeline
 internal import LoadingStorage
-internal import URLLoading
 
 /// Connects to the service of the place that the environment names, and starts it if necessary: with its own executable, or with the
 /// program that is its second argument.
@@ -21,7 +20,7 @@ internal import URLLoading
         let words = CommandLine.arguments.dropFirst()
         guard let command = words.first else { exit(64) }
         switch command {
-        case "serve": BackgroundService.run(ServiceListener.ofSystemd(environment: StorageDirectory.variable))
+        case "serve": GreetingHost.run(ServiceListener.ofSystemd(environment: StorageDirectory.variable))
         case "knock": knock(words.last ?? "")
         case "many": for _ in 0..<(words.last.flatMap { Int($0) } ?? 0) { close(connect(.own)) }
         case "orphan":
@@ -72,7 +71,9 @@ internal import URLLoading
         var hello = Data()
         MessageFrames.append(
             try TransferMessage(ServiceCommand.hello(ServiceHello(application: nil))).encoded(), to: &hello)
-        guard hello.withUnsafeBytes({ send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL.rawValue)) }) == hello.count
+        guard
+            hello.withUnsafeBytes({ send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL.rawValue)) })
+                == hello.count
         else { throw Ended() }
         var frames = MessageFrames()
         while true {

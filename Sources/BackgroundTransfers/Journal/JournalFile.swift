@@ -1,17 +1,18 @@
 internal import FoundationEssentials
 internal import Glibc
 internal import LoadingPipeline
-internal import LoadingStorage
+package import LoadingStorage
 
 /// The file of a `TransferJournal`. Used by one thread.
 ///
 /// A row has the key of a session or transfer, and its record as JSON.
-final class JournalFile {
+package final class JournalFile {
     private let file: PersistentDatabase
     private let lost: @Sendable () -> Void
 
-    init(
-        in directory: StorageDirectory, notify: @escaping @Sendable (StorageMessage) -> Void, lost: @escaping @Sendable () -> Void
+    package init(
+        in directory: StorageDirectory, notify: @escaping @Sendable (StorageMessage) -> Void,
+        lost: @escaping @Sendable () -> Void
     ) {
         file = PersistentDatabase(Self.schema, in: directory, notify: notify)
         self.lost = lost
@@ -39,7 +40,7 @@ final class JournalFile {
 
     // MARK: Reading
 
-    func load() -> Result<JournalContents, StorageFailure> {
+    package func load() -> Result<JournalContents, StorageFailure> {
         guard file.exists else { return .success(JournalContents()) }
         var found = read()
         if let damaged = found, damaged.hasBroken {
@@ -65,10 +66,14 @@ final class JournalFile {
                         throw StorageFailure(.read, database.path, .database(Self.corrupt))
                     }
                     last = id
-                    guard ChecksummedRow.isWhole(row.dropFirst()), let record = row.last?.blob else { return hasBroken = true }
+                    guard ChecksummedRow.isWhole(row.dropFirst()), let record = row.last?.blob else {
+                        return hasBroken = true
+                    }
                     // A row that is whole but cannot be decoded stays in the file.
                     if isSession {
-                        if let session = try? decoder.decode(SessionRecord.self, from: record) { contents.sessions.append(session) }
+                        if let session = try? decoder.decode(SessionRecord.self, from: record) {
+                            contents.sessions.append(session)
+                        }
                     } else if let transfer = try? decoder.decode(TransferRecord.self, from: record) {
                         contents.transfers.append(transfer)
                     }
@@ -81,12 +86,13 @@ final class JournalFile {
     /// SQLITE_CORRUPT.
     private static let corrupt: Int32 = 11
     private static let selectSessions = "SELECT id, seal, application, session, record FROM sessions ORDER BY id"
-    private static let selectTransfers = "SELECT id, seal, application, session, task, record FROM transfers ORDER BY id"
+    private static let selectTransfers =
+        "SELECT id, seal, application, session, task, record FROM transfers ORDER BY id"
 
     // MARK: Writing
 
     /// Applies groups of changes in one transaction. Returns the failure of each group.
-    func apply(_ groups: [[JournalChange]]) -> [StorageFailure?] {
+    package func apply(_ groups: [[JournalChange]]) -> [StorageFailure?] {
         var failures = synchronizeFiles(of: groups)
         let changes = zip(groups, failures).flatMap { group, failure in failure == nil ? group : [] }
         if !changes.isEmpty, !write(changes) {
@@ -155,9 +161,10 @@ final class JournalFile {
                     let folder = SynchronizedFile.folder(of: path)
                     // Once: all files had their names before this was called.
                     if folders[folder] == nil {
-                        folders[folder] = .some(Self.failure { () throws(StorageFailure) in
-                            try SynchronizedFile.synchronizeFolder(folder)
-                        })
+                        folders[folder] = .some(
+                            Self.failure { () throws(StorageFailure) in
+                                try SynchronizedFile.synchronizeFolder(folder)
+                            })
                     }
                     if let failure = folders[folder] ?? nil { throw failure }
                 }
@@ -210,7 +217,9 @@ extension JournalContents {
         }
         var contents = self
         for transfer in transfers {
-            guard let session = missing[transfer.sessionReference], known.insert(session.reference).inserted else { continue }
+            guard let session = missing[transfer.sessionReference], known.insert(session.reference).inserted else {
+                continue
+            }
             contents.sessions.append(session)
         }
         return contents

@@ -1,5 +1,5 @@
-package import LoadingStorage
 internal import LoadingEvents
+package import LoadingStorage
 
 /// The journal of all sessions and transfers, a SQLite file. What was applied survives a crash and a power failure.
 ///

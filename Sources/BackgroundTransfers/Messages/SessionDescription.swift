@@ -33,7 +33,7 @@ package struct SessionDescription: Codable, Equatable, Sendable {
 }
 
 /// How a program is launched when its transfers need it (BG-11).
-package enum LaunchMethod: Codable, Equatable, Sendable {
+package enum LaunchMethod: Codable, Hashable, Sendable {
     /// The path of a program, and its arguments.
     case command([String])
     /// A unit of the user's systemd.

@@ -17,7 +17,8 @@ final class ServiceOwnership: Sendable {
     static func take(at path: String, socketPath: String) -> ServiceOwnership? {
         // It must not be opened twice in a process: closing one descriptor would release the lock.
         let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
-        guard descriptor >= 0 else { return nil }
+        // Where nothing can be written, the journal says so to each program. There is nothing to protect.
+        guard descriptor >= 0 else { return ServiceOwnership(descriptor) }
         guard wait(for: descriptor, at: path, socketPath: socketPath) else {
             close(descriptor)
             return nil
@@ -34,9 +35,13 @@ final class ServiceOwnership: Sendable {
         for _ in 0..<limits.serviceStart / limits.serviceLockRetry {
             var lock = Self.lock
             if fcntl(descriptor, F_SETLK, &lock) == 0 { return true }
+            // The file system has no locks.
+            if cll_errno() != EAGAIN, cll_errno() != EACCES { return true }
             lock = Self.lock
             // 0 for a process of another namespace or machine.
-            if fcntl(descriptor, F_GETLK, &lock) == 0, lock.l_type != Int16(F_UNLCK), lock.l_pid > 0, lock.l_pid != asked {
+            if fcntl(descriptor, F_GETLK, &lock) == 0, lock.l_type != Int16(F_UNLCK), lock.l_pid > 0,
+                lock.l_pid != asked
+            {
                 guard isUnreachable(at: Self.socketPath(at: descriptor), unlike: socketPath) else { return false }
                 asked = lock.l_pid
                 kill(asked, SIGTERM)

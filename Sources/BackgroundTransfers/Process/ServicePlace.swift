@@ -24,7 +24,8 @@ package struct ServicePlace: Sendable, Hashable {
         if let state = environment(Self.stateVariable), let runtime = environment(Self.runtimeVariable) {
             self.init(state: StorageDirectory(path: state), runtime: StorageDirectory(path: runtime))
         } else {
-            let state = StorageDirectory(.state, application: Self.folderName, environment: environment).folder("background")
+            let state = StorageDirectory(.state, application: Self.folderName, environment: environment).folder(
+                "background")
             let login = StorageDirectory.userRuntime(environment: environment)
             self.init(state: state, runtime: login?.folder(Self.folderName) ?? state)
         }

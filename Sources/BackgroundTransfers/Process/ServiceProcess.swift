@@ -81,7 +81,9 @@ package final class ServiceProcess {
         do {
             try place.make()
             let listener = try listener ?? newListener(at: place)
-            guard let ownership = ServiceOwnership.take(at: place.ownerPath, socketPath: listener.path ?? place.socketPath)
+            // An own one may listen through a descriptor, which is not the path that others need.
+            let path = listener.isOfSystemd ? listener.path : nil
+            guard let ownership = ServiceOwnership.take(at: place.ownerPath, socketPath: path ?? place.socketPath)
             else { end(.notNeeded) }
             return (listener, ownership)
         } catch {
@@ -102,7 +104,8 @@ package final class ServiceProcess {
 
     // MARK: Accepting
 
-    private init(on loop: EventLoop, _ place: ServicePlace, _ listener: ServiceListener, _ ownership: ServiceOwnership) {
+    private init(on loop: EventLoop, _ place: ServicePlace, _ listener: ServiceListener, _ ownership: ServiceOwnership)
+    {
         self.loop = loop
         self.place = place
         self.listener = listener

@@ -32,7 +32,8 @@ package enum ServiceProgram: Equatable, Sendable {
         }
         folders += ["/usr/local/libexec", "/usr/libexec"]
         // Relative entries would depend on the current folder.
-        folders += (StorageDirectory.variable("PATH") ?? "").split(separator: ":").filter { $0.hasPrefix("/") }.map(String.init)
+        folders += (StorageDirectory.variable("PATH") ?? "").split(separator: ":").filter { $0.hasPrefix("/") }.map(
+            String.init)
         return folders.map { $0 + "/" + name }
     }
 

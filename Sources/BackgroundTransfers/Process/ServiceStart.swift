@@ -46,7 +46,9 @@ package enum ServiceStart {
     package static func connectIfRunning(to place: ServicePlace) throws(ServiceStartFailure) -> Int32? {
         if let descriptor = try connectIfListening(place.socketPath) { return descriptor }
         // A service of the same state may have been started by a process with another runtime folder.
-        guard let other = ServiceOwnership.socketPath(at: place.ownerPath), other != place.socketPath else { return nil }
+        guard let other = ServiceOwnership.socketPath(at: place.ownerPath), other != place.socketPath else {
+            return nil
+        }
         return try connectIfListening(other)
     }
 

@@ -1,5 +1,6 @@
 internal import BackgroundTransfers
 internal import LoadingEvents
+internal import LoadingPipeline
 internal import LoadingTransport
 
 /// The commands of a background session, numbered, until the journal of the service has them. Thread-safe.

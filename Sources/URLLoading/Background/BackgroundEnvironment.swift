@@ -23,7 +23,8 @@ package func makeBackgroundEnvironment(
         HTTPCookie.AcceptPolicy(rawValue: UInt(clamping: session.cookiePolicy)) ?? .onlyFromMainDocumentDomain
     if session.hasStoredCookies {
         values.httpCookieStorage =
-            session.group.map { HTTPCookieStorage.sharedCookieStorage(forGroupContainerIdentifier: $0) } ?? stores.cookies
+            session.group.map { HTTPCookieStorage.sharedCookieStorage(forGroupContainerIdentifier: $0) }
+            ?? stores.cookies
     }
     if session.hasStoredCredentials { values.urlCredentialStorage = stores.credentials }
     // Not the settings of this program.

@@ -1,5 +1,5 @@
 internal import BackgroundTransfers
-public import Foundation
+internal import Foundation
 
 /// How the program is launched when the transfers of a background session need it: all have ended, or one has a challenge for the
 /// delegate, and no process of the program has a session with that identifier. An addition to Apple's API, where the system

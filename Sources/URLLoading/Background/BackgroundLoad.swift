@@ -112,6 +112,7 @@ final class BackgroundLoad: Load, @unchecked Sendable {
     /// Creates the task in the service, before the program knows it.
     func create() {
         guard let task else { return }
+        session.awaitAttachment()
         do throws(LoadError) {
             if let error = session.creationError(of: task) { throw error }
             let description = try TransferDescription(task)
@@ -372,7 +373,8 @@ final class BackgroundLoad: Load, @unchecked Sendable {
     func lost(_ error: LoadError) {
         guard !hasEnded, !isEnding, let task else { return }
         let (isKnown, isStarted) = task.locked { values in
-            (if case .created = creation { true } else { false }, values.hasStarted || values.state == .canceling)
+            let isKnown = if case .created = creation { true } else { false }
+            return (isKnown, values.hasStarted || values.state == .canceling)
         }
         guard isStarted || hasStarted else { return }
         // In the spool, so that the service does not go on with a task that has ended for the program.

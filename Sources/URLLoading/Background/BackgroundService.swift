@@ -14,7 +14,8 @@ package enum BackgroundService {
         ServiceProcess.run(listener, at: place) { loop, place, becameIdle in
             TransferService(
                 on: loop, folders: place.folders, journal: TransferJournal(in: place.state),
-                program: ServiceProgram.executable ?? "urlsessiond", makeEnvironment: makeBackgroundEnvironment, becameIdle: becameIdle)
+                program: ServiceProgram.executable ?? "urlsessiond", makeEnvironment: makeBackgroundEnvironment,
+                becameIdle: becameIdle)
         }
     }
 }

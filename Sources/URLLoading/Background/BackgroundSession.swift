@@ -87,6 +87,8 @@ final class BackgroundSession: @unchecked Sendable {
         private var uploads: String?
         private var loss: LoadError?
         private var isDecided = false
+        /// Whether a wait was in vain: the next ones do not block the program again.
+        private var isSlow = false
 
         func decide(uploads: String?, loss: LoadError?) {
             condition.lock()
@@ -99,7 +101,8 @@ final class BackgroundSession: @unchecked Sendable {
         func wait(seconds: Double) {
             condition.lock()
             let end = Date(timeIntervalSinceNow: seconds)
-            while !isDecided, condition.wait(until: end) {}
+            while !isDecided, !isSlow, condition.wait(until: end) {}
+            isSlow = !isDecided
             condition.unlock()
         }
 
@@ -142,6 +145,9 @@ final class BackgroundSession: @unchecked Sendable {
     var uploads: String? { shared.values.uploads }
     /// Why the service is lost for good.
     var loss: LoadError? { shared.values.loss }
+
+    /// Waits until commands go to the spool: then a task is not lost if the program is killed right after `resume`.
+    func awaitAttachment() { shared.wait(seconds: TimeLimits.standard.backgroundAttach) }
 
     /// The identifier of a task. Waits until the service has told the first free one.
     func awaitIdentifier(_ number: Int) -> Int {
@@ -214,7 +220,9 @@ final class BackgroundSession: @unchecked Sendable {
         commands.disconnected()
         switch reason {
         case .unknownVersion, .malformed:
-            lose(.backgroundServiceLost("this program and the background service do not understand each other: \(reason)"))
+            lose(
+                .backgroundServiceLost(
+                    "this program and the background service do not understand each other: \(reason)"))
         case .closed, .tooLong, .backlog, .error:
             connectionFailed(.backgroundServiceLost("the background service has ended"))
         }
@@ -542,6 +550,8 @@ final class BackgroundSessions: @unchecked Sendable {
 
     /// The program has handled the events for which it was launched.
     func handledEvents(of identifier: String) {
-        for session in lock.withLock({ sessions }) where session.identifier == identifier { session.add(.handledEvents) }
+        for session in lock.withLock({ sessions }) where session.identifier == identifier {
+            session.add(.handledEvents)
+        }
     }
 }

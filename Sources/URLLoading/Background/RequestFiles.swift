@@ -2,6 +2,7 @@ internal import BackgroundTransfers
 internal import Foundation
 internal import LoadingPipeline
 internal import LoadingSemantics
+internal import LoadingStorage
 internal import LoadingTransport
 
 /// The files that a request of a background task needs, on their way into the service's folder: the body, which is copied because

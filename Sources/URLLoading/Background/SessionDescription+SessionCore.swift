@@ -20,7 +20,9 @@ extension SessionDescription {
         hasStoredCredentials = values.urlCredentialStorage === URLCredentialStorage.shared
         userAgent = RequestDefaults.userAgent(programVersion: values.programVersion)
         asksServerTrust = core.asksServerTrust
-        delegateKind = core.delegateReference.map { "\(String(reflecting: type(of: $0.delegate))) \(Program.fileIdentity)" }
+        delegateKind = core.delegateReference.map {
+            "\(String(reflecting: type(of: $0.delegate))) \(Program.fileIdentity)"
+        }
         isTrustUnknown = asksServerTrust && core.background?.isTrustKnown != true
         launch = values.sessionSendsLaunchEvents ? values.backgroundLaunch?.method : nil
     }

@@ -179,7 +179,9 @@ extension TaskCore {
         pendingChallenge = ask(asked) { [weak load] answer in
             guard let load, self.pendingChallenge?.challenge === asked else { return }
             self.pendingChallenge = nil
-            if asked.protectionSpace.serverTrust != nil { self.core.background?.learnedTrust(asks: self.core.asksServerTrust) }
+            if asked.protectionSpace.serverTrust != nil {
+                self.core.background?.learnedTrust(asks: self.core.asksServerTrust)
+            }
             load.answer(number, self.decision(answer, asked.protectionSpace, load))
         }
     }
@@ -255,10 +257,13 @@ extension SessionCore {
     /// Traps for a task that a background session cannot have (T-50, BG-2, BG-3): a programming error that no input can cause.
     func checkBackground(_ kind: TaskKind, _ result: TaskResult, hasDelegate: Bool) {
         precondition(
-            result.isDelegate, "Completion handlers and async methods are not supported in background sessions. Use a delegate")
+            result.isDelegate,
+            "Completion handlers and async methods are not supported in background sessions. Use a delegate")
         switch kind {
-        case .stream, .webSocket: preconditionFailure("Stream and WebSocket tasks are not supported in background sessions")
-        case .upload(.stream, _): preconditionFailure("Upload tasks from streams are not supported in background sessions")
+        case .stream, .webSocket:
+            preconditionFailure("Stream and WebSocket tasks are not supported in background sessions")
+        case .upload(.stream, _):
+            preconditionFailure("Upload tasks from streams are not supported in background sessions")
         // Invalid resume data has an empty body, and no URL.
         case .upload(.data(let data), _) where !data.isEmpty:
             preconditionFailure("Upload tasks from data are not supported in background sessions. Use a file")
@@ -271,7 +276,9 @@ extension SessionCore {
     func adopt(_ state: TransferState, _ session: URLSession, in background: BackgroundSession) -> BackgroundLoad? {
         let description = state.description
         let original =
-            URLRequest(archived: description.original) ?? URL(string: description.request.url).map { URLRequest(url: $0) }
+            URLRequest(archived: description.original) ?? URL(string: description.request.url).map {
+                URLRequest(url: $0)
+            }
             ?? .withoutURL
         var current = original
         if let url = (state.head?.url).flatMap({ URL(string: $0) }) { current.url = url }

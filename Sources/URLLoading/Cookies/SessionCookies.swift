@@ -84,7 +84,7 @@ final class SessionCookies: CookieStore {
         if cookies.isEmpty { return }
         task.cookieStorings += 1
         loop.callOut(
-            CalledOut {
+            CalledOut { [loop] in
                 storage.storeCookies(cookies, for: object)
                 loop.post { task.cookiesAreStored() }
             })

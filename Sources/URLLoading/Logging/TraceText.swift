@@ -116,13 +116,14 @@ enum TraceText {
 extension LoadError {
     /// Why a task failed. Text from servers and programs is not included.
     var reasonForTrace: String {
-        guard let cause else { return message }
-        let number = "\(cause.error.domain) \(cause.error.code)"
+        guard let cause, let error = cause.error else { return message }
+        let number = "\(error.domain) \(error.code)"
         return switch cause {
-        case .tls(_, let text), .http(let text), .system(let text), .library(let text):
+        case .tls(_, let text), .http(let text), .system(let text), .library(let text), .service(let text):
             "\(message) (\(number): \(text))"
         case .posix, .dns, .cfNetwork, .ftp: "\(message) (\(number))"
         case .foreign: number
+        case .cancellation: message
         }
     }
 }

@@ -167,7 +167,8 @@ final class SessionCore: ForkGuarded, @unchecked Sendable {
         DownloadFolder.clean()
         let requests = known?.requests ?? (.withoutURL, .withoutURL)
         return makeTask(
-            session, .download(known?.stopped(in: downloadFolder) ?? known?.stopped(in: ResumableFiles.folder)), requests.original, requests.current, result,
+            session, .download(known?.stopped(in: downloadFolder) ?? known?.stopped(in: ResumableFiles.folder)),
+            requests.original, requests.current, result,
             delegate: delegate
         ) { URLSessionDownloadTask(core: $0) }
     }

@@ -59,7 +59,9 @@ private final class SocketScene: @unchecked Sendable {
     func send(_ bytes: Data) {
         var rest = bytes[...]
         while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { Glibc.send(peer, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL.rawValue)) }
+            let count = rest.withUnsafeBytes {
+                Glibc.send(peer, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL.rawValue))
+            }
             guard count > 0 else { return }
             rest = rest.dropFirst(count)
         }
@@ -141,7 +143,8 @@ private final class SocketScene: @unchecked Sendable {
         var head = Data()
         MessageFrames.append(Data(count: ServiceProtocol.largestMessage), to: &head)
         // Announced as one byte more than the limit.
-        head.replaceSubrange(0..<4, with: withUnsafeBytes(of: UInt32(ServiceProtocol.largestMessage + 1).littleEndian) { Data($0) })
+        head.replaceSubrange(
+            0..<4, with: withUnsafeBytes(of: UInt32(ServiceProtocol.largestMessage + 1).littleEndian) { Data($0) })
         scene.send(head.prefix(4))
         try await scene.events.wait(for: .ended(.tooLong))
         try await scene.end()

@@ -20,7 +20,8 @@ struct DiskRecord {
         var concerned: Int64? {
             switch self {
             case .written(let inode, _, _), .truncated(let inode, _): inode
-            case .created(_, let folder, _), .folderMade(_, let folder, _), .renamed(let folder, _, _), .unlinked(let folder, _):
+            case .created(_, let folder, _), .folderMade(_, let folder, _), .renamed(let folder, _, _),
+                .unlinked(let folder, _):
                 folder
             case .synchronized, .marked: nil
             }
@@ -134,7 +135,9 @@ struct DiskRecord {
             try FileManager.default.createDirectory(
                 at: folder.appendingPathComponent(name), withIntermediateDirectories: true)
         }
-        for (name, inode) in names { try contents[inode, default: Data()].write(to: folder.appendingPathComponent(name)) }
+        for (name, inode) in names {
+            try contents[inode, default: Data()].write(to: folder.appendingPathComponent(name))
+        }
     }
 
     private static func put(_ data: Data, at offset: Int, in content: inout Data) {
@@ -143,7 +146,11 @@ struct DiskRecord {
     }
 
     private static func resize(_ content: inout Data, to length: Int) {
-        if content.count > length { content.removeLast(content.count - length) } else { content.append(Data(count: length - content.count)) }
+        if content.count > length {
+            content.removeLast(content.count - length)
+        } else {
+            content.append(Data(count: length - content.count))
+        }
     }
 }
 

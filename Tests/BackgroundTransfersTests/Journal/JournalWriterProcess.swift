@@ -4,7 +4,8 @@ import TestSupport
 /// Runs the program that changes a journal.
 enum JournalWriterProcess {
     /// Returns the exit status, and the number of steps that were confirmed.
-    static func run(_ words: [String], in folder: String, last: [String]) throws -> (exit: ChildProcess.Exit, done: Int) {
+    static func run(_ words: [String], in folder: String, last: [String]) throws -> (exit: ChildProcess.Exit, done: Int)
+    {
         let directory = try TemporaryDirectory()
         let acknowledgements = directory.file("done")
         let tests = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")

@@ -16,7 +16,9 @@ import Testing
             let (exit, done) = try JournalWriterProcess.run(["kill"], in: directory.path, last: ["\(change)", write])
             let steps = JournalSteps(in: directory.path)
             let contents = try steps.contents().get()
-            let expected = (done...min(done + 1, JournalSteps.count)).map { JournalSteps.contents(after: $0, in: directory.path) }
+            let expected = (done...min(done + 1, JournalSteps.count)).map {
+                JournalSteps.contents(after: $0, in: directory.path)
+            }
             #expect(expected.contains(contents), "killed at change \(change), after \(done) steps")
             // It goes on.
             let reached = contents == expected[0] ? done : done + 1

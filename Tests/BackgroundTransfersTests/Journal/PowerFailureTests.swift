@@ -31,13 +31,16 @@ import Testing
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
         try record.make(crash, at: folder)
         let place = "\(crash.name) after operation \(crash.end)"
-        guard case .success(let contents) = JournalSteps(in: folder.path).contents() else { return "\(place): unreadable" }
+        guard case .success(let contents) = JournalSteps(in: folder.path).contents() else {
+            return "\(place): unreadable"
+        }
         let steps = crash.promised...min(crash.promised + 1, JournalSteps.count)
         guard steps.contains(where: { JournalSteps.contents(after: $0, in: folder.path) == contents }) else {
             return "\(place): not what \(crash.promised) steps have promised"
         }
         for path in JournalSteps.promisedFiles(of: contents) {
-            guard let content = try? Data(contentsOf: URL(fileURLWithPath: path)), content == Data(JournalSteps.fileContent)
+            guard let content = try? Data(contentsOf: URL(fileURLWithPath: path)),
+                content == Data(JournalSteps.fileContent)
             else { return "\(place): \(path) is incomplete" }
         }
         return nil

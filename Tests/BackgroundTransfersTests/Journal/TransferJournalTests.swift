@@ -57,7 +57,9 @@ private final class JournalScene: Sendable {
         let steps = JournalSteps(in: scene.folder)
         for step in 0..<JournalSteps.count {
             #expect(steps.perform(step))
-            #expect(try await JournalScene(in: scene.folder).contents() == JournalSteps.contents(after: step + 1, in: scene.folder))
+            #expect(
+                try await JournalScene(in: scene.folder).contents()
+                    == JournalSteps.contents(after: step + 1, in: scene.folder))
         }
     }
 
@@ -102,15 +104,21 @@ private final class JournalScene: Sendable {
         try database.execute("PRAGMA user_version=99")
         let before = try Data(contentsOf: scene.file)
         let other = try JournalScene(in: scene.folder)
-        guard case .failure(let failure) = try await other.load() else { return Issue.record("a newer journal was read") }
+        guard case .failure(let failure) = try await other.load() else {
+            return Issue.record("a newer journal was read")
+        }
         #expect(failure.reason == .newer(version: 99))
         #expect(await other.apply([.session(JournalScene.session("t"))])?.reason == .newer(version: 99))
         #expect(try Data(contentsOf: scene.file) == before)
     }
 
     // BG-5: a failed change has not happened
-    @Test("a full disk", .enabled(if: SmallDisk.isAvailable, "no file system can be mounted")) func fullDisk() async throws {
+    @Test("a full disk", .enabled(if: SmallDisk.isAvailable, "no file system can be mounted")) func fullDisk()
+        async throws
+    {
         let disk = try SmallDisk(size: 400_000)
+        let filler = disk.path + "/filler"
+        #expect(FileManager.default.createFile(atPath: filler, contents: Data(count: 150_000)))
         let scene = try JournalScene(in: disk.path)
         #expect(await scene.apply([.session(JournalScene.session())]) == nil)
         var applied: [TransferRecord] = []
@@ -124,14 +132,17 @@ private final class JournalScene: Sendable {
         #expect(!applied.isEmpty)
         #expect(try await scene.contents().transfers == applied)
         #expect(try await JournalScene(in: disk.path).contents().transfers == applied)
-        // Removing makes room.
+        // It goes on when there is room.
+        try FileManager.default.removeItem(atPath: filler)
         #expect(await scene.apply(applied.map { .transferRemoved($0.reference) }) == nil)
         #expect(await scene.apply([.transfer(JournalScene.transfer(1))]) == nil)
         #expect(try await scene.contents().transfers == [JournalScene.transfer(1)])
     }
 
     // BG-5
-    @Test("a read-only disk", .enabled(if: SmallDisk.isAvailable, "no file system can be mounted")) func readOnly() async throws {
+    @Test("a read-only disk", .enabled(if: SmallDisk.isAvailable, "no file system can be mounted")) func readOnly()
+        async throws
+    {
         let disk = try SmallDisk(size: 400_000)
         #expect(await (try JournalScene(in: disk.path)).apply([.session(JournalScene.session())]) == nil)
         try disk.setReadOnly(true)

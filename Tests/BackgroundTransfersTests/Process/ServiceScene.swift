@@ -25,7 +25,9 @@ final class ServiceScene: Sendable {
 
     var state: String { directory.path + "/state" }
     var runtime: String { directory.path + "/runtime" }
-    var place: ServicePlace { ServicePlace(state: StorageDirectory(path: state), runtime: StorageDirectory(path: runtime)) }
+    var place: ServicePlace {
+        ServicePlace(state: StorageDirectory(path: state), runtime: StorageDirectory(path: runtime))
+    }
 
     func environment(runtime: String? = nil) -> [String: String] {
         [
@@ -68,7 +70,8 @@ final class ServiceScene: Sendable {
             Self.program, ["hold"], environment: environment(), leadsGroup: true, output: output)
         let end = ContinuousClock.now + .testDeadline
         while ContinuousClock.now < end, process.exit == nil {
-            let lines = ((try? String(contentsOf: output, encoding: .utf8)) ?? "").split(separator: "\n").map(String.init)
+            let lines = ((try? String(contentsOf: output, encoding: .utf8)) ?? "").split(separator: "\n").map(
+                String.init)
             if let service = Self.service(in: lines) {
                 note(lines)
                 return (process, service)

@@ -64,8 +64,10 @@ import URLLoading
     }
 
     // TLS-1, AUTH-33: a delegate that trusts a certificate of nobody, and one that does not
-    @Test("the server's certificate", arguments: [true, false]) func theServersCertificate(isTrusted: Bool) async throws {
-        let server = try ScriptedServer.answering(.text("secret"), tls: TLSServerOptions(TestIdentity.selfSigned(.localhost)))
+    @Test("the server's certificate", arguments: [true, false]) func theServersCertificate(isTrusted: Bool) async throws
+    {
+        let server = try ScriptedServer.answering(
+            .text("secret"), tls: TLSServerOptions(TestIdentity.selfSigned(.localhost)))
         defer { server.stop() }
         let delegate = BackgroundChallengeDelegate { challenge, reply in
             guard let trust = challenge.protectionSpace.serverTrust else { return reply(.performDefaultHandling, nil) }
@@ -79,13 +81,16 @@ import URLLoading
         let calls = try await calls(server.url(), delegate)
         #expect(calls.first?.kind == "challenge")
         #expect(
-            calls.suffix(2) == (isTrusted ? [.completed(1, nil), .invalid] : [.completed(1, .serverCertificateUntrusted), .invalid]))
+            calls.suffix(2)
+                == (isTrusted
+                    ? [.completed(1, nil), .invalid] : [.completed(1, .serverCertificateUntrusted), .invalid]))
         #expect(calls.contains(.downloaded(1, 6)) == isTrusted)
     }
 
     // TLS-1: a delegate that may decide is never passed over
     @Test("a certificate while no program is there") func aCertificateWhileNoProgramIsThere() async throws {
-        let server = try ScriptedServer.answering(.text("secret"), tls: TLSServerOptions(TestIdentity.selfSigned(.localhost)))
+        let server = try ScriptedServer.answering(
+            .text("secret"), tls: TLSServerOptions(TestIdentity.selfSigned(.localhost)))
         defer { server.stop() }
         let asked = Signal("the challenge")
         let first = BackgroundChallengeDelegate { _, _ in asked.fire() }

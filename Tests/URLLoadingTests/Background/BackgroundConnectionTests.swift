@@ -113,7 +113,8 @@ import URLLoading
         _ = try await end(session, delegate)
         #expect(
             service.changes.dropFirst(2) == [
-                .setTaskDescription(task: 2, "second"), .setPriority(task: 2, 0.75), .resume(task: 2), .suspend(task: 2),
+                .setTaskDescription(task: 2, "second"), .setPriority(task: 2, 0.75), .resume(task: 2),
+                .suspend(task: 2),
                 .resume(task: 1), .invalidate(cancelsTasks: false),
             ])
     }
@@ -133,7 +134,11 @@ import URLLoading
                 request.identifier = 1
                 service.attach(
                     send, next: 2, commands: 1,
-                    [TransferState(description: TransferDescription(task: 1, kind: .download, request: request), isSuspended: true)])
+                    [
+                        TransferState(
+                            description: TransferDescription(task: 1, kind: .download, request: request),
+                            isSuspended: true)
+                    ])
             }
             return true
         }

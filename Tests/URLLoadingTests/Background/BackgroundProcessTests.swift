@@ -60,6 +60,19 @@ import Testing
         try await user.endService()
     }
 
+    // BG-11, S-80, S-97: the program learns the identifier, and is told everything
+    @Test("a program that is launched") func aProgramThatIsLaunched() async throws {
+        let server = try ScriptedServer.answering { .text(String($0.target.dropFirst())) }
+        defer { server.stop() }
+        _ = try user.run("start", "s", "exit", server.url("/one").absoluteString)
+        try await eventually { [user] in user.files.count == 1 && server.requests.count == 1 }
+        let launched = try user.run("launched", launchedFor: "s")
+        #expect(launched.exit == .code(0))
+        #expect(launched.lines == ["downloaded 1 one one", "completed 1 0", "finished"])
+        #expect(try user.run("list", "s").lines == [])
+        try await user.endService()
+    }
+
     // BG-5, BG-21: a new service goes on with what the journal has
     @Test("a service that is killed") func aServiceThatIsKilled() async throws {
         let mayAnswer = Signal("the answer")
@@ -73,7 +86,10 @@ import Testing
         _ = try user.run("start", "s", "die", server.url("/one").absoluteString)
         try await user.endService(SIGKILL)
         mayAnswer.fire()
-        #expect(try user.run("finish", "s", "1").lines.filter { $0 != "finished" } == ["downloaded 1 one late", "completed 1 0"])
+        #expect(
+            try user.run("finish", "s", "1").lines.filter { $0 != "finished" } == [
+                "downloaded 1 one late", "completed 1 0",
+            ])
         #expect(user.files == [])
         try await user.endService()
     }

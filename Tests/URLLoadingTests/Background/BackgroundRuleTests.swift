@@ -53,7 +53,8 @@ import URLLoading
         // BG-2
         @Test("an upload from a stream") func anUploadFromAStream() async {
             await #expect(processExitsWith: .signal(SIGILL)) {
-                _ = BackgroundRuleTests.session.uploadTask(withStreamedRequest: URLRequest(url: BackgroundRuleTests.url))
+                _ = BackgroundRuleTests.session.uploadTask(
+                    withStreamedRequest: URLRequest(url: BackgroundRuleTests.url))
             }
         }
 

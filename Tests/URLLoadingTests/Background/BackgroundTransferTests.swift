@@ -61,7 +61,42 @@ import URLLoading
         #expect(server.requests.count == 1)
     }
 
-    // BG-4: the delegate is not asked, and would refuse
+    // BG-8, S-95: a connection without a response is no error of the task
+    @Test("a server that answers the second time") func aServerThatAnswersTheSecondTime() async throws {
+        let attempts = EventRecorder<Int>()
+        let server = try ScriptedServer { connection in
+            guard try connection.nextRequest() != nil else { return }
+            attempts.record(1)
+            if attempts.count == 1 { return connection.closeAbruptly() }
+            try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nthere")
+        }
+        defer { server.stop() }
+        let delegate = BackgroundDelegate()
+        let session = session(delegate)
+        session.downloadTask(with: server.url()).resume()
+        _ = try await delegate.calls.waitUntil("the task's end") { $0.contains { $0.isCompletion } }
+        let calls = try await end(session, delegate)
+        #expect(calls == [.wrote(1, 5, 5), .downloaded(1, 5), .metrics(1), .completed(1, nil), .invalid])
+        #expect(attempts.count == 2)
+    }
+
+    // BG-10, C-8
+    @Test("the resource timeout") func theResourceTimeout() async throws {
+        let server = try ScriptedServer { connection in
+            _ = try connection.nextRequest()
+            _ = try? connection.waitForClose()
+        }
+        defer { server.stop() }
+        let delegate = BackgroundDelegate()
+        let configuration = service.configuration()
+        configuration.timeoutIntervalForResource = 0.2
+        let session = URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
+        session.downloadTask(with: server.url()).resume()
+        _ = try await delegate.calls.waitUntil("the task's end") { $0.contains { $0.isCompletion } }
+        #expect(try await end(session, delegate).suffix(2) == [.completed(1, .timedOut), .invalid])
+    }
+
+    // BG-4, R-20: the delegate is not asked, and would refuse
     @Test("redirects are followed") func redirectsAreFollowed() async throws {
         let server = try ScriptedServer.answering { request in
             request.target == "/first" ? .redirect(to: "/second") : .text("there")
@@ -296,7 +331,8 @@ import URLLoading
         let calls = try await end(session, second)
         let told = calls.prefix { $0 != .finishedEvents }
         #expect(Set(told.filter { $0.isCompletion }) == [.completed(1, nil), .completed(2, nil), .completed(3, nil)])
-        #expect(Set(told.filter { $0.kind == "downloaded" }) == [.downloaded(1, 1), .downloaded(2, 2), .downloaded(3, 3)])
+        #expect(
+            Set(told.filter { $0.kind == "downloaded" }) == [.downloaded(1, 1), .downloaded(2, 2), .downloaded(3, 3)])
         #expect(calls.last == .invalid)
         #expect(service.files(in: "files") == [])
     }
@@ -351,7 +387,9 @@ import URLLoading
         let session = URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
         let task = session.downloadTask(with: try #require(URL(string: "http://localhost/")))
         task.resume()
-        _ = try await delegate.calls.waitUntil("the task's end", within: .seconds(40)) { $0.contains { $0.isCompletion } }
+        _ = try await delegate.calls.waitUntil("the task's end", within: .seconds(40)) {
+            $0.contains { $0.isCompletion }
+        }
         let error = try #require(delegate.errors.events.first ?? nil)
         #expect(error.code == .backgroundSessionWasDisconnected)
         #expect(

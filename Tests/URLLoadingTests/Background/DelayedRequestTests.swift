@@ -28,7 +28,9 @@ import URLLoading
     }
 
     // T-18, T-27, BG-17: not before its time, then the delegate is asked, and it goes on
-    @Test("a delayed request is loaded at its date", arguments: [0.05, -10]) func aDelayedRequest(seconds: Double) async throws {
+    @Test("a delayed request is loaded at its date", arguments: [0.05, -10]) func aDelayedRequest(seconds: Double)
+        async throws
+    {
         let server = try ScriptedServer.answering(.text("now"))
         defer { server.stop() }
         let start = Date()

@@ -70,7 +70,9 @@ final class BackgroundServiceInProcess: @unchecked Sendable {
 
     /// Ends all connections, as the end of the service's process does.
     func breakConnections() {
-        for descriptor in lock.withLock({ () -> [Int32] in defer { connections = [] }; return connections }) {
+        for descriptor in lock.withLock({ () -> [Int32] in
+            defer { connections = [] }; return connections
+        }) {
             shutdown(descriptor, Int32(SHUT_RDWR))
             close(descriptor)
         }

@@ -22,18 +22,21 @@ final class BackgroundUser: Sendable {
     private static var path: String {
         get throws {
             let tests = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
-            return URL(fileURLWithPath: tests).deletingLastPathComponent().appendingPathComponent("background-user").path
+            return URL(fileURLWithPath: tests).deletingLastPathComponent().appendingPathComponent("background-user")
+                .path
         }
     }
 
     /// Its output lines, and how it ended.
-    func run(_ arguments: String...) throws -> (exit: ChildProcess.Exit, lines: [String]) {
-        let (exit, output) = try ChildProcess.run(
-            "/usr/bin/env", [Self.path] + arguments,
-            environment: [
-                "XDG_CACHE_HOME": home.path + "/cache", "XDG_DATA_HOME": home.path + "/data",
-                "XDG_STATE_HOME": home.path + "/state", "XDG_RUNTIME_DIR": home.path + "/runtime",
-            ])
+    func run(
+        _ arguments: String..., launchedFor identifier: String? = nil
+    ) throws -> (exit: ChildProcess.Exit, lines: [String]) {
+        var environment = [
+            "XDG_CACHE_HOME": home.path + "/cache", "XDG_DATA_HOME": home.path + "/data",
+            "XDG_STATE_HOME": home.path + "/state", "XDG_RUNTIME_DIR": home.path + "/runtime",
+        ]
+        environment[ProgramLauncher.identifierVariable] = identifier
+        let (exit, output) = try ChildProcess.run("/usr/bin/env", [Self.path] + arguments, environment: environment)
         return (exit, output.split(separator: "\n").map(String.init))
     }
 

@@ -1,0 +1,68 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import BackgroundTransfers
+
+struct CommandSpoolTests {
+    private static let commands: [ServiceCommand] = [
+        .resume(task: 1), .setTaskDescription(task: 1, "name"), .acknowledge(task: 1, .end),
+    ]
+
+    // BG-6, BG-12
+    @Test("commands are read with their numbers, and emptied when all are committed") func written() throws {
+        let folder = try TemporaryDirectory()
+        let path = folder.path + "/spool"
+        #expect(CommandSpool.entries(at: path) == [])
+        let spool = try CommandSpool(path: path)
+        try spool.append(Array(Self.commands[0...1]), from: 7)
+        try spool.append([Self.commands[2]], from: 9)
+        let entries = CommandSpool.entries(at: path)
+        #expect(entries.map(\.number) == [7, 8, 9])
+        #expect(entries.map(\.command) == Self.commands)
+        spool.committed(8)
+        #expect(CommandSpool.entries(at: path).count == 3)
+        spool.committed(9)
+        #expect(CommandSpool.entries(at: path) == [])
+        try spool.append([Self.commands[0]], from: 10)
+        // What another program has left before stays readable.
+        try CommandSpool(path: path).append([Self.commands[1]], from: 11)
+        #expect(CommandSpool.entries(at: path).map(\.number) == [10, 11])
+    }
+
+    // A power cut may leave any part of the last entry, or zeros.
+    @Test("cut and damaged at every byte") func cut() throws {
+        let folder = try TemporaryDirectory()
+        let path = folder.path + "/spool"
+        let spool = try CommandSpool(path: path)
+        var ends: [Int] = [0]
+        for (index, command) in Self.commands.enumerated() {
+            try spool.append([command], from: UInt64(index + 1))
+            ends.append(try Data(contentsOf: URL(fileURLWithPath: path)).count)
+        }
+        let bytes = Array(try Data(contentsOf: URL(fileURLWithPath: path)))
+        for count in 0...bytes.count {
+            let whole = ends.lastIndex { $0 <= count } ?? 0
+            #expect(CommandSpool.entries(in: Array(bytes[..<count])).count == whole)
+            #expect(CommandSpool.entries(in: Array(bytes[..<count]) + [UInt8](repeating: 0, count: 64)).count == whole)
+        }
+        for index in bytes.indices {
+            var damaged = bytes
+            damaged[index] ^= 0x10
+            let whole = (ends.lastIndex { $0 <= index } ?? 0)
+            #expect(CommandSpool.entries(in: damaged).map(\.command) == Array(Self.commands[..<whole]))
+        }
+    }
+
+    @Test("no other file is opened") func links() throws {
+        let folder = try TemporaryDirectory()
+        let target = try folder.write("mine", to: "target")
+        try FileManager.default.createSymbolicLink(atPath: folder.path + "/symbolic", withDestinationPath: target.path)
+        try FileManager.default.linkItem(atPath: target.path, toPath: folder.path + "/hard")
+        for name in ["symbolic", "hard", "missing/spool"] {
+            #expect(throws: CommandSpool.Failure.self) { try CommandSpool(path: folder.path + "/" + name) }
+            #expect(CommandSpool.entries(at: folder.path + "/" + name) == [])
+        }
+        #expect(try String(contentsOf: target, encoding: .utf8) == "mine")
+    }
+}

@@ -1,0 +1,81 @@
+import Testing
+
+@testable import BackgroundTransfers
+
+/// Whose turn it is (BG-19).
+struct TransferScheduleTests {
+    private func reference(_ application: String, _ session: String, _ task: Int) -> TransferReference {
+        TransferReference(application: application, session: session, task: task)
+    }
+
+    private func all(_ schedule: inout TransferSchedule) -> [String] {
+        var names: [String] = []
+        while let next = schedule.next() { names.append("\(next.application)\(next.session)\(next.task)") }
+        return names
+    }
+
+    // BG-19
+    @Test("priority, then age; a few at once") func order() {
+        var schedule = TransferSchedule(limits: .init(perSession: 2, total: 10))
+        for (task, priority) in [(1, 0.5), (2, 0.5), (3, 1), (4, 0), (5, 0.5)] {
+            schedule.enqueue(reference("a", "s", task), priority: Float(priority))
+        }
+        #expect(all(&schedule) == ["as3", "as1"])
+        schedule.remove(reference("a", "s", 3))
+        #expect(all(&schedule) == ["as2"])
+        schedule.remove(reference("a", "s", 4))
+        schedule.setPriority(1, of: reference("a", "s", 5))
+        schedule.enqueue(reference("a", "s", 4), priority: 0)
+        schedule.remove(reference("a", "s", 1))
+        schedule.remove(reference("a", "s", 2))
+        #expect(all(&schedule) == ["as5", "as4"])
+        for task in 1...5 { schedule.remove(reference("a", "s", task)) }
+        #expect((schedule.runningCount, schedule.queuedCount) == (0, 0))
+        #expect(schedule.next() == nil)
+    }
+
+    @Test("applications take turns, and the sessions of each") func turns() {
+        var schedule = TransferSchedule(limits: .init(perSession: 10, total: 6))
+        for task in 1...1000 { schedule.enqueue(reference("a", "s", task), priority: 1) }
+        for task in 1...2 {
+            schedule.enqueue(reference("b", "x", task), priority: 0)
+            schedule.enqueue(reference("b", "y", task), priority: 0)
+        }
+        #expect(all(&schedule) == ["as1", "bx1", "as2", "by1", "as3", "bx2"])
+        // What runs is the limit, whoever it belongs to.
+        schedule.remove(reference("a", "s", 1))
+        #expect(all(&schedule) == ["by2"])
+        schedule.remove(reference("b", "x", 1))
+        #expect(all(&schedule) == ["as4"])
+    }
+
+    @Test("a session at its limit does not keep others waiting") func full() {
+        var schedule = TransferSchedule(limits: .init(perSession: 1, total: 10))
+        for task in 1...3 { schedule.enqueue(reference("a", "s", task), priority: 1) }
+        schedule.enqueue(reference("a", "t", 1), priority: 0)
+        schedule.enqueue(reference("b", "u", 1), priority: 0)
+        #expect(all(&schedule) == ["as1", "bu1", "at1"])
+        schedule.remove(reference("a", "s", 1))
+        #expect(all(&schedule) == ["as2"])
+    }
+
+    @Test("fifty applications, of which one has ten thousand transfers") func many() {
+        var schedule = TransferSchedule()
+        for task in 1...10_000 { schedule.enqueue(reference("big", "s", task), priority: 0.5) }
+        for number in 1...50 { schedule.enqueue(reference("small\(number)", "s", 1), priority: 0.5) }
+        var smallTurns = 0
+        var turns = 0
+        var running: [TransferReference] = []
+        while smallTurns < 50, turns < 10_000 {
+            while let next = schedule.next() {
+                turns += 1
+                if next.application != "big" { smallTurns += 1 }
+                running.append(next)
+            }
+            if !running.isEmpty { schedule.remove(running.removeFirst()) }
+        }
+        #expect(smallTurns == 50)
+        // The large one gets no more than its four places and its turns.
+        #expect(turns <= 110)
+    }
+}
