@@ -2,7 +2,8 @@
 package struct MessageHead: Sendable, Equatable, Codable {
     package enum Start: Sendable, Equatable, Codable {
         case request(method: String, target: String)
-        case response(status: Int)
+        /// The reason phrase is empty if there is none, as in HTTP/2 and HTTP/3.
+        case response(status: Int, reason: String = "")
     }
 
     package struct Field: Sendable, Equatable, Codable {

@@ -43,7 +43,8 @@ extension MessageHead {
             case .http2: "HTTP/2"
             case .http3: "HTTP/3"
             }
-        self.init(.response(status: head.status), version: version, fields: head.fields.asSent)
+        self.init(
+            .response(status: head.status, reason: head.reason), version: version, fields: head.fields.asSent)
     }
 
     /// Whether the connection replaces this field of the request by its own.

@@ -30,7 +30,7 @@ import URLLoading
             let memory = try MemoryWatch()
             session.dataTask(with: try request("127.0.0.1", attack.path)) { data, _, error in
                 let text = data.map { String(decoding: $0, as: UTF8.self) } ?? ""
-                why.withValue { $0 = "\((error as? URLError)?.userInfo[NSUnderlyingErrorKey] as? NSError)" }
+                why.withValue { $0 = String(describing: (error as? URLError)?.userInfo[NSUnderlyingErrorKey]) }
                 ends.record(error.map { "\(($0 as? URLError)?.code.rawValue ?? 0)" } ?? text)
             }.resume()
             let end = try await ends.waitFor(count: 1, within: Self.patience)

@@ -29,6 +29,7 @@ import URLSessionCommandCore
         record.responseFields = [
             ("Location", "https://ann:pa55word@h/new"), ("Set-Cookie", "sid=n3w; Path=/; HttpOnly"),
         ]
+        record.reason = "Created"
         record.mimeType = "text/plain"
         record.requestBody = .init(Data("x=1".utf8))
         record.responseBody = .init(Data("hello".utf8))

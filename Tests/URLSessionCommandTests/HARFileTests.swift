@@ -77,6 +77,17 @@ import URLSessionCommandCore
         #expect(entries.first?.response.headers.contains(.init("WWW-Authenticate", "Basic realm=\"r\"")) == true)
     }
 
+    // MET-1
+    @Test("the reason phrase of the wire", arguments: ["All Fine", ""]) func reasons(reason: String)
+        throws
+    {
+        let harness = try CommandHarness(.answering { _ in CannedResponse(200, reason: reason, body: .bytes([])) })
+        defer { harness.server.stop() }
+        let (data, _) = try archive(harness, harness.server.url("/").absoluteString)
+        let entries = try JSONDecoder().decode(HARDocument.self, from: data).log.entries
+        #expect(entries.map(\.response.statusText) == [reason])
+    }
+
     private static let secrets = (1...24).map { "s3cr3t\($0)x" }
 
     @Test("no secret, and for this user alone", arguments: [false, true]) func secrets(areWanted: Bool) throws {

@@ -168,4 +168,37 @@ import URLSessionCommandCore
     func fields(_ name: String, _ value: String, _ shown: String?) {
         #expect(SecretFields.redact(name: name, value: value) == shown ?? value)
     }
+
+    @Test(
+        "parameters with a secret",
+        arguments: [
+            "PHPSESSID", "sessid", "passcode", "ticket", "SAMLResponse", "SAMLart", "totp", "otp", "mfa", "mfa_code",
+            "mfaCode", "pw", "psw", "user_pw", "hmac", "privkey", "x-otp", "X_Pin", "2fa", "serviceTicket", "otp%5B%5D",
+        ])
+    func secretParameters(_ name: String) {
+        #expect(
+            SecretText.hiding(in: "https://h/?a=1&\(name)=v&b=2", as: .address)
+                == "https://h/?a=1&\(name)=[redacted]&b=2")
+    }
+
+    @Test(
+        "fields with a secret",
+        arguments: [
+            "X-Otp", "X-Pin", "X-Bearer", "X-Passcode", "X-MFA-Code", "X-SSO-Ticket", "X-Ticket", "DPoP", "PHPSESSID",
+            "SAMLResponse", "X-Auth", "X-Sid", "X-Hmac-Sha256", "X-TOTP", "Otp",
+        ])
+    func secretFields(_ name: String) {
+        #expect(SecretFields.redact(name: name, value: "v") == "[redacted]")
+    }
+
+    @Test(
+        "fields and parameters without",
+        arguments: [
+            "X-Shipping", "X-Footprint", "Opinion", "X-Compass", "spin", "author", "X-Ticketing-System", "pwa",
+            "X-Side",
+        ])
+    func otherNames(_ name: String) {
+        #expect(SecretFields.redact(name: name, value: "v") == "v")
+        #expect(SecretText.hiding(in: "https://h/?\(name)=v", as: .address) == "https://h/?\(name)=v")
+    }
 }

@@ -82,6 +82,18 @@ import URLSessionCommandCore
         #expect(zeta != nil && alpha == zeta.map { $0 + 1 })
     }
 
+    // MET-1: what the status line had, and nothing else
+    @Test("the reason phrase of the wire", arguments: ["-v", "-i"], ["All Fine", ""])
+    func reasons(option: String, reason: String) throws {
+        let harness = try CommandHarness(.answering { _ in CannedResponse(200, reason: reason, body: .bytes([])) })
+        defer { harness.server.stop() }
+        let (exit, output) = try harness.run(harness.server.url("/").absoluteString, option, "-s")
+        #expect(exit == .code(0))
+        let text = output.replacing("\r\n", with: "\n").replacing("< ", with: "")
+        #expect(text.contains("HTTP/1.1 200\(reason.isEmpty ? "" : " " + reason)\n"))
+        #expect(!text.contains("200 OK"))
+    }
+
     // TLS-5
     @Test("the certificates of a server, and why it is not trusted") func certificates() throws {
         let authority = try TestCertificateAuthority()

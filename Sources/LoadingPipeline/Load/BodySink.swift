@@ -54,6 +54,9 @@ final class BodySink {
     @exclusivity(unchecked) var decoding = DecodingStage()
     /// Set while the body is multipart.
     @exclusivity(unchecked) var parts: MultipartStage?
+    /// Set while the body is multipart, delivered as received, and ends with the connection: looks for the last
+    /// delimiter.
+    @exclusivity(unchecked) var followedParts: MultipartStage?
     @exclusivity(unchecked) private var collector: BodyCollector?
     /// Set when there is a body to write.
     @exclusivity(unchecked) private(set) var writer: FileWriter?
@@ -88,6 +91,7 @@ final class BodySink {
     /// Drops the state of the previous response.
     func beginResponse() {
         parts = nil
+        followedParts = nil
         backlog = BodyCollector()
     }
 
@@ -124,6 +128,9 @@ final class BodySink {
 
     // MARK: Input
 
+    /// Whether the bytes are not delivered as they arrive.
+    private var isProcessed: Bool { decoding.isActive || parts != nil || followedParts != nil }
+
     /// Bytes of the body as received, still encoded.
     func receive(_ bytes: UnsafeRawBufferPointer) {
         guard isFlowing, backlog.count == 0 else { return putBy(bytes) }
@@ -136,7 +143,7 @@ final class BodySink {
     func deliverBacklog() {
         guard isFlowing, !isDelivered else { return }
         let put = backlog.take()
-        if !put.isEmpty, !decoding.isActive, parts == nil, collector == nil { return deliver(put) }
+        if !put.isEmpty, !isProcessed, collector == nil { return deliver(put) }
         put.withUnsafeBytes { bytes in
             var input = bytes
             process(&input)
@@ -150,7 +157,7 @@ final class BodySink {
 
     /// Memory for the next bytes of the body; `filled` reports them. Nil if they must come by `receive`.
     func room(most: Int) -> UnsafeMutableRawBufferPointer? {
-        guard isFlowing, backlog.count == 0, !decoding.isActive, parts == nil else { return nil }
+        guard isFlowing, backlog.count == 0, !isProcessed else { return nil }
         if collector != nil { return collector?.room(most) }
         guard let buffer = takeBuffer() else { return nil }
         return UnsafeMutableRawBufferPointer(start: buffer, count: min(most, ReadBuffers.size))
@@ -170,7 +177,7 @@ final class BodySink {
     /// The write end of a pipe to the file; `filledPipe` reports the bytes written. Nil if the bytes must come by
     /// `receive`.
     var pipe: Int32? {
-        guard isFlowing, backlog.count == 0, !decoding.isActive, parts == nil, let writer else { return nil }
+        guard isFlowing, backlog.count == 0, !isProcessed, let writer else { return nil }
         return writer.spliceEnd
     }
 
@@ -184,11 +191,13 @@ final class BodySink {
     private func process(_ input: inout UnsafeRawBufferPointer) {
         if parts != nil { return processParts(&input) }
         guard decoding.isActive else {
+            follow(input)
             deliver(input)
             input = UnsafeRawBufferPointer(start: nil, count: 0)
             return
         }
         decode(&input) { buffer, count in
+            follow(UnsafeRawBufferPointer(start: buffer, count: count))
             if collector != nil {
                 deliver(UnsafeRawBufferPointer(start: buffer, count: count))
             } else {
@@ -310,6 +319,10 @@ final class BodySink {
         }
     }
 
+    private func follow(_ bytes: UnsafeRawBufferPointer) {
+        if followedParts?.follow(bytes) == false { followedParts = nil }
+    }
+
     private func beginPart(_ fields: HTTPFields) {
         // In a file the parts follow one another.
         guard let response = parts?.response(toPart: fields), let owner, writer == nil else { return }
@@ -334,6 +347,7 @@ final class BodySink {
     /// body, a body without that delimiter is truncated. Chunked coding and Content-Length show by themselves that a
     /// body is complete. The delimiter is then optional, because many cameras omit it.
     func finishParts(endsWithConnection: Bool) throws(LoadError) -> PartsEnd {
+        if try followedParts?.isCutOff() == true { throw .networkConnectionLost }
         guard parts != nil else { return .told }
         var isClosed = true
         while let event = try parts?.inputEnded() {

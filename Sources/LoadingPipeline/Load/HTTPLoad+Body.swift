@@ -84,9 +84,14 @@ extension HTTPLoad: BodySinkOwner {
 
     /// Whether the response has parts and the client wants them. The first part then delivers the response (MISC-23).
     func beginParts(of response: LoadResponse) -> Bool {
-        guard !partsAreOver, MultipartStage.mayBeMultipart(response.head.fields), wantedParts != .none,
+        guard !partsAreOver, MultipartStage.mayBeMultipart(response.head.fields),
             let parts = MultipartStage(response)
         else { return false }
+        if wantedParts == .none {
+            // A body as received is complete only with its last delimiter too.
+            if response.endsWithConnection { sink.followedParts = parts }
+            return false
+        }
         sink.parts = parts
         stopGathering()
         machine.receive(.tellsParts)

@@ -18,6 +18,8 @@ extension HTTPLoad {
 
     func exchangeIsActive() { noteActivity() }
 
+    func exchangeWasNotProcessed() { clock.noteUnprocessed(at: environment.loop.now) }
+
     // MARK: Heads
 
     func exchangeReceived(informational head: ResponseHead) {
@@ -32,7 +34,7 @@ extension HTTPLoad {
     }
 
     func exchangeReceived(head: ResponseHead, body: BodyLength) {
-        noteActivity()
+        clock.noteResponse(at: environment.loop.now)
         takeCookies(of: head)
         environment.transportSecurity.note(
             head.fields, from: request.url, isTrusted: exchange?.isConnectionTrusted ?? false)

@@ -8,6 +8,9 @@ struct LoadClock: Equatable {
     private(set) var lastActivity: Int64 = 0
     /// The start of the load, moved forward by the duration of suspensions.
     private var start: Int64 = 0
+    /// The silence of earlier attempts that the server has not processed. The activity of the next attempt does not end
+    /// it, because that would be repeated without an end.
+    private var earlierSilence: Int64 = 0
     private var suspension: Int64 = 0
 
     mutating func begin(at now: Int64) {
@@ -16,6 +19,23 @@ struct LoadClock: Equatable {
     }
 
     mutating func noteActivity(at now: Int64) { lastActivity = now }
+
+    /// The server has not processed the request, which is sent again now: the silence continues.
+    mutating func noteUnprocessed(at now: Int64) {
+        earlierSilence += max(now - lastActivity, 0)
+        lastActivity = now
+    }
+
+    /// The server has processed the request.
+    mutating func noteResponse(at now: Int64) {
+        earlierSilence = 0
+        lastActivity = now
+    }
+
+    /// The time when the idle timeout expires.
+    private func endOfSilence(_ idle: Double) -> Int64 {
+        lastActivity.addingSeconds(idle) - earlierSilence
+    }
 
     mutating func suspend(at now: Int64) { suspension = now }
 
@@ -28,7 +48,7 @@ struct LoadClock: Equatable {
     func isOver(at now: Int64, idle: Double?, total: Double) -> Bool {
         if now >= start.addingSeconds(total) { return true }
         guard let idle else { return false }
-        return now >= lastActivity.addingSeconds(idle)
+        return now >= endOfSilence(idle)
     }
 
     /// The time of the next check.
@@ -46,7 +66,7 @@ struct LoadClock: Equatable {
         guard let idle else { return end }
         let pause = max(idle / max(looks, 1), shortest)
         guard countsSilence else { return min(end, now.addingSeconds(pause)) }
-        let silence = lastActivity.addingSeconds(idle)
+        let silence = endOfSilence(idle)
         return min(end, looks > 1 ? min(silence, now.addingSeconds(pause)) : silence)
     }
 }

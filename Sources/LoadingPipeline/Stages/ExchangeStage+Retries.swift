@@ -14,6 +14,8 @@ extension ExchangeStage {
             at: environment.loop.now, limits: environment.loop.limits)
         if case .fail(let error) = decision { return end { $0.exchangeFailed(error) } }
         if failure.requiresHTTP1 { environment.pool.requireHTTP1(of: &origin) }
+        // A request that the server has not processed makes no progress, however often it is sent (C-6).
+        isUnprocessed = failure.wasNotProcessed
         guard case .retryAfter(let pause) = decision else { return startAgain(for: load) }
         let timer = pauseTimer ?? LoopTimer()
         pauseTimer = timer
@@ -36,14 +38,18 @@ extension ExchangeStage {
         recordBreak()
         self.connection = nil
         connection.cancel()
+        isUnprocessed = false
         startAgain(for: load)
         return true
     }
 
+    /// Whether the stage pauses before it sends a refused request again. The idle time runs meanwhile.
+    var isPausing: Bool { pauseTimer?.isArmed == true }
+
     /// Another idle connection may be as stale as the last one, so a new one is requested.
     private func startAgain(for load: HTTPLoad) {
         record(.fetchStarted(.retry))
-        load.exchangeIsActive()
+        if isUnprocessed { load.exchangeWasNotProcessed() } else { load.exchangeIsActive() }
         if waitsWhileSuspended() { return }
         if isBodyWhole { return start(onNewConnection: true) }
         guard load.request.body.isReplayable else {
@@ -83,6 +89,8 @@ struct ExchangeRetries {
     private var lossesWhileServing = 0
     /// How often in a row the server has refused the request and answered no other request.
     private var refusals = 0
+    /// How often the request was sent, or was to be sent, and was not processed.
+    private var unprocessed = 0
     /// The time of the last loss of the request, or of its start.
     private var lastLoss: Int64
     /// The last error that ended a request which the server may have received.
@@ -104,8 +112,7 @@ struct ExchangeRetries {
         lastLoss = now
         // The loss of a new connection is the server's doing, so a retry would also fail. Exceptions: a request that
         // the server has not processed is safe to retry (CONN-4), and one that was not sent loses nothing by a retry.
-        let wasNotSeen = failure.progress == .refused || failure.progress == .unsent
-        guard mayRepeat, isOneOfSeveral || wasNotSeen, failure.error.isConnectionLoss else {
+        guard mayRepeat, isOneOfSeveral || failure.wasNotProcessed, failure.error.isConnectionLoss else {
             return .fail(failure.error)
         }
         // The body can be repeated: if a stream was read from, another is requested.
@@ -113,11 +120,11 @@ struct ExchangeRetries {
             method: method, progress: failure.progress, isReusedConnection: isOneOfSeveral, isBodyReplayable: true,
             attempts: attempts,
             lossesWhileServing: lossesWhileServing + (failure.progress == .sent && isServing ? 1 : 0),
-            refusals: refusals + 1, isServing: isServing)
+            refusals: refusals + 1, unprocessed: unprocessed + 1, isServing: isServing)
         let decision = RetryRules.decide(lost, error: failure.error, limits: limits)
         if case .fail = decision { return decision }
-        if !wasNotSeen { loss = failure.error }
-        if failure.progress == .refused || wasNotSeen && isServing {
+        if failure.wasNotProcessed { unprocessed += 1 } else { loss = failure.error }
+        if failure.progress == .refused || failure.wasNotProcessed && isServing {
             // This does not count as an attempt.
             attempts -= 1
             refusals = isServing ? 0 : refusals + 1
@@ -127,4 +134,9 @@ struct ExchangeRetries {
         }
         return decision
     }
+}
+
+extension ExchangeFailure {
+    /// Whether the server has provably not processed the request.
+    fileprivate var wasNotProcessed: Bool { progress == .refused || progress == .unsent }
 }

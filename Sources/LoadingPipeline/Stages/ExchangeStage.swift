@@ -63,6 +63,8 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
     var retries: ExchangeRetries
     /// Sends the refused request again when it fires.
     var pauseTimer: LoopTimer?
+    /// Whether the server has not processed the request when it was sent last.
+    var isUnprocessed = false
     /// Whether a server that is not the origin's own has declined the request with 421.
     var wasMisdirected = false
 
@@ -252,7 +254,9 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
 
     /// Whether the stage waits for the network. False in the queue for a connection (CONN-24), and while the client is
     /// asked about the connection or for the body.
-    var isActive: Bool { connection != nil || pendingConnection?.isBeingServed == true && question?.isOpen != true }
+    var isActive: Bool {
+        connection != nil || isPausing || pendingConnection?.isBeingServed == true && question?.isOpen != true
+    }
 
     /// The error of a timeout. A silent proxy has a different error from a silent server (PROXY-10).
     var silence: LoadError {

@@ -38,6 +38,28 @@ struct MultipartStage {
         do { return try parser.inputEnded() } catch { throw error.loadError }
     }
 
+    /// Follows a body that is delivered as received. False if the rest cannot be followed: a part has a malformed head.
+    mutating func follow(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        var input = bytes
+        do {
+            while let event = try parser.next(&input) {
+                if case .partHead = event { partCount &+= 1 }
+            }
+            return true
+        } catch {
+            return false
+        }
+    }
+
+    /// Whether a body of parts, which has ended, lacks the last delimiter.
+    mutating func isCutOff() throws(LoadError) -> Bool {
+        var isCutOff = false
+        while let event = try inputEnded() {
+            if case .end(let isClosed) = event { isCutOff = !isClosed }
+        }
+        return isCutOff && partCount > 0
+    }
+
     /// The response that represents a part.
     mutating func response(toPart fields: HTTPFields) -> LoadResponse {
         partCount &+= 1

@@ -29,11 +29,13 @@ package struct CacheFreshness: Sendable, Equatable {
         let date = response.date
         if let text = response.fields.firstValue("Expires") {
             // A malformed date, such as "0", is in the past (RFC 9111 §5.3).
-            let expires = HTTPDate.parse(text) ?? .min
+            let expires = HTTPDate.parse(text, at: response.responseTime) ?? .min
             return (.expires, max(0, DeltaSeconds.difference(expires, date)))
         }
         if control.isPublic || CacheStatus.isHeuristicallyCacheable(response.status),
-            let modified = response.fields.firstValue("Last-Modified").flatMap(HTTPDate.parse), modified <= date
+            let modified = response.fields.firstValue("Last-Modified").flatMap({
+                HTTPDate.parse($0, at: response.responseTime)
+            }), modified <= date
         {
             return (.lastModified, DeltaSeconds.difference(date, modified) / 10)
         }

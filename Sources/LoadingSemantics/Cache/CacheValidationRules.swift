@@ -82,8 +82,11 @@ package enum CacheValidationRules {
         // A date or no validator does not distinguish variants. Many servers send a 304 without validators, which is
         // unambiguous if only one response was validated.
         guard let only = candidates.first, candidates.count == 1 else { return [] }
-        guard let new = fields.firstValue("Last-Modified").flatMap(HTTPDate.parse),
-            let old = stored[only].fields.firstValue("Last-Modified").flatMap(HTTPDate.parse)
+        guard
+            let new = fields.firstValue("Last-Modified").flatMap({ HTTPDate.parse($0, at: stored[only].responseTime) }),
+            let old = stored[only].fields.firstValue("Last-Modified").flatMap({
+                HTTPDate.parse($0, at: stored[only].responseTime)
+            })
         else { return [only] }
         return new == old ? [only] : []
     }

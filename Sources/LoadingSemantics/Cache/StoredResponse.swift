@@ -25,7 +25,7 @@ package struct StoredResponse: Sendable, Equatable {
 
     /// A response without recorded times and request: they are derived from its fields.
     package init(status: Int, fields: HTTPFields) {
-        let date = fields.firstValue("Date").flatMap(HTTPDate.parse)
+        let date = fields.firstValue("Date").flatMap { HTTPDate.parse($0, at: nil) }
         let isForAll = CacheVariant.names(fields)?.isEmpty == true
         self.init(
             status: status, fields: fields, requestTime: date ?? .min, responseTime: date ?? .min,
@@ -33,7 +33,7 @@ package struct StoredResponse: Sendable, Equatable {
     }
 
     /// When the origin generated the response: `Date`, or else the time of arrival.
-    var date: Int64 { fields.firstValue("Date").flatMap(HTTPDate.parse) ?? responseTime }
+    var date: Int64 { fields.firstValue("Date").flatMap { HTTPDate.parse($0, at: responseTime) } ?? responseTime }
 
     /// The entity tag, if it is a valid field value. Values from disk or from the application may not be.
     var tag: String? {
@@ -44,7 +44,8 @@ package struct StoredResponse: Sendable, Equatable {
 
     /// The value of `Last-Modified`, if it is a date. Servers ignore other values.
     var lastModified: String? {
-        guard let text = fields.firstValue("Last-Modified"), HTTPDate.parse(text) != nil else { return nil }
+        guard let text = fields.firstValue("Last-Modified"), HTTPDate.parse(text, at: responseTime) != nil
+        else { return nil }
         return text
     }
 

@@ -13,23 +13,27 @@ package enum HTTPDate {
     ///
     /// Case-insensitive (RFC 9111 §4.2). The day name is not compared with the date, because the date is unambiguous
     /// without it.
-    package static func parse(_ text: String) -> Int64? {
+    ///
+    /// - Parameter now: The time when the date was received, in seconds since 1970, for the two-digit years of RFC 850.
+    ///   Nil, or a time out of range, if it is unknown: years from 70 on are then in the 1900s (as RFC 6265 §5.1.1).
+    package static func parse(_ text: String, at now: Int64?) -> Int64? {
         let text = Array(text.utf8)
-        return text.firstIndex(of: UInt8(ascii: ",")) == nil ? asctimeDate(text) : dateWithComma(text)
+        return text.firstIndex(of: UInt8(ascii: ",")) == nil ? asctimeDate(text) : dateWithComma(text, at: now)
     }
 
     /// `Sun, 06 Nov 1994 08:49:37 GMT` or `Sunday, 06-Nov-94 08:49:37 GMT`.
-    private static func dateWithComma(_ text: [UInt8]) -> Int64? {
+    private static func dateWithComma(_ text: [UInt8], at now: Int64?) -> Int64? {
         var reader = Reader(text)
         let isFixdate = reader.name(of: dayNames, before: ",") != nil
         if !isFixdate, reader.name(of: fullDayNames, before: ",") == nil { return nil }
         let separator: Unicode.Scalar = isFixdate ? " " : "-"
         guard reader.take(" "), let day = reader.number(2), reader.take(separator),
             let month = reader.name(of: monthNames, before: separator),
-            let year = isFixdate ? reader.number(4) : reader.number(2).map(fullYear), reader.take(" "),
+            let year = reader.number(isFixdate ? 4 : 2), reader.take(" "),
             let time = reader.timeOfDay(), reader.take(" "), reader.name(of: ["GMT"], before: nil) != nil
         else { return nil }
-        return seconds(year: year, month: month + 1, day: day, time: time)
+        if isFixdate { return seconds(year: year, month: month + 1, day: day, time: time) }
+        return time850(lastDigits: year, month: month + 1, day: day, time: time, at: now)
     }
 
     /// `Sun Nov  6 08:49:37 1994`.
@@ -44,8 +48,7 @@ package enum HTTPDate {
 
     /// The IMF-fixdate of a time, such as `Sun, 06 Nov 1994 08:49:37 GMT`. Years outside 0…9999 are clamped.
     package static func text(_ seconds: Int64) -> String {
-        // 0000-01-01 and 9999-12-31T23:59:59.
-        let seconds = min(max(seconds, -62_167_219_200), 253_402_300_799)
+        let seconds = min(max(seconds, earliest), latest)
         var days = seconds / 86400
         var rest = seconds % 86400
         if rest < 0 {
@@ -63,10 +66,28 @@ package enum HTTPDate {
         return days(year: year, month: month, day: day) * 86400 + Int64(time)
     }
 
-    /// Two-digit years from 70 on are in the 1900s (as RFC 6265 §5.1.1).
-    private static func fullYear(_ lastDigits: Int) -> Int {
-        lastDigits >= 70 ? 1900 + lastDigits : 2000 + lastDigits
+    /// The latest time with that two-digit year that is at most 50 years in the future (RFC 9110 §5.6.7).
+    private static func time850(lastDigits: Int, month: Int, day: Int, time: Int, at now: Int64?) -> Int64? {
+        guard let now, earliest...latest ~= now else {
+            return seconds(
+                year: lastDigits >= 70 ? 1900 + lastDigits : 2000 + lastDigits, month: month, day: day, time: time)
+        }
+        let days = floorDivide(Int(now), 86400)
+        let today = civil(days: Int64(days))
+        // 29 February may not exist 50 years later: the day after is as far away.
+        let limit =
+            self.days(year: today.year + 50, month: today.month, day: today.day) * 86400
+            + (now - Int64(days) * 86400)
+        let century = (today.year + 50) / 100 * 100
+        // A leap day may be valid in one century only.
+        return [century, century - 100].lazy.compactMap {
+            seconds(year: $0 + lastDigits, month: month, day: day, time: time)
+        }.first { $0 <= limit }
     }
+
+    /// 0000-01-01 and 9999-12-31T23:59:59.
+    private static let earliest: Int64 = -62_167_219_200
+    private static let latest: Int64 = 253_402_300_799
 
     /// From 1 to 12, by the first three letters of the English name in lower case.
     static func monthNumber(letters: [UInt8]) -> Int? {

@@ -1,11 +1,16 @@
 /// Header fields with credentials, whose values must not be logged.
 package enum SecretFields {
     /// Substrings of the names of such fields, standard and custom ones.
-    private static let marks = ["auth", "cookie", "credential", "key", "passw", "secret", "signature", "token"]
+    private static let marks = [
+        "assertion", "auth", "bearer", "cookie", "credential", "csrf", "dpop", "hmac", "jwt", "key", "mfa", "otp",
+        "passc", "passp", "passw", "pwd", "saml", "secret", "sessid", "session", "signature", "ticket", "token", "xsrf",
+    ]
+    /// Too short to be substrings.
+    private static let names: Set<String> = ["pass", "pin", "pw", "sid", "x-pass", "x-pin", "x-pw", "x-sid"]
 
     package static func isSecret(_ name: String) -> Bool {
         let name = name.lowercased()
-        return marks.contains { name.contains($0) }
+        return names.contains(name) || marks.contains { name.contains($0) }
     }
 
     /// The value as descriptions show it.

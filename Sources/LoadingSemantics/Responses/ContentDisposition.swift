@@ -10,25 +10,43 @@ package enum ContentDisposition {
     /// A file name without a path: "/" is replaced by "_". Nil if nothing usable is left.
     ///
     /// A leading dot, which would hide the file, is replaced by "_" too. Invisible characters are removed, because they
-    /// can disguise the extension: "gpj.exe" after U+202E is displayed as "exe.jpg".
+    /// can disguise the extension, or that dot: "gpj.exe" after U+202E is displayed as "exe.jpg".
     static func safeName(_ name: String) -> String? {
         var scalars = String.UnicodeScalarView()
-        for scalar in name.unicodeScalars where !isInvisible(scalar) { scalars.append(scalar == "/" ? "_" : scalar) }
+        for scalar in name.unicodeScalars where !isInvisible(scalar, after: scalars.last) {
+            scalars.append(scalar == "/" ? "_" : scalar)
+        }
         var rest = Substring(String(scalars))
-        while rest.first == " " { rest.removeFirst() }
-        while let last = rest.unicodeScalars.last, last == " " || last == "." { rest.unicodeScalars.removeLast() }
+        while let first = rest.unicodeScalars.first, isBlank(first) { rest.unicodeScalars.removeFirst() }
+        while let last = rest.unicodeScalars.last, isBlank(last) || last == "." { rest.unicodeScalars.removeLast() }
         let dots = rest.unicodeScalars.prefix { $0 == "." }.count
         rest.unicodeScalars.removeFirst(dots)
         return rest.isEmpty ? nil : String(repeating: "_", count: dots) + rest
     }
 
-    /// Control characters, and format characters except joiners (Unicode §23.2).
-    private static func isInvisible(_ scalar: Unicode.Scalar) -> Bool {
+    /// White space, and what is displayed like it.
+    private static func isBlank(_ scalar: Unicode.Scalar) -> Bool {
+        scalar.properties.isWhitespace || scalar == "\u{2800}"
+    }
+
+    /// Control, format and other characters that are not displayed (Default_Ignorable_Code_Point, Unicode §5.21).
+    ///
+    /// Joiners and variation selectors belong to the character before, in emoji and some scripts (Unicode §23.2, §23.4).
+    /// They are kept once after a character that can have them: none of ASCII, except a digit of a keycap.
+    private static func isInvisible(_ scalar: Unicode.Scalar, after last: Unicode.Scalar?) -> Bool {
         switch scalar.properties.generalCategory {
-        case .control, .lineSeparator, .paragraphSeparator: true
-        case .format: scalar != "\u{200C}" && scalar != "\u{200D}"
-        default: false
+        case .control, .lineSeparator, .paragraphSeparator: return true
+        default: break
         }
+        let isJoiner = scalar == "\u{200C}" || scalar == "\u{200D}"
+        guard isJoiner || scalar.properties.isVariationSelector else {
+            return scalar.properties.generalCategory == .format || scalar.properties.isDefaultIgnorableCodePoint
+        }
+        guard let last, !isBlank(last) else { return true }
+        // A joiner may follow a variation selector.
+        if last.properties.isVariationSelector { return !isJoiner }
+        if last.properties.isDefaultIgnorableCodePoint { return true }
+        return last.isASCII && !(scalar == "\u{FE0F}" && ("0"..."9" ~= last || last == "#" || last == "*"))
     }
 
     /// An extended value, `charset'language'percent-encoded` (RFC 8187 §3.2). Nil if it is malformed or has an

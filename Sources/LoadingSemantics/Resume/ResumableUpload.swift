@@ -17,8 +17,9 @@ package struct ResumableUpload: Sendable, Equatable {
     /// The number of consecutive refusals after which an upload fails, and of restarts from the beginning. Lost
     /// connections are not limited: the task's timeout applies (RES-17).
     private static let maximumRefusals = 3
-    /// An upload is abandoned after so many consecutive requests of which the server kept less than half, if also the
-    /// wasted bytes exceed so many times the length of the body.
+    /// An upload is abandoned after so many requests of which the server kept less than half, if also the bytes that it
+    /// did not keep exceed so many times the length of the body. Good requests between them do not count: one of a
+    /// single byte costs the server nothing.
     private static let maximumPoorRequests = 64
     private static let maximumWaste: Int64 = 16
 
@@ -40,7 +41,7 @@ package struct ResumableUpload: Sendable, Equatable {
     private var hasAskedToMove = false
     /// The range of the body in the last request that had a body, until the server reports what it kept.
     private var sent: Range<Int64>?
-    /// Consecutive requests of which less than half was kept, and the bytes wasted by them.
+    /// The requests of which less than half was kept, and the bytes that were sent and not kept.
     private var poorRequests = 0
     private var wasted: Int64 = 0
 
@@ -291,13 +292,9 @@ package struct ResumableUpload: Sendable, Equatable {
         self.sent = nil
         let kept = max(min(offset, sent.upperBound) - sent.lowerBound, 0)
         let count = sent.upperBound - sent.lowerBound
-        if kept >= count - kept {
-            poorRequests = 0
-            wasted = 0
-            return false
-        }
-        poorRequests += 1
-        wasted = wasted.addingReportingOverflow(count - kept).partialValue
+        if kept < count - kept { poorRequests += 1 }
+        let sum = wasted.addingReportingOverflow(count - kept)
+        wasted = sum.overflow ? .max : sum.partialValue
         let most = max(length ?? 0, sent.upperBound).multipliedReportingOverflow(by: Self.maximumWaste)
         return poorRequests > Self.maximumPoorRequests && !most.overflow && wasted > most.partialValue
     }

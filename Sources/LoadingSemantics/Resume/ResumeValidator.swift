@@ -14,9 +14,12 @@ package enum ResumeValidator: Sendable, Equatable {
             self = .entityTag(tag)
             return
         }
-        guard let text = fields.firstValue("Last-Modified"), let modified = HTTPDate.parse(text) else { return nil }
+        let date = fields.firstValue("Date").flatMap { HTTPDate.parse($0, at: nil) }
+        guard let text = fields.firstValue("Last-Modified"), let modified = HTTPDate.parse(text, at: date) else {
+            return nil
+        }
         // A server without a clock sends no `Date`, so the comparison is skipped.
-        if let date = fields.firstValue("Date").flatMap(HTTPDate.parse), date <= modified { return nil }
+        if let date, date <= modified { return nil }
         self = .lastModified(text)
     }
 
@@ -35,7 +38,7 @@ package enum ResumeValidator: Sendable, Equatable {
             return fields.firstValue("ETag").map { $0 != tag } ?? false
         case .lastModified(let date):
             guard let other = fields.firstValue("Last-Modified"), other != date else { return false }
-            return HTTPDate.parse(other) != HTTPDate.parse(date)
+            return HTTPDate.parse(other, at: nil) != HTTPDate.parse(date, at: nil)
         // HTTP responses have no such validator.
         case .modificationTime: return true
         }

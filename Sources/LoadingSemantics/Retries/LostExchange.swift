@@ -27,12 +27,15 @@ package struct LostExchange: Sendable, Equatable {
     package var lossesWhileServing: Int
     /// Consecutive refusals, including this one, without another request processed between them.
     package var refusals: Int
+    /// How often the server has not processed the request, including this time.
+    package var unprocessed: Int
     /// Whether the server has answered other requests since the previous loss, or since the start of this request.
     package var isServing: Bool
 
     package init(
         method: String, progress: Progress, isReusedConnection: Bool, isBodyReplayable: Bool, attempts: Int,
-        lossesWhileServing: Int, refusals: Int, isServing: Bool
+        lossesWhileServing: Int, refusals: Int, unprocessed: Int,
+        isServing: Bool
     ) {
         self.method = method
         self.progress = progress
@@ -41,6 +44,7 @@ package struct LostExchange: Sendable, Equatable {
         self.attempts = attempts
         self.lossesWhileServing = lossesWhileServing
         self.refusals = refusals
+        self.unprocessed = unprocessed
         self.isServing = isServing
     }
 }

@@ -10,25 +10,36 @@ package enum RetryRules {
     /// immediate, later ones after increasing pauses. Then the request fails.
     private static let maximumRefusals = 9
 
+    private static let immediateRetriesWhileServing = 4
+
     private static func pause(after refusals: Int, _ limits: TimeLimits) -> Int64? {
         refusals > 2 ? min(limits.firstRetryPause << Int64(refusals - 3), limits.longestRetryPause) : nil
     }
 
-    /// A request that was not processed is repeated without limit while the server answers others, since each round
-    /// leaves fewer requests waiting. A server that answers none gets retries at increasing intervals, up to a limit.
+    /// The same while the server answers others. The first retries are immediate, because each round usually leaves
+    /// fewer requests waiting. Later ones pause, because the server may refuse this request forever.
+    private static func pauseWhileServing(after times: Int, _ limits: TimeLimits) -> Int64? {
+        times > immediateRetriesWhileServing
+            ? min(
+                limits.firstRetryPauseWhileServing << Int64(min(times - immediateRetriesWhileServing - 1, 16)),
+                limits.longestRetryPause) : nil
+    }
+
+    /// A request that was not processed is repeated while the server answers others, until the load's own timeouts, at
+    /// increasing intervals. A server that answers none gets retries at increasing intervals, up to a limit.
     ///
     /// - Parameter error: The error of the task if there is no retry.
     package static func decide(
         _ lost: LostExchange, error: LoadError = .networkConnectionLost, limits: TimeLimits = .standard
     ) -> RetryDecision {
         switch lost.progress {
-        case .unsent where lost.isServing: return .retry
+        case .unsent where lost.isServing: return retry(pauseWhileServing(after: lost.unprocessed, limits))
         case .unsent: return lost.attempts < maximumAttempts ? .retry : .fail(error)
         case .refused:
             guard lost.isBodyReplayable else { return .fail(error) }
-            if lost.isServing { return .retry }
+            if lost.isServing { return retry(pauseWhileServing(after: lost.unprocessed, limits)) }
             guard lost.refusals <= maximumRefusals else { return .fail(error) }
-            return pause(after: lost.refusals, limits).map { .retryAfter($0) } ?? .retry
+            return retry(pause(after: lost.refusals, limits))
         // On a new connection, closing without a response is the server's answer. A retry would only double the load.
         case .sent:
             let isSafe = lost.isReusedConnection && RequestMethod.isIdempotent(lost.method) && lost.isBodyReplayable
@@ -39,6 +50,8 @@ package enum RetryRules {
         case .answered: return .fail(error)
         }
     }
+
+    private static func retry(_ pause: Int64?) -> RetryDecision { pause.map { .retryAfter($0) } ?? .retry }
 }
 
 /// What happens to a request whose connection was lost.

@@ -56,6 +56,9 @@ package struct TimeLimits: Sendable, Equatable {
     package var drainTimeout = seconds(1)
     /// The first pause before a refused, unprocessed request is repeated. Doubles with each refusal. Decision (CONN-4).
     package var firstRetryPause = milliseconds(100)
+    /// The same while the server answers other requests. Shorter, because the next connection may have room. Decision
+    /// (CONN-4).
+    package var firstRetryPauseWhileServing = milliseconds(5)
     /// The longest of these pauses. Decision (CONN-4).
     package var longestRetryPause = seconds(1)
     /// The longest pause before a resumable upload retrieves its offset again. The first is one second, and it doubles.

@@ -101,7 +101,8 @@ package final class PersistentDatabase {
         while true {
             do throws(StorageFailure) {
                 let result = try work(opened(mode))
-                if mode == .write, writeFailure != nil {
+                // A write that changes nothing succeeds on a read-only file too.
+                if mode == .write, writeFailure != nil, !isReadOnly {
                     writeFailure = nil
                     database?.setTimeout(TimeLimits.standard.databaseLock)
                     notify(.writableAgain(path: path))

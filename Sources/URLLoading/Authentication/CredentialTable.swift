@@ -28,6 +28,7 @@ struct CredentialTable: RecordMemory {
     }
 
     private var entries: [ProtectionSpaceSnapshot.Values: Entry] = [:]
+    private var accepted = AcceptedCredentials()
     /// The latest removals, for credentials that are accepted later.
     var removals = CredentialRemovals()
 
@@ -57,10 +58,41 @@ struct CredentialTable: RecordMemory {
         case ifThereIsNone
     }
 
+    /// Stores a credential of the program.
+    mutating func set(
+        _ credential: CredentialSnapshot, for space: ProtectionSpaceSnapshot, asDefault choice: DefaultChoice,
+        isAllKnown: Bool, _ changes: inout [Change]
+    ) -> Outcome {
+        accepted.remove(.init(space: space.values, user: credential.values.user))
+        return store(credential, for: space, asDefault: choice, isAllKnown: isAllKnown, &changes)
+    }
+
+    /// Stores a credential that a server has accepted, and evicts another one if there are too many. Becomes the
+    /// default if there is none.
+    mutating func keepAccepted(
+        _ credential: CredentialSnapshot, for space: ProtectionSpaceSnapshot, isAllKnown: Bool,
+        _ changes: inout [Change]
+    ) -> Outcome {
+        let user = credential.values.user
+        // A credential that the program has stored stays.
+        if entries[space.values]?.credentials[user]?.values == credential.values,
+            !accepted.contains(.init(space: space.values, user: user))
+        {
+            return store(credential, for: space, asDefault: .ifThereIsNone, isAllKnown: isAllKnown, &changes)
+        }
+        var outcome = store(credential, for: space, asDefault: .ifThereIsNone, isAllKnown: isAllKnown, &changes)
+        let evicted = accepted.add(
+            .init(space: space.values, user: user), isPersistent: credential.values.isPersistent)
+        if let evicted, let values = entries[evicted.space]?.credentials[evicted.user]?.values {
+            outcome.departed += remove(values, for: evicted.space, isAllKnown: isAllKnown, &changes).departed
+        }
+        return outcome
+    }
+
     /// Stores a credential, which replaces that of the same user, also the permanent one. Adds changes for the file.
     ///
     /// - Parameter isAllKnown: Whether the table contains all permanent credentials.
-    mutating func set(
+    private mutating func store(
         _ credential: CredentialSnapshot, for space: ProtectionSpaceSnapshot, asDefault choice: DefaultChoice,
         isAllKnown: Bool,
         _ changes: inout [Change]
@@ -101,6 +133,7 @@ struct CredentialTable: RecordMemory {
         _ changes: inout [Change]
     ) -> Outcome {
         let user = credential.user
+        accepted.remove(.init(space: space, user: user))
         guard var entry = entries[space], let former = entry.credentials[user] else {
             // The file may contain it although the table does not: it could not be read, or another process has just
             // stored it.
@@ -130,6 +163,7 @@ struct CredentialTable: RecordMemory {
     /// Removes all credentials, here and in the file.
     mutating func removeAll(_ changes: inout [Change]) -> Outcome {
         changes.append(.everythingRemoved)
+        accepted = AcceptedCredentials()
         defer { entries = [:] }
         return Outcome(isChanged: !entries.isEmpty, departed: [entries])
     }

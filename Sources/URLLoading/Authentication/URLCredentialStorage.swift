@@ -183,7 +183,7 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
         change { table, changes in
             let user = credential.values.user
             if table.removals.hasAny(of: user, in: space.values, after: count) { return CredentialTable.Outcome() }
-            return table.set(credential, for: space, asDefault: .ifThereIsNone, isAllKnown: isAllKnown, &changes)
+            return table.keepAccepted(credential, for: space, isAllKnown: isAllKnown, &changes)
         }
     }
 

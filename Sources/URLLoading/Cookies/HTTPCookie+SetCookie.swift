@@ -38,7 +38,7 @@ extension HTTPCookie {
         switch (name, value) {
         case ("secure", nil): properties[.secure] = "TRUE"
         case ("httponly", nil): properties[.httpOnly] = "TRUE"
-        case ("discard", let value): properties[.discard] = value == nil ? "TRUE" : "FALSE"
+        case ("discard", nil): properties[.discard] = "TRUE"
         case ("domain", let value?) where !value.isEmpty: properties[.domain] = cookieDomain(value)
         case ("path", let value?): properties[.path] = value.hasPrefix("/") ? value : "/"
         // Max-Age takes precedence over Expires, in any order (RFC 6265 §5.3).

@@ -35,13 +35,11 @@ open class HTTPCookie: NSObject, @unchecked Sendable {
     /// Creates a cookie from properties. Nil if name, value, path, or both domain and origin URL are missing or
     /// malformed.
     public init?(properties: [HTTPCookiePropertyKey: Any]) {
-        guard let name = Self.text(properties[.name]), !name.isEmpty, let value = Self.text(properties[.value]),
+        guard let name = Self.text(properties[.name]), Self.isName(name), let value = Self.text(properties[.value]),
             let path = Self.text(properties[.path]),
             let domain = Self.text(properties[.domain]).flatMap({ $0.isEmpty ? nil : $0 })
                 ?? Self.url(properties[.originURL])?.host,
-            // Characters that would end the Cookie field or begin another cookie are invalid.
-            (name + value).utf8.allSatisfy({ $0 >= 0x20 || $0 == 0x09 }),
-            !(name + value).utf8.contains(UInt8(ascii: ";"))
+            Self.isText(value)
         else { return nil }
 
         origin = nil
@@ -159,6 +157,18 @@ open class HTTPCookie: NSObject, @unchecked Sendable {
     open override var description: String {
         "<\(type(of: self)): \(name) \(domain)\(path)\(isSecure ? " secure" : "")"
             + "\((expiresDate?.ifFinite).map { " expires \($0)" } ?? "")>"
+    }
+
+    /// Whether the name can be sent: it is not blank, and does not end before its end.
+    private static func isName(_ name: String) -> Bool {
+        isText(name) && !name.utf8.contains(UInt8(ascii: "=")) && !name.utf8.contains(0x09)
+            && !name.utf8.allSatisfy { $0 == 0x20 }
+    }
+
+    /// Control characters end the Cookie field, or make it invalid (RFC 6265bis §5.5). A semicolon begins another
+    /// cookie.
+    private static func isText(_ text: String) -> Bool {
+        text.utf8.allSatisfy { ($0 >= 0x20 || $0 == 0x09) && $0 != 0x7F && $0 != UInt8(ascii: ";") }
     }
 
     private static func text(_ value: Any?) -> String? {

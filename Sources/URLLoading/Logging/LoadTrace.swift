@@ -61,7 +61,7 @@ struct LoadTrace {
         case .request(let method, let target):
             mark = ">"
             lines = ["> \(method) \(TraceText.address(target)) \(head.version)"]
-        case .response(let status):
+        case .response(let status, _):
             mark = "<"
             lines = ["< \(head.version) \(status)"]
         }

@@ -119,7 +119,7 @@ extension TransactionRecord {
     private mutating func apply(_ head: MessageHead) {
         switch head.start {
         case .request: requestHead = head
-        case .response(let status): if status >= 200 || status == 101 { responseHead = head }
+        case .response(let status, _): if status >= 200 || status == 101 { responseHead = head }
         }
     }
 

@@ -1,4 +1,4 @@
-public import Foundation
+internal import Foundation
 internal import LoadingSemantics
 
 /// Without the password, because mirrors are written to logs.

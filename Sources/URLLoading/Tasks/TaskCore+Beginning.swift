@@ -45,6 +45,7 @@ extension TaskCore {
         guard !hasEnded, load == nil else { return }
         let current = currentRequest ?? originalRequest
         droppedFields = fieldsDropped(onTheWayTo: current)
+        showAdditionalFields(in: current)
         do throws(LoadError) {
             let load = try makeLoad(of: current, carrying: uploadBody(of: current), claimedBy: protocolClass)
             self.load = load

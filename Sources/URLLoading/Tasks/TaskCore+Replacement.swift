@@ -37,6 +37,7 @@ extension TaskCore {
         core.loop.post { [self] in
             isAwaitingLoad = false
             (log, fetches, droppedFields) = (other.log, other.fetches, other.droppedFields)
+            if let currentRequest { showAdditionalFields(in: currentRequest) }
             // The other task may have been cancelled or timed out meanwhile.
             guard let load = other.load, !other.hasEnded else {
                 return end(other.endError ?? .cancelled, body: .nothing)

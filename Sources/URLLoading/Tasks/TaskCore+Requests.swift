@@ -13,7 +13,26 @@ extension TaskCore {
     /// The old request is released outside the lock, because it may contain a stream of the program.
     func setCurrentRequest(_ request: URLRequest) {
         var other: URLRequest? = request
-        locked { swap(&$0.currentRequest, &other) }
+        var sent = core.additionalFields.isEmpty ? nil : withAdditionalFields(request)
+        locked {
+            swap(&$0.currentRequest, &other)
+            swap(&$0.sentRequest, &sent)
+        }
+    }
+
+    /// Shows the fields of the configuration in the current request, which is sent now.
+    func showAdditionalFields(in request: URLRequest) {
+        if !core.additionalFields.isEmpty { setCurrentRequest(request) }
+    }
+
+    /// The request with the header fields of the configuration (C-23).
+    func withAdditionalFields(_ request: URLRequest) -> URLRequest {
+        var copy = request
+        for (name, value) in core.additionalFields
+        where copy.value(forHTTPHeaderField: name) == nil && !droppedFields.contains(name) {
+            copy.setValue(value, forHTTPHeaderField: name)
+        }
+        return copy
     }
 
     /// Replaces the request before anything was loaded.

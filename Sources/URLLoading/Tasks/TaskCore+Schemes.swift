@@ -101,16 +101,6 @@ extension TaskCore {
             for: self)
     }
 
-    /// The request with the header fields of the configuration (C-23).
-    private func withAdditionalFields(_ request: URLRequest) -> URLRequest {
-        var copy = request
-        for (name, value) in core.additionalFields
-        where copy.value(forHTTPHeaderField: name) == nil && !droppedFields.contains(name) {
-            copy.setValue(value, forHTTPHeaderField: name)
-        }
-        return copy
-    }
-
     /// The request for custom protocols: its body is the upload's content, as a stream (T-68).
     func requestForProtocols(_ request: URLRequest) -> URLRequest {
         // A redirect may have changed the method to GET, which has no body.

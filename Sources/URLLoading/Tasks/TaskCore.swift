@@ -47,6 +47,8 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
         var suspensionCount = 1
         var hasStarted = false
         var currentRequest: URLRequest?
+        /// The current request with the fields of the configuration, once it is sent. Nil if there are no such fields.
+        var sentRequest: URLRequest?
         var response: URLResponse?
         var error: (any Error)?
         var delegate: (any URLSessionTaskDelegate)?
@@ -163,6 +165,8 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
     /// The public task, from `resume` or `cancel` to the end.
     var heldTask: URLSessionTask? { locked { $0.anyTask } }
     var currentRequest: URLRequest? { locked { $0.currentRequest } }
+    /// The current request as the program sees it.
+    var shownRequest: URLRequest? { locked { $0.sentRequest ?? $0.currentRequest } }
     var response: URLResponse? { locked { $0.response } }
     var state: URLSessionTask.State { locked { $0.state } }
     /// Whether the session lists the task (T-60). A cancelled task is listed until its end is delivered, unless it

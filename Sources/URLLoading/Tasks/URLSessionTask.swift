@@ -37,8 +37,9 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     /// The request that the task was created with; nil for a stream to a host.
     open var originalRequest: URLRequest? { core.flatMap { $0.hasRequest ? $0.originalRequest : nil } }
 
-    /// The request that is being loaded. Differs from the original request after a redirect.
-    open var currentRequest: URLRequest? { core.flatMap { $0.hasRequest ? $0.currentRequest : nil } }
+    /// The request that is being loaded. Differs from the original request after a redirect. Once the task has begun,
+    /// it has the fields of ``URLSessionConfiguration/httpAdditionalHeaders`` that are sent.
+    open var currentRequest: URLRequest? { core.flatMap { $0.hasRequest ? $0.shownRequest : nil } }
 
     /// The response to the current request; nil until its head is received.
     open var response: URLResponse? { core?.response }

@@ -149,6 +149,7 @@ extension TaskCore {
             guard webSocket?.isValid == true, WebSocketHandshake.subprotocols(in: request.fields) != nil else {
                 throw .badURL
             }
+            showAdditionalFields(in: current)
             let load = HTTPLoad(request, in: core.environment, destination: .pieces, log: log, client: self)
             load.webSocketOffer = WebSocketOffer(compression: core.configuration.enablesWebSocketCompression)
             self.load = load

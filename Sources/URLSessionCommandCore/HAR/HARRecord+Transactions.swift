@@ -14,6 +14,7 @@ extension HARRecord {
             if let head = transaction.requestHead, case .request(let method, _) = head.start {
                 record.timeline.method = method
             }
+            if case .response(_, let reason)? = transaction.responseHead?.start { record.reason = reason }
             record.mimeType = transaction.response?.mimeType
             if let response = transaction.response as? HTTPURLResponse {
                 record.responseFields = transaction.responseHead.map(fields) ?? HeadPrinter.fields(of: response)
@@ -37,8 +38,12 @@ extension HARRecord {
         timeline.phases = [.init(.wait, 0, end)]
         timeline.protocolName = "http/1.1"
         timeline.isProxyConnection = true
-        if case .response(let status)? = round.response?.start { timeline.status = status }
+        var reason = ""
+        if case .response(let status, let phrase)? = round.response?.start {
+            (timeline.status, reason) = (status, phrase)
+        }
         self.init(timeline: timeline, start: round.start, url: url)
+        self.reason = reason
         requestFields = round.request.fields.map { ($0.name, $0.value) }
         responseFields = round.response?.fields.map { ($0.name, $0.value) } ?? []
     }

@@ -24,6 +24,8 @@ package struct HARRecord: Equatable, Sendable {
     package var url: String
     package var requestFields: [(name: String, value: String)]
     package var responseFields: [(name: String, value: String)]
+    /// The reason phrase on the wire: empty over HTTP/2 and HTTP/3, and for a response that did not come from a server.
+    package var reason = ""
     package var mimeType: String?
     package var requestBody: Body?
     /// Nil for redirects and other responses whose body was not delivered.
@@ -41,7 +43,8 @@ package struct HARRecord: Equatable, Sendable {
     package static func == (left: HARRecord, right: HARRecord) -> Bool {
         left.timeline == right.timeline && left.start == right.start && left.url == right.url
             && left.requestFields.elementsEqual(right.requestFields, by: ==)
-            && left.responseFields.elementsEqual(right.responseFields, by: ==) && left.mimeType == right.mimeType
+            && left.responseFields.elementsEqual(right.responseFields, by: ==) && left.reason == right.reason
+            && left.mimeType == right.mimeType
             && left.requestBody == right.requestBody && left.responseBody == right.responseBody
             && left.failure == right.failure
     }
@@ -82,7 +85,7 @@ package struct HARRecord: Equatable, Sendable {
         let location = responseFields.first { $0.name.lowercased() == "location" }?.value ?? ""
         return HARDocument.Response(
             status: timeline.status ?? 0,
-            statusText: StatusText.reason(timeline.status ?? 0),
+            statusText: showingSecrets ? reason : SecretText.hiding(in: reason),
             httpVersion: version,
             cookies: cookies(responseFields, "set-cookie", showingSecrets),
             headers: fields(responseFields, showingSecrets),

@@ -14,8 +14,11 @@ package struct HeadPrinter: Sendable {
     }
 
     /// Status line and fields, then an empty line.
+    ///
+    /// - Parameter reason: The reason phrase on the wire. HTTP/2 and HTTP/3 have none.
     package func responseHead(
-        status: Int, version: String = "HTTP/1.1", fields: [(name: String, value: String)], prefix: String = ""
+        status: Int, version: String = "HTTP/1.1", reason: String = "", fields: [(name: String, value: String)],
+        prefix: String = ""
     ) -> String {
         let color: TextStyle.Color =
             switch status {
@@ -24,9 +27,7 @@ package struct HeadPrinter: Sendable {
             case 400...: .boldRed
             default: .bold
             }
-        // HTTP/2 and HTTP/3 have no reason phrase.
-        let reason = version.hasPrefix("HTTP/1") ? StatusText.reason(status) : ""
-        let line = "\(version) \(status) \(reason)".trimmingEnd()
+        let line = "\(version) \(status) \(clean(reason))".trimmingEnd()
         return block([style.apply(color, line)] + fieldLines(fields), prefix)
     }
 

@@ -75,10 +75,11 @@ final class TransferOutput {
         if isDiscarded { return }
         let printer = HeadPrinter(style: style, isFormatted: isFormatted, isUTF8: terminal.isUTF8)
         for head in heads {
-            guard case .response(let status) = head.start else { continue }
+            guard case .response(let status, let reason) = head.start else { continue }
             try opened().write(
                 printer.responseHead(
-                    status: status, version: head.version, fields: head.fields.map { ($0.name, $0.value) }))
+                    status: status, version: head.version, reason: reason,
+                    fields: head.fields.map { ($0.name, $0.value) }))
         }
         // A part of a multipart response has no HTTP head.
         guard heads.isEmpty else { return }

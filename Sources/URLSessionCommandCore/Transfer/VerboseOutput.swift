@@ -36,8 +36,11 @@ struct VerboseOutput {
                 printer.requestHead(
                     method: method, target: showsSecrets ? target : SecretText.hiding(in: target, as: .address),
                     version: head.version, fields: fields, prefix: "> "))
-        case .response(let status):
-            write(printer.responseHead(status: status, version: head.version, fields: fields, prefix: "< "))
+        case .response(let status, let reason):
+            write(
+                printer.responseHead(
+                    status: status, version: head.version,
+                    reason: showsSecrets ? reason : SecretText.hiding(in: reason), fields: fields, prefix: "< "))
         }
     }
 

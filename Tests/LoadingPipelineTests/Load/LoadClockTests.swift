@@ -34,6 +34,24 @@ import Testing
         #expect(clock.isOver(at: 10 * Self.second, idle: 50, total: 10))
     }
 
+    // C-6, CONN-4
+    @Test("what a server has not processed ends no silence") func unprocessed() {
+        var clock = clock()
+        clock.noteActivity(at: 3 * Self.second)
+        clock.noteUnprocessed(at: 4 * Self.second)
+        clock.noteActivity(at: 5 * Self.second)
+        clock.noteUnprocessed(at: 7 * Self.second)
+        clock.noteActivity(at: 20 * Self.second)
+        #expect(!clock.isOver(at: 21 * Self.second, idle: 5, total: 100))
+        #expect(clock.isOver(at: 22 * Self.second, idle: 5, total: 100))
+        #expect(
+            clock.nextLook(at: 20 * Self.second, idle: 5, total: 100, countsSilence: true, shortest: 0.01)
+                == 22 * Self.second)
+        clock.noteResponse(at: 21 * Self.second)
+        #expect(!clock.isOver(at: 25 * Self.second, idle: 5, total: 100))
+        #expect(clock.isOver(at: 26 * Self.second, idle: 5, total: 100))
+    }
+
     // CONN-16
     @Test("both stand still while the load is suspended") func suspended() {
         var clock = clock(active: 2)

@@ -177,11 +177,59 @@ import Testing
         try await bench.close()
     }
 
-    // CONN-4: while it serves others nothing is counted
-    @Test("a server that refuses and serves") func refusesAndServes() async throws {
+    // CONN-4: while it serves others there is no limit, but it is asked ever less often
+    @Test("a server that refuses and serves", arguments: [LostExchange.Progress.refused, .unsent])
+    func refusesAndServes(progress: LostExchange.Progress) async throws {
         let bench = try ExchangeBench(ExchangeBench.request("POST"))
-        let outcomes = try await series(30, .refused, isReused: false, isServing: true, in: bench)
-        #expect(outcomes == Array(repeating: "again", count: 30))
+        let outcomes = try await series(20, progress, isReused: false, isServing: true, in: bench)
+        let pauses = [5, 10, 20, 40, 80, 160, 320, 640] + Array(repeating: 1000, count: 8)
+        #expect(outcomes == Array(repeating: "again", count: 4) + pauses.map { "again after \($0)" })
+        try await bench.close()
+    }
+
+    // C-6, CONN-15: an attempt that the server has not processed is no activity, whatever was sent
+    @Test("a server that refuses one request forever", arguments: [LostExchange.Progress.refused, .unsent])
+    func refusedUntilTimeout(progress: LostExchange.Progress) async throws {
+        let bench = try ExchangeBench(ExchangeBench.request("POST", body: .bytes(Data("body".utf8))))
+        let start = try await bench.get { $0.stepped.now }
+        try await bench.run { $0.load.start(.first) }
+        var attempts = 0
+        while try await bench.get({ !$0.load.hasEnded }), attempts < 1000 {
+            attempts += 1
+            let before = try await bench.get { $0.retries }
+            try await bench.run { bench in
+                bench.give("a", isShared: true)
+                bench.carrier.observer?.exchangeSentHead(bytes: 20)
+                bench.carrier.observer?.exchangeSentBody(bytes: 4, onWire: 4)
+                bench.carrier.observer?.exchangeSentRequest()
+            }
+            try await bench.stepped.step(by: 1_000_000)
+            try await bench.run { $0.loses(progress, lastAnswer: $0.stepped.now) }
+            while try await bench.get({ $0.retries == before && !$0.load.hasEnded }) {
+                let due = try await bench.get { $0.stepped.loop.nextDeadline - $0.stepped.now }
+                try await bench.stepped.step(by: due)
+            }
+        }
+        #expect(try await bench.get { $0.client.told.last } == "failed -1001")
+        let end = try await bench.get { $0.stepped.now }
+        #expect((end - start) / 1_000_000_000 == 60)
+        #expect(attempts < 80)
+        try await bench.close()
+    }
+
+    // CONN-24: the queue for a connection does not count, after a refusal either
+    @Test("a refused request in the queue") func refusedInQueue() async throws {
+        let bench = try ExchangeBench(ExchangeBench.request("POST"))
+        try await bench.run { bench in
+            bench.load.start(.first)
+            bench.give("a", isShared: true)
+        }
+        for _ in 0..<3 {
+            try await bench.run { $0.loses(.refused, lastAnswer: $0.stepped.now + 1) }
+            try await bench.stepped.step(by: 50_000_000_000)
+            try await bench.run { $0.give("a", isShared: true) }
+        }
+        #expect(try await bench.get { !$0.load.hasEnded })
         try await bench.close()
     }
 

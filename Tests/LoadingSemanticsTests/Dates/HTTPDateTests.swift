@@ -1,5 +1,6 @@
-import LoadingSemantics
 import Testing
+
+@testable import LoadingSemantics
 
 @Suite struct HTTPDateTests {
     // CACHE-17: RFC 9110 §5.6.7, the three forms.
@@ -9,7 +10,7 @@ import Testing
         "Saturday, 06-Nov-94 08:49:37 GMT", "wed nov  6 08:49:37 1994",
     ])
     func allDateFormats(text: String) {
-        #expect(HTTPDate.parse(text) == 784_111_777)
+        #expect(HTTPDate.parse(text, at: nil) == 784_111_777)
     }
 
     @Test(arguments: [
@@ -20,27 +21,53 @@ import Testing
         ("Mon, 01 Jan 1601 00:00:00 GMT", -11_644_473_600),
     ])
     func roundTrip(text: String, seconds: Int64) {
-        #expect(HTTPDate.parse(text) == seconds)
+        #expect(HTTPDate.parse(text, at: nil) == seconds)
         #expect(HTTPDate.text(seconds) == text)
     }
 
     @Test func roundTripOfFourCenturies() {
         let wrong = (-150_000..<150_000).filter { day in
             let seconds = Int64(day) * 86400 + Int64(abs(day) % 86400)
-            return HTTPDate.parse(HTTPDate.text(seconds)) != seconds
+            return HTTPDate.parse(HTTPDate.text(seconds), at: nil) != seconds
         }
         #expect(wrong == [])
     }
 
-    // RFC 6265 §5.1.1
-    @Test func twoDigitYears() {
-        #expect(HTTPDate.parse("Thursday, 01-Jan-70 00:00:00 GMT") == 0)
-        #expect(HTTPDate.parse("Friday, 01-Jan-69 00:00:00 GMT") == 3_124_224_000)
+    // RFC 6265 §5.1.1, where the time is unknown
+    @Test(arguments: [nil, .min, .max] as [Int64?]) func twoDigitYears(now: Int64?) {
+        #expect(HTTPDate.parse("Thursday, 01-Jan-70 00:00:00 GMT", at: now) == 0)
+        #expect(HTTPDate.parse("Friday, 01-Jan-69 00:00:00 GMT", at: now) == 3_124_224_000)
+    }
+
+    // RFC 9110 §5.6.7: at most 50 years in the future, else the most recent year in the past with these digits
+    @Test(
+        arguments: [
+            ("2026-11-26", "26-Nov-76 00:00:00", "26 Nov 2076 00:00:00"),
+            ("2026-11-26", "26-Nov-76 00:00:01", "26 Nov 1976 00:00:01"),
+            ("2026-11-26", "01-Jan-77 00:00:00", "01 Jan 1977 00:00:00"),
+            ("2026-11-26", "01-Jan-70 00:00:00", "01 Jan 2070 00:00:00"),
+            ("2026-11-26", "06-Nov-94 08:49:37", "06 Nov 1994 08:49:37"),
+            ("2026-11-26", "31-Dec-25 23:59:59", "31 Dec 2025 23:59:59"),
+            ("1999-12-31", "01-Jan-00 00:00:00", "01 Jan 2000 00:00:00"),
+            ("1949-12-31", "01-Jan-00 00:00:00", "01 Jan 1900 00:00:00"),
+            ("2060-01-01", "01-Jan-05 00:00:00", "01 Jan 2105 00:00:00"),
+            ("2060-01-01", "01-Jan-30 00:00:00", "01 Jan 2030 00:00:00"),
+            // A leap day of 2000, not of 1900 or 2100.
+            ("2060-01-01", "29-Feb-00 00:00:00", "29 Feb 2000 00:00:00"),
+            ("1940-01-01", "29-Feb-00 00:00:00", nil),
+            ("2024-02-29", "01-Mar-74 00:00:00", "01 Mar 2074 00:00:00"),
+        ] as [(String, String, String?)])
+    func fiftyYears(now: String, text: String, date: String?) throws {
+        let parts = now.split(separator: "-").compactMap { Int($0) }
+        let seconds = HTTPDate.days(year: parts[0], month: parts[1], day: parts[2]) * 86400
+        let expected = date.flatMap { HTTPDate.parse("Mon, \($0) GMT", at: nil) }
+        #expect((expected == nil) == (date == nil))
+        #expect(HTTPDate.parse("Monday, \(text) GMT", at: seconds) == expected)
     }
 
     // A leap second is the first second of the next minute.
     @Test func leapSeconds() {
-        #expect(HTTPDate.parse("Sat, 31 Dec 2016 23:59:60 GMT") == 1_483_228_800)
+        #expect(HTTPDate.parse("Sat, 31 Dec 2016 23:59:60 GMT", at: nil) == 1_483_228_800)
     }
 
     @Test func distantDatesAreClamped() {
@@ -70,6 +97,6 @@ import Testing
         "Thu, 18 Aug 2050 02:01:18 GMT, Thu, 18 Aug 2050 02:01:18 GMT", "2050-08-18T02:01:18Z",
     ])
     func invalidDates(text: String) {
-        #expect(HTTPDate.parse(text) == nil)
+        #expect(HTTPDate.parse(text, at: nil) == nil)
     }
 }

@@ -32,6 +32,15 @@ import Testing
             ("a\u{7F}b\0c\td", "abcd"),
             // Joiners are kept.
             ("\u{645}\u{6CC}\u{200C}\u{62E}", "\u{645}\u{6CC}\u{200C}\u{62E}"), ("👩\u{200D}👧.png", "👩\u{200D}👧.png"),
+            ("❤\u{FE0F}.png", "❤\u{FE0F}.png"), ("1\u{FE0F}\u{20E3}.txt", "1\u{FE0F}\u{20E3}.txt"),
+            ("❤\u{FE0F}\u{200D}🔥.png", "❤\u{FE0F}\u{200D}🔥.png"),
+            // Others, and those without a character before, are not displayed.
+            ("\u{FE0F}.bashrc", "_bashrc"), ("\u{200D}.bashrc", "_bashrc"), ("\u{E0100}.a", "_a"),
+            ("\u{34F}.a", "_a"), ("\u{3164}.a", "_a"), ("\u{115F}\u{1160}\u{FFA0}.a", "_a"), ("\u{180B}.a", "_a"),
+            ("\u{17B4}.a", "_a"), ("\u{2065}.a", "_a"), ("a.\u{FE0F}exe", "a.exe"), ("a.e\u{FE0F}xe", "a.exe"),
+            ("❤\u{FE0F}\u{FE0F}\u{FE0F}.a", "❤\u{FE0F}.a"), ("_\u{200D}\u{200D}.a", "_.a"),
+            // Nor is other white space, nor the empty Braille pattern.
+            ("\u{A0}.a", "_a"), ("\u{3000}\u{2800} .a", "_a"), ("a.txt\u{2003}", "a.txt"),
             ("a b\u{301}.txt", "a b\u{301}.txt"), ("~", "~"), ("a\\\\b", "a\\b"),
         ] as [(String, String?)])
     func safeNames(given: String, name: String?) {

@@ -439,4 +439,44 @@ import Testing
         #expect(!isRead("PUT", Self.url, -1, Self.uploadURL))
         #expect(!isRead("PUT", Self.url, nil, "x"))
     }
+
+    /// Appends until the upload ends: returns the bytes that were sent, and the number of requests.
+    ///
+    /// - Parameter kept: What the server keeps of a request that has so many bytes, and the limit that it announces.
+    private func bytesSent(
+        of length: Int64, _ kept: (_ request: Int, _ count: Int64) -> (Int64, limit: String?)
+    ) -> (bytes: Int64, requests: Int) {
+        var upload = offered(length)
+        var bytes: Int64 = 0
+        var offset: Int64 = 0
+        var count = length
+        for number in 1...20_000 {
+            upload.sentBody(count)
+            bytes += count
+            let (accepted, limit) = kept(number, count)
+            offset += min(accepted, count)
+            var fields = state(offset: offset)
+            if let limit { fields.append("Upload-Limit", limit) }
+            guard case .send(let request, _) = upload.received(status: number == 1 ? 201 : 204, fields: fields),
+                let next = request.body?.length
+            else { return (bytes, number) }
+            count = next
+        }
+        return (bytes, 20_000)
+    }
+
+    // RES-17: a server that keeps a byte of each request, with a good one-byte request in between
+    @Test(arguments: [2, 10, 60]) func creepingWithGoodRequests(goodEach: Int) {
+        let (bytes, _) = bytesSent(of: 100_000) { number, _ in
+            (1, limit: (number + 1) % goodEach == 0 ? "max-append-size=1" : "max-append-size=1000000000")
+        }
+        #expect(bytes < 70 * 100_000)
+    }
+
+    // RES-17: a server that takes a little at a time, and all of it, is followed to the end
+    @Test func smallRequestsAreNoWaste() {
+        let (bytes, requests) = bytesSent(of: 1000) { number, _ in (number == 1 ? 0 : 10, limit: "max-append-size=10") }
+        #expect(bytes == 2000)
+        #expect(requests == 101)
+    }
 }

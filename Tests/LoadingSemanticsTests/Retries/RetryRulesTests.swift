@@ -9,7 +9,7 @@ import Testing
         RetryRules.decide(
             LostExchange(
                 method: method, progress: progress, isReusedConnection: reused, isBodyReplayable: replayable,
-                attempts: attempts, lossesWhileServing: 0, refusals: 1, isServing: false)) == .retry
+                attempts: attempts, lossesWhileServing: 0, refusals: 1, unprocessed: 1, isServing: false)) == .retry
     }
 
     // CONN-10
@@ -53,32 +53,36 @@ import Testing
         RetryRules.decide(
             LostExchange(
                 method: "POST", progress: progress, isReusedConnection: false, isBodyReplayable: true, attempts: 1,
-                lossesWhileServing: 0, refusals: refusals, isServing: isServing))
+                lossesWhileServing: 0, refusals: refusals, unprocessed: refusals, isServing: isServing))
     }
 
-    // CONN-4: a refusal does not count as an attempt while the server processes others
+    private func milliseconds(_ decision: RetryDecision) -> Int64? {
+        switch decision {
+        case .retry: 0
+        case .retryAfter(let pause): pause / 1_000_000
+        case .fail: nil
+        }
+    }
+
+    // CONN-4: no limit while the server processes others, but it may never process this request
     @Test(arguments: [.unsent, .refused] as [LostExchange.Progress])
-    func refusalsOfServingServerAreNotCounted(progress: LostExchange.Progress) {
-        #expect((1...1000).allSatisfy { refused(progress, refusals: $0, isServing: true) == .retry })
+    func refusalsOfServingServerArePaced(progress: LostExchange.Progress) {
+        let pauses = (1...14).map { milliseconds(refused(progress, refusals: $0, isServing: true)) }
+        #expect(pauses == [0, 0, 0, 0, 5, 10, 20, 40, 80, 160, 320, 640, 1000, 1000])
+        #expect(milliseconds(refused(progress, refusals: 1_000_000, isServing: true)) == 1000)
     }
 
     // CONN-4: a server that refuses everything gets retries at increasing intervals, up to a limit
     @Test func retriesAfterRefusalsAreLimited() {
-        let milliseconds: [Int64?] = (1...11).map {
-            switch refused(.refused, refusals: $0, isServing: false) {
-            case .retry: 0
-            case .retryAfter(let pause): pause / 1_000_000
-            case .fail: nil
-            }
-        }
-        #expect(milliseconds == [0, 0, 100, 200, 400, 800, 1000, 1000, 1000, nil, nil])
+        let pauses = (1...11).map { milliseconds(refused(.refused, refusals: $0, isServing: false)) }
+        #expect(pauses == [0, 0, 100, 200, 400, 800, 1000, 1000, 1000, nil, nil])
     }
 
     private func isRetried(attempts: Int, lossesWhileServing: Int, isServing: Bool) -> Bool {
         RetryRules.decide(
             LostExchange(
                 method: "GET", progress: .sent, isReusedConnection: true, isBodyReplayable: true, attempts: attempts,
-                lossesWhileServing: lossesWhileServing, refusals: 1, isServing: isServing)) == .retry
+                lossesWhileServing: lossesWhileServing, refusals: 1, unprocessed: 1, isServing: isServing)) == .retry
     }
 
     // CONN-10: a close between other requests may be unrelated; a request that is lost repeatedly may be the cause
@@ -99,7 +103,7 @@ import Testing
     @Test func failureKeepsItsError() {
         let lost = LostExchange(
             method: "POST", progress: .sent, isReusedConnection: true, isBodyReplayable: true, attempts: 1,
-            lossesWhileServing: 0, refusals: 1, isServing: false)
+            lossesWhileServing: 0, refusals: 1, unprocessed: 1, isServing: false)
         #expect(RetryRules.decide(lost) == .fail(.networkConnectionLost))
         #expect(RetryRules.decide(lost, error: .networkConnectionLost(104)) == .fail(.networkConnectionLost(104)))
     }

@@ -316,6 +316,27 @@ import Testing
         #expect(scene.messages.events.last == .writableAgain(path: scene.cookieFile))
     }
 
+    @Test(
+        "a write that changes nothing on a read-only disk",
+        .enabled(if: SmallDisk.isAvailable, "no file system can be mounted"))
+    func nothingToWriteOnReadOnlyDisk() throws {
+        let disk = try SmallDisk(size: 1_000_000)
+        let scene = StorageScene(path: disk.path)
+        let archive = scene.cookies
+        #expect(archive.apply([.stored(.persistent("a"))]))
+        try disk.setReadOnly(true)
+        #expect(!archive.apply([.stored(.persistent("b"))]))
+        #expect(scene.messages.count == 1)
+        // The change that was not written yet is undone, and the file has no such record.
+        archive.apply([.removed(Cookie.persistent("b").identity)])
+        archive.apply([.removed(Cookie.persistent("none").identity)])
+        archive.flush()
+        #expect(scene.messages.count == 1)
+        try disk.setReadOnly(false)
+        #expect(archive.apply([.stored(.persistent("c"))]))
+        #expect(scene.messages.events.last == .writableAgain(path: scene.cookieFile))
+    }
+
     @Test("no usable folder") func noUsableFolder() {
         for path in ["/sys/kernel/url-loading", "", "/dev/null/x"] {
             let scene = StorageScene(path: path)

@@ -90,7 +90,7 @@ import URLLoading
     }
 
     /// A class of a program's own.
-    private final class OwnResponse: HTTPURLResponse {}
+    private final class OwnResponse: HTTPURLResponse, @unchecked Sendable {}
 
     @Test("a program's own class keeps its name") func ownClass() throws {
         let response = try #require(OwnResponse(url: Self.url, statusCode: 200, httpVersion: nil, headerFields: nil))

@@ -74,6 +74,56 @@ import Testing
         #expect(corrections.filter(\.isDefault).map(\.user) == [user])
     }
 
+    private func realm(_ realm: String, host: String = "example.com") -> URLProtectionSpace {
+        URLProtectionSpace(
+            host: host, port: 443, protocol: NSURLProtectionSpaceHTTPS, realm: realm,
+            authenticationMethod: NSURLAuthenticationMethodHTTPBasic)
+    }
+
+    // AUTH-22: a server with a new realm each time
+    @Test func acceptedCredentialsAreBounded() {
+        storage.set(credential("own"), for: realm("r0"))
+        storage.keepAccepted(credential("b"), for: realm("r", host: "other.example"), unlessRemovedAfter: 0)
+        for number in 0..<1000 {
+            storage.keepAccepted(credential("a"), for: realm("r\(number)"), unlessRemovedAfter: 0)
+            // In use all the time.
+            storage.keepAccepted(credential("a"), for: realm("r7"), unlessRemovedAfter: 0)
+        }
+        let all = storage.allCredentials
+        #expect(all.values.reduce(0) { $0 + $1.count } == AcceptedCredentials.most + 1)
+        // That of the program, that of another server, the one in use, and the latest.
+        #expect(all[realm("r0")]?.keys.sorted() == ["own"])
+        #expect(all[realm("r", host: "other.example")]?.count == 1)
+        #expect(all[realm("r7")]?.count == 1)
+        #expect((747..<1000).allSatisfy { all[realm("r\($0)")]?.count == 1 })
+    }
+
+    // AUTH-22: those of the program are not evicted, also if a server accepts them
+    @Test func credentialsOfTheProgramAreNotBounded() {
+        for number in 0..<1000 {
+            storage.set(credential("a"), for: realm("r\(number)"))
+            storage.keepAccepted(credential("a"), for: realm("r\(number)"), unlessRemovedAfter: 0)
+        }
+        #expect(storage.allCredentials.count == 1000)
+    }
+
+    // AUTH-22, AUTH-24: permanent ones leave the file too
+    @Test func acceptedPermanentCredentialsAreBounded() throws {
+        var table = CredentialTable()
+        var changes: [CredentialTable.Change] = []
+        for number in 0...AcceptedCredentials.mostPersistent {
+            let snapshot = try #require(CredentialSnapshot(credential("a", "p", .permanent)))
+            _ = table.keepAccepted(
+                snapshot, for: ProtectionSpaceSnapshot(realm("r\(number)")), isAllKnown: true, &changes)
+        }
+        #expect(table.persistent(at: 0).count == AcceptedCredentials.mostPersistent)
+        guard case .removed(let identity)? = changes.last else {
+            Issue.record("nothing was removed from the file")
+            return
+        }
+        #expect(identity.space.realm == "r0")
+    }
+
     // AUTH-22, AUTH-24
     @Test func someAreNotKept() {
         storage.set(credential("a", "p", .none), for: space)

@@ -173,11 +173,11 @@ extension LoadScenario {
                 run.delegate.answer = { $1(.becomeStream) }
                 run.delegate.becameStream = { [weak run, calls = run.delegate.calls] task in
                     run?.became(task)
-                    task.write(Data("ping".utf8), timeout: 0) { error in
+                    task.write(Data("ping".utf8), timeout: 0) { [weak run] error in
                         calls.record(.written(error?.urlErrorCode))
                         guard error == nil else { return }
                         run?.reached("written")
-                        task.readData(ofMinLength: 4, maxLength: 4, timeout: 0) { data, isAtEnd, error in
+                        task.readData(ofMinLength: 4, maxLength: 4, timeout: 0) { [weak run] data, isAtEnd, error in
                             calls.record(.read(data.map(text), isAtEnd, error?.urlErrorCode))
                             guard error == nil else { return }
                             run?.reached("read")

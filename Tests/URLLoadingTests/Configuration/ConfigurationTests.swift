@@ -119,6 +119,36 @@ import URLLoading
         session.invalidateAndCancel()
     }
 
+    // C-23, T-12: the current request is what is sent
+    @Test("the current request shows additional fields", arguments: [false, true])
+    func theCurrentRequestShowsAdditionalFields(isRedirected: Bool) async throws {
+        let other = try ScriptedServer.answering(.text("end"))
+        defer { other.stop() }
+        let server = try ScriptedServer.answering { _ in
+            isRedirected ? .redirect(to: other.url("/").absoluteString) : .text("x")
+        }
+        defer { server.stop() }
+        let session = URLSession {
+            $0.httpAdditionalHeaders = ["Authorization": "Basic x", "X-One": "1", "x-two": "2"]
+        }
+        var request = URLRequest(url: server.url())
+        request.setValue("own", forHTTPHeaderField: "X-Two")
+        let recorder = EventRecorder<Int?>()
+        let task = session.dataTask(with: request) { _, response, _ in
+            recorder.record((response as? HTTPURLResponse)?.statusCode)
+        }
+        #expect(task.currentRequest?.allHTTPHeaderFields == ["X-Two": "own"])
+        task.resume()
+        #expect(try await recorder.waitFor(count: 1) == [200])
+        // Those that a redirect to another origin removes are not sent.
+        let secret: [String: String] = isRedirected ? [:] : ["Authorization": "Basic x"]
+        let expected = ["X-One": "1", "X-Two": "own"].merging(secret) { $1 }
+        #expect(task.currentRequest?.allHTTPHeaderFields == expected)
+        #expect(task.originalRequest?.allHTTPHeaderFields == ["X-Two": "own"])
+        #expect(task.currentRequest?.url?.port == Int(isRedirected ? other.port : server.port))
+        session.invalidateAndCancel()
+    }
+
     // C-23, law 2: what cannot be sent does not break the message
     @Test("additional fields that would break a message are left out")
     func additionalFieldsThatWouldBreakAMessageAreLeftOut() async throws {

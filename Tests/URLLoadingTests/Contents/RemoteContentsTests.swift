@@ -43,6 +43,17 @@ import URLLoading
         #expect(try Data(contentsOf: try #require(URL(string: "data:,some%20text"))) == Data("some text".utf8))
     }
 
+    // A known difference, which the toolchain's Foundation makes: it reads the file of that path.
+    @Test("String(contentsOf:usedEncoding:) reads a local file") func textWithoutEncoding() throws {
+        defer { server.stop() }
+        let folder = try TemporaryDirectory()
+        let path = folder.path + "/local"
+        try "local".write(toFile: path, atomically: true, encoding: .utf8)
+        var used = String.Encoding.utf8
+        #expect(try String(contentsOf: server.url(path), usedEncoding: &used) == "local")
+        #expect(server.requests.isEmpty)
+    }
+
     @Test("the encoding of the response") func encoding() throws {
         defer { server.stop() }
         var used: UInt = 0

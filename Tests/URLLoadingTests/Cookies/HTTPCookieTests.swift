@@ -33,6 +33,17 @@ import Testing
         #expect(HTTPCookie(properties: [.name: text, .value: "v", .path: "/", .domain: "a"]) == nil)
     }
 
+    // COOK-1: a name that another name would be read from, or none
+    @Test(arguments: [" ", "\t", " \t", "a=b", "=", "a=", "a\tb", "a\u{7F}", "\u{1}", "\u{1F}a"])
+    func rejectsInvalidNames(_ name: String) {
+        #expect(HTTPCookie(properties: [.name: name, .value: "v", .path: "/", .domain: "a"]) == nil)
+    }
+
+    @Test(arguments: ["a=b", "", "a b", "a\tb", "ä", "\"q\""]) func acceptsValues(_ value: String) {
+        #expect(HTTPCookie(properties: [.name: "n", .value: value, .path: "/", .domain: "a"])?.value == value)
+        #expect(HTTPCookie(properties: [.name: "n", .value: value + "\u{7F}", .path: "/", .domain: "a"]) == nil)
+    }
+
     // COOK-8: a mark that means nothing here, and stays: in the cookie, in a storage, and not on the wire
     @Test func marksOfScriptsAreKept() throws {
         #expect(HTTPCookiePropertyKey.setByJavaScript.rawValue == "SetInJavaScript")
@@ -146,14 +157,16 @@ import Testing
             cookies("name=value;Secure=1;Discard=TRUE;HttpOnly=Yes;Max-Age=5").first)
         #expect(!valued.isSecure && !valued.isHTTPOnly && !valued.isSessionOnly)
         let undated = try #require(cookies("name=value;Secure=1;Discard=TRUE;HttpOnly=Yes").first)
-        #expect(!undated.isSecure && !undated.isHTTPOnly && !undated.isSessionOnly)
-        #expect(undated.expiresDate == nil)
-        // Where nothing is said of its end, a cookie ends with the session.
+        #expect(!undated.isSecure && !undated.isHTTPOnly)
+        // Where nothing is said of its end, a cookie ends with the session. An attribute that is ignored says nothing.
+        #expect(undated.isSessionOnly && undated.expiresDate == nil)
         #expect(try #require(cookies("name=value").first).isSessionOnly)
         // What a cookie says of its end is kept.
-        #expect(HTTPCookie(properties: try #require(undated.properties)) == undated)
+        let kept = try #require(
+            HTTPCookie(properties: [.name: "n", .value: "v", .path: "/", .domain: "apple.com", .discard: "FALSE"]))
+        #expect(HTTPCookie(properties: try #require(kept.properties)) == kept)
         let storage = HTTPCookieStorage()
-        storage.setCookie(undated)
+        storage.setCookie(kept)
         #expect(storage.cookies?.map(\.isSessionOnly) == [false])
         let nameless = try #require(cookies("name=value;Comment=value1;   =value2;CommentURL=value3").first)
         #expect(nameless.comment == "value1")

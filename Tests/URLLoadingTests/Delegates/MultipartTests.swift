@@ -187,6 +187,38 @@ import URLLoading
             ])
     }
 
+    // MISC-23, CONN-27: the same for a body that is delivered as received
+    @Test(
+        "a download and bytes until the connection ends", arguments: [true, false], ["", "Content-Encoding: gzip\r\n"])
+    func aDownloadUntilTheConnectionEnds(isClosed: Bool, coding: String) async throws {
+        // More than a buffer, so that the body comes in pieces.
+        let text = body([("", String(repeating: "one", count: 300_000)), ("", "two")], isClosed: isClosed)
+        let bytes = coding.isEmpty ? Array(text.utf8) : CodedBodies.gzip(text)
+        let server = try ScriptedServer { connection in
+            _ = try connection.readRequest()
+            try connection.send("HTTP/1.1 200 OK\r\nContent-Type: \(Self.type)\r\n\(coding)\r\n")
+            try connection.send(bytes)
+        }
+        defer { server.stop() }
+        let code: URLError.Code? = isClosed ? nil : .networkConnectionLost
+        do {
+            let (file, _) = try await URLSession.shared.download(from: server.url())
+            #expect(code == nil)
+            #expect(try Data(contentsOf: file) == Data(text.utf8))
+            try FileManager.default.removeItem(at: file)
+        } catch let error as URLError {
+            #expect(error.code == code)
+        }
+        var all = Data()
+        do {
+            for try await byte in try await URLSession.shared.bytes(from: server.url()).0 { all.append(byte) }
+            #expect(code == nil)
+        } catch let error as URLError {
+            #expect(error.code == code)
+        }
+        #expect(all == Data(text.utf8))
+    }
+
     // MISC-23: a camera that is switched off, and ends its body in order
     @Test("a part that is cut off") func aPartThatIsCutOff() async throws {
         let text = body([("", "one")], isClosed: false) + "--cut\r\nX: y\r\n\r\nhal"

@@ -131,4 +131,44 @@ import URLLoading
         try await load(60, method, server)
         #expect(server.all.map(\.answers) == [60])
     }
+
+    // CONN-4, C-6: a refused request is no activity, and is sent ever less often
+    @Test("a server that refuses each POST and answers each GET") func onlyPostsAreRefused() async throws {
+        let posts = Watched(0)
+        let tls = try TrustedAuthority.server().with { $0.applicationProtocols = ["h2"] }
+        let server = try ScriptedServer(tls: tls) { connection in
+            do {
+                let http2 = try HTTP2ServerConnection(connection)
+                while true {
+                    let frame = try http2.readFrame(FrameType.headers)
+                    // END_STREAM: a GET has no body.
+                    if frame.flags & 1 == 1 {
+                        try http2.respond(on: frame.stream, body: "x")
+                    } else {
+                        posts.withValue { $0 += 1 }
+                        try http2.reset(frame.stream, 7)
+                    }
+                }
+            } catch  where connection.record.end != nil {
+                return
+            }
+        }
+        defer { server.stop() }
+        let session = URLSession { $0.urlCache = nil }
+        defer { session.invalidateAndCancel() }
+        let url = server.url("/", host: "localhost")
+        let hasEnded = Watched(false)
+        let reading = Task {
+            while !hasEnded.current { _ = try await session.data(from: url) }
+        }
+        var request = URLRequest(url: url)
+        request.httpMethod = "POST"
+        request.httpBody = Data("body".utf8)
+        request.timeoutInterval = 1
+        let error = await #expect(throws: URLError.self) { [request] in _ = try await session.data(for: request) }
+        hasEnded.withValue { $0 = true }
+        try await reading.value
+        #expect(error?.code == .timedOut)
+        #expect((2...30).contains(posts.current))
+    }
 }

@@ -268,7 +268,7 @@ import URLLoading
         let tls = try fault == .isNotTrusted ? TLSServer(TLSServerOptions(TestIdentity.selfSigned(.localhost))) : nil
         let proxy = try ScriptedServer { connection in
             if let tls {
-                try? connection.startTLS(tls)
+                _ = try? connection.startTLS(tls)
                 return
             }
             if fault == .speaksNoTLS {

@@ -178,7 +178,7 @@ import URLLoading
             let start =
                 switch head.start {
                 case .request(let method, let target): "\(method) \(target)"
-                case .response(let status): "\(status)"
+                case .response(let status, _): "\(status)"
                 }
             return (head.isOfTunnel ? "tunnel: " : "") + start
         }

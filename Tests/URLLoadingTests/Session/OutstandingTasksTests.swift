@@ -100,7 +100,8 @@ import URLLoading
         defer { server.stop() }
         let delegate = RecordingDelegate()
         let session = URLSession(delegate)
-        weak var task = session.dataTask(with: server.url())
+        weak var task: URLSessionTask?
+        task = session.dataTask(with: server.url())
         task?.resume()
         session.finishTasksAndInvalidate()
         #expect(

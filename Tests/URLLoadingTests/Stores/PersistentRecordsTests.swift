@@ -146,14 +146,14 @@ import Testing
         let recordStore = Store("a")
         recordStore.block(.load)
         let told = EventRecorder<[String]>()
-        try {
+        ({
             let records = records(over: recordStore)
             records.whenLoaded { [self] in
                 told.record(hosts(records))
                 store(.of("b"), in: records)
             }
             records.whenLoaded { told.record([]) }
-        }()
+        })()
         try await recordStore.wait(for: .load)
         recordStore.unblock(.load)
         #expect(try await told.waitFor(count: 2) == [["a"], []])
