@@ -82,6 +82,8 @@ enum LimitedProcess {
         running.resume()
         // Another one over the same connection limit has been answered when that one is on its way.
         load("beside", url, in: session)
+        let socket = newSocket(url, in: session)
+        socket.resume()
         let child = forkProcess()
         if child == 0 {
             prefix = "child, cancelled"
@@ -94,6 +96,8 @@ enum LimitedProcess {
             wait(done, "child, cancelled")
             load("child, new session", url, in: URLSession(configuration: .ephemeral))
             contents("child, contents", of: url)
+            useSocket(socket, "child, socket")
+            useSocket(newSocket(url, in: session), "child, new socket")
             let nested = DispatchSemaphore(value: 0)
             session.dataTask(with: url) { _, _, _ in
                 contents("child, contents in a handler", of: url)
@@ -109,6 +113,42 @@ enum LimitedProcess {
         waitpid(child, &status, 0)
         load("after", url.appendingPathComponent("release"), in: session)
         wait(done, "held")
+        // What the child did has not touched the connection.
+        let answered = DispatchSemaphore(value: 0)
+        socket.send(.string("still there")) { _ in }
+        socket.receive { result in
+            if case .success(.string(let text)) = result { say("socket", text) }
+            answered.signal()
+        }
+        wait(answered, "socket")
+        socket.cancel()
+    }
+
+    private static func newSocket(_ url: URL, in session: URLSession) -> URLSessionWebSocketTask {
+        var components = URLComponents(url: url.appendingPathComponent("socket"), resolvingAgainstBaseURL: false)
+        components?.scheme = "ws"
+        return session.webSocketTask(with: components?.url ?? url)
+    }
+
+    /// Says how each operation of a WebSocket ends.
+    private static func useSocket(_ socket: URLSessionWebSocketTask, _ name: String) {
+        let done = DispatchSemaphore(value: 0)
+        socket.send(.string("x")) { error in
+            say("\(name), sent", text(error))
+            done.signal()
+        }
+        wait(done, name)
+        socket.receive { result in
+            if case .failure(let error) = result { say("\(name), received", text(error)) }
+            done.signal()
+        }
+        wait(done, name)
+        socket.sendPing { error in
+            say("\(name), pong", text(error))
+            done.signal()
+        }
+        wait(done, name)
+        socket.cancel(with: .normalClosure, reason: nil)
     }
 
     /// Forks while other threads of the process make tasks and end them, and says whether a new process did not come to the ends

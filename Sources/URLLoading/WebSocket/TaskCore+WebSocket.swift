@@ -181,7 +181,11 @@ extension SessionCore {
     func webSocketTask(
         _ session: URLSession, _ request: URLRequest, isValid: Bool = true
     ) -> URLSessionWebSocketTask? {
-        makeTask(session, .webSocket(WebSocketState(isValid: isValid)), request, request, .delegate, delegate: nil) {
+        // A connection cannot outlive the process, as transfers in the background do (T-50).
+        precondition(configuration.identifier == nil, "a background session has no WebSocket tasks")
+        return makeTask(
+            session, .webSocket(WebSocketState(isValid: isValid)), request, request, .delegate, delegate: nil
+        ) {
             URLSessionWebSocketTask(core: $0)
         }
     }

@@ -45,6 +45,45 @@ import URLLoading
         #expect(server.requests.map(\.target) == ["/way"])
     }
 
+    // CONN-14, T-41, WS-6: with what was asked of it meanwhile
+    @Test("a WebSocket waits for a way and then takes it") func aWebSocketWaitsForAWayAndThenTakesIt() async throws {
+        try NetworkNamespace.raiseLoopback()
+        let server = try ScriptedServer.webSocketEcho()
+        defer { server.stop() }
+        try NetworkNamespace.lowerLoopback()
+        let run = WebSocketRun(server.webSocketURL()) { $0.waitsForConnectivity = true }
+        run.send("early")
+        run.receive()
+        run.task.resume()
+        #expect(try await run.delegate.calls.waitFor(count: 2) == [.created(1), .waiting(1)])
+        #expect(run.task.closeCode == .invalid)
+        try NetworkNamespace.raiseLoopback()
+        #expect(Set(try await run.delegate.results(count: 2)) == ["sent early", "received early"])
+        run.task.cancel(with: .normalClosure, reason: nil)
+        let calls = try await run.end()
+        #expect(
+            calls.filter { $0.task == 1 } == [
+                .created(1), .waiting(1), .opened(1, nil), .closed(1, 1000, ""), .metrics(1), .completed(1, nil),
+            ])
+    }
+
+    // CONN-12, CONN-14: cancelled while it waits, and without waiting
+    @Test("a WebSocket without a way", arguments: [false, true]) func aWebSocketWithoutAWay(waits: Bool) async throws {
+        let url = try #require(URL(string: "ws://127.0.0.1:8080/"))
+        let run = WebSocketRun(url) { $0.waitsForConnectivity = waits }
+        run.receive()
+        run.task.resume()
+        if waits {
+            try await run.delegate.calls.wait(for: .waiting(1))
+            run.task.cancel(with: .goingAway, reason: nil)
+        }
+        let code: URLError.Code = waits ? .cancelled : .notConnectedToInternet
+        let expected: [Call] = [
+            .created(1), .waiting(1), .result("received: \(code.rawValue)"), .metrics(1), .completed(1, code), .invalid,
+        ]
+        #expect(try await run.end() == expected.filter { waits || $0 != .waiting(1) })
+    }
+
     // T-41, CONN-14: irrelevant network changes cause no callback
     @Test("waiting for connectivity is reported once") func waitingForConnectivityIsReportedOnce() async throws {
         let server = try unreachableServer()
