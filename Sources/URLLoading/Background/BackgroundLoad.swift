@@ -63,7 +63,7 @@ final class BackgroundLoad: Load, @unchecked Sendable {
     private var isDue = false
     private var body: ResponseBody?
     /// A credential that is stored when a server accepts it (AUTH-22).
-    var offeredCredential: (GivenCredential, URLProtectionSpace)?
+    var offeredCredential: (ChallengeCredential, URLProtectionSpace)?
 
     /// Reads the body of an upload's response.
     private struct ResponseBody {

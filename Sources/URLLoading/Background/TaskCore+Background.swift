@@ -208,7 +208,7 @@ extension TaskCore {
             let isKept = credential.persistence == .forSession || credential.persistence == .permanent
             if isKept, let storage {
                 load.offeredCredential = (
-                    GivenCredential(credential, isStored: false, removalsBefore: storage.removalCount), space
+                    ChallengeCredential(credential, isStored: false, removalsBefore: storage.removalCount), space
                 )
             }
             return .credential(

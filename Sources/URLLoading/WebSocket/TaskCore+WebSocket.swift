@@ -8,8 +8,6 @@ internal import Synchronization
 
 /// WebSocket tasks.
 extension TaskCore {
-    var webSocket: WebSocketState? { if case .webSocket(let state) = kind { state } else { nil } }
-
     // MARK: From the caller
 
     /// Performs an operation, on any thread. Operations before the connection is open are queued.
