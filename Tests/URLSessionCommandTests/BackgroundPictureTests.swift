@@ -167,7 +167,7 @@ import Testing
         #expect(LiveTransfers.replacing(3, by: ["a", "b"]) == "\u{1B}[3A\ra\u{1B}[K\nb\u{1B}[K\n\u{1B}[J")
         #expect(
             LiveTransfers.line(Self.transfer(1), after: 1.25, now: 0, isUTF8: true)
-                == "    +1.3 s  running  backup/photos/1  https://h/a\n")
+                == "     +1.3 s  running  backup/photos/1  https://h/a\n")
     }
 
     @Test func units() {
