@@ -32,7 +32,7 @@ import Testing
                     "APPLICATION  SESSION  TASK  STATE                    PROGRESS      SIZE  URL",
                     "backup       photos      1  running                   25%      4.00 MiB  https://h/a",
                     "backup       photos     12  retries in 0:12 (-1001)  -            300 B  https://h/b",
-                    "backup       x           3  done                     100%          10 B  https://h/\\u{1B}[2Jc",
+                    "backup       x           3  done                     100%          10 B  https://h/^[[2Jc",
                 ])
     }
 
@@ -106,7 +106,7 @@ import Testing
             TransferDetails.text(transfer, now: 100, isUTF8: true) == """
                 backup/photos/1
                   Download   https://h/a
-                  Name       big\\nfile
+                  Name       big^Jfile
                   State      retries in 1:00 (-1001)
                   Error      \(TransferStateText.words(for: -1001))
                   Received   1.00 KiB of 2.00 KiB
@@ -167,7 +167,7 @@ import Testing
         #expect(LiveTransfers.replacing(3, by: ["a", "b"]) == "\u{1B}[3A\ra\u{1B}[K\nb\u{1B}[K\n\u{1B}[J")
         #expect(
             LiveTransfers.line(Self.transfer(1), after: 1.25, now: 0, isUTF8: true)
-                == "    +1.3 s  running  backup/photos/1  https://h/a\n")
+                == "     +1.3 s  running  backup/photos/1  https://h/a\n")
     }
 
     @Test func units() {

@@ -22,7 +22,7 @@ package final class SystemConditions: LoopTimerTarget {
         let network: DaemonProperty
     }
 
-    private struct Conclusion: Equatable {
+    private struct Conclusion {
         var isKnown = false
         var reason: Waiting?
     }
@@ -110,9 +110,9 @@ package final class SystemConditions: LoopTimerTarget {
     private static let metered: [UInt32] = [1, 3]
 
     private func set(_ new: Conclusion) {
-        guard new != conclusion else { return }
+        let before = (allowsDiscretionary, reason)
         conclusion = new
-        changed()
+        if before != (allowsDiscretionary, reason) { changed() }
     }
 
     /// There is no bus, or none any more.

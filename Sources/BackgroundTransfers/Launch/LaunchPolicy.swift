@@ -31,7 +31,8 @@ package struct LaunchPolicy: Equatable, Sendable {
     package init(
         launches: Int = 0, lastLaunch: Double? = nil, firstDelay: Double = 0, limits: TimeLimits = .standard
     ) {
-        self.launches = max(launches, 0)
+        // The journal may have any number. More would not change the delay.
+        self.launches = min(max(launches, 0), 1000)
         self.lastLaunch = lastLaunch
         self.firstDelay = firstDelay
         delay = limits.launchDelay
