@@ -11,6 +11,7 @@
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 
 _Bool cll_was_forked = 0;
@@ -150,6 +151,10 @@ int cll_pipe(int *exit, int *entrance) {
 
 int cll_set_pipe_capacity(int pipe, int bytes) { return fcntl(pipe, F_SETPIPE_SZ, bytes); }
 
+int64_t cll_outgoing(int descriptor) {
+    int count = 0;
+    return ioctl(descriptor, TIOCOUTQ, &count) == 0 && count >= 0 ? count : -1;
+}
 int cll_clone_file(int to, int from) { return ioctl(to, FICLONE, from); }
 
 ssize_t cll_copy_range(int from, int to, size_t count) { return copy_file_range(from, NULL, to, NULL, count, 0); }

@@ -18,7 +18,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/ioctl.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -235,10 +234,7 @@ static inline uint64_t cll_bytes_taken(int descriptor) {
     return getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &information, &length) == 0 ? information.bytes_acked : 0;
 }
 // How many bytes the kernel holds that the peer of a TCP socket has not acknowledged, unsent ones too; or -1.
-static inline int64_t cll_outgoing(int descriptor) {
-    int count = 0;
-    return ioctl(descriptor, TIOCOUTQ, &count) == 0 && count >= 0 ? count : -1;
-}
+int64_t cll_outgoing(int descriptor);
 static inline int cll_connect(int descriptor, const struct sockaddr_storage *address, socklen_t length) {
     int done;
     do done = connect(descriptor, (const struct sockaddr *)address, length); while (done < 0 && errno == EINTR);

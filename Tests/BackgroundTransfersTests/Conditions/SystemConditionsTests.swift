@@ -1,6 +1,8 @@
 import BackgroundTransfers
 import Foundation
+import LoadingSemantics
 import LoadingTestSupport
+import LoadingTransport
 import TestSupport
 import Testing
 

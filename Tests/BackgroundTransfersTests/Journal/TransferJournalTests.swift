@@ -106,7 +106,8 @@ private final class JournalScene: Sendable {
         let before = try Data(contentsOf: scene.file)
         let other = try JournalScene(in: scene.folder)
         guard case .failure(let failure) = await other.load() else {
-            return Issue.record("a newer journal was read")
+            Issue.record("a newer journal was read")
+            return
         }
         #expect(failure.reason == .newer(version: 99))
         #expect(await other.apply([.session(JournalScene.session("t"))])?.reason == .newer(version: 99))

@@ -229,7 +229,7 @@ import Testing
                 close(try ServiceStart.connect(to: other.place, starting: .installed("/nonexistent")))
                 return false
             } catch {
-                return error == .foreign(other.place.socketPath)
+                return error as? ServiceStartFailure == .foreign(other.place.socketPath)
             }
         }
     }
