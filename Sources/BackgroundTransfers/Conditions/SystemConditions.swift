@@ -65,7 +65,9 @@ package final class SystemConditions: LoopTimerTarget {
         isWatching = true
         tries = 0
         connect()
-        if connection == nil { conclusion.isKnown = true }
+        guard connection == nil else { return }
+        let box = LoopBox(self, on: loop)
+        loop.post { if box.value.isWatching { box.value.set(Conclusion(isKnown: true)) } }
     }
 
     package func unwatch() {

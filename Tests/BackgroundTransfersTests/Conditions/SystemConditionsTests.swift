@@ -88,7 +88,7 @@ struct SystemConditionsTests {
     @Test("without a bus, and without daemons, nothing is forbidden") func nothingThere() async throws {
         let watcher = try Watcher()
         try await watcher.watch(nil)
-        #expect(try await watcher.stepped.run { watcher.state } == .good)
+        #expect(try await watcher.states.waitFor(count: 1) == [.good])
         try await watcher.end()
         #expect(try await watcher.stepped.run { watcher.state } == .unknown)
         for address in ["unix:path=/nowhere/bus", "nonsense"] {
