@@ -24,8 +24,34 @@ COUNTERS = {
 
 @dataclass
 class Finding:
-    passed: bool
-    text: str
+    what: str
+    budget: float
+    found: float
+
+    @property
+    def ratio(self) -> float:
+        return self.found / self.budget
+
+    @property
+    def passed(self) -> bool:
+        return self.ratio <= 1 + TOLERANCE
+
+    @property
+    def row(self) -> str:
+        note = ""
+        if not self.passed:
+            note = f"  more than {TOLERANCE:.0%} above the budget"
+        elif self.ratio < 1 - TOLERANCE:
+            note = "  lower the budget in Benchmarks/budgets.json"
+        mark = "pass" if self.passed else "FAIL"
+        return f"{mark}  {self.what:44} {number(self.budget):>11} {number(self.found):>11} {self.ratio:7.3f}{note}"
+
+
+HEADING = f"      {'what':44} {'budget':>11} {'now':>11} {'ratio':>7}"
+
+
+def number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.2f}"
 
 
 def names_of_clients(path: Path) -> list[str]:
@@ -34,16 +60,6 @@ def names_of_clients(path: Path) -> list[str]:
 
 def names_of_workloads(path: Path) -> list[str]:
     return sorted({budget["workload"] for budget in json.loads(path.read_text())["counts"]})
-
-
-def judge(what: str, expected: float, found: float) -> Finding:
-    change = found / expected - 1
-    text = f"{what}: {found:,.6g}, budget {expected:,.6g} ({change:+.1%})"
-    if change > TOLERANCE:
-        return Finding(False, f"{text}: more than {TOLERANCE:.0%} above the budget")
-    if change < -TOLERANCE:
-        text += ": lower the budget in Benchmarks/budgets.json"
-    return Finding(True, text)
 
 
 def count(figure: str, bench: Bench, client: clients.Client, workload: workloads.Workload, results: Path) -> counting.Count:
@@ -68,8 +84,7 @@ def check_counts(path: Path, bench: Bench, results: Path):
             if found.total <= expected * (1 + TOLERANCE):
                 break
             found = min(found, count(figure, bench, client, workload, results), key=lambda count: count.total)
-        what = f"{workload.name:4} {client.name:10} {COUNTERS[figure][1]} a {found.unit}"
-        yield judge(what, expected, found.total)
+        yield Finding(f"{workload.name:4} {client.name:10} {COUNTERS[figure][1]} a {found.unit}", expected, found.total)
 
 
 def check_sizes(path: Path, programs: dict[str, list[str]], folder: Path):
@@ -77,4 +92,4 @@ def check_sizes(path: Path, programs: dict[str, list[str]], folder: Path):
     for name, expected in json.loads(path.read_text())["sizes"].items():
         copy = folder / f"{name}.small"
         subprocess.run(["strip", "--strip-all", "-o", str(copy), programs[name][0]], check=True)
-        yield judge(f"bytes of the stripped {name}", expected, copy.stat().st_size)
+        yield Finding(f"bytes of the stripped {name}", expected, copy.stat().st_size)

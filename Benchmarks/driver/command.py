@@ -141,10 +141,11 @@ def run(arguments: argparse.Namespace, folder: Path) -> int:
 
 def check_budgets(bench: Bench, folder: Path) -> int:
     passed = True
+    say(budgets.HEADING)
     try:
         sizes = budgets.check_sizes(BUDGETS, bench.programs, folder)
         for finding in itertools.chain(sizes, budgets.check_counts(BUDGETS, bench, RESULTS)):
-            say(f"{'pass' if finding.passed else 'FAIL'}  {finding.text}")
+            say(finding.row)
             passed = passed and finding.passed
     except counting.CountingFailure as failure:
         say(f"FAIL  not counted: {failure}")
