@@ -50,6 +50,8 @@ final class WebSocketTunnel: WebSocketTransport, ExchangeObserver, RequestBodySo
     private var deliver: ((Result<BodyPiece, LoadError>) -> Void)?
     private var isUsed = false
     private var isClosing = false
+    /// Whether the owner's call in the next turn is posted.
+    private var isCallPosted = false
     private let timer = LoopTimer()
 
     /// In octets; reading stops when so many are unread, and goes on below half of it.
@@ -94,7 +96,7 @@ final class WebSocketTunnel: WebSocketTransport, ExchangeObserver, RequestBodySo
         if receivedHead == received.count { (received, receivedHead) = ([], 0) }
         received.append(contentsOf: body)
         if !isPaused, received.count - receivedHead >= Self.highWater { setPaused(true) }
-        owner?.connectionIsReady()
+        callAgain()
     }
 
     func exchangeBuffer(most: Int) -> UnsafeMutableRawBufferPointer? {
@@ -122,7 +124,7 @@ final class WebSocketTunnel: WebSocketTransport, ExchangeObserver, RequestBodySo
 
     private func ended(_ end: StreamRead) {
         if self.end == nil { self.end = end }
-        owner?.connectionIsReady()
+        callAgain()
     }
 
     // MARK: The request's body
@@ -175,8 +177,14 @@ final class WebSocketTunnel: WebSocketTransport, ExchangeObserver, RequestBodySo
         return .bytes(octets.count)
     }
 
+    // Not within the calls of the stream: its connection reads into the loop's scratch memory, and the owner does too.
     func callAgain() {
-        let again = LoopBox({ [weak self] in self?.owner?.connectionIsReady() ?? () })
+        guard !isCallPosted else { return }
+        isCallPosted = true
+        let again = LoopBox<() -> Void>({ [weak self] in
+            self?.isCallPosted = false
+            self?.owner?.connectionIsReady()
+        })
         loop.post { again.value() }
     }
 
