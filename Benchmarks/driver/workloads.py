@@ -98,11 +98,11 @@ def echo() -> list[Workload]:
     """Each over cleartext and TLS."""
     small, large = 32, 64 << 10
     work = [
-        ("e1", "50,000 messages of 32 bytes, one connection, one under way", 50_000, 1, 1, small),
-        ("e2", "200,000 messages of 32 bytes, one connection, 64 under way", 200_000, 64, 1, small),
-        ("e3", "100,000 messages of 32 bytes, 100 connections, one under way on each", 100_000, 100, 100, small),
-        ("e4", "16,384 messages of 64 KiB, one connection, one under way", 16_384, 1, 1, large),
-        ("e5", "16,384 messages of 64 KiB, 100 connections, one under way on each", 16_384, 100, 100, large),
+        ("e1", "20,000 messages of 32 bytes, one connection, one under way", 20_000, 1, 1, small),
+        ("e2", "100,000 messages of 32 bytes, one connection, 64 under way", 100_000, 64, 1, small),
+        ("e3", "50,000 messages of 32 bytes, 100 connections, one under way on each", 50_000, 100, 100, small),
+        ("e4", "4,096 messages of 64 KiB, one connection, one under way", 4_096, 1, 1, large),
+        ("e5", "4,096 messages of 64 KiB, 100 connections, one under way on each", 4_096, 100, 100, large),
     ]
     return [
         Workload(

@@ -181,7 +181,7 @@ final class WebSocketTunnel: WebSocketTransport, ExchangeObserver, RequestBodySo
     func callAgain() {
         guard !isCallPosted else { return }
         isCallPosted = true
-        let again = LoopBox({ [weak self] in
+        let again = LoopBox<() -> Void>({ [weak self] in
             self?.isCallPosted = false
             self?.owner?.connectionIsReady()
         })
