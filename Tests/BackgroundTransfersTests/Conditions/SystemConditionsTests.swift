@@ -79,7 +79,9 @@ struct SystemConditionsTests {
         try await expectNext(.metered)
         // Nothing is waited for but signals.
         try await watcher.stepped.settle()
-        #expect(try await watcher.stepped.run { [loop = watcher.stepped.loop] in loop.nextDeadline } == Int64.max)
+        let loop = watcher.stepped.loop
+        let deadline: Int64 = try await watcher.stepped.run { loop.nextDeadline }
+        #expect(deadline == .max)
         try await watcher.end()
         #expect(watcher.states.events == expected)
     }
@@ -95,7 +97,9 @@ struct SystemConditionsTests {
             let other = try Watcher()
             try await other.watch(address)
             #expect(try await other.states.waitFor(count: 1) == [.good])
-            #expect(try await other.stepped.run { [loop = other.stepped.loop] in loop.nextDeadline } == Int64.max)
+            let loop = other.stepped.loop
+            let deadline: Int64 = try await other.stepped.run { loop.nextDeadline }
+            #expect(deadline == .max)
             try await other.end()
         }
         let bus = try ScriptedBus { call in

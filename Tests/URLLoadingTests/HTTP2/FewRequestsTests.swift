@@ -165,7 +165,8 @@ import URLLoading
         request.httpMethod = "POST"
         request.httpBody = Data("body".utf8)
         request.timeoutInterval = 1
-        let error = await #expect(throws: URLError.self) { [request] in _ = try await session.data(for: request) }
+        var error: URLError?
+        do { _ = try await session.data(for: request) } catch let thrown as URLError { error = thrown }
         hasEnded.withValue { $0 = true }
         try await reading.value
         #expect(error?.code == .timedOut)
