@@ -203,7 +203,8 @@ let package = Package(
             // The program is started by tests.
             dependencies: [
                 "URLLoading", "BackgroundTransfers", "LoadingPipeline", "LoadingSemantics", "LoadingStorage",
-                "LoadingTransport", "LoadingEvents", "LoadingTestSupport", "TestSupport", "session-user", "background-user",
+                "LoadingTransport", "LoadingEvents", "LoadingTestSupport", "TestSupport", "session-user",
+                "background-user",
             ],
             swiftSettings: strict),
         .executableTarget(

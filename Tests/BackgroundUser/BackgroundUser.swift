@@ -150,7 +150,9 @@ private final class Worker: NSObject, URLSessionDownloadDelegate, @unchecked Sen
             configuration: .background(withIdentifier: identifier), delegate: self, delegateQueue: nil)
         let listed = DispatchSemaphore(value: 0)
         session.getAllTasks { tasks in
-            self.lock.withLock { self.noted += tasks.compactMap { task in task.taskDescription.map { "resumed \($0)" } } }
+            self.lock.withLock {
+                self.noted += tasks.compactMap { task in task.taskDescription.map { "resumed \($0)" } }
+            }
             for task in tasks where task.state == .suspended { task.resume() }
             listed.signal()
         }

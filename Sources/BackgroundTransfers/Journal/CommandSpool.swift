@@ -1,7 +1,6 @@
 internal import CLoadingLinux
 internal import FoundationEssentials
 internal import Glibc
-
 internal import LoadingPipeline
 
 /// The commands of a program to its background session, in a file: they outlive the program and the service, until the journal has them.

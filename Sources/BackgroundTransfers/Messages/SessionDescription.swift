@@ -1,4 +1,5 @@
 package import FoundationEssentials
+
 /// A background session, as its configuration describes it. What is not named here has the defaults of a session.
 package struct SessionDescription: Codable, Equatable, Sendable {
     package var identifier: String

@@ -112,7 +112,9 @@ final class CommitQueue {
         var changes: [JournalChange] {
             var changes: [JournalChange] = sessions.values.map { .session($0.record) }
             // In the order of their creation, which the journal keeps.
-            changes += transfers.values.sorted { $0.reference.task < $1.reference.task }.map { .transfer($0.machine.record) }
+            changes += transfers.values.sorted { $0.reference.task < $1.reference.task }.map {
+                .transfer($0.machine.record)
+            }
             changes += removedTransfers.map { .transferRemoved($0) }
             changes += removedSessions.map { .sessionRemoved($0) }
             return changes

@@ -50,7 +50,8 @@ final class FileKeeper: Sendable {
         guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, fsync(descriptor) == 0 else {
             return nil
         }
-        let folder = open(String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]), O_RDONLY | O_CLOEXEC | O_DIRECTORY)
+        let folder = open(
+            String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]), O_RDONLY | O_CLOEXEC | O_DIRECTORY)
         if folder >= 0 {
             _ = fsync(folder)
             close(folder)

@@ -170,7 +170,8 @@ final class ServiceSession {
         record.nextIdentifier = description.task + 1
         var description = description
         description.request.folder = service.folders.files
-        let record = TransferRecord(application: record.application, session: reference.session, description: description)
+        let record = TransferRecord(
+            application: record.application, session: reference.session, description: description)
         let transfer = ServiceTransfer(TransferMachine(record, isConditionMet: service.isConditionMet), of: self)
         transfers[description.task] = transfer
         service.commits.save(transfer)

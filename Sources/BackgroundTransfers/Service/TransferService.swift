@@ -365,7 +365,8 @@ package final class TransferService {
         case .stopping, .ended: return .running
         case .waiting(.date): return .waitingUntil(record.description.request.earliestBegin ?? 0)
         case .waiting(.decision): return .waitingForApplication
-        case .waiting(.condition): return conditions?.reason == .metered ? .waitingForUnmeteredNetwork : .waitingForPower
+        case .waiting(.condition):
+            return conditions?.reason == .metered ? .waitingForUnmeteredNetwork : .waitingForPower
         case .waiting(.retry):
             return .retrying(at: transfer.machine.wakeUp ?? 0, code: transfer.machine.lastFailure)
         }

@@ -12,7 +12,8 @@ struct TransferMachineTests {
         var request = TransferRequest(url: url, folder: "/files")
         request.identifier = 1
         var record = TransferRecord(
-            application: "app", session: "s", description: TransferDescription(task: 1, kind: .download, request: request))
+            application: "app", session: "s",
+            description: TransferDescription(task: 1, kind: .download, request: request))
         change(&record)
         return record
     }
@@ -111,14 +112,17 @@ struct TransferMachineTests {
         _ = machine.handle(Self.lost(), now: 15)
         _ = machine.handle(.timePassed, now: 20)
         #expect(
-            machine.handle(.place, now: 20) == [.restarted(TransferProgress()), .start(machine.record.description.request)])
+            machine.handle(.place, now: 20) == [
+                .restarted(TransferProgress()), .start(machine.record.description.request),
+            ])
     }
 
     // BG-8, ERR-1: errors that another attempt cannot mend, and BG-10: the time is over
     @Test("final errors", arguments: [-1002, -1100, -1202, -1205, -3003, -1017, -1007]) func final(code: Int) {
         var machine = Self.running()
         let failure = TransferFailure(code: code)
-        #expect(machine.handle(.failed(failure, nil, jitter: 0), now: 11) == [.leaveSchedule, .end(.failed(failure, nil))])
+        #expect(
+            machine.handle(.failed(failure, nil, jitter: 0), now: 11) == [.leaveSchedule, .end(.failed(failure, nil))])
     }
 
     // BG-10
@@ -141,7 +145,8 @@ struct TransferMachineTests {
         request.totalTimeout = 90
         #expect(running.handle(.place, now: 20) == [.start(request)])
         #expect(running.wakeUp == nil)
-        #expect(running.handle(.failed(TransferFailure(code: -1001), nil, jitter: 0), now: 110) == [.leaveSchedule, end])
+        #expect(
+            running.handle(.failed(TransferFailure(code: -1001), nil, jitter: 0), now: 110) == [.leaveSchedule, end])
         // A timeout of a request before is transient.
         var retrying = Self.running(change)
         _ = retrying.handle(.failed(TransferFailure(code: -1001), nil, jitter: 0), now: 108)
@@ -196,7 +201,8 @@ struct TransferMachineTests {
         // The load stops, and continues later.
         #expect(machine.handle(.conditionChanged(isMet: false), now: 4) == [.stop])
         let part = try Self.part(7)
-        #expect(machine.handle(.failed(TransferFailure(code: -999), part, jitter: 0), now: 5) == [.leaveSchedule, .save])
+        #expect(
+            machine.handle(.failed(TransferFailure(code: -999), part, jitter: 0), now: 5) == [.leaveSchedule, .save])
         #expect(machine.phase == .waiting(.condition))
         #expect(machine.handle(.conditionChanged(isMet: true), now: 6) == [.enqueue])
         #expect(machine.record.failures == 0)
@@ -215,7 +221,8 @@ struct TransferMachineTests {
         #expect(running.handle(.suspend, now: 2) == [])
         #expect(running.handle(.timePassed, now: 2) == [])
         let part = try Self.part(7)
-        #expect(running.handle(.failed(TransferFailure(code: -999), part, jitter: 0), now: 3) == [.leaveSchedule, .save])
+        #expect(
+            running.handle(.failed(TransferFailure(code: -999), part, jitter: 0), now: 3) == [.leaveSchedule, .save])
         #expect(running.phase == .suspended)
         var request = running.record.description.request
         request.resumption = part
@@ -226,7 +233,10 @@ struct TransferMachineTests {
         var back = Self.running()
         _ = back.handle(.suspend, now: 2)
         #expect(back.handle(.resume, now: 2) == [.save])
-        #expect(back.handle(.failed(TransferFailure(code: -999), nil, jitter: 0), now: 3) == [.leaveSchedule, .save, .enqueue])
+        #expect(
+            back.handle(.failed(TransferFailure(code: -999), nil, jitter: 0), now: 3) == [
+                .leaveSchedule, .save, .enqueue,
+            ])
 
         // A load that was faster.
         var done = Self.running()
