@@ -221,10 +221,7 @@ let package = Package(
             swiftSettings: withoutWarnings + [.swiftLanguageMode(.v5)]),
         .testTarget(
             name: "RealServerTests",
-            dependencies: [
-                "URLLoading", "LoadingConnections", "LoadingTransport", "LoadingSemantics", "LoadingTestSupport",
-                "TestSupport",
-            ],
+            dependencies: ["URLLoading", "LoadingConnections", "LoadingTransport", "TestSupport"],
             swiftSettings: strict),
     ],
     swiftLanguageModes: [.v6]

@@ -1,5 +1,4 @@
 import Foundation
-import LoadingTransport
 import TestSupport
 import URLLoading
 
@@ -19,18 +18,15 @@ final class TransactionRecorder: NSObject, URLSessionTaskDelegate, Sendable {
 
     /// A recorder with a session without cache.
     ///
-    /// - Parameters:
-    ///   - isDirect: Whether there are no proxies, whatever the system says.
-    ///   - loop: A loop with a stepped clock; nil for one of the process.
+    /// - Parameter isDirect: Whether there are no proxies, whatever the system says.
     static func record<Result>(
-        isDirect: Bool = false, waitsForConnectivity: Bool = false, on loop: EventLoop? = nil,
+        isDirect: Bool = false, waitsForConnectivity: Bool = false,
         _ body: (URLSession, TransactionRecorder) async throws -> Result
     ) async throws -> Result {
         let configuration = URLSessionConfiguration.ephemeral
         configuration.urlCache = nil
         configuration.timeoutIntervalForRequest = 20
         configuration.waitsForConnectivity = waitsForConnectivity
-        if let loop { configuration.loop = loop }
         if isDirect { configuration.connectionProxyDictionary = [:] }
         let recorder = TransactionRecorder()
         let session = URLSession(configuration: configuration, delegate: recorder, delegateQueue: nil)
