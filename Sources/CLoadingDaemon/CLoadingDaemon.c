@@ -134,26 +134,53 @@ int cld_start_service(
     return code;
 }
 
-// ---- The library
+// ---- The executable or library that contains this code
 
-// The first object is the executable.
-static int contains_this(struct dl_phdr_info *object, size_t size, void *result) {
-    (void)size;
+static int contains_this(const struct dl_phdr_info *object) {
     ElfW(Addr) here = (ElfW(Addr))&contains_this;
     for (int index = 0; index < object->dlpi_phnum; index++) {
         const ElfW(Phdr) *part = &object->dlpi_phdr[index];
         ElfW(Addr) first = object->dlpi_addr + part->p_vaddr;
-        if (part->p_type == PT_LOAD && here >= first && here < first + part->p_memsz) *(int *)result = 1;
+        if (part->p_type == PT_LOAD && here >= first && here < first + part->p_memsz) return 1;
     }
+    return 0;
+}
+
+// The first object is the executable.
+static int look_at_executable(struct dl_phdr_info *object, size_t size, void *result) {
+    (void)size;
+    *(int *)result = contains_this(object);
     return 1;
 }
 
 const char *cld_library(void) {
     int is_executable = 0;
-    dl_iterate_phdr(contains_this, &is_executable);
+    dl_iterate_phdr(look_at_executable, &is_executable);
     Dl_info found;
     if (is_executable || dladdr((const void *)&contains_this, &found) == 0) return NULL;
     return found.dli_fname;
+}
+
+typedef void (*initializer)(int, char **, char **);
+
+struct initializers {
+    const initializer *first;
+    size_t size;
+};
+
+static int find_initializers(struct dl_phdr_info *object, size_t size, void *result) {
+    (void)size;
+    if (!contains_this(object)) return 0;
+    struct initializers *found = result;
+    for (int index = 0; index < object->dlpi_phnum; index++) {
+        if (object->dlpi_phdr[index].p_type != PT_DYNAMIC) continue;
+        const ElfW(Dyn) *entry = (const ElfW(Dyn) *)(object->dlpi_addr + object->dlpi_phdr[index].p_vaddr);
+        for (; entry->d_tag != DT_NULL; entry++) {
+            if (entry->d_tag == DT_INIT_ARRAY) found->first = (const initializer *)(object->dlpi_addr + entry->d_un.d_ptr);
+            if (entry->d_tag == DT_INIT_ARRAYSZ) found->size = entry->d_un.d_val;
+        }
+    }
+    return 1;
 }
 
 // ---- Before main
@@ -171,9 +198,20 @@ static int is_listener(int descriptor) {
     return getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &answer, &length) == 0 && answer != 0;
 }
 
-// Swift's runtime is ready: the linker places its registration before that of other objects, and constructors without a
-// priority run in that order.
-__attribute__((constructor)) static void run_service(void) {
+static void run_service(int count, char **arguments, char **environment);
+
+// Those of the same object that come after this one: in a program that contains Swift's runtime and libdispatch, they belong to these.
+static void run_later_initializers(int count, char **arguments, char **environment) {
+    struct initializers found = { NULL, 0 };
+    dl_iterate_phdr(find_initializers, &found);
+    int is_later = 0;
+    for (size_t index = 0; found.first != NULL && index < found.size / sizeof(initializer); index++) {
+        if (is_later) found.first[index](count, arguments, environment);
+        if (found.first[index] == run_service) is_later = 1;
+    }
+}
+
+__attribute__((constructor)) static void run_service(int count, char **arguments, char **environment) {
     const char *number = secure_getenv(CLD_SOCKET_VARIABLE);
     if (number == NULL || loading_run_background_service == NULL) return;
     int listener = 0;
@@ -183,6 +221,7 @@ __attribute__((constructor)) static void run_service(void) {
     unsetenv(CLD_SOCKET_VARIABLE);
     unsetenv("LD_PRELOAD");
     if (!is_number || !is_listener(listener)) return;
+    run_later_initializers(count, arguments, environment);
     loading_run_background_service(listener);
     _exit(70);
 }

@@ -72,7 +72,7 @@ internal import LoadingStorage
         MessageFrames.append(
             try TransferMessage(ServiceCommand.hello(ServiceHello(application: nil))).encoded(), to: &hello)
         guard
-            hello.withUnsafeBytes({ send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL.rawValue)) })
+            hello.withUnsafeBytes({ send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) })
                 == hello.count
         else { throw Ended() }
         var frames = MessageFrames()

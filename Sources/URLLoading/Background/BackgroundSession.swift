@@ -31,6 +31,7 @@ final class BackgroundSession: @unchecked Sendable {
     private var phase = Phase.new
     private var connectionFailures = 0
     private var refusals = 0
+    private var hasAttached = false
     private let timer = LoopTimer()
     /// The tasks that have not been told to the program completely, by the identifier that the service knows. Before the session was
     /// attached: by the number of the task.
@@ -232,11 +233,14 @@ final class BackgroundSession: @unchecked Sendable {
     private func connectionFailed(_ error: LoadError) {
         if case .closed = phase { return }
         connectionFailures += 1
-        let delays: [Int64] = loop.limits.backgroundReconnects
+        // A service that was there is replaced. One that never was is not waited for: it could not be started.
+        let delays = hasAttached ? loop.limits.backgroundReconnects : shortDelays
         guard connectionFailures <= delays.count else { return lose(error) }
         phase = .disconnected
         loop.arm(timer, at: loop.now &+ delays[connectionFailures - 1], for: self)
     }
+
+    private var shortDelays: [Int64] { Array(loop.limits.backgroundReconnects.prefix(3)) }
 
     /// Sends the next commands, unless many bytes wait for the service.
     private func send() {
@@ -304,7 +308,7 @@ final class BackgroundSession: @unchecked Sendable {
         case .sessionInUse:
             // A process that has just ended, or a session that was just released, may not be noticed yet.
             refusals += 1
-            let delays = loop.limits.backgroundReconnects.filter { $0 <= 400_000_000 }
+            let delays = shortDelays
             guard refusals <= delays.count else { return lose(.backgroundSessionInUse) }
             phase = .disconnected
             loop.arm(timer, at: loop.now &+ delays[refusals - 1], for: self)
@@ -324,6 +328,7 @@ final class BackgroundSession: @unchecked Sendable {
 
     private func attached(_ state: SessionState) {
         phase = .listing
+        hasAttached = true
         listedTasks = []
         commands.attached(state)
         loads = Dictionary(loads.values.map { ($0.identifier, $0) }) { first, _ in first }

@@ -31,7 +31,8 @@ import Testing
     }
 
     // BG-5: the announced length costs nothing, and a forged one is an error at once
-    @Test("forged lengths", arguments: [8193, 1 << 20, 0x7FFF_FFFF, 0xFFFF_FFFF]) func forgedLengths(_ length: UInt32) {
+    @Test("forged lengths", arguments: [8193, 1 << 20, 0x7FFF_FFFF, 0xFFFF_FFFF] as [UInt32])
+    func forgedLengths(_ length: UInt32) {
         var frames = MessageFrames(limit: 8192)
         withUnsafeBytes(of: length.littleEndian) { frames.append($0) }
         #expect(throws: MessageFrames.Failure.tooLong) { try frames.next() }

@@ -1,5 +1,6 @@
 import BackgroundTransfers
 import Foundation
+import Glibc
 import JournalSteps
 import LoadingPipeline
 import LoadingStorage
@@ -24,7 +25,7 @@ private final class JournalScene: Sendable {
 
     var file: URL { URL(fileURLWithPath: folder + "/journal") }
 
-    func load() async throws -> Result<JournalContents, StorageFailure> {
+    func load() async -> Result<JournalContents, StorageFailure> {
         await withCheckedContinuation { continuation in journal.load { continuation.resume(returning: $0) } }
     }
 
@@ -104,7 +105,7 @@ private final class JournalScene: Sendable {
         try database.execute("PRAGMA user_version=99")
         let before = try Data(contentsOf: scene.file)
         let other = try JournalScene(in: scene.folder)
-        guard case .failure(let failure) = try await other.load() else {
+        guard case .failure(let failure) = await other.load() else {
             return Issue.record("a newer journal was read")
         }
         #expect(failure.reason == .newer(version: 99))
@@ -144,7 +145,8 @@ private final class JournalScene: Sendable {
         async throws
     {
         let disk = try SmallDisk(size: 400_000)
-        #expect(await (try JournalScene(in: disk.path)).apply([.session(JournalScene.session())]) == nil)
+        let first = try JournalScene(in: disk.path)
+        #expect(await first.apply([.session(JournalScene.session())]) == nil)
         try disk.setReadOnly(true)
         let scene = try JournalScene(in: disk.path)
         #expect(try await scene.contents().sessions == [JournalScene.session()])

@@ -44,6 +44,21 @@ final class ServiceScene: Sendable {
         return lines
     }
 
+    /// Runs several of the same program at once. Returns the output of all.
+    func run(_ count: Int, _ words: [String]) throws -> [String] {
+        let programs = try (0..<count).map { number in
+            let output = directory.file("output-\(number)")
+            return (try ChildProcess(Self.program, words, environment: environment(), output: output), output)
+        }
+        let lines = try programs.flatMap { program, output in
+            try program.waitForExit()
+            program.end()
+            return try String(contentsOf: output, encoding: .utf8).split(separator: "\n").map(String.init)
+        }
+        note(lines)
+        return lines
+    }
+
     /// Connects to the service. Returns its process id.
     func once(runtime: String? = nil) throws -> pid_t {
         let lines = try run(["once"], runtime: runtime)

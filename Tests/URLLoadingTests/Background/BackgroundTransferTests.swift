@@ -387,7 +387,7 @@ import URLLoading
         let session = URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
         let task = session.downloadTask(with: try #require(URL(string: "http://localhost/")))
         task.resume()
-        _ = try await delegate.calls.waitUntil("the task's end", within: .seconds(40)) {
+        _ = try await delegate.calls.waitUntil("the task's end") {
             $0.contains { $0.isCompletion }
         }
         let error = try #require(delegate.errors.events.first ?? nil)
