@@ -1,4 +1,5 @@
 import BackgroundTransfers
+import CLoadingLinux
 import Foundation
 
 #if canImport(Musl)

@@ -1,4 +1,5 @@
-import BackgroundTransfers
+package import BackgroundTransfers
+import LoadingPipeline
 
 /// What the service knows of one transfer, for `background log`.
 package enum TransferDetails {

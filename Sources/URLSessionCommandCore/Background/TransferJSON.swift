@@ -1,5 +1,6 @@
-import BackgroundTransfers
+package import BackgroundTransfers
 import Foundation
+import LoadingPipeline
 
 /// Background transfers as JSON, for scripts.
 package enum TransferJSON {

@@ -1,4 +1,4 @@
-import BackgroundTransfers
+package import BackgroundTransfers
 
 /// Finds the transfers that a person names: `TASK`, `SESSION/TASK`, or `APPLICATION/SESSION/TASK`.
 package enum TransferSelection {

@@ -1,5 +1,6 @@
-import BackgroundTransfers
+package import BackgroundTransfers
 import Foundation
+import LoadingPipeline
 import URLLoading
 
 /// The state of a background transfer, for people and for programs.
@@ -45,7 +46,9 @@ package struct TransferStateText: Equatable, Sendable {
     }
 
     /// The library's words for a code.
-    static func words(for code: Int) -> String { URLError(URLError.Code(rawValue: code)).localizedDescription }
+    static func words(for code: Int) -> String {
+        URLError.Code(rawValue: code).map { URLError($0).localizedDescription } ?? "error \(code)"
+    }
 }
 
 extension ListedTransfer {

@@ -1,4 +1,4 @@
-import BackgroundTransfers
+package import BackgroundTransfers
 
 /// Background transfers as a table.
 package struct TransferTable {

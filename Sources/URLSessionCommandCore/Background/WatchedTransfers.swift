@@ -1,4 +1,4 @@
-import BackgroundTransfers
+package import BackgroundTransfers
 
 /// What `background watch` shows: all transfers, as the service tells them, with their rates.
 package struct WatchedTransfers: Sendable {

@@ -1,3 +1,6 @@
+// The size of a terminal is not in the Glibc module.
+import CLoadingLinux
+
 #if canImport(Musl)
     import Musl
 #else
