@@ -35,7 +35,8 @@ let package = Package(
         .target(
             name: "URLSessionCommandCore",
             dependencies: [
-                "URLLoading", "BackgroundTransfers", "LoadingTransport", "LoadingSemantics", "LoadingEvents",
+                "URLLoading", "BackgroundTransfers", "LoadingPipeline", "LoadingTransport", "LoadingSemantics",
+                "LoadingEvents", "CLoadingLinux",
             ],
             swiftSettings: strict),
         .target(name: "FoundationNetworking", dependencies: ["URLLoading"], swiftSettings: strict),

@@ -1,5 +1,6 @@
 import BackgroundTransfers
 import Foundation
+import LoadingSemantics
 import LoadingTestSupport
 import TestSupport
 import Testing
@@ -34,6 +35,11 @@ struct SystemConditionsTests {
                 self.conditions = conditions
                 conditions.watch()
             }
+        }
+
+        func nextDeadline() async throws -> Int64 {
+            let loop = stepped.loop
+            return try await stepped.run { loop.nextDeadline }
         }
 
         func end() async throws { try await stepped.run { self.conditions?.unwatch() } }
@@ -77,7 +83,7 @@ struct SystemConditionsTests {
         try await expectNext(.metered)
         // Nothing is waited for but signals.
         try await watcher.stepped.settle()
-        #expect(try await watcher.stepped.run { [loop = watcher.stepped.loop] in loop.nextDeadline } == .max)
+        #expect(try await watcher.nextDeadline() == .max)
         try await watcher.end()
         #expect(watcher.states.events == expected)
     }
@@ -93,7 +99,7 @@ struct SystemConditionsTests {
             let other = try Watcher()
             try await other.watch(address)
             #expect(try await other.states.waitFor(count: 1) == [.good])
-            #expect(try await other.stepped.run { [loop = other.stepped.loop] in loop.nextDeadline } == .max)
+            #expect(try await other.nextDeadline() == .max)
             try await other.end()
         }
         let bus = try ScriptedBus { call in
@@ -186,8 +192,7 @@ struct SystemConditionsTests {
                 try await watcher.stepped.waitForTimer(in: delay)
                 try await watcher.stepped.step(by: delay)
             }
-            let loop = watcher.stepped.loop
-            try await eventually { (try? await watcher.stepped.run { loop.nextDeadline }) == .max }
+            try await eventually { (try? await watcher.nextDeadline()) == Int64.max }
             #expect(bus.connections == 7)
             #expect(watcher.states.events == [.good])
             try await watcher.end()

@@ -1,5 +1,6 @@
 import BackgroundTransfers
 import Foundation
+import LoadingSemantics
 import LoadingTestSupport
 import TestSupport
 import Testing
