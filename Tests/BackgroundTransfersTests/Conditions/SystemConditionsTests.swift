@@ -2,6 +2,7 @@ import BackgroundTransfers
 import Foundation
 import LoadingSemantics
 import LoadingTestSupport
+import LoadingTransport
 import TestSupport
 import Testing
 
