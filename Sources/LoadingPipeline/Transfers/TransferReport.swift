@@ -64,7 +64,9 @@ package struct TransferProgress: Codable, Equatable, Sendable {
     package var received: Int64 = 0
     package var toReceive: Int64 = -1
 
-    package init() {}
+    package init(sent: Int64 = 0, toSend: Int64 = -1, received: Int64 = 0, toReceive: Int64 = -1) {
+        (self.sent, self.toSend, self.received, self.toReceive) = (sent, toSend, received, toReceive)
+    }
 }
 
 package struct TransferChallenge: Codable, Equatable, Sendable {

@@ -53,6 +53,8 @@ final class ServiceConversation: @unchecked Sendable {
     func next(until end: Date) -> [Event] {
         condition.lock()
         defer { condition.unlock() }
+        // Foundation traps for a date whose nanoseconds do not fit into an integer, such as the distant future.
+        let end = min(end, Date(timeIntervalSinceNow: 86_400))
         while events.isEmpty, condition.wait(until: end) {}
         defer { events = [] }
         return events

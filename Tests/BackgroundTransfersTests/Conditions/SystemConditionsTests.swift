@@ -38,6 +38,11 @@ struct SystemConditionsTests {
             }
         }
 
+        func nextDeadline() async throws -> Int64 {
+            let loop = stepped.loop
+            return try await stepped.run { loop.nextDeadline }
+        }
+
         func end() async throws { try await stepped.run { self.conditions?.unwatch() } }
 
         var state: State {
@@ -79,9 +84,7 @@ struct SystemConditionsTests {
         try await expectNext(.metered)
         // Nothing is waited for but signals.
         try await watcher.stepped.settle()
-        let loop = watcher.stepped.loop
-        let deadline: Int64 = try await watcher.stepped.run { loop.nextDeadline }
-        #expect(deadline == .max)
+        #expect(try await watcher.nextDeadline() == .max)
         try await watcher.end()
         #expect(watcher.states.events == expected)
     }
@@ -97,9 +100,7 @@ struct SystemConditionsTests {
             let other = try Watcher()
             try await other.watch(address)
             #expect(try await other.states.waitFor(count: 1) == [.good])
-            let loop = other.stepped.loop
-            let deadline: Int64 = try await other.stepped.run { loop.nextDeadline }
-            #expect(deadline == .max)
+            #expect(try await other.nextDeadline() == .max)
             try await other.end()
         }
         let bus = try ScriptedBus { call in
@@ -192,8 +193,7 @@ struct SystemConditionsTests {
                 try await watcher.stepped.waitForTimer(in: delay)
                 try await watcher.stepped.step(by: delay)
             }
-            let loop = watcher.stepped.loop
-            try await eventually { (try? await watcher.stepped.run { loop.nextDeadline }) == .max }
+            try await eventually { (try? await watcher.nextDeadline()) == Int64.max }
             #expect(bus.connections == 7)
             #expect(watcher.states.events == [.good])
             try await watcher.end()
