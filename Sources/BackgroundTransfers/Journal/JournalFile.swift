@@ -9,6 +9,8 @@ package import LoadingStorage
 package final class JournalFile {
     private let file: PersistentDatabase
     private let lost: @Sendable () -> Void
+    private let directory: StorageDirectory
+    private var areFoldersSynchronized = false
 
     package init(
         in directory: StorageDirectory, notify: @escaping @Sendable (StorageMessage) -> Void,
@@ -16,6 +18,7 @@ package final class JournalFile {
     ) {
         file = PersistentDatabase(Self.schema, in: directory, notify: notify)
         self.lost = lost
+        self.directory = directory
     }
 
     // The `application_id` is "urlb". The order of the transfers is that of their `id`.
@@ -93,6 +96,7 @@ package final class JournalFile {
 
     /// Applies groups of changes in one transaction. Returns the failure of each group.
     package func apply(_ groups: [[JournalChange]]) -> [StorageFailure?] {
+        if let failure = Self.failure(of: synchronizeFolders) { return groups.map { _ in failure } }
         var failures = synchronizeFiles(of: groups)
         let changes = zip(groups, failures).flatMap { group, failure in failure == nil ? group : [] }
         if !changes.isEmpty, !write(changes) {
@@ -150,6 +154,13 @@ package final class JournalFile {
         INSERT INTO transfers (seal, application, session, task, record) VALUES (?, ?, ?, ?, ?) \
         ON CONFLICT (application, session, task) DO UPDATE SET seal = excluded.seal, record = excluded.record
         """
+
+    /// The folders of the journal may be new. Their names must be on the disk before the first row.
+    private func synchronizeFolders() throws(StorageFailure) {
+        if areFoldersSynchronized { return }
+        try SynchronizedFile.synchronizeOwnFolders(to: try directory.make())
+        areFoldersSynchronized = true
+    }
 
     /// A file must be on the disk before the row that promises it.
     private func synchronizeFiles(of groups: [[JournalChange]]) -> [StorageFailure?] {

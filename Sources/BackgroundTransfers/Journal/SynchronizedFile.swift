@@ -29,6 +29,18 @@ enum SynchronizedFile {
         guard fsync(descriptor) == 0 else { throw StorageFailure(.write, folder, .system(cll_errno())) }
     }
 
+    /// Synchronizes a folder and those above it, as far as they belong to the user: others were not made for it.
+    static func synchronizeOwnFolders(to folder: String) throws(StorageFailure) {
+        try synchronizeFolder(folder)
+        var folder = folder
+        while folder != "/" {
+            folder = self.folder(of: folder)
+            var status = stat()
+            guard lstat(folder, &status) == 0, status.st_uid == geteuid() else { return }
+            try synchronizeFolder(folder)
+        }
+    }
+
     static func folder(of path: String) -> String {
         guard let slash = path.lastIndex(of: "/") else { return "." }
         return slash == path.startIndex ? "/" : String(path[..<slash])

@@ -21,7 +21,6 @@ import Testing
         #expect(record.operations.count > 6 * JournalSteps.count)
         let wrong = try crashes.compactMap { try fault(of: $0, in: record, folder) }
         #expect(wrong.isEmpty, "\(wrong.count) of \(crashes.count) states: \(wrong.prefix(5))")
-        print("\(record.operations.count) operations, \(crashes.count) states after a power failure")
     }
 
     /// What is wrong with the journal after that power failure; nil if nothing is.

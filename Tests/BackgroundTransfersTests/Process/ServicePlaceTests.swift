@@ -5,6 +5,8 @@ import LoadingStorage
 import TestSupport
 import Testing
 
+private let folders = ["runtime", "state", "state/files", "state/uploads", "state/spool"]
+
 @Suite(.leakChecked) struct ServicePlaceTests {
     // BG-5 (XDG Base Directory Specification)
     @Test("places by environment") func environment() {
@@ -19,8 +21,6 @@ import Testing
         #expect(ServicePlace { ["HOME": "/home/u", "XDG_STATE_HOME": "state"][$0] }.state.path == home.state.path)
     }
 
-    private static let folders = ["runtime", "state", "state/files", "state/uploads", "state/spool"]
-
     private func mode(of path: String) throws -> mode_t {
         var status = stat()
         try #require(lstat(path, &status) == 0)
@@ -33,10 +33,10 @@ import Testing
         umask(0)
         defer { umask(0o022) }
         try scene.place.make()
-        for folder in Self.folders { #expect(try mode(of: scene.directory.path + "/" + folder) == 0o700) }
-        for folder in Self.folders { chmod(scene.directory.path + "/" + folder, 0o777) }
+        for folder in folders { #expect(try mode(of: scene.directory.path + "/" + folder) == 0o700) }
+        for folder in folders { chmod(scene.directory.path + "/" + folder, 0o777) }
         try scene.place.make()
-        for folder in Self.folders { #expect(try mode(of: scene.directory.path + "/" + folder) == 0o700) }
+        for folder in folders { #expect(try mode(of: scene.directory.path + "/" + folder) == 0o700) }
     }
 
     // BG-5
