@@ -42,7 +42,7 @@ import URLLoading
     }
 
     // T-18: dates that have always been reached
-    @Test("a date that is none", arguments: [-.infinity, .nan]) func aDateThatIsNone(seconds: Double) async throws {
+    @Test("a date that is none", arguments: [-Double.infinity, Double.nan]) func aDateThatIsNone(seconds: Double) async throws {
         let server = try ScriptedServer.answering(.text("now"))
         defer { server.stop() }
         #expect(
