@@ -294,9 +294,11 @@ final class ServiceSession {
         considerLaunch()
     }
 
-    /// Removes a session without a program and without transfers.
+    /// Whether it has no program and no transfers.
+    var isUnused: Bool { owner == nil && transfers.isEmpty }
+
     private func removeIfUnused() {
-        guard owner == nil, transfers.isEmpty else { return }
+        guard isUnused else { return }
         closeEnvironment()
         service.remove(self)
     }

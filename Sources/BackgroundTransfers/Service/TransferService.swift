@@ -161,14 +161,23 @@ package final class TransferService {
     }
 
     func remove(_ session: ServiceSession) {
-        guard sessions[session.reference] === session else { return }
+        let path = folders.spool(of: session.reference)
+        let (box, loop) = (LoopBox((self, session)), loop)
+        commits.after { [self] failure in
+            guard failure == nil, session.isUnused else { return checkIdle() }
+            // The spool first: a new session would have no number of the last command, and would carry out the old ones again.
+            keeper.run {
+                unlink(path)
+                loop.post { box.value.0.removeRecord(of: box.value.1) }
+            }
+        }
+    }
+
+    private func removeRecord(of session: ServiceSession) {
+        guard sessions[session.reference] === session, session.isUnused else { return checkIdle() }
         sessions[session.reference] = nil
         commits.remove(session)
-        let path = folders.spool(of: session.reference)
-        commits.after { [self] failure in
-            if failure == nil, sessions[session.reference] == nil { keeper.remove(path) }
-            checkIdle()
-        }
+        checkIdle()
     }
 
     // MARK: Idle
