@@ -46,8 +46,11 @@ package final class WallClockTimer {
     }
 
     deinit {
-        loop.unregister(descriptor, registration)
-        close(descriptor)
+        // The last reference may be released on any thread.
+        loop.post { [loop, descriptor, registration] in
+            loop.unregister(descriptor, registration)
+            close(descriptor)
+        }
     }
 
     /// - Parameter result: The number of times, or the negative errno. A timer that was armed again has nothing to read.

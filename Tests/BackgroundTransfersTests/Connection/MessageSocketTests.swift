@@ -171,7 +171,8 @@ private final class SocketScene: @unchecked Sendable {
         let queued = try await scene.use { $0.queuedBytes }
         #expect(queued == 0)
         try await scene.end()
-        #expect(scene.events.events == [.ended(.backlog)])
+        // The kernel takes some of it first.
+        #expect(scene.events.events.filter { $0 != .drained } == [.ended(.backlog)])
     }
 
     // BG-5

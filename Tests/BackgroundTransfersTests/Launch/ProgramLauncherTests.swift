@@ -30,7 +30,7 @@ import Testing
         defer { close(open) }
         let script = """
             echo "$URLSESSION_BACKGROUND_IDENTIFIER" "$1"; set -- $(cat /proc/$$/stat); echo $(($1 == $6)); \
-            for fd in /proc/$$/fd/*; do echo "${fd##*/}"; done; grep -E '^Sig(Blk|Ign)' /proc/$$/status
+            for fd in /proc/$$/fd/*; do echo "${fd##*/}"; done; exec grep -E '^Sig(Blk|Ign)' /proc/self/status
             """
         let file = directory.file("seen").path
         let events = try await launch(

@@ -50,7 +50,7 @@ import Testing
         environment["SECRET_TOKEN"] = "x"
         environment["http_proxy"] = "http://proxy.test"
         let starter = try ChildProcess(
-            ServiceScene.program, ["once"], environment: environment, inheriting: [descriptor: 57], output: output)
+            ServiceScene.program, ["once"], environment: environment, inheriting: [57: descriptor], output: output)
         #expect(try starter.waitForExit() == .code(0))
         starter.end()
         let service = try scene.once()

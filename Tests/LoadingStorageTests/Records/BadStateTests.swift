@@ -322,9 +322,10 @@ import Testing
     func nothingToWriteOnReadOnlyDisk() throws {
         let disk = try SmallDisk(size: 1_000_000)
         let scene = StorageScene(path: disk.path)
-        let archive = scene.cookies
-        #expect(archive.apply([.stored(.persistent("a"))]))
+        #expect(scene.cookies.apply([.stored(.persistent("a"))]))
+        // A disk with a file that is open for writing cannot become read-only.
         try disk.setReadOnly(true)
+        let archive = scene.cookies
         #expect(!archive.apply([.stored(.persistent("b"))]))
         #expect(scene.messages.count == 1)
         // The change that was not written yet is undone, and the file has no such record.

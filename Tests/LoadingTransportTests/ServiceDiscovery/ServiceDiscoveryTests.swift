@@ -360,8 +360,13 @@ struct ServiceDiscoveryTests {
         isAway.withValue { $0 = true }
         bus.say(Self.daemonChanges(""))
         for count in 1...2 {
-            let resolved = EventRecorder<ResolveEvent>()
-            let operation = discovery.resolve(Self.one, timeout: nil) { resolved.record($0) }
+            var resolved = EventRecorder<ResolveEvent>()
+            var operation = discovery.resolve(Self.one, timeout: nil) { [resolved] in resolved.record($0) }
+            // One that began before the end of the daemon was noticed ends with it.
+            if count == 1, try resolved.waitFor(count: 1) != [.failed(.daemonMissing)] {
+                resolved = EventRecorder()
+                operation = discovery.resolve(Self.one, timeout: nil) { [resolved] in resolved.record($0) }
+            }
             #expect(try resolved.waitFor(count: 1) == [.failed(.daemonMissing)])
             // The bus was asked to start it.
             try bus.waitForCall(of: "StartServiceByName", count: count)
