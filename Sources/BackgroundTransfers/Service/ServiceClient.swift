@@ -3,7 +3,7 @@ internal import LoadingTransport
 
 /// A connection to the service: of a program that owns a session, or of an administrator. Confined to the loop.
 final class ServiceClient {
-    private unowned let service: TransferService
+    private let service: TransferService
     private let descriptor: Int32
     private var socket: MessageSocket<ServiceCommand, ServiceNotice>?
     private var hello: ServiceHello?

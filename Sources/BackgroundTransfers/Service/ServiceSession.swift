@@ -6,7 +6,7 @@ internal import LoadingTransport
 
 /// A session of the service. Confined to the loop.
 final class ServiceSession {
-    unowned let service: TransferService
+    let service: TransferService
     private(set) var record: SessionRecord
     private(set) var transfers: [Int: ServiceTransfer] = [:]
     /// The program that is attached.
@@ -34,6 +34,13 @@ final class ServiceSession {
         let new = service.makeEnvironment(record.application, record.description, service.loop)
         madeEnvironment = new
         return new
+    }
+
+    /// At the end of the service, which it retains.
+    func leave() {
+        closeEnvironment()
+        transfers = [:]
+        owner = nil
     }
 
     func closeEnvironment() {

@@ -167,6 +167,7 @@ final class ServiceTransfer {
     }
 
     private func ended() {
+        tellProgress()
         load = nil
         challenge = nil
     }

@@ -202,7 +202,14 @@ package final class TransferService {
     /// Stops all loads. Their parts and the journal stay for the next process. `done` is called when everything is written.
     package func stop(_ done: @escaping () -> Void) {
         for session in sessions.values { session.closeEnvironment() }
-        commits.after { _ in done() }
+        commits.after { [self] _ in
+            // They retain this object.
+            for session in sessions.values { session.leave() }
+            (sessions, clients) = ([:], [:])
+            routeWait?.end()
+            (clock, conditions, routeWait) = (nil, nil, nil)
+            done()
+        }
     }
 
     // MARK: Schedule

@@ -100,6 +100,9 @@ final class BackgroundCommands: @unchecked Sendable {
         }
     }
 
+    /// The session has ended. Nothing is added any more that the service has to carry out.
+    func close() { lock.withLock { (isConnected, spool) = (false, nil) } }
+
     func disconnected() { lock.withLock { isConnected = false } }
 
     /// Whether the journal has all commands.

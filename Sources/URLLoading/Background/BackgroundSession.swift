@@ -511,7 +511,7 @@ final class BackgroundSession: @unchecked Sendable {
         loop.disarm(timer)
         socket?.close()
         socket = nil
-        commands.disconnected()
+        commands.close()
         releaseSession()
         BackgroundSessions.shared.remove(self)
         let done = finishing?.done

@@ -136,8 +136,8 @@ private final class JournalScene: Sendable {
         #expect(try await JournalScene(in: disk.path).contents().transfers == applied)
         // It goes on when there is room.
         try FileManager.default.removeItem(atPath: filler)
-        let removal = await scene.apply(applied.map { .transferRemoved($0.reference) })
-        #expect(removal == nil, "\(String(describing: removal))")
+        // One by one, because a transaction needs room for the old contents of what it changes.
+        for record in applied { #expect(await scene.apply([.transferRemoved(record.reference)]) == nil) }
         #expect(await scene.apply([.transfer(JournalScene.transfer(1))]) == nil)
         #expect(try await scene.contents().transfers == [JournalScene.transfer(1)])
     }

@@ -40,7 +40,9 @@ import Testing
         #expect(Array(seen.prefix(5)) == ["my downloads an argument", "1", "0", "1", "2"])
         // The shell may have duplicates of its own, from 10 on.
         #expect(!seen.contains("\(open)"))
-        #expect(seen.contains("SigBlk:\t0000000000000000") && seen.contains("SigIgn:\t0000000000000000"))
+        #expect(seen.contains("SigBlk:\t0000000000000000"))
+        // The C library ignores signals 32 and 33, its own, in what it starts.
+        #expect(seen.contains("SigIgn:\t0000000000000000") || seen.contains("SigIgn:\t0000000180000000"), "\(seen)")
     }
 
     // BG-11

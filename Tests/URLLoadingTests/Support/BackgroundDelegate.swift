@@ -21,6 +21,13 @@ final class BackgroundDelegate: NSObject, URLSessionDownloadDelegate, URLSession
     }
 
     func urlSession(
+        _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
+        totalBytesExpectedToSend: Int64
+    ) {
+        calls.record(.sent(task.taskIdentifier, totalBytesSent, totalBytesExpectedToSend))
+    }
+
+    func urlSession(
         _ session: URLSession, downloadTask: URLSessionDownloadTask, didResumeAtOffset fileOffset: Int64,
         expectedTotalBytes: Int64
     ) {
