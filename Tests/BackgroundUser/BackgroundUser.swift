@@ -196,6 +196,8 @@ private final class Worker: NSObject, URLSessionDownloadDelegate, @unchecked Sen
     ) {
         let name = downloadTask.taskDescription ?? "-"
         let copy = "\(folder)/got-\(name.dropFirst(5))-\(downloadTask.taskIdentifier)"
+        // Of a callback that was killed.
+        try? FileManager.default.removeItem(atPath: copy)
         try? FileManager.default.copyItem(atPath: location.path, toPath: copy)
         note("downloaded \(name) \(downloadTask.taskIdentifier)")
     }

@@ -48,6 +48,8 @@ package struct SessionRecord: Codable, Equatable, Sendable {
     package var isInvalidated = false
     /// The number of the last command that was carried out.
     package var commands: UInt64 = 0
+    /// When a program was attached last, in seconds since 1970.
+    package var lastUsed = 0.0
     /// How often the program was launched without attaching, and when last, in seconds since 1970.
     package var launches = 0
     package var lastLaunch: Double?

@@ -59,6 +59,12 @@ final class FileKeeper: Sendable {
         return Int64(status.st_size)
     }
 
+    private static func isFile(_ path: String, olderThan age: Int) -> Bool {
+        var status = stat()
+        guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return false }
+        return age == 0 || status.st_ctim.tv_sec < time(nil) - age
+    }
+
     static func length(of path: String) -> Int64? {
         var status = stat()
         guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
@@ -66,7 +72,9 @@ final class FileKeeper: Sendable {
     }
 
     /// Removes the files of a folder that nothing refers to.
-    static func clean(_ folder: String, keeping known: Set<String>) {
+    ///
+    /// - Parameter minimumAge: In seconds, since the file got its name.
+    static func clean(_ folder: String, keeping known: Set<String>, minimumAge: Int = 0) {
         guard let directory = opendir(folder) else { return }
         defer { closedir(directory) }
         while let entry = readdir(directory) {
@@ -74,7 +82,7 @@ final class FileKeeper: Sendable {
                 $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
             }
             let path = folder + "/" + name
-            if name != ".", name != "..", !known.contains(path), length(of: path) != nil { unlink(path) }
+            if name != ".", name != "..", !known.contains(path), isFile(path, olderThan: minimumAge) { unlink(path) }
         }
     }
 }

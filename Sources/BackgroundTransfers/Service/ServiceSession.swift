@@ -78,6 +78,7 @@ final class ServiceSession {
         }
         record.description = description
         record.isInvalidated = false
+        record.lastUsed = service.now
         owner?.detach()
         owner = client
         service.commits.save(self)
@@ -131,10 +132,12 @@ final class ServiceSession {
         guard owner === client else { return }
         owner = nil
         isInvalidating = false
+        record.lastUsed = service.now
+        service.commits.save(self)
         launch.detached()
         readSpool { [self] in
             considerLaunch()
-            removeIfUnused()
+            closeIfUnused()
         }
     }
 
@@ -197,7 +200,7 @@ final class ServiceSession {
         service.commits.remove(transfer)
         service.removed(transfer)
         tell(.rejected(task: task, TransferFailure(code: -3003, reason: "\(failure)")))
-        removeIfUnused()
+        closeIfUnused()
     }
 
     /// A program was told that far. Its files are removed when they are not needed any more (BG-18).
@@ -217,7 +220,7 @@ final class ServiceSession {
         service.commits.after { [self] _ in
             if transfers.values.allSatisfy({ !$0.isUntold }) { launch.becameIdle() }
             finishInvalidation()
-            removeIfUnused()
+            closeIfUnused()
         }
         considerLaunch()
     }
@@ -304,9 +307,9 @@ final class ServiceSession {
     /// Whether it has no program and no transfers.
     var isUnused: Bool { owner == nil && transfers.isEmpty }
 
-    private func removeIfUnused() {
-        guard isUnused else { return }
-        closeEnvironment()
-        service.remove(self)
+    /// The record stays for a while, with the number of the last command: a program that was not told of its commit sends the command
+    /// again, and it must not be carried out again.
+    private func closeIfUnused() {
+        if isUnused { closeEnvironment() }
     }
 }

@@ -104,9 +104,21 @@ package final class TransferService {
             for transfer in session.transfers.values { transfer.handle(.timePassed) }
             session.considerLaunch()
         }
+        removeOldSessions()
         acceptEarly()
         checkIdle()
     }
+
+    /// Removes sessions without transfers that no program has used for long, or of which there are too many.
+    private func removeOldSessions() {
+        let unused = sessions.values.filter(\.isUnused).sorted { $0.record.lastUsed > $1.record.lastUsed }
+        let oldest = now - loop.limits.backgroundSession
+        for (index, session) in unused.enumerated() where session.record.lastUsed < oldest || index >= Self.mostUnused {
+            remove(session)
+        }
+    }
+
+    private static let mostUnused = 1000
 
     private func acceptEarly() {
         let waiting = early
@@ -127,8 +139,13 @@ package final class TransferService {
             default: break
             }
         }
-        let folder = folders.files
-        keeper.run { [known] in FileKeeper.clean(folder, keeping: known) }
+        known.formUnion(contents.transfers.compactMap(\.description.request.bodyFile))
+        let (files, uploads) = (folders.files, folders.uploads)
+        keeper.run { [known] in
+            FileKeeper.clean(files, keeping: known)
+            // A program may be about to create the task of a younger copy.
+            FileKeeper.clean(uploads, keeping: known, minimumAge: 3600)
+        }
     }
 
     // MARK: Clients

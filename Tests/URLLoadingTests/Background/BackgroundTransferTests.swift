@@ -180,6 +180,23 @@ import URLLoading
         #expect(fields.events.last.flatMap { $0 }?.hasPrefix("swift-url-loadingPackageTests") == true)
     }
 
+    // BG-6: a program that is run again does not take a new task for an old one
+    @Test("identifiers are not used again") func identifiers() async throws {
+        let server = try ScriptedServer.answering(.text("ok"))
+        defer { server.stop() }
+        for number in 1...3 {
+            let delegate = BackgroundDelegate()
+            let session = session(delegate)
+            let task = session.downloadTask(with: server.url())
+            #expect(task.taskIdentifier == number)
+            task.resume()
+            _ = try await delegate.calls.waitUntil("the task's end") { $0.contains(.completed(number, nil)) }
+            session.finishTasksAndInvalidate()
+            _ = try await delegate.calls.waitUntil("the session's end") { $0.last == .invalid }
+        }
+        service.stop()
+    }
+
     // BG-1, ERR-8, RES-8: tasks that the service does not get
     @Test("tasks that cannot be transferred") func tasksThatCannotBeTransferred() async throws {
         let delegate = BackgroundDelegate()
