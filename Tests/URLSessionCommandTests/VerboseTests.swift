@@ -227,7 +227,7 @@ import URLSessionCommandCore
             ])
         #expect(
             lines(told.output, "<").filter { $0.hasPrefix("Via") || $0.hasPrefix("HTTP/") } == [
-                "HTTP/1.1 200 OK", "Via: x", "HTTP/1.1 200 OK",
+                "HTTP/1.1 200 Made", "Via: x", "HTTP/1.1 200 OK",
             ])
         let printed = try ChildProcess.run(
             CommandHarness.executable(), arguments + ["-i"], environment: environment(proxy))
