@@ -213,9 +213,7 @@ package final class PersistentDatabase {
     }
 
     private func prepare(_ database: Database) throws(StorageFailure) {
-        let version = try takeOver(database)
-        try database.execute("PRAGMA synchronous=\(schema.durability.rawValue); PRAGMA secure_delete=ON")
-        if version < schema.version { try schema.migrate(database, to: schema.version) }
+        try takeOver(database)
         if schema.checksIntegrity, try PathHandle(path).size <= Self.largestCheckedFile,
             try database.value("PRAGMA integrity_check(1)") != .text("ok")
         {
@@ -223,9 +221,10 @@ package final class PersistentDatabase {
         }
     }
 
-    /// Switches to a rollback journal, whatever mode the file was in. Returns the schema version.
-    private func takeOver(_ database: Database) throws(StorageFailure) -> Int64 {
-        // Otherwise two connections could deadlock, each with a read lock, waiting for exclusive access.
+    /// Switches to a rollback journal, whatever mode the file was in, and creates the schema.
+    private func takeOver(_ database: Database) throws(StorageFailure) {
+        // In a file without tables, a switch holds a read lock and waits for a write lock. Two switches, or a switch and
+        // the transaction that creates the tables, would wait for each other.
         let lock = try? FolderLock(of: path)
         defer { lock?.release() }
         try database.lockExclusively()
@@ -233,7 +232,8 @@ package final class PersistentDatabase {
         // auto_vacuum can be changed only in a file without tables.
         if version == 0 { try database.execute("PRAGMA auto_vacuum=INCREMENTAL") }
         try database.share()
-        return version
+        try database.execute("PRAGMA synchronous=\(schema.durability.rawValue); PRAGMA secure_delete=ON")
+        if version < schema.version { try schema.migrate(database, to: schema.version) }
     }
 
     // MARK: Repairing

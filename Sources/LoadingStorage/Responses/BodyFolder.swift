@@ -22,8 +22,11 @@ struct BodyFolder {
 
     func makeFile() throws(StorageFailure) -> BodyFile {
         let folder = try directory.make()
-        let name = (0..<32).map { _ in String(Int.random(in: 0..<16), radix: 16) }.joined()
-        return try BodyFile(path: folder + "/" + name, name: name)
+        while true {
+            let name = (0..<32).map { _ in String(Int.random(in: 0..<16), radix: 16) }.joined()
+            let file = try BodyFile(path: folder + "/" + name, name: name)
+            if !file.isTakenForOrphan { return file }
+        }
     }
 
     /// The whole body; nil if it is damaged or missing.
@@ -79,6 +82,8 @@ final class BodyFile {
     let name: String
     private let path: String
     private let descriptor: Int32
+    /// Whether another process has found the file before it was locked, and removes it.
+    fileprivate let isTakenForOrphan: Bool
     private var isKept = false
 
     fileprivate init(path: String, name: String) throws(StorageFailure) {
@@ -87,7 +92,10 @@ final class BodyFile {
         self.descriptor = descriptor
         self.name = name
         self.path = path
-        _ = flock(descriptor, LOCK_EX | LOCK_NB)
+        // A file system without locks fails in another way.
+        let isLockedElsewhere = flock(descriptor, LOCK_EX | LOCK_NB) != 0 && cll_errno() == EWOULDBLOCK
+        var status = stat()
+        isTakenForOrphan = isLockedElsewhere || fstat(descriptor, &status) == 0 && status.st_nlink == 0
     }
 
     deinit {

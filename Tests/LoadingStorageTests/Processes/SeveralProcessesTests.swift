@@ -2,6 +2,7 @@ import Foundation
 import LoadingSemantics
 import LoadingStorage
 import StorageSteps
+import Synchronization
 import TestSupport
 import Testing
 
@@ -39,5 +40,39 @@ import Testing
         #expect(archive.entry(for: ResponseSteps.key(3)) == nil)
         #expect(names(scene.file("url-loading-responses")).count == 39)
         #expect(scene.messages.events == [])
+    }
+
+    @Test("stores that create a file at the same time do not wait for each other in vain") func creation() throws {
+        for _ in 0..<30 {
+            let scene = try StorageScene()
+            DispatchQueue.concurrentPerform(iterations: 4) { number in
+                #expect(CookieArchive(in: scene.directory).apply([.stored(.persistent("c\(number)"))]))
+            }
+            #expect(scene.storedCookies().count == 4)
+        }
+    }
+
+    /// Looks for orphaned files as another process does, when it opens the archive.
+    @Test("a body that is being written is not removed as orphaned") func orphans() throws {
+        let scene = try StorageScene()
+        let archive = ResponseArchive(in: scene.directory, capacity: 1 << 30, notify: scene.notify)
+        archive.store(ResponseSteps.head(0, 0), body: ResponseSteps.body(0, 10), for: ResponseSteps.key(0), at: 0)
+        let isDone = Mutex(false)
+        DispatchQueue.concurrentPerform(iterations: 2) { part in
+            if part == 0 {
+                while !isDone.withLock({ $0 }) {
+                    let other = ResponseArchive(in: scene.directory, capacity: 1 << 30)
+                    if let entry = other.entry(for: ResponseSteps.key(0)) { _ = other.update(entry, entry.head) }
+                }
+                return
+            }
+            let archive = ResponseArchive(in: scene.directory, capacity: 1 << 30, notify: scene.notify)
+            for number in 1...100 {
+                let (key, body) = (ResponseSteps.key(number), ResponseSteps.body(number, 20_000))
+                #expect(archive.store(ResponseSteps.head(number, number), body: body, for: key, at: 1))
+                #expect(archive.entry(for: key).flatMap { archive.body(of: $0) }?.count == body.count)
+            }
+            isDone.withLock { $0 = true }
+        }
     }
 }
