@@ -260,3 +260,12 @@ pid_t cll_launch(const char *path, char *const arguments[], const char *variable
     free(environment);
     return code == 0 ? child : -code;
 }
+
+// Functions of Foundation, which has no other way to end a turn of a run loop. Weak, because not every program that links
+// this module links Foundation.
+__attribute__((weak)) void *CFRunLoopGetCurrent(void);
+__attribute__((weak)) void CFRunLoopStop(void *loop);
+
+void cll_return_from_run_loop(void) {
+    if (CFRunLoopGetCurrent != NULL && CFRunLoopStop != NULL) CFRunLoopStop(CFRunLoopGetCurrent());
+}

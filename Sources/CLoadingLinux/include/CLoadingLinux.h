@@ -377,6 +377,12 @@ pid_t cll_launch(const char *path, char *const arguments[], const char *variable
 // Waits for the end of a child.
 static inline void cll_wait_for(pid_t child) { while (waitpid(child, NULL, 0) < 0 && errno == EINTR) {} }
 
+// ---- run loops
+
+// Makes the current thread's run loop return when it has done what it is doing, as it does on Apple's systems after a
+// source. Does nothing in a process without Foundation.
+void cll_return_from_run_loop(void);
+
 // ---- names
 
 // What a call for names says with a minus sign before it, when there is no answer.

@@ -1,3 +1,4 @@
+internal import CLoadingLinux
 internal import Dispatch
 internal import Foundation
 
@@ -24,7 +25,12 @@ struct CallbackSchedule {
         deinit { timer.invalidate() }
 
         func perform(_ body: @escaping @Sendable () -> Void) {
-            loop.perform(inModes: modes, block: body)
+            loop.perform(inModes: modes) {
+                body()
+                // `RunLoop.run(mode:before:)` returns after a source, and not after a block. A program that waits for a
+                // callback runs the loop until it has come.
+                cll_return_from_run_loop()
+            }
             timer.fireDate = Date()
         }
     }
