@@ -113,11 +113,15 @@ import Testing
     // BG-5: a program that connects while the service ends gets a reply, from this one or the next
     @Test("connecting while it ends") func idleRace() async throws {
         let scene = try ServiceScene(idle: 0)
-        let results = try scene.run(3, ["many", "60"])
-        #expect(results.count == 180)
-        #expect(results.allSatisfy { $0.hasPrefix("service ") }, "\(results.filter { !$0.hasPrefix("service ") })")
-        // There were several.
-        #expect(Set(results).count > 1)
+        var services: Set<String> = []
+        // Until there were several: on a busy machine one service may see no moment without a program.
+        for _ in 0..<20 where services.count < 2 {
+            let results = try scene.run(3, ["many", "60"])
+            #expect(results.count == 180)
+            #expect(results.allSatisfy { $0.hasPrefix("service ") }, "\(results.filter { !$0.hasPrefix("service ") })")
+            services.formUnion(results)
+        }
+        #expect(services.count > 1)
     }
 
     // BG-5
