@@ -175,7 +175,7 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
     /// Stores the cookies of a task's response. Called by the loader.
     open func storeCookies(_ cookies: [HTTPCookie], for task: URLSessionTask) {
         guard let request = task.currentRequest else { return }
-        // Each cookie of a response knows its request, so the task is not needed here.
+        // Each cookie of a response has its request, so the task is not needed here.
         if request.cookiePartitionIdentifier != nil || cookies.contains(where: { $0.origin != nil }) {
             store(cookies, from: CookieRequest(request))
         } else {

@@ -51,7 +51,7 @@ extension URLSessionWebSocketTask {
         do {
             for try await part in parts {
                 try Task.checkCancellation()
-                // An empty fragment says nothing.
+                // An empty fragment is not sent.
                 if part.isEmpty { continue }
                 let framing: WebSocketMachine.Part = hasBegun ? .middle : .first(isText: asText)
                 hasBegun = true

@@ -110,11 +110,12 @@ final class ExchangeBench: @unchecked Sendable {
 
     func loses(
         _ progress: LostExchange.Progress, _ error: LoadError = .networkConnectionLost, requiresHTTP1: Bool = false,
-        hasOtherWay: Bool = false, wasAlone: Bool = true, lastAnswer: Int64 = 0
+        mayWorkOverOtherTransport: Bool = false, wasAlone: Bool = true, lastAnswer: Int64 = 0
     ) {
         carrier.observer?.exchangeFailed(
             ExchangeFailure(
-                error: error, progress: progress, requiresHTTP1: requiresHTTP1, hasOtherWay: hasOtherWay,
+                error: error, progress: progress, requiresHTTP1: requiresHTTP1,
+                mayWorkOverOtherTransport: mayWorkOverOtherTransport,
                 wasAlone: wasAlone, lastAnswer: lastAnswer))
     }
 
