@@ -150,7 +150,10 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
 
     /// Stores the cookies of a response, as far as the policy and the rules for responses allow.
     ///
-    /// - Parameter mainDocumentURL: The main document of the response; nil makes it first-party.
+    /// - Parameters:
+    ///   - cookies: The cookies of the response.
+    ///   - URL: The URL of the response. Without one nothing is stored.
+    ///   - mainDocumentURL: The main document of the response; nil makes it first-party.
     open func setCookies(_ cookies: [HTTPCookie], for URL: URL?, mainDocumentURL: URL?) {
         store(cookies, from: URL.flatMap { CookieRequest($0, document: mainDocumentURL, partition: nil) })
     }
