@@ -135,7 +135,7 @@ struct AuthenticationStage {
     /// - Parameter isAllowed: Whether a credential that was accepted before may still be used.
     mutating func prepare(_ subject: AuthenticationSubject, isAllowed: (LoadCredential, ProtectionSpace) -> Bool) {
         select(subject.peer)
-        guard attempt == nil, !subject.saysUser else { return }
+        guard attempt == nil, !subject.hasCredentialField else { return }
         let settings = subject.userOfSettings
         if let (space, known) = memory.entry(for: subject) {
             if let credential = known.credential, credential != settings, !isAllowed(credential, space) {

@@ -88,9 +88,9 @@ final class ExchangeBench: @unchecked Sendable {
     }
 
     /// Starts the load with a connection that is held for it.
-    func start(holding name: String, by way: ProxyRoute = .direct, isBeginning: Bool) {
+    func start(holding name: String, by route: ProxyRoute = .direct, isBeginning: Bool) {
         let carrier = make(name, isShared: false, mayBeMisdirected: false)
-        load.heldConnection = HeldConnection(carrier: carrier, way: way, isBeginning: isBeginning)
+        load.heldConnection = HeldConnection(carrier: carrier, route: route, isBeginning: isBeginning)
         load.start(.first)
     }
 
