@@ -5,7 +5,8 @@ URL ?=
 FILTER ?=
 filter = $(if $(FILTER),--filter '$(FILTER)')
 
-.PHONY: run test plain test-plain test-tsan test-asan test-engine-tsan soak fuzz fuzz-check bench budgets lint format layers behaviour clean
+.PHONY: run test plain test-plain test-tsan test-asan test-engine-tsan soak fuzz fuzz-check bench budgets documentation examples
+.PHONY: lint format layers behaviour clean
 
 # Builds the client and shows the main job; with URL=https://… it loads that URL.
 run:
@@ -72,13 +73,24 @@ budgets:
 	@scripts/install count
 	scripts/bench --budgets
 
+# The pages of URLLoading, by DocC, into .build/documentation. Fails if a public declaration has no comment.
+documentation:
+	@scripts/install build
+	scripts/documentation
+
+# All packages in Examples, in one build.
+examples:
+	@scripts/install build
+	scripts/check-examples --build
+
 lint: layers
 	scripts/behaviour --check
 	scripts/check-stages
-	$(SWIFT) format lint --strict --parallel --recursive Package.swift Sources Tests Fuzz/Sources Fuzz/Package.swift
+	scripts/snippets --check
+	$(SWIFT) format lint --strict --parallel --recursive Package.swift Sources Tests Examples Fuzz/Sources Fuzz/Package.swift
 
 format:
-	$(SWIFT) format --in-place --parallel --recursive Package.swift Sources Tests Fuzz/Sources Fuzz/Package.swift
+	$(SWIFT) format --in-place --parallel --recursive Package.swift Sources Tests Examples Fuzz/Sources Fuzz/Package.swift
 
 # A module may import only modules below it.
 layers:
@@ -89,4 +101,4 @@ behaviour:
 	scripts/behaviour
 
 clean:
-	rm -rf .build Benchmarks/.build Fuzz/.build
+	rm -rf .build Benchmarks/.build Fuzz/.build Examples/*/.build

@@ -3,7 +3,7 @@ import PackageDescription
 
 let package = Package(
     name: "BackgroundDownload",
-    dependencies: [.package(path: "../..")],
+    dependencies: [.package(name: "swift-url-loading", path: "../..")],
     targets: [
         .executableTarget(
             name: "background-download",

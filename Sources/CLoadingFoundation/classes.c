@@ -88,7 +88,7 @@ static const class_metadata *renamed_class(const class_metadata *type) {
     return type;
 }
 
-// A copy of the class's metadata that says another name. It is kept as long as the process lives, as classes are.
+// A copy of the class's metadata with another name. It is kept until the process ends, as classes are.
 static const class_metadata *rename_class(const class_metadata *type, const void *record) {
     char *copy = malloc(type->class_size);
     if (copy == NULL) return type;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// What older versions of the library lack is left out there.
+// Null with older versions of nghttp2 that lack the function.
 #define SINCE_LATER __attribute__((weak))
 extern SINCE_LATER void nghttp2_option_set_max_continuations(nghttp2_option *option, size_t value);
 extern SINCE_LATER int nghttp2_submit_priority_update(
@@ -23,7 +23,7 @@ struct clh_session {
     void *owner;
     clh_limits limits;
 
-    // The section in work.
+    // The section being received.
     uint8_t *bytes;
     size_t byte_count;
     size_t byte_capacity;
@@ -33,14 +33,14 @@ struct clh_session {
     int32_t status;
     int64_t body_length;
     bool is_malformed;
-    // What it would have come to, kept or not.
+    // The size of the whole section, including fields over the limit, which are dropped.
     size_t total_bytes;
     size_t total_count;
 
     int failure;
 };
 
-// Slots begin with 0, and a stream without one has NULL.
+// Slots start at 0; NULL means that the stream has none.
 static void *from_slot(size_t slot) { return (void *)(uintptr_t)(slot + 1); }
 static size_t to_slot(const void *data) { return (size_t)(uintptr_t)data - 1; }
 
@@ -70,7 +70,7 @@ static bool has_room(clh_session *self, size_t more) {
 }
 
 static void begin_section(clh_session *self) {
-    // One long section does not hold its room for the connection's life.
+    // Frees the buffer of an unusually long section.
     if (self->byte_capacity > 16384) {
         free(self->bytes);
         self->bytes = NULL;
@@ -87,7 +87,7 @@ static void begin_section(clh_session *self) {
 
 static bool is_blank(uint8_t octet) { return octet == ' ' || octet == '\t'; }
 
-// -1 if it is no number, or none that a body may have.
+// -1 if the text is not a number, or too large.
 static int64_t number(const uint8_t *digits, size_t count) {
     int64_t value = 0;
     for (size_t index = 0; index < count; index++) {
@@ -99,10 +99,10 @@ static int64_t number(const uint8_t *digits, size_t count) {
 
 static int add_field(
     clh_session *self, const uint8_t *name, size_t name_length, const uint8_t *value, size_t value_length) {
-    // RFC 9113 §8.2.1. Not every nghttp2 looks at that.
+    // RFC 9113 §8.2.1. Some versions of nghttp2 do not check this.
     if (value_length > 0 && (is_blank(value[0]) || is_blank(value[value_length - 1]))) self->is_malformed = true;
     if (name_length > 0 && name[0] == ':') {
-        // nghttp2 has seen to it that this is :status, three digits, and once.
+        // nghttp2 has checked that this is the only :status, with three digits.
         if (value_length == 3) self->status = (value[0] - '0') * 100 + (value[1] - '0') * 10 + (value[2] - '0');
         return 0;
     }
@@ -144,7 +144,7 @@ static int on_header(
     return add_field(user, name, name_length, value, value_length);
 }
 
-// nghttp2 would skip such a field. An invalid name, or an octet that ends a line in HTTP/1.1, makes the response malformed.
+// nghttp2's default is to ignore the field. An invalid name, or an octet that ends a line in HTTP/1.1, makes the response malformed.
 // Other control characters are allowed, because servers send them in values.
 static int on_invalid_header(
     nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name, size_t name_length, const uint8_t *value,
@@ -158,7 +158,7 @@ static int on_invalid_header(
     return add_field(user, name, name_length, value, value_length);
 }
 
-static void tell_section(clh_session *self, int32_t stream, size_t slot, bool ends_stream) {
+static void report_section(clh_session *self, int32_t stream, size_t slot, bool ends_stream) {
     clh_section section = {
         .status = self->status,
         .ends_stream = ends_stream,
@@ -189,7 +189,7 @@ static void end_section(clh_session *self, const nghttp2_frame *frame) {
         nghttp2_submit_rst_stream(self->session, NGHTTP2_FLAG_NONE, stream, NGHTTP2_PROTOCOL_ERROR);
         return;
     }
-    tell_section(self, stream, slot, (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0);
+    report_section(self, stream, slot, (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0);
 }
 
 // ---- frames from the peer
@@ -242,7 +242,7 @@ static int on_data(
 
 static int on_invalid_frame(nghttp2_session *session, const nghttp2_frame *frame, int error, void *user) {
     clh_session *self = user;
-    // The others may be errors of the connection.
+    // Other errors may be connection errors.
     if (error != NGHTTP2_ERR_HTTP_HEADER && error != NGHTTP2_ERR_HTTP_MESSAGING) return 0;
     size_t slot = frame->hd.stream_id > 0 ? clh_slot(self, frame->hd.stream_id) : SIZE_MAX;
     if (slot == SIZE_MAX) return 0;
@@ -251,7 +251,7 @@ static int on_invalid_frame(nghttp2_session *session, const nghttp2_frame *frame
     bool is_head = self->status >= 200 && self->body_length > 0;
     bool is_in_order = !is_too_long(self) && !self->is_malformed;
     if (error == NGHTTP2_ERR_HTTP_MESSAGING && is_end && is_in_order && (is_head || self->status < 0)) {
-        if (is_head) tell_section(self, frame->hd.stream_id, slot, false);
+        if (is_head) report_section(self, frame->hd.stream_id, slot, false);
         self->callbacks.truncated(self->owner, frame->hd.stream_id, slot);
     } else {
         self->callbacks.invalid(self->owner, frame->hd.stream_id, slot, nghttp2_strerror(error));
@@ -303,7 +303,7 @@ static int send_body(
     self->callbacks.body_frame(
         self->owner, frame->hd.stream_id, clh_slot(self, frame->hd.stream_id), head, length,
         (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0);
-    // One frame a call, so that the caller sees whether it has room for another.
+    // One frame per call, so that the caller can check its buffer before the next.
     return NGHTTP2_ERR_PAUSE;
 }
 

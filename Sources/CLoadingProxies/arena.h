@@ -25,7 +25,7 @@ typedef struct {
 // `memory` is aligned to 16 bytes.
 void clx_arena_begin(clx_arena *arena, void *memory, size_t size);
 
-// In the form that Duktape wants them.
+// With Duktape's signatures.
 void *clx_arena_allocate(void *arena, size_t size);
 void *clx_arena_reallocate(void *arena, void *block, size_t size);
 void clx_arena_free(void *arena, void *block);

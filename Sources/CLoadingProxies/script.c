@@ -59,7 +59,7 @@ static void send_text(char kind, const char *bytes, size_t count) {
 // Set there alone.
 static const clx_engine *library;
 
-// `ask(kind, text)`: asks the process that has the files; a text, or null.
+// `ask(kind, text)`: a query to the parent process, which has the files. Returns a text or null.
 static int ask(clx_script *script) {
     size_t kind_count = 0, count = 0;
     const char *kind = library->get_text(script, 0, &kind_count);
@@ -213,7 +213,7 @@ static _Noreturn void live(
     for (;;) syscall(SYS_exit_group, 0);
 }
 
-// ---- within the process that asks
+// ---- in the calling process
 
 bool clx_has_engine(void) {
 #ifdef ARCHITECTURE
@@ -237,7 +237,7 @@ bool clx_begin(clx_text functions, clx_text script, clx_text url, clx_text host,
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    // No signal tells of its end, so no `wait` of the program's gets to see it.
+    // It sends no SIGCHLD, so a `wait` of the program does not return it.
     long process = syscall(SYS_clone, 0UL, NULL, NULL, NULL, 0UL);
     if (process == 0) live(engine, ends[1], zone, functions, script, url, host);
     pthread_sigmask(SIG_SETMASK, &before, NULL);

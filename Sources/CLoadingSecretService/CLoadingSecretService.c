@@ -7,8 +7,8 @@
 #include <string.h>
 #include <time.h>
 
-// The types of GLib and libsecret as their stable interfaces have them. They stand here so that building needs no
-// headers of libraries that may not be there at run time either. What is only passed on is a `void *`.
+// Types of GLib's and libsecret's stable ABI, declared here so that the build does not need their headers. Opaque objects
+// are `void *`.
 
 typedef struct {
     uint32_t domain;
@@ -53,12 +53,12 @@ enum {
 };
 
 enum {
-    // Milliseconds. The first is for a user who sees a prompt and types a password.
-    PATIENCE_WITH_PEOPLE = 60 * 1000,
-    PATIENCE_WITH_CANCELLED = 1000,
+    // Milliseconds. The first is the time for a user to type a password at a prompt.
+    PROMPT_TIMEOUT = 60 * 1000,
+    CANCEL_TIMEOUT = 1000,
 };
 
-// Errors of the bus that mean that the service is absent: unknown, without an owner, or not startable.
+// D-Bus errors that mean that the service is absent: unknown, without an owner, or not startable.
 static bool means_absent(int code) { return code == 2 || code == 3 || (code >= 23 && code <= 34); }
 
 static struct {
@@ -126,14 +126,14 @@ static struct {
     void *(*value_new)(const char *, ssize_t, const char *);
     const char *(*value_get)(void *, size_t *);
     void (*value_unref)(void *);
-    // That of services with a connection of their own.
+    // The subclass of SecretService whose instances have their own connection.
     size_t own_service_type;
     bool is_loaded;
 } library;
 
 static object_class *parent_class;
 
-// A service is made to take the connection of the process, which ends the program when the bus goes.
+// SecretService would use the shared connection, on which GIO ends the process when the bus disconnects.
 static void *construct(size_t type, unsigned count, void *properties) {
     void *service = parent_class->constructor(type, count, properties);
     library.object_set(service, "g-bus-type", BUS_NONE, NULL);
@@ -147,7 +147,7 @@ static void prepare_class(void *class, void *data) {
 
 static size_t make_type(void) {
     const char *name = "CLoadingSecretService";
-    // Another copy of this has made it.
+    // Another copy of this library in the process may have registered it.
     size_t type = library.type_from_name(name);
     if (type != 0) return type;
     type_query parent;
@@ -157,7 +157,7 @@ static size_t make_type(void) {
 }
 
 static void load(void) {
-    // Finds also what is in the libraries that this one needs.
+    // dlsym also searches the dependencies of libsecret.
     void *handle = dlopen("libsecret-1.so.0", RTLD_NOW | RTLD_LOCAL);
     if (handle == NULL) return;
     const struct {
@@ -233,13 +233,13 @@ static void load(void) {
 static pthread_once_t loading = PTHREAD_ONCE_INIT;
 
 struct cls_keyring {
-    // Answers and signals arrive here, and nowhere else: the program may have no loop, or one of its own.
+    // Replies and signals are dispatched in this context only, because the program may run its own main loop or none.
     void *context;
-    // The keyring's own.
+    // Not shared with the process.
     void *connection;
     void *service;
     unsigned subscriptions[3];
-    // How long to wait for an answer, in milliseconds.
+    // The time limit for an answer, in milliseconds.
     unsigned patience;
     bool has_news;
 };
@@ -247,7 +247,7 @@ struct cls_keyring {
 struct cls_items {
     list *items;
     size_t count;
-    // Of the items in their order.
+    // In the order of `items`.
     struct {
         void *item;
         void *attributes;
@@ -257,7 +257,7 @@ struct cls_items {
 
 // MARK: Waiting
 
-// One request. It is on the heap because its answer may come after the caller has stopped waiting.
+// One request. On the heap, because its answer may arrive after the caller's time limit.
 typedef struct {
     void *cancellable;
     void *result;
@@ -311,16 +311,16 @@ static void run(cls_keyring *keyring, operation *operation, unsigned millisecond
     library.source_unref(timer);
 }
 
-// Whether there is an answer, and it came in time.
+// Whether the answer arrived within the time limit.
 static bool await(cls_keyring *keyring, operation *operation, unsigned milliseconds) {
     run(keyring, operation, milliseconds);
     if (operation->is_done) return true;
     library.cancellable_cancel(operation->cancellable);
-    run(keyring, operation, PATIENCE_WITH_CANCELLED);
+    run(keyring, operation, CANCEL_TIMEOUT);
     if (operation->is_done) return false;
-    // What waits for a prompt to go away waits for a service that does not answer.
+    // The call still waits for the service to dismiss a prompt.
     library.connection_close(keyring->connection, NULL, NULL, NULL);
-    run(keyring, operation, PATIENCE_WITH_CANCELLED);
+    run(keyring, operation, CANCEL_TIMEOUT);
     return false;
 }
 
@@ -328,7 +328,7 @@ static cls_outcome outcome(failure *failure) {
     if (failure == NULL) return CLS_DONE;
     cls_outcome outcome = CLS_FAILED;
     if (failure->domain == library.secret_error() && failure->code == SECRET_IS_LOCKED) outcome = CLS_LOCKED;
-    // What was asked of the user was declined: nothing else is cancelled before its time is up.
+    // The user has declined: no other operation is cancelled before its time limit.
     if (failure->domain == library.io_error() && failure->code == IO_CANCELLED) outcome = CLS_LOCKED;
     if (failure->domain == library.bus_error() && means_absent(failure->code)) outcome = CLS_ABSENT;
     library.error_free(failure);
@@ -337,7 +337,7 @@ static cls_outcome outcome(failure *failure) {
 
 // MARK: Connecting
 
-// Cancels what waits for a bus that does not answer; there is no loop in that.
+// Cancels a synchronous connection attempt when its time limit has passed.
 typedef struct {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
@@ -440,7 +440,7 @@ cls_outcome cls_open(const char *address, unsigned patience, cls_keyring **keyri
     cls_keyring *new = calloc(1, sizeof *new);
     if (new == NULL) return CLS_FAILED;
     new->patience = patience;
-    // GIO has the process ignore SIGPIPE when it opens its first socket; that is for the program to say.
+    // GIO ignores SIGPIPE for the whole process with its first socket. The program's own action is restored.
     struct sigaction pipe;
     bool is_known = sigaction(SIGPIPE, NULL, &pipe) == 0;
     new->context = library.context_new();
@@ -468,10 +468,10 @@ void cls_close(cls_keyring *keyring) {
         operation *operation = begin(keyring);
         if (operation != NULL) {
             library.connection_close(keyring->connection, operation->cancellable, on_done, operation);
-            run(keyring, operation, PATIENCE_WITH_CANCELLED);
+            run(keyring, operation, CANCEL_TIMEOUT);
             end(keyring, operation);
         }
-        // What has ended is let go of.
+        // Dispatches the completions, which release their objects.
         while (library.context_iteration(keyring->context, 0)) {}
         library.object_unref(keyring->connection);
     }
@@ -576,7 +576,7 @@ cls_outcome cls_unlock(cls_keyring *keyring, const cls_items *items) {
     operation *operation = begin(keyring);
     if (operation == NULL) return CLS_FAILED;
     library.unlock(keyring->service, items->items, operation->cancellable, on_done, operation);
-    bool is_in_time = await(keyring, operation, PATIENCE_WITH_PEOPLE);
+    bool is_in_time = await(keyring, operation, PROMPT_TIMEOUT);
     failure *failure = NULL;
     if (operation->is_done) library.unlock_finish(keyring->service, operation->result, NULL, &failure);
     end(keyring, operation);
@@ -609,7 +609,7 @@ cls_outcome cls_store(
     library.store(
         keyring->service, NULL, wanted, "default", label, value, operation->cancellable, on_done, operation);
     library.value_unref(value);
-    bool is_in_time = await(keyring, operation, may_ask ? PATIENCE_WITH_PEOPLE : keyring->patience);
+    bool is_in_time = await(keyring, operation, may_ask ? PROMPT_TIMEOUT : keyring->patience);
     failure *failure = NULL;
     int is_stored = 0;
     if (operation->is_done) is_stored = library.store_finish(keyring->service, operation->result, &failure);
@@ -618,7 +618,7 @@ cls_outcome cls_store(
     cls_outcome result = outcome(failure);
     if (!is_in_time) return may_ask ? CLS_LOCKED : CLS_SILENT;
     if (result == CLS_DONE && !is_stored) result = CLS_FAILED;
-    // A user who declines to create a keyring cannot be told apart from one who cannot be prompted.
+    // A user who declines to create a keyring is indistinguishable from one who cannot be prompted.
     return result == CLS_FAILED && may_ask ? CLS_LOCKED : result;
 }
 

@@ -27,7 +27,7 @@ static void add_key(const clt_certificate *certificate, clt_facts *facts) {
     case EVP_PKEY_RSA:
     case EVP_PKEY_RSA_PSS: facts->key = CLT_RSA; break;
     case EVP_PKEY_EC: facts->key = CLT_ELLIPTIC; break;
-    // OpenSSL tells the length of the order here, which is a little less than that of the field.
+    // OpenSSL reports the length of the order, which is slightly less than that of the field.
     case EVP_PKEY_ED25519: facts->key = CLT_ELLIPTIC, facts->key_bits = 256; break;
     case EVP_PKEY_ED448: facts->key = CLT_ELLIPTIC, facts->key_bits = 448; break;
     default: break;

@@ -42,7 +42,7 @@ clt_chain *clt_identity_chain(const clt_identity *identity) {
     return chain;
 }
 
-// OpenSSL's own default asks on the terminal.
+// OpenSSL's default prompts on the terminal.
 static int give_password(char *buffer, int capacity, int writing, void *password) {
     (void)writing;
     if (password == NULL) return -1;
@@ -60,7 +60,7 @@ clt_identity *clt_identity_from_pem(const uint8_t *bytes, size_t count, const ch
     STACK_OF(X509) *chain = sk_X509_new_null();
     EVP_PKEY *key = keys == NULL ? NULL : PEM_read_bio_PrivateKey(keys, NULL, give_password, (void *)password);
     X509 *leaf = NULL;
-    // The end of the certificates is told as an error, which must not stand before the key's.
+    // The end of the certificates is reported as an error, which must not precede the key's.
     ERR_set_mark();
     while (chain != NULL && certificates != NULL) {
         X509 *next = PEM_read_bio_X509(certificates, NULL, give_password, NULL);
@@ -105,7 +105,7 @@ static PKCS12 *pkcs12_from(const uint8_t *bytes, size_t count, OSSL_LIB_CTX *lib
     return box == NULL ? NULL : d2i_PKCS12(&box, &next, (long)count);
 }
 
-// Files of older programs are enciphered with RC2, which only the legacy provider knows. It stays in a library context
+// Files of older programs are encrypted with RC2, which only the legacy provider supports. It stays in a library context
 // of its own; the key is moved out of it.
 static bool parse_legacy(
     const uint8_t *bytes, size_t count, const char *password, EVP_PKEY **key, X509 **leaf, STACK_OF(X509) **others) {
@@ -156,7 +156,7 @@ clt_archive clt_pkcs12_try(const uint8_t *bytes, size_t count, const char *passw
     clt_archive result = CLT_ARCHIVE_IS_NONE;
     if (box != NULL) {
         bool opens = PKCS12_mac_present(box) != 1 || PKCS12_verify_mac(box, password, -1) == 1
-            // No password and an empty one are told apart by some writers of archives.
+            // Some writers of archives distinguish no password from an empty one.
             || ((password == NULL || password[0] == 0) && PKCS12_verify_mac(box, NULL, 0) == 1);
         result = opens ? CLT_ARCHIVE_OPENS : CLT_ARCHIVE_IS_LOCKED;
     }

@@ -20,7 +20,7 @@ bool clt_openssl_load(void);
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static atomic_bool is_loaded;
-// What the loader said, to the thread that asked it.
+// The loader's error message, for the calling thread.
 static _Thread_local char reason[256];
 
 static bool refuse(void) {

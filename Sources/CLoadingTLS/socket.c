@@ -166,7 +166,7 @@ static int socket_write(BIO *bio, const char *bytes, int count) {
 
 static long socket_control(BIO *bio, int command, long number, void *pointer) {
     (void)bio, (void)number, (void)pointer;
-    // The end of the stream is not told through BIO_CTRL_EOF, so that OpenSSL reports it as a plain system call result
+    // The end of the stream is not reported through BIO_CTRL_EOF, so that OpenSSL reports it as a plain system call result
     // and leaves its judgement to `ended`.
     return command == BIO_CTRL_FLUSH;
 }

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// The socket's side of one stream. OpenSSL asks for five bytes (a record's header), then for the rest of the record.
+// The socket's side of one stream. OpenSSL reads five bytes (a record's header), then the rest of the record.
 // Each recvmsg brings what is asked for straight into OpenSSL's buffer and what follows it into `ahead`, a scratch
 // buffer that all streams of a thread share. What is left in there at the end of a call moves into `kept`.
 typedef struct {

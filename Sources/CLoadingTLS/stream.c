@@ -275,7 +275,7 @@ bool clt_shutdown(clt_stream *stream) {
     return !is_full;
 }
 
-// ---- what a stream knows
+// ---- properties of a stream
 
 clt_failure clt_stream_failure(const clt_stream *stream) { return stream->failure; }
 bool clt_stream_is_drained(const clt_stream *stream) { return stream->drained; }
@@ -362,7 +362,7 @@ clt_session *clt_stream_take_session(clt_stream *stream) {
 }
 void clt_session_free(clt_session *session) { SSL_SESSION_free(session); }
 uint16_t clt_session_version(const clt_session *session) { return (uint16_t)SSL_SESSION_get_protocol_version(session); }
-// What is to be called in its place is of 3.3, and says the same where a long has 64 bits.
+// Its replacement is new in OpenSSL 3.3, and returns the same where a long has 64 bits.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 static int64_t time_of(const clt_session *session) { return SSL_SESSION_get_time(session); }

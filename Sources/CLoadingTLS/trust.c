@@ -98,7 +98,7 @@ const char *clt_environment(const char *name) { return secure_getenv(name); }
 
 // ---- evaluation
 
-// What a stapled response that is sound and current says about the leaf of `chain`. Anything that is wrong with the
+// The status of the leaf of `chain` in a stapled OCSP response that is valid and current. Anything that is wrong with the
 // response itself counts as no response.
 static int revocation_status(clt_roots *roots, STACK_OF(X509) *chain, const uint8_t *response, size_t count) {
     int status = V_OCSP_CERTSTATUS_UNKNOWN;
@@ -172,8 +172,8 @@ static bool is_revoked_by_issuer(X509_STORE_CTX *verification, const clt_demand 
     return is_revoked;
 }
 
-// Whether what is being told is only that an authority says that it is for anything: that is TLS, too. OpenSSL wants to
-// have TLS named.
+// Whether the only error is an authority's extended key usage `anyExtendedKeyUsage`, which includes TLS. OpenSSL requires
+// serverAuth.
 static bool is_authority_for_anything(X509_STORE_CTX *verification) {
     X509 *certificate = X509_STORE_CTX_get_current_cert(verification);
     if (X509_STORE_CTX_get_error(verification) != X509_V_ERR_INVALID_PURPOSE || certificate == NULL

@@ -10,10 +10,10 @@ extension HTTPURL {
     ///   - service: The requirements of the connection on the network.
     ///   - proxyIdentity: The identity of the connections to a forwarding proxy.
     func origin(
-        of identity: UInt64, switchesProtocol: Bool, by way: ProxyRoute, service: NetworkService,
+        of identity: UInt64, switchesProtocol: Bool, by route: ProxyRoute, service: NetworkService,
         proxyIdentity: (ProxyServer) -> UInt64
     ) -> ConnectionKey {
-        switch way {
+        switch route {
         case .through(let proxy) where mayBeForwarded && !switchesProtocol && proxy.forwards:
             ConnectionKey(
                 isSecure: proxy.kind == .https, host: proxy.host, port: proxy.port, identity: identity,

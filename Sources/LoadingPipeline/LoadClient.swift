@@ -5,7 +5,7 @@ package import LoadingSemantics
 /// The client of a load: a task, or a `Transfer`. It makes the decisions of the caller, and receives the response.
 /// Called on the load's loop; must not block.
 package protocol LoadClient: AnyObject {
-    /// The parts that the client wants of a multipart body. Read when such a body arrives.
+    /// The parts of a multipart body that the client takes. Read when such a body arrives.
     var wantedParts: WantedParts { get }
     func loadIsWaitingForConnectivity(_ load: any Load)
     /// Whether the client may want challenges of connections.
@@ -29,7 +29,7 @@ package protocol LoadClient: AnyObject {
     func load(_ load: any Load, leavesHTTPBy redirected: RedirectedRequest, response: LoadResponse) -> Bool
     /// A redirect. `.now` follows it with `proposed`; after `.later`, the load waits for `answerRedirect`.
     func load(_ load: any Load, willRedirectTo proposed: LoadRequest, response: LoadResponse) -> ClientAnswer<Void>
-    /// A server wants an upload to resume at another origin, with requests like `proposed`. True if
+    /// A server moves an upload to another origin, with requests like `proposed`. True if
     /// `load.answerUploadMove` follows; with false it does not resume there.
     func load(_ load: any Load, asksToMoveUploadTo proposed: LoadRequest, response: LoadResponse) -> Bool
     /// A server or a proxy has sent a challenge. The load waits for `answerChallenge`.

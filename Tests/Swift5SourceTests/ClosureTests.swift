@@ -6,7 +6,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-/// A class that nobody has thought of as `Sendable`, with handlers that capture it.
+/// A class that is not `Sendable`, with handlers that capture it.
 private class Loader {
     var result: Data?
     var task: URLSessionDataTask?

@@ -163,7 +163,7 @@ import Testing
         #expect(try !OpenSSLCommand.run(connect).contains("unexpected eof while reading"))
     }
 
-    @Test("TLS over a descriptor that somebody else accepted") func tlsOverADescriptorThatSomebodyElseAccepted() throws
+    @Test("TLS over a descriptor that was accepted elsewhere") func tlsOverADescriptorThatSomebodyElseAccepted() throws
     {
         var ends: [Int32] = [-1, -1]
         #expect(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0)

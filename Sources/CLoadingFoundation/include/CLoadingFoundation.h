@@ -1,4 +1,4 @@
-// Names by which Foundation knows the classes of URLLoading. Those it looks up are in `records.S`, for the Swift runtime to find.
+// Names by which Foundation looks up the classes of URLLoading. The Swift runtime finds them in `records.S`.
 #ifndef C_LOADING_FOUNDATION_H
 #define C_LOADING_FOUNDATION_H
 

@@ -1,5 +1,5 @@
 // Conversations of GSSAPI (RFC 2743, RFC 2744) by the system's library, which is looked for when the first one begins:
-// a program need not have it. What may wait for a network says so.
+// a program need not have it. Functions that may wait for a network have a comment.
 #ifndef C_LOADING_GSSAPI_H
 #define C_LOADING_GSSAPI_H
 
@@ -22,7 +22,7 @@ typedef enum {
     CLG_FAILED,
 } clg_outcome;
 
-// Whether there is a library that knows the mechanism. Reads files.
+// Whether a library supports the mechanism. Reads files.
 bool clg_is_supported(clg_mechanism mechanism);
 
 // A conversation with the HTTP server of that name. NULL without a library or memory. Before its first step one of the next two

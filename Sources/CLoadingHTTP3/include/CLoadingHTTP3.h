@@ -60,7 +60,7 @@ typedef struct {
     // Bytes of the tables of field compression that the peer may fill, and how many streams may wait for them.
     size_t table_capacity;
     size_t blocked_streams;
-    // Concurrent requests that nghttp3 allows, cancelled ones included until the peer knows.
+    // Concurrent requests that nghttp3 allows, cancelled ones included until the peer has acknowledged that.
     size_t unheard_cancellations;
     uint64_t stream_window;
     uint64_t connection_window;
@@ -201,7 +201,7 @@ size_t cl3_received(cl3_stream *stream);
 // Bytes of the request's body that the peer has not acknowledged.
 size_t cl3_unacknowledged(cl3_stream *stream);
 void cl3_set_priority(cl3_session *session, cl3_stream *stream, uint32_t urgency, bool is_incremental);
-// Accepts no more pushes; this tells the peer that this side is leaving.
+// Accepts no more pushes; a GOAWAY notifies the peer.
 void cl3_go_away(cl3_session *session);
 
 // Extends the windows.
@@ -277,7 +277,7 @@ cl3_problem cl3_problem_of(cl3_session *session);
 
 // ---- without QUIC
 
-// As many requests may be open as `streams` says.
+// `streams` is the limit of open requests.
 cl3_session *cl3_new_loose(
     const cl3_callbacks *callbacks, void *owner, const cl3_limits *limits, uint64_t streams, cl3_result *result);
 // What the peer sends on a stream. Nothing on one that is over.

@@ -385,12 +385,12 @@ void cll_return_from_run_loop(void);
 
 // ---- names
 
-// What a call for names says with a minus sign before it, when there is no answer.
+// Errors of `cll_ask_name_servers`, which returns them negated.
 enum { CLL_NO_SUCH_NAME = 1, CLL_NO_SUCH_DATA = 2, CLL_NO_ANSWER = 3 };
 
-// Asks the system's name servers for what has that name, as it is and with nothing added: the length of the answer, of which
-// only as much is there as there is room for. Each server gets that many seconds, and all that many tries, or less if the
-// system says so.
+// Queries the system's name servers for the absolute name, without search domains. Returns the length of the answer, which
+// is truncated to `capacity`. `seconds` is the time limit for a server and `tries` the number of rounds; resolv.conf can
+// lower both.
 int cll_ask_name_servers(const char *name, int type, uint8_t *answer, int capacity, int seconds, int tries);
 
 #endif

@@ -1,5 +1,5 @@
 // What the system has to pick proxies with, looked for when it is needed first, since a program need not have it: Duktape,
-// which runs scripts, and libproxy, which knows the settings of the desktop.
+// which runs scripts, and libproxy, which reads the settings of the desktop.
 #ifndef C_LOADING_PROXIES_H
 #define C_LOADING_PROXIES_H
 
@@ -23,7 +23,7 @@ typedef struct {
     size_t count;
 } clx_text;
 
-// What a script is asked, and what it has said.
+// The arguments and the result of a script.
 typedef enum {
     CLX_ANSWER = 'A',   // what FindProxyForURL has returned
     CLX_FAILED = 'F',   // nothing that is an answer
@@ -35,7 +35,7 @@ typedef enum {
 // Runs `functions`, then `script`, and then calls its FindProxyForURL(url, host). False if there can be no process now.
 bool clx_begin(clx_text functions, clx_text script, clx_text url, clx_text host, clx_run *run);
 
-// What the script says next. What belongs to it is in `bytes`; a longer text is cut.
+// The script's next message. Its text is in `bytes`, truncated if it is longer.
 clx_kind clx_next(const clx_run *run, int milliseconds, char *bytes, size_t capacity, size_t *count);
 
 // Answers CLX_RESOLVE and CLX_OWN; an empty text is JavaScript's null.

@@ -1,4 +1,4 @@
-// The Public Suffix List as the system has it, by libpsl, which is looked for when it is asked first: a program need not
+// The Public Suffix List as the system has it, by libpsl, which is loaded on first use: a program need not
 // have it.
 #ifndef C_LOADING_PUBLIC_SUFFIXES_H
 #define C_LOADING_PUBLIC_SUFFIXES_H

@@ -1,8 +1,8 @@
-// The user's keyring (the Secret Service of freedesktop.org) by the system's libsecret, which is looked for when it is
-// needed first: a program need not have it. All that is here may wait for other processes, but none of it for ever.
+// The user's keyring (the Secret Service of freedesktop.org), through the system's libsecret, which is loaded on first use
+// and may be missing. Each function may wait for other processes, for a limited time.
 //
-// The first keyring that is opened makes the library start two threads, named `gmain` and `gdbus`, with up to three
-// descriptors, which stay as long as the process. An open keyring has two descriptors more, which go when it is closed.
+// When the first keyring is opened, GLib starts two threads, `gmain` and `gdbus`, with up to three descriptors. They stay
+// until the process ends. An open keyring has two more descriptors, which `cls_close` closes.
 #ifndef C_LOADING_SECRET_SERVICE_H
 #define C_LOADING_SECRET_SERVICE_H
 
@@ -15,53 +15,53 @@ typedef struct cls_items cls_items;
 
 typedef enum {
     CLS_DONE,
-    // There is no library, no bus, or no service on it.
+    // libsecret, the bus or the service is missing.
     CLS_ABSENT,
-    // And was not unlocked.
+    // The keyring is locked, and the user has not unlocked it.
     CLS_LOCKED,
-    // No answer in time.
+    // No answer within the time limit.
     CLS_SILENT,
     CLS_FAILED,
 } cls_outcome;
 
-// What is known of an item beside what it was found by. All lasts as long as the items do.
+// An item. Its memory belongs to the `cls_items`.
 typedef struct {
     // Seconds since 1970.
     uint64_t modified;
     bool is_locked;
-    // NULL if it is locked or could not be had.
+    // NULL if the item is locked, or its secret could not be read.
     const uint8_t *secret;
     size_t secret_count;
 } cls_item;
 
-// Connects to the service on the bus of that address, which may start the service. Used by one thread at a time, as is
-// all that is found in it. An answer is waited for so many milliseconds; a person, a minute.
+// Connects to the service on the bus of that address, which may start the service. A keyring and its items must be used by
+// one thread at a time. `patience` is the time limit for an answer in milliseconds; a prompt has 60 s.
 cls_outcome cls_open(const char *address, unsigned patience, cls_keyring **keyring);
 void cls_close(cls_keyring *keyring);
 
-// Finds what has all these attributes: names and values by turns, and NULL.
+// Finds the items with all these attributes: alternating names and values, terminated by NULL.
 cls_outcome cls_find(cls_keyring *keyring, const char *const *attributes, cls_items **items);
 size_t cls_count(const cls_items *items);
 cls_item cls_item_at(const cls_items *items, size_t index);
-// NULL if it has none of that name.
+// NULL if the item has no such attribute.
 const char *cls_attribute_at(const cls_items *items, size_t index, const char *name);
 void cls_end_items(cls_items *items);
 
-// Asks the user to unlock what is locked of them. Their secrets are there when they are found anew.
+// Prompts the user to unlock the locked items. A new `cls_find` returns their secrets.
 cls_outcome cls_unlock(cls_keyring *keyring, const cls_items *items);
 
-// Whether the place where new items go can be written without asking the user. CLS_LOCKED also if there is none yet.
+// Whether the default collection can be written without a prompt. CLS_LOCKED also if there is no default collection.
 cls_outcome cls_is_open(cls_keyring *keyring);
 
-// Stores an item with exactly these attributes in the default collection, in place of one that had them. A collection
-// that is locked or absent is unlocked or created by prompting the user, if `may_ask`.
+// Stores an item with exactly these attributes in the default collection, and replaces one that has them. If `may_ask`, the
+// user is prompted to unlock or create the collection.
 cls_outcome cls_store(
     cls_keyring *keyring, const char *const *attributes, const char *label, const uint8_t *secret, size_t count,
     bool may_ask);
 
 cls_outcome cls_delete(cls_keyring *keyring, const cls_items *items, size_t index);
 
-// Whether the service has told of changes, or has come or gone, since the last call. Waits for nothing.
+// Whether the service has signalled changes, started or stopped since the last call. Does not block.
 bool cls_has_news(cls_keyring *keyring);
 
 #endif

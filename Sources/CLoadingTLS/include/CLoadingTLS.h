@@ -43,8 +43,8 @@ typedef struct {
 
 // ---- the library
 
-// OpenSSL is loaded with the first call that needs it. NULL if it is there; else what the loader says, which names the file
-// that is missing or unusable. The text is the thread's, until it asks again. Asked again, it looks again.
+// OpenSSL is loaded with the first call that needs it. NULL if it is loaded; else the loader's message, which names the file
+// that is missing or unusable. The text belongs to the thread until its next call, which tries to load OpenSSL again.
 const char *clt_library_failure(void);
 
 // ---- addresses
@@ -78,9 +78,9 @@ clt_step clt_handshake(clt_stream *stream);
 // Fills as much of the buffer as is there. `*count` may be above 0 with every result.
 clt_step clt_read(clt_stream *stream, void *bytes, size_t capacity, size_t *count);
 // After CLT_WANT_WRITE or CLT_WANT_READ the next call must begin with the bytes that this one did not take. When the
-// socket fails it, reading still goes on: the peer may have said why before it went.
+// socket fails, reading continues: the peer may have sent an alert before it closed the connection.
 clt_step clt_write(clt_stream *stream, const void *bytes, size_t length, size_t *count);
-// Says that no more will be written; reading goes on. False when the socket has no room for that now.
+// Sends close_notify; reading continues. False if the socket has no room for it now.
 bool clt_shutdown(clt_stream *stream);
 
 // The failure of the last call that returned CLT_FAILED or CLT_ENDED.
@@ -91,7 +91,7 @@ bool clt_stream_is_drained(const clt_stream *stream);
 // What CLT_WANT_TRUST is about. The chain is the caller's to free.
 clt_chain *clt_stream_peer_chain(const clt_stream *stream);
 const uint8_t *clt_stream_stapled_response(const clt_stream *stream, size_t *count);
-// False when it is not asked for. `verify` is the X509_V_ERR_ code that chooses the alert of a rejection.
+// False if no decision is pending. `verify` is the X509_V_ERR_ code that chooses the alert of a rejection.
 bool clt_decide_trust(clt_stream *stream, bool accepted, int32_t verify);
 
 // What CLT_WANT_IDENTITY is about.
@@ -102,7 +102,7 @@ size_t clt_stream_issuer_count(const clt_stream *stream);
 // The DER form of a distinguished name; valid as long as the stream stands still.
 const uint8_t *clt_stream_issuer(const clt_stream *stream, size_t index, size_t *count);
 size_t clt_stream_signature_schemes(const clt_stream *stream, uint16_t *schemes, size_t capacity);
-// False when it is not asked for. The identity must outlive the next call of clt_handshake or clt_read; it may be NULL.
+// False if no decision is pending. The identity must outlive the next call of clt_handshake or clt_read; it may be NULL.
 bool clt_provide_identity(clt_stream *stream, const clt_identity *identity);
 
 // What was agreed upon.
@@ -203,7 +203,7 @@ typedef enum {
 typedef enum { CLT_RSA, CLT_ELLIPTIC, CLT_OTHER_KEY } clt_key_kind;
 typedef enum { CLT_SHA2, CLT_EDWARDS, CLT_SHA1, CLT_OTHER_HASH } clt_signature_hash;
 
-// What a certificate says of itself.
+// The fields of a certificate.
 typedef struct {
     clt_key_kind key;
     size_t key_bits;               // of the modulus, or of the curve's field
@@ -249,7 +249,7 @@ clt_key *clt_key_public(const clt_key *key);
 clt_bytes clt_key_plain(const clt_key *key);
 // A private key in the DER of its kind.
 clt_bytes clt_key_private_form(const clt_key *key);
-// A key from its plain form; the curve is one of NIST's, told by the length.
+// A key from its plain form; the length determines the curve, one of NIST's.
 clt_key *clt_key_new(clt_key_kind kind, bool is_private, const uint8_t *bytes, size_t count);
 bool clt_keys_are_equal(const clt_key *one, const clt_key *other);
 

@@ -45,20 +45,21 @@ package struct ExchangeFailure {
     /// The server accepts this request over HTTP/1.1 only.
     package var requiresHTTP1: Bool
     /// The connection is lost, and another transport to the server may work.
-    package var hasOtherWay: Bool
+    package var mayWorkOverOtherTransport: Bool
     /// Whether the connection has carried no other request.
     package var wasAlone: Bool
     /// When the server last responded to any request over such connections, on the loop's clock. 0 if unknown.
     package var lastAnswer: Int64
 
     package init(
-        error: LoadError, progress: LostExchange.Progress, requiresHTTP1: Bool = false, hasOtherWay: Bool = false,
+        error: LoadError, progress: LostExchange.Progress, requiresHTTP1: Bool = false,
+        mayWorkOverOtherTransport: Bool = false,
         wasAlone: Bool = true, lastAnswer: Int64 = 0
     ) {
         self.error = error
         self.progress = progress
         self.requiresHTTP1 = requiresHTTP1
-        self.hasOtherWay = hasOtherWay
+        self.mayWorkOverOtherTransport = mayWorkOverOtherTransport
         self.wasAlone = wasAlone
         self.lastAnswer = lastAnswer
     }

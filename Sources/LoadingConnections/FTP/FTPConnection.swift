@@ -103,7 +103,7 @@ package final class FTPConnection: ByteStreamOwner {
         case .failure(let failure):
             let observer = observer
             cancel()
-            observer?.ftpFoundNoWay(failure)
+            observer?.ftpFailedToConnect(failure)
         case .success(let stream):
             connector = nil
             stream.owner = self
@@ -244,7 +244,7 @@ package final class FTPConnection: ByteStreamOwner {
         }
     }
 
-    // MARK: What the conversation wants
+    // MARK: Actions of the conversation
 
     private func perform(_ actions: [FTPConversation.Action]) {
         for action in actions where !isOver {
@@ -282,7 +282,7 @@ package protocol FTPConnectionObserver: AnyObject {
     /// The server has sent bytes, whatever they are.
     func ftpIsAlive()
     /// The server could not be reached. The last call.
-    func ftpFoundNoWay(_ failure: ConnectionFailure)
+    func ftpFailedToConnect(_ failure: ConnectionFailure)
     /// The bytes that follow belong to the requested transfer.
     func ftpBegins(_ transfer: FTPTransfer)
     func ftpReceived(_ data: Data)

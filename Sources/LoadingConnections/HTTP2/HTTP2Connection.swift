@@ -19,7 +19,7 @@ final class HTTP2Connection: MultiplexedConnectionState, MultiplexedConnection, 
     /// Streams that were reset, until their RST_STREAM frames go out.
     var ending: Set<Int64> = []
     /// The number of requests that the server is expected to accept, learned from an earlier connection.
-    @exclusivity(unchecked) private(set) var requestLimit: RequestLimit?
+    @exclusivity(unchecked) private(set) var requestLimit: HTTP2RequestLimit?
     /// The payload of the PING that verifies `requestLimit`, while it is outstanding.
     private(set) var limitQuestion: UInt64?
     /// The bytes that the peer had acknowledged, and the time of the last received data, at the last stall check.
@@ -79,7 +79,7 @@ final class HTTP2Connection: MultiplexedConnectionState, MultiplexedConnection, 
         return reserveStream(for: origin)
     }
 
-    var hasOtherWay: Bool { false }
+    var mayWorkOverOtherTransport: Bool { false }
     var acceptsStreams: Bool { !hasWriteFailed && !isAtLimit }
 
     // MARK: Request limits

@@ -36,7 +36,7 @@ extension HTTP3Connection {
 
     /// A connection without any response may be lost because of QUIC, so another transport may work. A server that
     /// requested a client certificate may have required a different one, and would do so over TCP too.
-    var hasOtherWay: Bool {
+    var mayWorkOverOtherTransport: Bool {
         guard let loss else { return false }
         return !hasAnswered && !loss.isNoRoute && !session.isIdentityRequested
     }

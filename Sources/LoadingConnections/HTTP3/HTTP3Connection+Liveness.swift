@@ -3,7 +3,7 @@ internal import LoadingProtocols
 internal import LoadingSemantics
 internal import LoadingTransport
 
-/// Connections whose server says nothing, or grants no streams.
+/// Connections whose server is silent, or grants no streams.
 extension HTTP3Connection {
     func watchSilence() {
         if silenceTimer.isArmed { return }

@@ -1,7 +1,7 @@
 internal import CLoadingLinux
 internal import LoadingSemantics
 
-/// Where origins offer HTTP/3, as far as a session knows: the alternative services that they advertised (CONN-6), and
+/// Where origins offer HTTP/3: the alternative services that they advertised (CONN-6), and
 /// the services that failed recently (CONN-8). Confined to the loop of the session's pool.
 final class HTTP3Services {
     private let said: any AlternativeServicesStore

@@ -154,7 +154,7 @@ package struct HappyEyeballs: Sendable {
 }
 
 extension LoadError {
-    /// How much the failure of an attempt says about the host. A host that answered ranks above one that was never
+    /// How specific the failure of an attempt is to the host. A host that answered ranks above one that was never
     /// reached, and any attempt ranks above a name that was not found in one family.
     var tellingRank: Int {
         switch (code, cause) {

@@ -380,7 +380,8 @@ final class HTTPStream: HTTPExchangeStream, LoopTimerTarget {
         observer.exchangeFailed(
             ExchangeFailure(
                 error: LoadError(failure, over: connection.version, loss: loss), progress: failure.progress,
-                requiresHTTP1: failure == .http11Required, hasOtherWay: connection.hasOtherWay,
+                requiresHTTP1: failure == .http11Required,
+                mayWorkOverOtherTransport: connection.mayWorkOverOtherTransport,
                 wasAlone: connection.requestCount <= 1, lastAnswer: connection.primaryOrigin.lastAnswer))
     }
 }

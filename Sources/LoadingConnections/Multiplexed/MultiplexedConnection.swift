@@ -22,8 +22,8 @@ protocol MultiplexedConnection: MultiplexedConnectionState, RoutedConnection, HT
     /// certificate.
     var peer: ConnectedPeer? { get }
     func facts(isReused: Bool) -> ConnectionFacts
-    /// Whether the server may be reachable by another route, now that this connection is lost.
-    var hasOtherWay: Bool { get }
+    /// Whether the server may be reachable over another transport, now that this connection is lost.
+    var mayWorkOverOtherTransport: Bool { get }
     /// Whether the server's settings, as far as they are known, allow extended CONNECT.
     var allowsExtendedConnect: Bool { get }
 

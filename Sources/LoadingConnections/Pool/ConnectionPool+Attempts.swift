@@ -40,14 +40,6 @@ extension ConnectionPool {
         for request in origin.waiting.requests where request.sharedAttempt == nil { origin.share(with: request) }
     }
 
-    func mayStartAttempt(at origin: OriginConnections) -> Bool {
-        origin.shared == nil && origin.liveCount < maximumPerHost
-            && (origin.attemptCount == 0 || !isUnknown(origin.key))
-    }
-
-    /// Whether the first connection will show which version of HTTP the server negotiates.
-    func isUnknown(_ origin: ConnectionKey) -> Bool { origin.mayShare && !serversOfHTTP1.contains(origin) }
-
     @discardableResult
     func startAttempt(for request: ConnectionRequest, at origin: OriginConnections) -> ConnectionAttempt {
         let attempt = ConnectionAttempt(for: request, at: origin, pool: self)

@@ -43,22 +43,20 @@ extension ConnectionPool {
         if let shared = origin.shared { serve(origin, from: shared) }
     }
 
-    /// Whether one more shared connection may be made beside those that are or were shared (C-24). A connection without
-    /// free streams buffers data that many requests have not read.
-    func mayHaveAnother(to origin: OriginConnections) -> Bool { origin.multiplexedCount < maximumPerHost }
-
     /// The number of requests that an origin's server is expected to accept on a connection; nil if nothing is known.
-    func requestLimit(of origin: ConnectionKey) -> RequestLimit? { requestLimits.isEmpty ? nil : requestLimits[origin] }
+    func requestLimit(of origin: ConnectionKey) -> HTTP2RequestLimit? {
+        requestLimits.isEmpty ? nil : requestLimits[origin]
+    }
 
     /// - Parameter limit: Nil if the server accepts more than expected.
-    func noteRequestLimit(_ limit: RequestLimit?, of origin: ConnectionKey) {
+    func noteRequestLimit(_ limit: HTTP2RequestLimit?, of origin: ConnectionKey) {
         if limit != nil, requestLimits.count >= Self.mostServers { requestLimits = [:] }
         requestLimits[origin] = limit
     }
 
     /// A connection was lost with requests in flight, after the server had answered others.
     func noteLoss(after answers: Int, of origin: ConnectionKey) {
-        var limit = requestLimit(of: origin) ?? RequestLimit()
+        var limit = requestLimit(of: origin) ?? HTTP2RequestLimit()
         limit.lostConnection(after: answers)
         noteRequestLimit(limit, of: origin)
     }
@@ -67,7 +65,7 @@ extension ConnectionPool {
     func noteGoodEnd(of origin: ConnectionKey) {
         guard var limit = requestLimit(of: origin) else { return }
         limit.connectionEndedWell()
-        noteRequestLimit(limit == RequestLimit() ? nil : limit, of: origin)
+        noteRequestLimit(limit == HTTP2RequestLimit() ? nil : limit, of: origin)
     }
 
     /// The connection takes no more new requests.

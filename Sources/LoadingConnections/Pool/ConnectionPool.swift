@@ -28,6 +28,7 @@ package final class ConnectionPool {
     package let loop: EventLoop
     let security: ConnectionSecurity
     package let resolver: NameResolver
+    /// `httpMaximumConnectionsPerHost`; `ConnectionLimits` applies it.
     package var maximumPerHost: Int
     /// The only version of HTTP that may be used; nil for all.
     @exclusivity(unchecked) package var requiredVersion: HTTPVersion?
@@ -49,7 +50,7 @@ package final class ConnectionPool {
     /// Servers that answered a request over HTTP/2 with HTTP_1_1_REQUIRED.
     @exclusivity(unchecked) private var serversWithoutHTTP2: Set<ConnectionKey> = []
     /// The number of requests that HTTP/2 servers accepted on a connection before they ended it.
-    @exclusivity(unchecked) var requestLimits: [ConnectionKey: RequestLimit] = [:]
+    @exclusivity(unchecked) var requestLimits: [ConnectionKey: HTTP2RequestLimit] = [:]
     static let mostServers = 256
 
     /// - Parameter alternatives: The alternative services that origins have advertised.
@@ -86,7 +87,7 @@ package final class ConnectionPool {
         if !origin.isSecure { return .cannotSpeak("\(name) is spoken with https only") }
         guard requiredVersion == .http3 else { return nil }
         if !HTTP3Session.isAvailable { return .cannotSpeak("HTTP/3 is not part of this build") }
-        return maySpeakHTTP3(origin) ? nil : .cannotSpeak("HTTP/3 needs TLS 1.3 and a way without a proxy")
+        return maySpeakHTTP3(origin) ? nil : .cannotSpeak("HTTP/3 needs TLS 1.3 and a direct connection")
     }
 
     /// A server requires HTTP/1.1 for its requests.

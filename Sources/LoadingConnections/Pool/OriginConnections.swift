@@ -24,7 +24,7 @@ final class OriginConnections {
 
     init(_ key: ConnectionKey) { self.key = key }
 
-    /// The number that counts against the limit per host.
+    /// The number that counts against `ConnectionPool.maximumPerHost`.
     var liveCount: Int { connections.count + attempts.count + (shared == nil ? 0 : 1) }
     var attemptCount: Int { attempts.count }
     /// Whether a challenge of an attempt is open.

@@ -107,7 +107,7 @@ enum PACScriptFunctions {
 
             define("dateRange", function () {
                 var asked = range(arguments), list = asked.list;
-                // Each is a day, a month or a year, and the second half says the same parts as the first.
+                // Each is a day, a month or a year, and the second half has the same parts as the first.
                 var half = list.length === 1 ? 1 : list.length / 2;
                 var now = 0, first = 0, last = 0, hasYear = false;
                 if (half !== 1 && half !== 2 && half !== 3) return false;

@@ -57,7 +57,7 @@ enum AuthenticationSubject {
     }
 
     /// Whether the caller has set the credential field (AUTH-27).
-    var saysUser: Bool {
+    var hasCredentialField: Bool {
         switch self {
         case .request(let request): request.fields.contains(ChallengeSource.server.credentialField)
         case .forwarded(let request, _): request.fields.contains(ChallengeSource.proxy.credentialField)

@@ -3,7 +3,7 @@ internal import LoadingProtocols
 internal import LoadingSemantics
 internal import LoadingTransport
 
-/// Answers the challenges of a server or proxy for one load: asks its client and carries out the steps of
+/// Answers the challenges of a server or proxy for one load: gets the client's answer and carries out the steps of
 /// connection-based authentication. Confined to the load's loop.
 final class Authenticator {
     enum Verdict {

@@ -24,7 +24,7 @@ protocol BodySinkOwner: AnyObject {
     func bodySinkHasCollected(_ total: Int64)
     /// The number of bytes just written to the file.
     func bodySinkHasWritten(_ count: Int64)
-    /// The parts that the client wants.
+    /// The parts that the client takes.
     var wantedParts: WantedParts { get }
     func bodySink(begins part: LoadResponse) -> ClientAnswer<Void>
     /// The body cannot be delivered.
@@ -118,7 +118,7 @@ final class BodySink {
     }
 
     /// Continues with the backlog in a later turn. Until then the flow is stopped, as if the client accepted no more.
-    private func giveWay() {
+    private func yieldTurn() {
         becomeFull()
         let goOn = LoopBox({ [self] in owner?.bodySinkHasRoom() ?? () })
         loop.post { goOn.value() }
@@ -212,12 +212,12 @@ final class BodySink {
     ) {
         var decodedCount = 0
         while isFlowing {
-            if decodedCount >= ContentCodingLimits.decodedBytesPerTurn { return giveWay() }
+            if decodedCount >= ContentCodingLimits.decodedBytesPerTurn { return yieldTurn() }
             guard let buffer = takeBuffer() else { return fail(.outOfMemory) }
             do {
                 let count = try decoding.decode(
                     &input, into: UnsafeMutableRawBufferPointer(start: buffer, count: ReadBuffers.size))
-                if count == 0 { return decoding.isInterrupted ? giveWay() : () }
+                if count == 0 { return decoding.isInterrupted ? yieldTurn() : () }
                 decodedCount += count
                 deliver(buffer, count)
             } catch {
@@ -326,7 +326,7 @@ final class BodySink {
     private func beginPart(_ fields: HTTPFields) {
         // In a file the parts follow one another.
         guard let response = parts?.response(toPart: fields), let owner, writer == nil else { return }
-        // A client that wants every part in one piece receives the previous part now.
+        // A client that takes every part in one piece receives the previous part now.
         if let before = takeCollected(), !before.isEmpty, owner.wantedParts == .every {
             _ = owner.bodySink(delivers: before)
         }

@@ -25,7 +25,7 @@ extension HTTPLoad: AuthenticatorOwner {
         }
         if status == 401 { _ = authenticatorOfServers }
         // The exchange may end before the client answers.
-        challengeWay = exchange?.route
+        challengeRoute = exchange?.route
         // A proxy that loads requests itself may send other users' requests on a connection that is authenticated for
         // this user, unless it announces that it does not (RFC 4559 §6).
         let mayBeShared = exchange?.forwarder != nil && !response.head.fields.supportsSessionBasedAuthentication
@@ -75,7 +75,7 @@ extension HTTPLoad: AuthenticatorOwner {
         // A challenged connection of this identity is not authenticated yet, so the authentication can start on it.
         let isOwn = exchange?.identity(of: authenticator === serverAuthenticator ? .server : .proxy) == identity
         if isBound || isOwn { heldConnection = exchange?.hold(isBeginning: !isBound) }
-        if authenticator === serverAuthenticator { conversationWay = challengeWay }
+        if authenticator === serverAuthenticator { authenticationRoute = challengeRoute }
     }
 
     func authenticator(
@@ -170,7 +170,7 @@ extension HTTPLoad: AuthenticatorOwner {
     /// A redirect leads to another request, which has no authentication state except that of proxies.
     func forgetAnswers() {
         serverAuthenticator?.redirected()
-        conversationWay = nil
+        authenticationRoute = nil
     }
 
     // MARK: Proxies
@@ -220,7 +220,7 @@ extension HTTPLoad: TunnelClient {
 /// whichever route would be selected now (PROXY-11).
 struct HeldConnection {
     let carrier: any HTTPExchangeStream
-    let way: ProxyRoute
+    let route: ProxyRoute
     /// Whether no step of the authentication has been sent. Another connection is then as good.
     let isBeginning: Bool
 }

@@ -82,7 +82,7 @@ extension HTTPLoad: BodySinkOwner {
 
     var wantedParts: WantedParts { client?.wantedParts ?? .none }
 
-    /// Whether the response has parts and the client wants them. The first part then delivers the response (MISC-23).
+    /// Whether the response has parts and the client takes them. The first part then delivers the response (MISC-23).
     func beginParts(of response: LoadResponse) -> Bool {
         guard !partsAreOver, MultipartStage.mayBeMultipart(response.head.fields),
             let parts = MultipartStage(response)

@@ -117,9 +117,9 @@ extension HTTPLoad {
         if request.service.requiresDNSSEC, !NameResolver.needsNoNameServer(request.url.host) {
             return end(.cannotFindHost)
         }
-        if let way = heldConnection?.way ?? conversationWay {
-            conversationWay = nil
-            return go(by: ProxyRouteList([way]))
+        if let route = heldConnection?.route ?? authenticationRoute {
+            authenticationRoute = nil
+            return go(by: ProxyRouteList([route]))
         }
         guard let proxies = environment.proxies else { return go(by: .direct) }
         if let route = proxies.settledRoute(to: request.url) { return go(by: route) }

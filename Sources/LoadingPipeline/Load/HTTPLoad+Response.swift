@@ -244,7 +244,7 @@ extension HTTPLoad {
 
     /// - Parameter loss: How the request was lost before, if it was. A load waits for connectivity only before its
     ///   request is sent (CONN-11).
-    func exchangeFoundNoWay(_ failure: ConnectionFailure, after loss: LoadError?) {
+    func exchangeFailedToConnect(_ failure: ConnectionFailure, after loss: LoadError?) {
         let meaning = ConnectivityStage.meaning(of: failure)
         if let loss, connectivity.shouldWait(after: meaning) { return exchangeFailed(loss) }
         if request.waitsForConnectivity, connectivity.shouldWait(after: meaning) { return waitForConnectivity() }

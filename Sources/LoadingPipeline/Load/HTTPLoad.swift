@@ -59,10 +59,10 @@ package final class HTTPLoad: Load, LoopTimerTarget {
     /// The connection kept for the next step of its authentication.
     @exclusivity(unchecked) var heldConnection: HeldConnection?
     /// The route of the last response that may be a challenge.
-    @exclusivity(unchecked) var challengeWay: ProxyRoute?
+    @exclusivity(unchecked) var challengeRoute: ProxyRoute?
     /// The route to the server for the next step of the authentication. A fallback proxy might send other users'
     /// requests over the authenticated connection (RFC 4559 §6).
-    @exclusivity(unchecked) var conversationWay: ProxyRoute?
+    @exclusivity(unchecked) var authenticationRoute: ProxyRoute?
 
     // MARK: The response
 

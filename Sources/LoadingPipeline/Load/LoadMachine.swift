@@ -2,7 +2,7 @@ internal import LoadingSemantics
 
 /// The state of one load as a value: its current stage, and how each input changes it.
 ///
-/// `HTTPLoad` calls `receive` with each input, runs the stages that `next` returns, and asks what follows for the
+/// `HTTPLoad` calls `receive` with each input, runs the stages that `next` returns, and queries what follows for the
 /// connection, the body and the timer. The machine has no socket, no clock and no client.
 struct LoadMachine: Equatable {
     /// The stages, in the order in which a load passes them. A redirect, an answered challenge and a retry send another

@@ -214,7 +214,7 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
 
     package func ftpIsAlive() { load?.sourceIsAlive() }
 
-    package func ftpFoundNoWay(_ failure: ConnectionFailure) {
+    package func ftpFailedToConnect(_ failure: ConnectionFailure) {
         if routeSelector?.failed(failure) == true { useNextRoute() } else { end(after: failure) }
     }
 

@@ -29,19 +29,19 @@ struct AuthenticationStage {
     private var triedSettings: Set<AuthenticationScheme> = []
     /// The number of challenges since a request succeeded, from any peer and for any space. Redirects and other names
     /// of the same server do not reset it.
-    private var askedCount = 0
+    private var challengeCount = 0
     /// The users from URLs that were sent to a server and not accepted. Each is sent once per scheme, whatever the
     /// server's realms are named.
-    private var saidUsers: [SaidUser] = []
+    private var sentUsers: [SentUser] = []
     /// The state of earlier peers, which may send challenges again: a load tries its routes anew with each request.
     private var others: [AuthenticationPeer: Dialogue] = [:]
 
-    /// An authentication with more steps is abandoned.
+    /// The steps after which a connection-based authentication is abandoned.
     private static let mostSteps = 10
-    /// A peer that sends more challenges accepts no answer.
+    /// The challenges after which a load stops answering (AUTH-9).
     private static let mostChallenges = 64
 
-    private struct SaidUser: Equatable {
+    private struct SentUser: Equatable {
         let peer: AuthenticationPeer
         let scheme: AuthenticationScheme
         let user: String
@@ -68,10 +68,10 @@ struct AuthenticationStage {
         case client
         /// Accepted before, so the client was not asked.
         case memory
-        /// From the settings, without asking the client.
+        /// From the settings, without a question to the client.
         case settings
         /// From the settings, before the proxy has sent a challenge. The proxy may require another scheme.
-        case settingsUnasked
+        case settingsPreemptively
     }
 
     private struct Pending {
@@ -134,8 +134,8 @@ struct AuthenticationStage {
     ///
     /// - Parameter isAllowed: Whether a credential that was accepted before may still be used.
     mutating func prepare(_ subject: AuthenticationSubject, isAllowed: (LoadCredential, ProtectionSpace) -> Bool) {
-        turn(to: subject.peer)
-        guard attempt == nil, !subject.saysUser else { return }
+        select(subject.peer)
+        guard attempt == nil, !subject.hasCredentialField else { return }
         let settings = subject.userOfSettings
         if let (space, known) = memory.entry(for: subject) {
             if let credential = known.credential, credential != settings, !isAllowed(credential, space) {
@@ -151,12 +151,12 @@ struct AuthenticationStage {
         guard let proof = AuthenticationProof(option, settings) else { return }
         attempt = Attempt(
             space: ProtectionSpace(of: option, at: subject.peer), credential: settings, proof: proof,
-            source: .settingsUnasked)
+            source: .settingsPreemptively)
     }
 
     /// Switches to another peer. Credentials for one server are not sent to another, including one where an upload
     /// resumes. The settings' credentials of one proxy do not count as tried at the next.
-    private mutating func turn(to peer: AuthenticationPeer) {
+    private mutating func select(_ peer: AuthenticationPeer) {
         if peer == self.peer { return }
         if let last = self.peer {
             // Remembered credentials are looked up again, because other requests use and update them meanwhile.
@@ -202,20 +202,20 @@ struct AuthenticationStage {
     mutating func step(
         after head: ResponseHead, to subject: AuthenticationSubject, mayBeShared: Bool
     ) throws(LoadError) -> Step {
-        turn(to: subject.peer)
+        select(subject.peer)
         if ChallengeSource(status: head.status) != source {
             // A proxy's challenge does not show whether the server accepts the user.
             return source == .server && head.status == 407 ? .deliver : try accept(head, subject)
         }
-        askedCount += 1
-        if askedCount > Self.mostChallenges {
+        challengeCount += 1
+        if challengeCount > Self.mostChallenges {
             attempt = nil
             return .deliver
         }
         let challenges = AuthenticationChallenge.all(in: head.fields, of: source)
         if renew(challenges) { return .sendAgain }
         let options = AuthenticationOption.options(for: challenges, body: subject.body, mayBeShared: mayBeShared)[...]
-        if let step = goOn(challenges, options, subject) { return step }
+        if let step = continueConversation(challenges, options, subject) { return step }
         refuse(options, subject)
         return ask(options, subject, isQuiet: false)
     }
@@ -288,26 +288,26 @@ struct AuthenticationStage {
 
     private func question(_ pending: Pending, _ subject: AuthenticationSubject) -> AuthenticationQuestion {
         AuthenticationQuestion(
-            space: pending.space, fromURL: unsaidUser(of: subject, by: pending.option.scheme),
+            space: pending.space, fromURL: unsentUser(of: subject, by: pending.option.scheme),
             refused: refused[pending.space], failures: failures[pending.space] ?? 0, isQuiet: pending.isQuiet)
     }
 
     /// The user in the URL, unless it was sent to the server already.
-    private func unsaidUser(
+    private func unsentUser(
         of subject: AuthenticationSubject, by scheme: AuthenticationScheme
     ) -> (user: String, password: String?)? {
         guard let named = subject.userOfAddress else { return nil }
-        let user = SaidUser(peer: subject.peer, scheme: scheme, user: named.user, password: named.password)
-        return saidUsers.contains(user) ? nil : named
+        let user = SentUser(peer: subject.peer, scheme: scheme, user: named.user, password: named.password)
+        return sentUsers.contains(user) ? nil : named
     }
 
     private mutating func note(
         userOf subject: AuthenticationSubject, ifItIs credential: LoadCredential, by scheme: AuthenticationScheme
     ) {
-        guard let named = unsaidUser(of: subject, by: scheme), named.user == credential.user,
+        guard let named = unsentUser(of: subject, by: scheme), named.user == credential.user,
             named.password == credential.password
         else { return }
-        saidUsers.append(SaidUser(peer: subject.peer, scheme: scheme, user: named.user, password: named.password))
+        sentUsers.append(SentUser(peer: subject.peer, scheme: scheme, user: named.user, password: named.password))
     }
 
     /// Whether the challenge only replaces a stale nonce (AUTH-18).
@@ -326,7 +326,7 @@ struct AuthenticationStage {
     private mutating func refuse(_ options: ArraySlice<AuthenticationOption>, _ subject: AuthenticationSubject) {
         guard let attempt else { return }
         self.attempt = nil
-        if attempt.source == .settingsUnasked {
+        if attempt.source == .settingsPreemptively {
             // The same password must not be tried again with Basic. The proxy may accept it with another scheme.
             for option in options where option.scheme == .basic {
                 triedSettings.insert(.basic)
@@ -351,12 +351,12 @@ struct AuthenticationStage {
     /// Any response other than a challenge means that the credentials are accepted (AUTH-22).
     private mutating func accept(_ head: ResponseHead, _ subject: AuthenticationSubject) throws(LoadError) -> Step {
         // A redirect may lead to another challenge.
-        if head.status / 100 == 2 { askedCount = 0 }
+        if head.status / 100 == 2 { challengeCount = 0 }
         triedSettings = []
         guard var attempt else { return .deliver }
         // In another space of the server, the user from the URL may be sent once more.
         if let credential = attempt.credential {
-            saidUsers.removeAll {
+            sentUsers.removeAll {
                 $0.peer == subject.peer && $0.user == credential.user && $0.password == credential.password
             }
         }
@@ -409,7 +409,7 @@ struct AuthenticationStage {
     }
 
     /// The step for a new challenge during a connection-based authentication, or after one on another connection.
-    private mutating func goOn(
+    private mutating func continueConversation(
         _ challenges: [AuthenticationChallenge], _ options: ArraySlice<AuthenticationOption>,
         _ subject: AuthenticationSubject
     ) -> Step? {

@@ -108,7 +108,7 @@ struct ExchangeRetries {
         // Statements of the server about other requests do not prove that it answers them.
         let isServing = failure.lastAnswer > lastLoss
         // Whether the next connection may succeed where this one failed.
-        let isOneOfSeveral = isReused || failure.hasOtherWay || !failure.wasAlone || isServing
+        let isOneOfSeveral = isReused || failure.mayWorkOverOtherTransport || !failure.wasAlone || isServing
         lastLoss = now
         // The loss of a new connection is the server's doing, so a retry would also fail. Exceptions: a request that
         // the server has not processed is safe to retry (CONN-4), and one that was not sent loses nothing by a retry.

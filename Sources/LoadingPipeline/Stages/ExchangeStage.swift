@@ -121,7 +121,7 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
         guard route != nil else {
             // A proxy is required, and it is not usable. The failure is reported after this function returns.
             let failure = ConnectionFailure(routeList.failure(url.scheme.isSecure ? .tunnel : .request), of: nil)
-            let tell = LoopBox({ [weak self] in self?.end { $0.exchangeFoundNoWay(failure, after: nil) } ?? () })
+            let tell = LoopBox({ [weak self] in self?.end { $0.exchangeFailedToConnect(failure, after: nil) } ?? () })
             return environment.loop.post { tell.value() }
         }
         if environment.pool.requiresVersion, let obstacle = environment.pool.obstacle(to: origin) {
@@ -175,7 +175,7 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
     func hold(isBeginning: Bool) -> HeldConnection? {
         guard let connection, let route else { return nil }
         connection.hold()
-        return HeldConnection(carrier: connection, way: route, isBeginning: isBeginning)
+        return HeldConnection(carrier: connection, route: route, isBeginning: isBeginning)
     }
 
     /// The identity of the request's connection to the server, or to the proxy that loads it; nil for a shared
@@ -347,7 +347,7 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
         pendingConnection = nil
         append(events)
         guard let load, routeSelector?.failed(failure) == true else {
-            return end { $0.exchangeFoundNoWay(failure, after: retries.loss) }
+            return end { $0.exchangeFailedToConnect(failure, after: retries.loss) }
         }
         useNextRoute(for: load)
     }

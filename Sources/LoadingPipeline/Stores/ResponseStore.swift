@@ -6,7 +6,7 @@ package protocol ResponseStore: AnyObject {
     /// The stored response for the load's request, or for a GET of its URL; nil if the load uses no cache. After
     /// `.later`, the load waits for `load.makeContentsLookup()`.
     func contents(for load: HTTPLoad) -> ClientAnswer<CacheContents?>
-    /// Stores a complete response. Nil removes the older one: the client wants neither stored. After `.later`, the load
+    /// Stores a complete response. Nil removes the older one: the client stores neither. After `.later`, the load
     /// ends with `load.finishStoring`.
     ///
     /// - Parameter client: The load's client, also when the load has ended before its client has answered.

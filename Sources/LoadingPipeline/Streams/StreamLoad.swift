@@ -473,7 +473,7 @@ extension StreamLoad: TunnelClient {
 
 /// The client of a stream: a task, as the engine sees it. Called on the load's loop; must not block.
 package protocol StreamClient: LoadClient {
-    /// Whether the client wants to be notified of better routes.
+    /// Whether the client is notified of better routes.
     var wantsBetterRoutes: Bool { get }
     /// Reads have consumed this many bytes; for `didWrite`, the kernel has accepted them.
     func load(_ load: StreamLoad, didRead count: Int)

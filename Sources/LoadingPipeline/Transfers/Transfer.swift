@@ -10,7 +10,7 @@ internal import LoadingTransport
 /// the stores of its environment.
 ///
 /// Confined to the environment's loop. Redirects are followed (BG-4). Server trust is evaluated by the default rules,
-/// unless the request asks for a decision.
+/// unless the request requires a decision.
 package final class Transfer: LoadClient {
     package let request: TransferRequest
     private let environment: LoadingEnvironment

@@ -30,7 +30,7 @@ extension TransferResumption.Download: CustomReflectable {
     }
 }
 
-/// Without the URL at which the upload resumes: who knows it may change the upload.
+/// Without the URL at which the upload resumes: it suffices to change the upload.
 extension TransferResumption.Upload: CustomReflectable {
     package var customMirror: Mirror {
         Mirror(

@@ -4,7 +4,7 @@ package import LoadingProtocols
 package import LoadingSemantics
 internal import LoadingTransport
 
-/// The opening handshake of a WebSocket: an ordinary request that asks to switch the protocol, so redirects, challenges, cookies,
+/// The opening handshake of a WebSocket: an ordinary request for another protocol, so redirects, challenges, cookies,
 /// proxies and the checks of the connection are those of every load (WS-2).
 extension HTTPLoad {
     /// Adds the fields of the handshake. Each request has a key of its own (RFC 6455 §4.1).

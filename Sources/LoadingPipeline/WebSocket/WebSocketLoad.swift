@@ -8,10 +8,10 @@ package import LoadingTransport
 /// A WebSocket after its opening handshake, which is an `HTTPLoad`. `WebSocketMachine` has the protocol; this reads and writes the
 /// connection, and answers the client's operations. Confined to its loop. Reports the end to its client exactly once.
 ///
-/// **Back-pressure.** When the client wants no more messages for now, nothing is read, so the server has to wait. Messages are
+/// **Back-pressure.** Reading stops while the client's queue is full, so the server has to wait. Messages are
 /// masked as the connection takes them.
 ///
-/// **Batches.** What the client asks for in one turn of the loop is written together in the next, which follows at once.
+/// **Batches.** Operations of one turn of the loop are written together in the next, which follows at once.
 ///
 /// **Faults.** When the server breaks the protocol, nothing more is read, and the load fails when the client has taken in the messages
 /// that came before, and what it sent in answer is written: what a message causes does not depend on what followed it in one read.
@@ -71,7 +71,7 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
     /// The time without a received octet after which a ping is sent, and after which the server then counts as lost. Nanoseconds.
     @exclusivity(unchecked) private var pingInterval: Int64?
     @exclusivity(unchecked) private var lastReceived: Int64
-    /// When the ping was sent that asks whether the server still answers.
+    /// When the keep-alive ping was sent.
     @exclusivity(unchecked) private var probe: Int64?
 
     /// Called without an error when it has happened.
@@ -232,7 +232,7 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         armTimer()
     }
 
-    /// The client wants messages again.
+    /// The client's queue has room again.
     package func resumeReading() {
         guard isReadingStopped else { return }
         isReadingStopped = false
@@ -261,7 +261,7 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         connection?.callAgain()
     }
 
-    /// Writes and reads as far as the connection allows it and the client wants it.
+    /// Writes and reads until the connection blocks or the client's queue is full.
     private func goOn() {
         isCallAwaited = false
         guard hasStarted, !isWorking, !isSuspended, !hasEnded else { return }
@@ -463,7 +463,7 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         loop.arm(timer, at: deadline, for: self)
     }
 
-    /// When the server has to be asked whether it still answers, or counts as lost. Nil while this end does not read.
+    /// When a ping is due, or the connection counts as lost. Nil while this end does not read.
     private var probeDeadline: Int64? {
         guard let pingInterval, machine.isOpen, wantsInput else { return nil }
         return (probe ?? lastReceived) &+ pingInterval
@@ -509,7 +509,7 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
 
     private func end(_ error: LoadError) {
         guard !hasEnded else { return }
-        // A close frame that tells the server why, if no messages wait before it.
+        // A close frame with the reason, if no messages wait before it.
         if !hasWriteFailed, !error.isConnectionLoss { writeLast() }
         finish(error)
     }
@@ -578,7 +578,7 @@ package protocol WebSocketClient: LoadClient {
     func load(_ load: WebSocketLoad, holdsMessages: Bool)
     /// The server has broken the protocol. `fail` is to be called when the client has taken in what came before.
     func loadHasFault(_ load: WebSocketLoad)
-    /// The messages that nobody has asked for are not to be had any more.
+    /// Unread messages are dropped.
     func loadDropsMessages(_ load: WebSocketLoad)
     /// The server has closed, or confirmed the closing. The end follows.
     func load(_ load: WebSocketLoad, didCloseWith code: UInt16, reason: [UInt8])

@@ -1,6 +1,6 @@
 /// What is said on one control connection to get one file or listing (RFC 959, with RFC 2428 and RFC 3659): a value
-/// without socket and clock. Tell it what has happened, and do what it says, in order. After `.complete`,
-/// `.refusedLogin` or `.fail` it says no more.
+/// without socket and clock. Pass it each event, and carry out its actions in order. After `.complete`,
+/// `.refusedLogin` or `.fail` it returns no more.
 ///
 /// Each directory of the path is changed to on its own (RFC 1738 §3.2.2), since a path as a whole means different things
 /// to different systems.
@@ -9,7 +9,7 @@ package struct FTPConversation: Sendable {
         case send([UInt8])
         /// Connect to this port of the server, whose address is that of the control connection.
         case connect(port: UInt16)
-        /// What comes over the data connection from now on is what was asked for.
+        /// From now on the data connection carries the requested file or listing.
         case begin(FTPTransfer)
         /// The server does not let this user in.
         case refusedLogin(FTPReply)
@@ -74,7 +74,7 @@ package struct FTPConversation: Sendable {
         case .connecting, .over: return fail(.unexpectedReply(reply.code))
         default: break
         }
-        // Only greetings and transfers take so long that a server says so.
+        // Only greetings and transfers have preliminary replies (1yz).
         if reply.isPreliminary { return fail(.unexpectedReply(reply.code)) }
         switch state {
         case .type: return reply.isSuccess ? changeDirectory(0) : fail(.refused(reply))
@@ -140,7 +140,7 @@ package struct FTPConversation: Sendable {
         reply.isSuccess ? setType() : refuseLogin(reply)
     }
 
-    /// Also when the server wants an account (332), which a URL cannot hold.
+    /// Also if the server requires an account (332), which a URL cannot contain.
     private mutating func refuseLogin(_ reply: FTPReply) -> [Action] {
         guard [331, 332, 430, 530, 532].contains(reply.code) else {
             return fail(reply.isPreliminary || reply.isIntermediate ? .unexpectedReply(reply.code) : .refused(reply))

@@ -11,7 +11,7 @@ package struct FTPRequest: Sendable, Equatable {
         case names
     }
 
-    /// What is left of an earlier transfer, of which `size` and `modificationTime` were told.
+    /// Where an interrupted transfer continues. `size` and `modificationTime` are those of that transfer.
     package struct Beginning: Sendable, Equatable {
         package var count: Int64
         package var size: Int64
@@ -42,7 +42,7 @@ package struct FTPRequest: Sendable, Equatable {
 /// User name and password.
 package struct FTPLogin: Sendable, Equatable {
     package var user: String
-    /// Nil if none is known. A server that wants one then refuses the user.
+    /// Nil if none is known. A server that requires one then refuses the user.
     package var password: String?
 
     package init(user: String, password: String?) {

@@ -1,6 +1,6 @@
 internal import LoadingSemantics
 
-/// What a header section says about the body's length and the connection's future (RFC 9112 §6.3 and §9.3).
+/// The body's length and the connection's persistence, from a header section (RFC 9112 §6.3 and §9.3).
 struct HTTP1Framing {
     enum ContentLength {
         case absent
@@ -15,7 +15,7 @@ struct HTTP1Framing {
     private var chunkedCount = 0
     /// `identity`, which was a coding until RFC 7230.
     private var namesIdentity = false
-    /// Any coding but `chunked`. No request of ours asks for one, so it is not known what came instead of the body.
+    /// Any coding but `chunked`. No request allows one, so the body cannot be decoded.
     /// `chunked` with parameters is another one: it has none (RFC 9112 §7.1).
     private var hasUnsupportedCoding = false
 

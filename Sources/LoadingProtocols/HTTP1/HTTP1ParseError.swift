@@ -26,14 +26,14 @@ package enum HTTP1ParseError: Error, Equatable, Sendable {
     /// A CR in a head or in trailers that no LF follows.
     case bareCarriageReturn
     case tooManyInformationalResponses
-    /// 101 to a request that asked for no upgrade.
+    /// 101 for a request without `Upgrade`.
     case unexpectedProtocolSwitch
 
     // The body's framing is malformed.
     /// Empty, not all digits, or more than 63 bits.
     case malformedContentLength
     case conflictingContentLengths
-    /// A transfer coding other than `chunked`: none was asked for.
+    /// A transfer coding other than `chunked`: the request allowed none.
     case unsupportedTransferCoding
     case malformedChunkSize
     case chunkSizeOverflow

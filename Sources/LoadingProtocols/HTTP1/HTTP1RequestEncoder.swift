@@ -2,7 +2,7 @@ package import LoadingSemantics
 
 /// Writes requests in HTTP/1.1's form into a buffer of the caller's (RFC 9112).
 ///
-/// It refuses what a server could read as another request, and knows nothing else of what a request should say.
+/// It refuses fields that a server could parse as another request (request smuggling), and has no other rules about requests.
 package enum HTTP1RequestEncoder {
     /// Appends the request line, the fields and the empty line. On an error nothing is appended.
     ///
@@ -130,7 +130,7 @@ package enum HTTP1RequestEncoder {
         case .chunked:
             writer.append("Transfer-Encoding: chunked\r\n")
         case .none:
-            // A method that is meant to carry a body says that it has none (RFC 9110 §8.6).
+            // A method that anticipates a body is sent with Content-Length: 0 (RFC 9110 §8.6).
             if method == "POST" || method == "PUT" || method == "PATCH" { writer.append("Content-Length: 0\r\n") }
         }
     }
@@ -156,6 +156,6 @@ package enum HTTP1RequestBody: Sendable, Equatable {
     case none
     /// `Content-Length`.
     case known(Int64)
-    /// `Transfer-Encoding: chunked`, for a stream whose length nobody knows.
+    /// `Transfer-Encoding: chunked`, for a stream of unknown length.
     case chunked
 }

@@ -36,7 +36,7 @@ package struct HTTP1ResponseParser {
     private var kind = HTTP1RequestKind.other
     private var mayReuse = false
     private var informationalCount = 0
-    /// Bytes of the heads that told how far an upload is.
+    /// Bytes of the heads of 104 responses (upload progress).
     private var progressLength = 0
     private var leadingLength = 0
     /// A head or trailer section that did not come in one piece.
@@ -225,7 +225,7 @@ package struct HTTP1ResponseParser {
         }
     }
 
-    /// Decides what follows a head, and tells of the head.
+    /// Decides what follows a head, and reports the head.
     private mutating func headEvent(
         _ line: HTTP1StatusLine, _ reason: String, _ fields: HTTPFields, _ framing: HTTP1Framing, byteCount: Int
     ) throws(HTTP1ParseError) -> HTTP1ResponseEvent {
@@ -239,7 +239,7 @@ package struct HTTP1ResponseParser {
             return .switchedProtocol(head)
         case ..<200:
             if line.status == 104 {
-                // Told as often as the server likes (RES-14), but not for ever.
+                // Each one is reported (RES-14), up to a limit.
                 progressLength &+= byteCount
             } else {
                 informationalCount &+= 1
@@ -332,7 +332,7 @@ package struct HTTP1ResponseParser {
 
     // MARK: Errors
 
-    /// Remembers an error, so that it is all the parser ever says again.
+    /// Keeps an error, which the parser returns from now on.
     private mutating func fail(_ error: HTTP1ParseError) -> HTTP1ParseError {
         state = .failed(error)
         section = HTTP1FieldSection()

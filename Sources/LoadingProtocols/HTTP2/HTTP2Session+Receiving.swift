@@ -136,7 +136,7 @@ extension HTTP2Session {
             streams[slot].missing > head.payloadLength, !streams[slot].isMuted, !streams[slot].hasEnded
         else { return }
         if streams[slot].failure == nil { streams[slot].failure = .truncated }
-        // Of an empty frame nothing more is told.
+        // nghttp2 has no further callback for an empty frame.
         if head.payloadLength == 0 { countBody(0, on: slot) }
     }
 

@@ -132,7 +132,7 @@ package final class HTTP2Session: HTTPStreamSession {
         return clh_allows_requests(session)
     }
 
-    /// Whether a number is left for another stream. Where there is none, nghttp2 says no to requests as it does when it
+    /// Whether a number is left for another stream. Without one, nghttp2 refuses requests as it does when it
     /// has given up.
     package var hasNumbersLeft: Bool { lastNumber < Int32.max - 2 }
 
@@ -178,7 +178,7 @@ package final class HTTP2Session: HTTPStreamSession {
 
     /// The reader has consumed so many bytes of a body. The stream may be closed already.
     ///
-    /// Opens the windows of the stream and of the connection, which may grow as `StreamWindowSizes` says.
+    /// Opens the windows of the stream and of the connection, which may grow by `StreamWindowSizes`.
     package func consumed(_ count: Int, on stream: Int64) {
         guard let slot = slot(of: stream) else {
             guard let left = lingering[stream] else { return }
@@ -296,14 +296,14 @@ package final class HTTP2Session: HTTPStreamSession {
         returnToConnection()
     }
 
-    /// nghttp2 knows the stream's slot from now on.
+    /// From now on nghttp2 has the stream's slot.
     func headWasSent(_ stream: Int32) {
         if let index = unsent.firstIndex(where: { $0.number == stream }) { unsent.remove(at: index) }
         sayGoodbye()
     }
 
     /// Whether nothing of the stream has gone out. nghttp2 holds back what is beyond the peer's limit, whatever becomes of it, so
-    /// that its end is told here.
+    /// that its end is reported here.
     private func isUnheard(_ slot: Int) -> Bool {
         guard let session else { return true }
         return !streams[slot].isHeadSent && clh_slot(session, streams[slot].number) != slot
@@ -320,7 +320,7 @@ package final class HTTP2Session: HTTPStreamSession {
         if isAlone { end() }
     }
 
-    /// Gives back the requests that cannot go out: the youngest, but for as many as the peer may still be asked, in their order.
+    /// Returns the requests that exceed the peer's limit, in their order. The oldest ones stay queued.
     func dropUnsent(beyond count: Int) {
         guard let session = usable else { return }
         let tooMany = unsent.filter { isUnheard($0.slot) }.suffix(max(0, openStreamCount &- count))

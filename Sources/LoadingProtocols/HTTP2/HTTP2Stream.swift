@@ -6,7 +6,7 @@ struct HTTP2Stream: HTTPStreamState {
     var number: Int32
     var window: StreamWindow
     let hasBody: Bool
-    /// Whether it asks for a head alone.
+    /// Whether the request's method is HEAD.
     let isHead: Bool
     var isHeadSent = false
     var isAnswered = false

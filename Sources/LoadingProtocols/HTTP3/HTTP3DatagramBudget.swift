@@ -38,7 +38,7 @@ struct HTTP3DatagramBudget: Equatable {
 
     /// So many datagrams were received, and have caused this work. False if the budget is exceeded.
     mutating func received(_ datagrams: Int, causing work: cl3_work) -> Bool {
-        // A datagram that cannot be decrypted, or was received before, may be from anybody.
+        // A datagram that cannot be decrypted, or was received before, may be from an attacker.
         let foreign = min(Int(clamping: work.foreign), datagrams)
         return received(datagrams &- foreign, overhead: overhead.bytes(of: work))
     }

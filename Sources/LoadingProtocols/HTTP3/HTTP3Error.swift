@@ -5,7 +5,7 @@ package enum HTTP3Error: Error, Equatable, Sendable {
     case outOfMemory
     /// GnuTLS cannot use the client certificate or its key.
     case unusableIdentity
-    /// The server wants another hello, and early data went out with the first. A handshake without that may succeed.
+    /// The server has sent HelloRetryRequest after early data. A handshake without that may succeed.
     case helloRetryRequest
     /// The handshake failed on this side, with that alert of TLS.
     case handshake(alert: UInt8)

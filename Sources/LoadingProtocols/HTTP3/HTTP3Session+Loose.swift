@@ -23,7 +23,7 @@ extension HTTP3Session {
         try work(at: 0, datagrams: 1) { session in cl3_loose_reset(session, stream, code.rawValue) }
     }
 
-    /// The peer wants no more of a stream.
+    /// The peer has sent STOP_SENDING.
     package func feedStop(_ code: HTTP3ErrorCode, on stream: Int64) throws(HTTP3Error) {
         try work(at: 0, datagrams: 1) { session in cl3_loose_stop(session, stream, code.rawValue) }
     }

@@ -412,7 +412,7 @@ package final class HTTP3Session: HTTPStreamSession {
 
     /// The reader has consumed so many bytes of a body. The stream may be closed already.
     ///
-    /// Opens the windows of the stream and of the connection, which may grow as `StreamWindowSizes` says.
+    /// Opens the windows of the stream and of the connection, which may grow by `StreamWindowSizes`.
     package func consumed(_ count: Int, on stream: Int64) {
         guard let slot = slots[stream] else {
             guard let left = lingering[stream] else { return }

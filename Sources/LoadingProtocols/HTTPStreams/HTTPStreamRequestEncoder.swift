@@ -91,7 +91,7 @@ struct HTTPStreamRequestEncoder {
             if length < 0 { throw .negativeBodyLength }
             parts.contentLength = append(String(length))
         } else if !request.hasBody, request.method == "POST" || request.method == "PUT" || request.method == "PATCH" {
-            // A method that is meant to carry a body says that it has none (RFC 9110 §8.6).
+            // A method that anticipates a body is sent with Content-Length: 0 (RFC 9110 §8.6).
             parts.contentLength = append("0")
         }
         return parts

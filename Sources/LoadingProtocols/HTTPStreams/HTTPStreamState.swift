@@ -1,6 +1,6 @@
 internal import LoadingSemantics
 
-/// What a session knows of one stream, as far as it is the same in HTTP/2 and HTTP/3.
+/// The state of one stream that is the same in HTTP/2 and HTTP/3.
 protocol HTTPStreamState {
     var isHeadSent: Bool { get }
     /// Any response has begun, including an interim one.

@@ -4,7 +4,7 @@ package import LoadingSemantics
 ///
 /// The caller's loop: `request`, then with each read `next` until it gives nil; when the proxy ends the connection,
 /// `connectionEnded`. What is left of the input after `.open` comes through the tunnel. After a challenge `request` may be
-/// called once more: on the same connection if `.challengeEnded` says so and nothing is left of the input, else on a new
+/// called once more: on the same connection if `.challengeEnded` allows it and no input is left, else on a new
 /// one.
 package struct ConnectTunnel {
     package enum Event: Sendable, Equatable {
@@ -13,7 +13,7 @@ package struct ConnectTunnel {
         case challenged(ResponseHead)
         /// All of the challenge is read that will be; whether its connection takes another request.
         case challengeEnded(mayReuse: Bool)
-        /// Any other answer. Where a redirect leads, and what an error says, is not the server's word, so it is not told.
+        /// Any other status. The response does not come from the server, so its redirect and body are not delivered.
         case refused(ResponseHead)
         case failed(ProxyFailure)
     }

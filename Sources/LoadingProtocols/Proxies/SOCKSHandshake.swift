@@ -42,7 +42,7 @@ package struct SOCKSHandshake: Sendable {
     /// The reply that is being read: at most 262 bytes.
     private var reply: [UInt8] = []
 
-    /// Nil if the proxy speaks no SOCKS.
+    /// Nil if the answer is not SOCKS.
     package init?(to destination: ProxyDestination, through server: ProxyServer) {
         guard server.kind.isSOCKS else { return nil }
         self.destination = destination
@@ -166,7 +166,7 @@ package struct SOCKSHandshake: Sendable {
         } else {
             let name = Array(destination.host.utf8)
             guard (1...255).contains(name.count), !name.contains(0) else { return fail(.unencodableHost) }
-            // An address that there is not says that a name follows.
+            // SOCKS 4a: an invalid address means that a name follows.
             request += [0, 0, 0, 1] + user + [0] + name + [0]
         }
         state = .reply4

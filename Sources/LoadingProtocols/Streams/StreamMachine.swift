@@ -5,7 +5,7 @@ package import LoadingSemantics
 ///
 /// The owner reports requests and events, and performs the returned actions. Between two calls `bytesWanted`, `nextWrite` and
 /// `deadline` say what to do next. Times are nanoseconds of a monotonic clock. At most `readAhead` bytes are buffered
-/// before they are requested, unless a read wants more.
+/// before they are requested, unless a read requires more.
 ///
 /// A timeout of a read or write fails its direction: all waiting and later requests of it fail the same way, while the other
 /// direction goes on. A broken connection fails both. Bytes that arrived before are delivered first.
@@ -131,7 +131,7 @@ package struct StreamMachine: Sendable, Equatable {
     /// The error of requests after the end.
     private var errorAfterEnd: LoadError { firstError ?? .streamIsClosed }
 
-    // MARK: What was asked for
+    // MARK: Operations
 
     /// A read of at least one byte, unless `most` is 0: one that was content with none would never wait.
     package mutating func read(_ id: Int, least: Int, most: Int, timeout: Int64?, at now: Int64) -> [Action] {

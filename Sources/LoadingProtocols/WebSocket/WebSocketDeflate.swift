@@ -14,7 +14,7 @@ package struct WebSocketCompression: Equatable, Sendable {
         self.clientWindowBits = clientWindowBits
     }
 
-    /// What `Sec-WebSocket-Extensions` of a request says. The server may choose any window of this end.
+    /// The value of `Sec-WebSocket-Extensions` in a request. The server may choose any window of this end.
     package static let offer = "permessage-deflate; client_max_window_bits"
 
     /// What the server has chosen, or nil if it was not offered or is not valid: then the handshake fails (RFC 7692 §5.1).

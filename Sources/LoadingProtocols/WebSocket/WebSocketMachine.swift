@@ -13,7 +13,7 @@ extension [UInt8]: WebSocketPayload {}
 ///
 /// `receive` reads what the server sent and `encode` makes what goes out: of the frames that wait, a pong comes first, then messages
 /// and pings in their order, and a close frame last. Memory is bounded on both sides: of many pings that wait only the last are
-/// answered (RFC 6455 §5.5.3), and messages are masked, and compressed, as far as the caller asks for octets. A long message that is
+/// answered (RFC 6455 §5.5.3), and messages are masked, and compressed, when the caller takes octets. A long message that is
 /// compressed is therefore sent in fragments.
 ///
 /// Not copyable, because its owner's reads of a property would copy all of it.
@@ -36,7 +36,7 @@ package struct WebSocketMachine: ~Copyable {
 
     /// How `encode` has ended.
     package enum Progress: Equatable, Sendable {
-        /// Nothing waits, or there are as many octets as were asked for.
+        /// Nothing waits, or there are as many octets as requested.
         case done
         /// As much was compressed as one turn of a loop may take. More waits to be.
         case pausing
@@ -44,7 +44,7 @@ package struct WebSocketMachine: ~Copyable {
     }
 
     private enum Outgoing {
-        /// `number` is that of the caller, who is told when it is sent.
+        /// `number` is chosen by the caller, and returned when the message is sent.
         case data(Part, any WebSocketPayload, number: Int)
         case ping(Int)
     }

@@ -2,7 +2,7 @@
 package enum DigestQOP: Sendable, Equatable {
     /// No `qop`: RFC 2069 compatibility, without a cnonce.
     case legacy
-    /// `auth`: proves that the client knows the password.
+    /// `auth`: proves that the client has the password.
     case authentication
     /// `auth-int`: also proves the integrity of the body.
     case integrity

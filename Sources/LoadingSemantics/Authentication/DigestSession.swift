@@ -120,7 +120,7 @@ package struct DigestSession: Sendable {
     /// The user name in cleartext, hashed, or extended (RFC 7616 §3.4).
     private func userParameter() -> String? {
         if challenge.hashesUser { return hashed("\(user):\(challenge.realm)").map { "username=\"\($0)\"" } }
-        // `username*` is newer than `charset`, so only a server that sends `charset` knows it.
+        // `username*` is newer than `charset`, so only a server that sends `charset` supports it.
         if challenge.isUTF8, !user.utf8.allSatisfy({ $0 < 0x80 }) {
             let encoded = PercentEncoding.encode(user.utf8) { byte in
                 byte &- 0x30 < 10 || asciiLowercase(byte) &- 0x61 < 26

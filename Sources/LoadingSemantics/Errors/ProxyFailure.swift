@@ -16,7 +16,7 @@ package enum ProxyFailure: Error, Sendable, Equatable {
     case unreachable(Service, LoadError)
     /// The connection to an HTTP proxy was lost before the response to CONNECT.
     case tunnelLost
-    /// The response to CONNECT is not valid HTTP. The text says why.
+    /// The response to CONNECT is not valid HTTP. The text is the reason.
     case malformedTunnelResponse(String)
     /// The proxy refuses CONNECT. 407 means that no credentials are available (AUTH-28).
     case tunnelRefused(status: Int)

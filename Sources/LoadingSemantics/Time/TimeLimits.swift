@@ -165,7 +165,7 @@ package struct TimeLimits: Sendable, Equatable {
     /// How long the exit of a program waits until a delegate's class is known to decide about server trust or not. Seconds. Decision: as
     /// long as a handshake usually takes at most; only once for each class and executable.
     package var backgroundTrust = 3.0
-    /// How long the service remembers a background session without tasks, which no program uses. Seconds. Decision: a program that is
+    /// The life of the record of a background session without tasks, which no program uses. Seconds. Decision: a program that is
     /// run once a month keeps its task identifiers.
     package var backgroundSession = 31 * 86_400.0
     /// How long after a failure the journal of background transfers is written again. Decision: a full disk is rarely emptied sooner.

@@ -125,7 +125,7 @@ package final class CredentialKeyring {
         }
         // If nothing was found, the state of the collection is unknown.
         if !items.all.isEmpty { isDeclined = false }
-        // A restarted service no longer knows the session, and returns no secrets. With a new session, a missing secret
+        // A restarted service has lost the session, and returns no secrets. With a new session, a missing secret
         // means that the service refuses.
         if items.hasWithoutSecret, !isNew { throw .failed }
         return items

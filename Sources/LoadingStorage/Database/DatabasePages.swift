@@ -14,7 +14,7 @@ struct DatabasePages: ~Copyable {
     private let pageSize: Int
     private let pageCount: Int
 
-    /// No row is larger, whatever its page says.
+    /// No row is larger; a page that claims more is damaged.
     private static let largestRow = 64 << 20
     private static let mostColumns = 64
 

@@ -27,7 +27,7 @@ package final class BusClient: ReadinessHandler, LoopTimerTarget {
 
     private enum State {
         case opening
-        /// The descriptor is a duplicate: libdbus closes its own whenever it likes.
+        /// The descriptor is a duplicate: libdbus may close its own at any time.
         case open(BusConnection, descriptor: Int32, LoopRegistration)
         case ended(BusFailure)
     }

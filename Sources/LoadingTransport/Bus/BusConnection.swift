@@ -10,7 +10,7 @@ final class BusConnection {
     private let connection: OpaquePointer
     private let watches: Watches
 
-    /// What libdbus wants to have polled.
+    /// The descriptors and events that libdbus needs polled.
     private final class Watches {
         var list: [OpaquePointer] = []
     }

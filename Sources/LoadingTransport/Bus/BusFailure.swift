@@ -1,4 +1,4 @@
-/// Why a message bus, or a program on it, did not do what it was asked.
+/// Why a message bus, or a program on it, did not complete a request.
 package enum BusFailure: Error, Hashable, Sendable {
     /// libdbus is not installed. With the name of its file.
     case libraryMissing(String)

@@ -247,8 +247,8 @@ package final class EventLoop: @unchecked Sendable {
     private func callOutLent() -> Bool {
         noteRunning(false)
         let lent = baton.load(ordering: .relaxed) &+ 3 & ~1 | 1
-        // Sequentially consistent with the store of `LoopWatch` before it sleeps: either the watch sees that the loop
-        // is lent, or this thread sees that the watch sleeps.
+        // Sequentially consistent with the store of `LoopWatch` before it sleeps: either the watch observes that the loop
+        // is lent, or this thread observes that the watch sleeps.
         baton.store(lent, ordering: .sequentiallyConsistent)
         if case .monotonic = clock { LoopWatch.shared.noteLending() }
         while let callout = nextCallout() {

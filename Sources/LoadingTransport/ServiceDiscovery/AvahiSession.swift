@@ -279,7 +279,7 @@ final class AvahiSession {
         objectsBeingMade = 0
     }
 
-    /// Whether the daemon has ended since the last call; then the thread tells the operations.
+    /// Whether the daemon has ended since the last call; the thread then notifies the operations.
     func takeLoss() -> Bool {
         defer { hasLostDaemon = false }
         return hasLostDaemon
@@ -291,7 +291,7 @@ final class AvahiSession {
         return absence
     }
 
-    /// Ends everything. The operations are told by the thread.
+    /// Ends everything. The thread notifies the operations.
     private func fail(_ failure: DiscoveryFailure) {
         guard self.failure == nil else { return }
         self.failure = failure

@@ -1,7 +1,7 @@
 internal import CLoadingLinux
 internal import Synchronization
 
-/// Something that is asked of the daemon, until it ends or is cancelled.
+/// An operation of the daemon, until it ends or is cancelled.
 ///
 /// Its events come on the discovery's thread, one at a time, and must not block it.
 package class DiscoveryOperation: @unchecked Sendable {
@@ -72,7 +72,7 @@ package class DiscoveryOperation: @unchecked Sendable {
     func start() {}
     /// The deadline is over. The operation ends, or sets another deadline.
     func wake(at now: Int64) { fail(.timedOut) }
-    /// The daemon has ended, and with it everything that it knows of the operation.
+    /// The daemon has ended, and has lost the operation's objects.
     func daemonEnded() { fail(.connectionLost) }
     /// Whether the operation goes on when the daemon is back, however long that takes.
     var awaitsDaemon: Bool { false }

@@ -5,7 +5,7 @@ internal import LoadingSemantics
 
 /// Finds and publishes services in the local network (DNS-SD, RFC 6763), through Avahi on the D-Bus system bus.
 ///
-/// Nothing exists until something is asked: then a thread connects to the bus and serves all operations. It ends, with
+/// Nothing exists until the first operation: then a thread connects to the bus and serves all operations. It ends, with
 /// the connection, after the last of them. Methods never block. Events come on that thread, except for the failure of
 /// an operation that cannot begin (invalid names, or no thread): it comes on the caller's, before the method returns.
 package final class ServiceDiscovery: @unchecked Sendable {

@@ -4,7 +4,7 @@ internal import Glibc
 /// A connected byte stream on a loop: a TCP socket, with TLS over it after `secure(with:)`, and with a second TLS layer
 /// over that through an https proxy.
 ///
-/// Reads and writes never block. The stream remembers the readiness that the kernel reported, so a read that would
+/// Reads and writes never block. The stream records the readiness that the kernel reported, so a read that would
 /// block costs no system call. Back-pressure needs only to stop reading: the socket's buffer fills, and the peer's
 /// window closes. Confined to its loop. Must be closed; closing again has no effect.
 ///

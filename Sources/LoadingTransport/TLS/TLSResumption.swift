@@ -2,7 +2,7 @@ internal import CLoadingTLS
 
 /// A resumable session: a handshake with it is shorter and needs no certificates.
 ///
-/// It preserves the decisions of the original handshake: a resumed one asks neither for trust nor for an identity. So
+/// It preserves the decisions of the original handshake: a resumed one has no challenge for trust or identity. So
 /// it is offered only to the same host in the same context, and its owner must not share it between users with
 /// different decisions (TLS-8).
 ///

@@ -77,6 +77,7 @@ open class URLAuthenticationChallenge: NSObject, NSSecureCoding, @unchecked Send
         answerTaker = nil
     }
 
+    /// Always true.
     open class var supportsSecureCoding: Bool { true }
 
     /// Archives use Apple's name of the class.

@@ -37,6 +37,7 @@ open class URLCredential: NSObject, NSSecureCoding, NSCopying, @unchecked Sendab
     /// Creates a credential with a client certificate.
     ///
     /// - Parameters:
+    ///   - identity: The certificate and its key.
     ///   - certArray: The intermediate certificates to send, as `SecCertificate`; nil for those of the identity.
     ///   - persistence: Ignored: client certificates are never stored.
     public init(identity: SecIdentity, certificates certArray: [Any]?, persistence: Persistence) {
@@ -102,6 +103,7 @@ open class URLCredential: NSObject, NSSecureCoding, NSCopying, @unchecked Sendab
         serverTrust = nil
     }
 
+    /// Always true.
     open class var supportsSecureCoding: Bool { true }
 
     /// Archives use Apple's name of the class.

@@ -20,6 +20,7 @@ open class URLProtectionSpace: NSObject, NSSecureCoding, NSCopying, @unchecked S
     /// Creates a protection space of a server.
     ///
     /// - Parameters:
+    ///   - host: The host name or address.
     ///   - port: The port; 0 for the default port of the protocol.
     ///   - protocol: Such as ``NSURLProtectionSpaceHTTPS``.
     ///   - realm: The realm.
@@ -33,7 +34,12 @@ open class URLProtectionSpace: NSObject, NSSecureCoding, NSCopying, @unchecked S
 
     /// Creates a protection space of a proxy.
     ///
-    /// - Parameter type: Such as ``NSURLProtectionSpaceHTTPProxy``.
+    /// - Parameters:
+    ///   - host: The host name or address of the proxy.
+    ///   - port: The port.
+    ///   - type: Such as ``NSURLProtectionSpaceHTTPProxy``.
+    ///   - realm: The realm.
+    ///   - authenticationMethod: An `NSURLAuthenticationMethod…` constant; nil for the default method.
     public init(proxyHost host: String, port: Int, type: String?, realm: String?, authenticationMethod: String?) {
         values = Values(
             host: host, port: port, scheme: nil, proxyType: type, realm: realm,
@@ -82,6 +88,7 @@ open class URLProtectionSpace: NSObject, NSSecureCoding, NSCopying, @unchecked S
         trust = nil
     }
 
+    /// Always true.
     open class var supportsSecureCoding: Bool { true }
 
     /// Archives use Apple's name of the class.

@@ -80,6 +80,7 @@ open class CachedURLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Se
         info = coder.data(forKey: Key.info).flatMap(Self.userInfo)
     }
 
+    /// Always true.
     open class var supportsSecureCoding: Bool { true }
 
     /// Archives use Apple's name of the class.

@@ -1,9 +1,12 @@
 /// A key of the properties of a cookie.
 public struct HTTPCookiePropertyKey: RawRepresentable, Hashable, Sendable {
+    /// The name of the property, as in `Set-Cookie` where that has it.
     public let rawValue: String
 
+    /// A key with any name. Keys without a constant are ignored.
     public init(rawValue: String) { self.rawValue = rawValue }
 
+    /// A key with any name. Keys without a constant are ignored.
     public init(_ rawValue: String) { self.rawValue = rawValue }
 
     /// The name. Required.

@@ -150,7 +150,10 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
 
     /// Stores the cookies of a response, as far as the policy and the rules for responses allow.
     ///
-    /// - Parameter mainDocumentURL: The main document of the response; nil makes it first-party.
+    /// - Parameters:
+    ///   - cookies: The cookies of the response.
+    ///   - URL: The URL of the response. Without one nothing is stored.
+    ///   - mainDocumentURL: The main document of the response; nil makes it first-party.
     open func setCookies(_ cookies: [HTTPCookie], for URL: URL?, mainDocumentURL: URL?) {
         store(cookies, from: URL.flatMap { CookieRequest($0, document: mainDocumentURL, partition: nil) })
     }
@@ -175,7 +178,7 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
     /// Stores the cookies of a task's response. Called by the loader.
     open func storeCookies(_ cookies: [HTTPCookie], for task: URLSessionTask) {
         guard let request = task.currentRequest else { return }
-        // Each cookie of a response knows its request, so the task is not needed here.
+        // Each cookie of a response has its request, so the task is not needed here.
         if request.cookiePartitionIdentifier != nil || cookies.contains(where: { $0.origin != nil }) {
             store(cookies, from: CookieRequest(request))
         } else {

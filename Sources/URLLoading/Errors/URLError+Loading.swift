@@ -58,7 +58,7 @@ extension URLError {
             info["_NSURLErrorRelatedURLSessionTaskErrorKey"] = [taskDescription]
         }
         info[NSUnderlyingErrorKey] = underlying
-        // Foundation knows all codes of the engine, so the fallback is not used (ERR-16).
+        // Foundation defines all codes of the engine, so the fallback is not used (ERR-16).
         return URLError(Code(rawValue: code) ?? .cannotLoadFromNetwork, userInfo: info)
     }
 }

@@ -7,6 +7,7 @@ public enum NWEndpoint: Hashable, Sendable {
     public struct Host: Hashable, Sendable, ExpressibleByStringLiteral, CustomStringConvertible {
         private let text: String
 
+        /// A host from a name or a numeric address. Not validated: the proxy of an invalid one cannot be reached.
         public init(_ string: String) { text = string }
 
         public init(stringLiteral value: String) { text = value }
@@ -16,6 +17,7 @@ public enum NWEndpoint: Hashable, Sendable {
 
     /// A port number.
     public struct Port: RawRepresentable, Hashable, Sendable, ExpressibleByIntegerLiteral, CustomStringConvertible {
+        /// The number.
         public let rawValue: UInt16
 
         /// Never nil: every 16-bit number is valid.

@@ -2,6 +2,7 @@
 public enum NWProtocolTLS {
     /// Options of TLS connections. There are none to set: the session's TLS settings apply to proxies too.
     public struct Options: Sendable {
+        /// Creates options.
         public init() {}
     }
 }

@@ -32,6 +32,7 @@ open class NSURLRequest: NSObject, NSSecureCoding, NSCopying, NSMutableCopying {
         self.request = request
     }
 
+    /// Always true.
     open class var supportsSecureCoding: Bool { true }
 
     /// Archives use Apple's name of the class.

@@ -21,5 +21,6 @@ extension URLRequest: _ObjectiveCBridgeable {
 }
 
 extension URLRequest: ReferenceConvertible {
+    /// The class of the same value.
     public typealias ReferenceType = NSURLRequest
 }

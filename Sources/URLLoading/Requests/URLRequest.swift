@@ -6,8 +6,11 @@ package import LoadingSemantics
 /// A value type: a task keeps the request as it was when the task was created. Copies share only a body stream, because
 /// a stream can be read only once.
 public struct URLRequest: Sendable {
+    /// How a request uses the cache.
     public typealias CachePolicy = NSURLRequest.CachePolicy
+    /// The kind of traffic.
     public typealias NetworkServiceType = NSURLRequest.NetworkServiceType
+    /// Who has caused a request, the program or its user.
     public typealias Attribution = NSURLRequest.Attribution
 
     /// Shared with copies. Changed only through ``owned()``.

@@ -17,7 +17,11 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
 
     /// Creates a response, for custom protocols and tests.
     ///
-    /// - Parameter HTTPVersion: The version, such as "HTTP/1.1". Not validated.
+    /// - Parameters:
+    ///   - url: The URL of the response.
+    ///   - statusCode: The status. Not validated.
+    ///   - HTTPVersion: The version, such as "HTTP/1.1"; nil for that one. Not validated.
+    ///   - headerFields: The header fields.
     public init?(url: URL, statusCode: Int, httpVersion HTTPVersion: String?, headerFields: [String: String]?) {
         status = statusCode
         version = HTTPVersion ?? "HTTP/1.1"

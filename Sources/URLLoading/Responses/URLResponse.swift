@@ -19,6 +19,7 @@ open class URLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable
     /// Creates a response, for custom protocols.
     ///
     /// - Parameters:
+    ///   - url: The URL of the response.
     ///   - mimeType: The media type without parameters.
     ///   - length: The length of the body in bytes, or −1 if unknown.
     ///   - name: The IANA name of the text encoding.
@@ -72,6 +73,7 @@ open class URLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable
         }
     }
 
+    /// Always true.
     open class var supportsSecureCoding: Bool { true }
 
     /// Archives use Apple's name of the class.

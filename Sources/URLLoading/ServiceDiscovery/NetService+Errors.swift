@@ -19,7 +19,9 @@ extension NetService {
         case activityInProgress = -72003
         /// A name, type, domain, port or record is not valid.
         case badArgumentError = -72004
+        /// The operation was cancelled. Not reported on Linux.
         case cancelledError = -72005
+        /// The object cannot perform the operation. Not reported on Linux.
         case invalidError = -72006
         /// Nothing was found in time.
         case timeoutError = -72007

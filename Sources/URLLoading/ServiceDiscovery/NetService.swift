@@ -108,7 +108,9 @@ open class NetService: NSObject {
 
     /// The name. Publishing may change it.
     open var name: String { lock.withLock { state.name } }
+    /// The type, such as `_http._tcp.`.
     open var type: String { givenType }
+    /// The domain, such as `local.`; an empty string for the default domain.
     open var domain: String { givenDomain }
 
     /// The host, after the service was resolved, such as `name.local.`.
@@ -357,6 +359,7 @@ open class NetService: NSObject {
         if !isCurrent { monitor.cancel() }
     }
 
+    /// Ends ``startMonitoring()``. A callback that is running is finished.
     open func stopMonitoring() {
         let monitor = lock.withLock {
             state.monitorGeneration += 1

@@ -9,7 +9,9 @@ extension URLSession {
     /// Cancelling the Swift task cancels the load, which then throws `URLError.cancelled`. In an invalidated session it
     /// throws the same error.
     ///
-    /// - Parameter delegate: The delegate of this task only. Retained until the task has ended.
+    /// - Parameters:
+    ///   - request: The request. Copied.
+    ///   - delegate: The delegate of this task only. Retained until the task has ended.
     public func data(
         for request: URLRequest, delegate: (any URLSessionTaskDelegate)? = nil
     ) async throws -> (Data, URLResponse) {
@@ -69,7 +71,9 @@ extension URLSession {
     ///
     /// Cancelling the Swift task cancels the load, which then throws `URLError.cancelled`.
     ///
-    /// - Parameter delegate: The delegate of this task only. Retained until the task has ended.
+    /// - Parameters:
+    ///   - request: The request. Copied.
+    ///   - delegate: The delegate of this task only. Retained until the task has ended.
     public func download(
         for request: URLRequest, delegate: (any URLSessionTaskDelegate)? = nil
     ) async throws -> (URL, URLResponse) {

@@ -6,7 +6,9 @@ extension URLSession {
     /// Bytes are received as they are read: at most a few hundred kilobytes are buffered, then the transfer stops. For
     /// one reader. Throws the `URLError` of the load.
     public struct AsyncBytes: AsyncSequence, Sendable {
+        /// A byte.
         public typealias Element = UInt8
+        /// The type of the iterator.
         public typealias AsyncIterator = Iterator
 
         private let body: Body
@@ -24,6 +26,7 @@ extension URLSession {
         /// Iterates over the bytes. Reads whole buffers internally, so most calls are an inlined array access on the
         /// caller's executor.
         public struct Iterator: AsyncIteratorProtocol, Sendable {
+            /// A byte.
             public typealias Element = UInt8
 
             private let body: Body

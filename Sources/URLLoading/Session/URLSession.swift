@@ -43,6 +43,7 @@ open class URLSession: NSObject, @unchecked Sendable {
     /// A session. The configuration is copied; later changes to it have no effect.
     ///
     /// - Parameters:
+    ///   - configuration: The configuration.
     ///   - delegate: Gets the callbacks of all tasks. Retained until the session is invalidated.
     ///   - queue: The queue of delegate callbacks and completion handlers. Should be serial; the callbacks of one task
     ///     are in order on any queue. Nil for a serial queue of the session.
@@ -256,7 +257,9 @@ open class URLSession: NSObject, @unchecked Sendable {
 
     /// Creates a WebSocket task that offers subprotocols, of which the server selects one or none.
     ///
-    /// - Parameter protocols: In order of preference. With one that is not a token of HTTP the task fails with `URLError.badURL`.
+    /// - Parameters:
+    ///   - url: A `ws:` or `wss:` URL.
+    ///   - protocols: In order of preference. With one that is not a token of HTTP the task fails with `URLError.badURL`.
     open func webSocketTask(with url: URL, protocols: [String]) -> URLSessionWebSocketTask {
         var request = URLRequest(url: url)
         if !protocols.isEmpty {

@@ -62,6 +62,7 @@ open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {
     /// Writes all of `data`.
     ///
     /// - Parameters:
+    ///   - data: The bytes.
     ///   - timeout: Seconds, measured while this write is the current one on an established connection; 0 for no limit.
     ///     After a timeout a part of the data may have been sent.
     ///   - completionHandler: Called without an error when the kernel has accepted the last byte. The peer may not have

@@ -19,9 +19,9 @@ enum TaskEvent {
     case piece(Data)
     /// A custom protocol has loaded a cacheable response.
     case willCache(CachedURLResponse, reply: @Sendable (CachedURLResponse?) -> Void)
-    /// The delegate wants the body in a file.
+    /// The delegate has chosen `.becomeDownload`.
     case becomeDownload
-    /// The delegate wants the connection itself.
+    /// The delegate has chosen `.becomeStream`.
     case becomeStream
     /// A call of a completion handler, which is made even if the task is cancelled.
     case answer(@Sendable () -> Void)

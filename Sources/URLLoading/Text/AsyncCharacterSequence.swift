@@ -1,20 +1,26 @@
 /// The characters of UTF-8 bytes. A character is complete when the first scalar of the next one is known.
 ///
-/// Created by ``_Concurrency/AsyncSequence/characters``. CR LF is one character. Invalid UTF-8 becomes U+FFFD, as in
+/// Created by `characters` of a sequence of bytes. CR LF is one character. Invalid UTF-8 becomes U+FFFD, as in
 /// `String(decoding:as:)`.
 public struct AsyncCharacterSequence<Base: AsyncSequence>: AsyncSequence where Base.Element == UInt8 {
+    /// The type of an element.
     public typealias Element = Character
+    /// The error of the bytes.
     public typealias Failure = Base.Failure
 
     private let base: Base
 
     init(_ base: Base) { self.base = base }
 
+    /// An iterator with its own position in the bytes.
+
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(base) }
 
     /// Iterates over the characters.
     public struct AsyncIterator: AsyncIteratorProtocol {
+        /// The type of an element.
         public typealias Element = Character
+        /// The error of the bytes.
         public typealias Failure = Base.Failure
 
         @usableFromInline var scanning: ScanningIterator<Base, CharacterScanner>

@@ -1,20 +1,26 @@
 /// The Unicode scalars of UTF-8 bytes, each as soon as its last byte is received.
 ///
-/// Created by ``_Concurrency/AsyncSequence/unicodeScalars``. Invalid UTF-8 becomes U+FFFD, as in
+/// Created by `unicodeScalars` of a sequence of bytes. Invalid UTF-8 becomes U+FFFD, as in
 /// `String(decoding:as:)`.
 public struct AsyncUnicodeScalarSequence<Base: AsyncSequence>: AsyncSequence where Base.Element == UInt8 {
+    /// The type of an element.
     public typealias Element = UnicodeScalar
+    /// The error of the bytes.
     public typealias Failure = Base.Failure
 
     private let base: Base
 
     init(_ base: Base) { self.base = base }
 
+    /// An iterator with its own position in the bytes.
+
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(base) }
 
     /// Iterates over the scalars.
     public struct AsyncIterator: AsyncIteratorProtocol {
+        /// The type of an element.
         public typealias Element = UnicodeScalar
+        /// The error of the bytes.
         public typealias Failure = Base.Failure
 
         @usableFromInline var scanning: ScanningIterator<Base, ScalarScanner>

@@ -6,16 +6,19 @@ extension URL {
     /// Each iterator performs its own load, which begins with its first element. An HTTP error status is not an error:
     /// the body of the response is returned.
     public struct AsyncBytes: AsyncSequence, Sendable {
+        /// A byte.
         public typealias Element = UInt8
 
         private let url: URL
 
         init(_ url: URL) { self.url = url }
 
+        /// An iterator, whose first element begins a load.
         public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(url) }
 
         /// Iterates over the bytes of one load.
         public struct AsyncIterator: AsyncIteratorProtocol, Sendable {
+            /// A byte.
             public typealias Element = UInt8
 
             private let url: URL

@@ -1,11 +1,18 @@
 /// A TLS version in Apple's older API. Replaced by ``tls_protocol_version_t``.
 public enum SSLProtocol: Int32, Sendable {
+    /// No version.
     case sslProtocolUnknown = 0
+    /// TLS 1.0.
     case tlsProtocol1 = 4
+    /// TLS 1.1.
     case tlsProtocol11 = 7
+    /// TLS 1.2.
     case tlsProtocol12 = 8
+    /// DTLS 1.0. Not used by loads.
     case dtlsProtocol1 = 9
+    /// TLS 1.3.
     case tlsProtocol13 = 10
+    /// DTLS 1.2. Not used by loads.
     case dtlsProtocol12 = 11
 
     init(_ version: tls_protocol_version_t) {

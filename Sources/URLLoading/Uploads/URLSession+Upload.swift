@@ -6,7 +6,10 @@ extension URLSession {
     ///
     /// Cancelling the Swift task cancels the load, which then throws `URLError.cancelled`.
     ///
-    /// - Parameter delegate: The delegate of this task only. Retained until the task has ended.
+    /// - Parameters:
+    ///   - request: The request. Copied.
+    ///   - bodyData: The body.
+    ///   - delegate: The delegate of this task only. Retained until the task has ended.
     public func upload(
         for request: URLRequest, from bodyData: Data, delegate: (any URLSessionTaskDelegate)? = nil
     ) async throws -> (Data, URLResponse) {

@@ -17,11 +17,14 @@ extension URLSessionWebSocketTask {
     public struct Messages: AsyncSequence, Sendable {
         fileprivate let task: URLSessionWebSocketTask
 
+        /// An iterator. Several iterators share the messages.
         public func makeAsyncIterator() -> Iterator { Iterator(task: task) }
 
+        /// Iterates over the messages.
         public struct Iterator: AsyncIteratorProtocol {
             fileprivate let task: URLSessionWebSocketTask
 
+            /// The next message; nil after the connection was closed by close frames. Throws every other error of the task.
             public mutating func next() async throws -> Message? {
                 try Task.checkCancellation()
                 do {
@@ -39,7 +42,9 @@ extension URLSessionWebSocketTask {
     /// Other messages that are sent meanwhile wait until this one is complete. If the sequence throws, or the Swift task is cancelled,
     /// after the message has begun, the WebSocket task is cancelled, because a message cannot be taken back; the error is then thrown.
     ///
-    /// - Parameter asText: Whether the parts together are UTF-8 text. Parts may end within a character.
+    /// - Parameters:
+    ///   - parts: The parts. Empty ones are omitted.
+    ///   - asText: Whether the parts together are UTF-8 text. Parts may end within a character.
     public func send<Parts: AsyncSequence>(contentsOf parts: Parts, asText: Bool = false) async throws
     where Parts.Element == Data {
         guard let core, let webSocket else { throw URLError(.cancelled) }
@@ -51,7 +56,7 @@ extension URLSessionWebSocketTask {
         do {
             for try await part in parts {
                 try Task.checkCancellation()
-                // An empty fragment says nothing.
+                // An empty fragment is not sent.
                 if part.isEmpty { continue }
                 let framing: WebSocketMachine.Part = hasBegun ? .middle : .first(isText: asText)
                 hasBegun = true

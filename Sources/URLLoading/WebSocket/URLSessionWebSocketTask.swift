@@ -6,7 +6,7 @@ internal import LoadingProtocols
 ///
 /// Created by ``URLSession/webSocketTask(with:)-(URL)``. Like all tasks it starts with `resume()`; earlier operations are queued. The
 /// opening handshake is a request like any other: it follows redirects, answers challenges, sends and stores cookies, and uses the
-/// session's proxies. If the response opens no WebSocket, the task fails with `URLError.badServerResponse`, and ``response`` has what
+/// session's proxies. If the response opens no WebSocket, the task fails with `URLError.badServerResponse`, and `response` has what
 /// the server sent.
 ///
 /// **Order.** Messages are sent in the order of the calls and received in the server's order. All members are thread-safe. Completion
@@ -31,7 +31,9 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
 
     /// A message of a WebSocket.
     public enum Message: Sendable {
+        /// A binary message.
         case data(Data)
+        /// A text message.
         case string(String)
     }
 
@@ -39,8 +41,10 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
 
     /// Sends a message, after the messages before it.
     ///
-    /// - Parameter completionHandler: Called without an error when the kernel has accepted the last octet. The server may not have
-    ///   received it yet.
+    /// - Parameters:
+    ///   - message: The message.
+    ///   - completionHandler: Called without an error when the kernel has accepted the last octet. The server may not have received it
+    ///     yet.
     @preconcurrency open func send(
         _ message: Message, completionHandler: @escaping @Sendable ((any Error)?) -> Void
     ) {

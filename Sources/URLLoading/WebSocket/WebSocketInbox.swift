@@ -1,8 +1,8 @@
 internal import LoadingEvents
 internal import LoadingSemantics
 
-/// The messages that were received and not asked for yet, and the calls that wait for messages. Guarded by the task's lock, so that a
-/// call of `receive` needs no other thread.
+/// The received messages that are unread, and the calls of `receive` that wait. Guarded by the task's lock, so `receive` needs no
+/// other thread.
 ///
 /// At most about `readAhead` octets are kept; then reading stops until half of them are taken.
 struct WebSocketInbox {
@@ -19,7 +19,7 @@ struct WebSocketInbox {
     private var unreadOctets = 0
     private var receivers = FIFOQueue<Receiver>()
     private var isReadingStopped = false
-    /// While the load is suspended, messages are kept, whoever waits for them.
+    /// Set while the load is suspended; messages are then kept even if a receiver waits.
     var isHeld = false
     /// The error of calls that come too late; nil until the end. Messages that were received before can still be taken.
     private(set) var lateError: LoadError?
@@ -28,9 +28,9 @@ struct WebSocketInbox {
     private static let readAhead = 64 * 1024
     private static let mostUnread = 1024
 
-    /// A message from the server. Returns who gets it, or nil if it is kept.
+    /// Adds a message from the server. Returns the receiver that gets it, or nil if it is kept.
     ///
-    /// - Parameter isHeld: Whether the task is suspended, which the load may not know yet.
+    /// - Parameter isHeld: Whether the task is suspended, which may not have reached the load yet.
     mutating func add(_ message: Message, octets: Int, isHeld: Bool) -> Receiver? {
         if !isHeld, !self.isHeld, let receiver = receivers.popFirst() { return receiver }
         messages.append((message, octets))

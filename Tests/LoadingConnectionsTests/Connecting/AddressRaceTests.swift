@@ -219,7 +219,7 @@ import Testing
         #expect(try await race("same", refusing.port) == .failed(.cannotConnectToHost(ECONNREFUSED)))
         #expect(book.asked.count == 4)
         #expect(kinds.filter { $0 == .connectStarted(address: "127.0.0.1") }.count == 1)
-        // And nobody believes them a second time.
+        // They are not used a second time.
         #expect(try await race("same", refusing.port) == .failed(.cannotConnectToHost(ECONNREFUSED)))
         #expect(book.asked.count == 6)
     }

@@ -199,7 +199,7 @@ import Testing
         case handshaking
     }
 
-    // T-5, S-83: whenever it is given up, nobody hears of it again
+    // T-5, S-83: after it is cancelled, at any time, there is no further callback
     @Test("cancelled while a record is awaited", arguments: Moment.allCases)
     func cancelled(moment: Moment) async throws {
         let tcp = try tcpServer()

@@ -36,7 +36,7 @@ import Testing
     }
 
     // CONN-8: one question about the server is enough at a time
-    @Test("who comes while somebody is asked over TCP is not asked over QUIC") func askedOnce() async throws {
+    @Test("a request during a challenge over TCP causes no challenge over QUIC") func askedOnce() async throws {
         let first = await Visitor.ask(connectionPool, isToBeAsked: true)
         try await first.questions.waitFor(count: 1)
         relay.release()
@@ -72,7 +72,7 @@ import Testing
         await end()
     }
 
-    // CONN-18: what was begun before a flush is for nobody who comes after it
+    // CONN-18: an attempt from before a flush serves no later request
     @Test("a flush while both are begun") func flushed() async throws {
         let visitor = await Visitor.ask(connectionPool) { $0.retireAll() }
         #expect(try await visitor.outcome() == "http/1.1")
@@ -82,8 +82,8 @@ import Testing
         await end()
     }
 
-    // CONN-18: nor is one that somebody has waited for
-    @Test("a flush while somebody waits for HTTP/3 alone") func flushedUpgrade() async throws {
+    // CONN-18: nor does one for which a request waited
+    @Test("a flush while a request waits for HTTP/3 only") func flushedUpgrade() async throws {
         // HTTP/1.1 is known, and one connection of that is idle.
         let first = await Visitor.ask(connectionPool, assumesHTTP3: false)
         #expect(try await first.outcome() == "http/1.1")
@@ -98,8 +98,8 @@ import Testing
         await end()
     }
 
-    // CONN-14: a socket that nobody waits for is the first that makes room
-    @Test("who has no descriptor takes that of an attempt that nobody waits for") func descriptors() async throws {
+    // CONN-14: the socket of an unneeded attempt is closed first
+    @Test("without a descriptor an unneeded attempt is cancelled") func descriptors() async throws {
         let visitor = await Visitor.ask(connectionPool)
         #expect(try await visitor.outcome() == "http/1.1")
         #expect(Loopback.datagramSocketCount(to: relay.port) == 1)

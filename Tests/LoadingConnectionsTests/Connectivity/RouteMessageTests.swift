@@ -73,7 +73,7 @@ import Testing
         pool.http3Service(of: origin, isAssumed: false) != nil
     }
 
-    // CONN-8: without connections nobody waits for changes
+    // CONN-8: without connections there is no wait for changes
     @Test("an address changes while there are no connections", .needsHTTP3) func unwatchedChange() async throws {
         try NetworkNamespace.raiseLoopback()
         try NetworkNamespace.addWayOut()

@@ -101,7 +101,7 @@ import Testing
         current.withValue { $0 = LoopBox(wait) }
     }
 
-    // CONN-14: a route that came after the attempt had failed, and before anybody waited for one
+    // CONN-14: a route that was added after the attempt had failed and before the load waited for one
     @Test("a change since the mark is not missed") func aChangeSinceTheMarkIsNotMissed() async throws {
         let kernel = Kernel()
         let watch = RouteWatch(openSocket: { kernel.open() })
@@ -117,8 +117,7 @@ import Testing
     }
 
     // CONN-14: the same, when the watch has not come to read it
-    @Test("a change that nobody has read yet is not missed") func aChangeThatNobodyHasReadYetIsNotMissed() async throws
-    {
+    @Test("an unread change is not missed") func aChangeThatNobodyHasReadYetIsNotMissed() async throws {
         let kernel = Kernel()
         let watch = RouteWatch(openSocket: { kernel.open() })
         _ = await wait("a", for: watch) { kernel.change() }
@@ -189,7 +188,7 @@ import Testing
         #expect(recorded.events == ["a", "b"])
     }
 
-    // CONN-14: nobody knows what changed before there was a socket
+    // CONN-14: changes before there was a socket are unknown
     @Test("a socket that comes between the mark and the wait") func aSocketThatComesBetweenTheMarkAndTheWait()
         async throws
     {
@@ -222,7 +221,7 @@ import Testing
         _ = await wait("up", for: .shared)
         try NetworkNamespace.raiseLoopback()
         #expect(try await recorded.waitFor(count: 1) == ["up"])
-        // It was before anybody waited, and after somebody looked.
+        // It happened before the wait, and after the last check.
         _ = await loop.run { [loop, recorded] in
             LoopBox(RouteWatch.shared.wait(since: mark, on: loop) { recorded.record("late") })
         }

@@ -87,7 +87,7 @@ import Testing
         #expect(nowhere.handle(.resolutionFailed(.ipv4, unknownName), at: ms(1)) == [.failed(unknownName)])
     }
 
-    // §3: a family that nobody asks about is not waited for.
+    // §3: there is no wait for a family that is not queried.
     @Test func oneFamilyAlone() {
         var race = HappyEyeballs(families: [.ipv4])
         #expect(race.handle(.resolved(.ipv4, [four[0]]), at: 0) == [.connect(1, four[0])])

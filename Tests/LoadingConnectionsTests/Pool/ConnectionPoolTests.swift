@@ -73,7 +73,7 @@ import Testing
         await connectionPool.close()
     }
 
-    // CONN-1, CONN-24: a connection that is being made for somebody who was served otherwise goes to the next
+    // CONN-1, CONN-24: an attempt whose request was served otherwise serves the next request
     @Test("an attempt is passed on") func anAttemptIsPassedOn() async throws {
         let server = try patientServer()
         defer { server.stop() }
@@ -102,8 +102,8 @@ import Testing
         await connectionPool.close()
     }
 
-    // CONN-1, T-5: without anybody to have it, it is given up
-    @Test("an attempt that nobody waits for") func anAttemptThatNobodyWaitsFor() async throws {
+    // CONN-1, T-5: without a waiting request it is cancelled
+    @Test("an attempt without a waiting request") func anAttemptThatNobodyWaitsFor() async throws {
         let server = try patientServer()
         defer { server.stop() }
         let book = NameBook(["host": ["127.0.0.1"]])

@@ -7,7 +7,7 @@ import Testing
 
 @testable import LoadingConnections
 
-/// Peers of HTTP/2 connections that may be gone without anybody's having said so.
+/// HTTP/2 peers that disappear without closing the connection.
 @Suite(.timeLimit(.minutes(1))) struct HTTP2PingTests {
     private let stepped: SteppedLoop
 
@@ -41,7 +41,7 @@ import Testing
         }
     }
 
-    // S-7, CONN-10: a request on a connection that nobody answers any more does not wait for its own time
+    // S-7, CONN-10: a request on a dead connection does not wait for its own timeout
     @Test("who gives no sign of life loses the connection") func silent() async throws {
         let types = Watched<[UInt8]>([])
         let server = try server { http2 in
@@ -76,7 +76,7 @@ import Testing
     func stalled(isSilent: Bool) async throws {
         let mayEnd = Signal("the end of the test")
         let server = try server { http2 in
-            // Room for all of it, but nobody reads.
+            // Room for all of it, but no reader.
             try http2.send(HTTP2ServerConnection.FrameType.settings, stream: 0, [0, 4, 0x7F, 0xFF, 0xFF, 0xFF])
             try http2.send(HTTP2ServerConnection.FrameType.windowUpdate, stream: 0, [0x40, 0, 0, 0])
             guard isSilent else {

@@ -6,7 +6,7 @@ import Testing
 
 @testable import LoadingConnections
 
-/// What becomes of connections that nobody uses.
+/// Idle connections.
 @Suite struct IdleConnectionTests {
     // MARK: Expiry
 

@@ -6,7 +6,7 @@ import Testing
 
 @testable import LoadingConnections
 
-/// What becomes of connections that all can share, and that nobody uses.
+/// Idle multiplexed connections.
 @Suite(.timeLimit(.minutes(1))) struct IdleSharedConnectionTests {
     /// Has three customers come one after the other: the second a moment before the connection's time is over, and the third
     /// when it is.

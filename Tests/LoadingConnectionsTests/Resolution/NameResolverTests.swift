@@ -66,7 +66,7 @@ import Testing
     }
 
     // CONN-15: time that other hosts' names take is not this one's
-    @Test("ten hosts with slow names hold up nobody else") func tenHostsWithSlowNamesHoldUpNobodyElse() async throws {
+    @Test("ten slow lookups do not delay others") func tenHostsWithSlowNamesHoldUpNobodyElse() async throws {
         let book = NameBook(["quick": ["10.0.0.1"]])
         let resolver = book.resolver()
         for index in 0..<10 {
@@ -106,7 +106,7 @@ import Testing
     }
 
     // T-5: a load that is cancelled leaves nothing behind
-    @Test("a question that nobody waits for is not asked") func aQuestionThatNobodyWaitsForIsNotAsked() async throws {
+    @Test("a cancelled lookup is not started") func aQuestionThatNobodyWaitsForIsNotAsked() async throws {
         final class Kept: Sendable {}
         let book = NameBook(["slow": ["10.0.0.1"], "wanted": ["10.0.0.2"]])
         book.hold("slow")

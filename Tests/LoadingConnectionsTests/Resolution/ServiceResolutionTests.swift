@@ -197,7 +197,7 @@ struct SystemServiceResolutionTests {
     }
 
     // CONN-6
-    @Test("a name without records, and one that nobody has, have no services", arguments: [false, true])
+    @Test("a name without records, and one that does not exist, have no services", arguments: [false, true])
     func nothing(exists: Bool) async throws {
         let (answer, asked) = try await answer(about: HTTPSRecordQuery("a.example", port: 443)) { _ in
             exists ? .nothing : .noSuchName

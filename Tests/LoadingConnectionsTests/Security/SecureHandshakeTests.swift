@@ -125,7 +125,7 @@ import Testing
     }
 
     // TLS-4, TLS-5
-    @Test("a certificate that nobody vouches for") func aCertificateThatNobodyVouchesFor() async throws {
+    @Test("an untrusted certificate") func aCertificateThatNobodyVouchesFor() async throws {
         #expect(try await outcome(of: TLSServerOptions(TestIdentity.selfSigned(.localhost))) == .failed(-1202))
         #expect(try await outcome(of: TLSServerOptions(authority: TestCertificateAuthority())) == .failed(-1203))
     }
@@ -146,7 +146,7 @@ import Testing
         #expect(try await outcome(of: options) == .failed(-1200))
     }
 
-    // TLS-5: asked for, and nobody here has one
+    // TLS-5: requested, and there is none
     @Test("a server that asks for a certificate") func aServerThatAsksForACertificate() async throws {
         let asking = try TLSServerOptions(authority: authority).with { $0.clientCertificate = .asked(trusting: []) }
         #expect(try await outcome(of: asking) == .connected(.tls13, isResumed: false))

@@ -48,7 +48,7 @@ import Testing
         var isBound: Bool?
         var progress = LostExchange.Progress.sent
         var error = LoadError.networkConnectionLost
-        var hasOtherWay = false
+        var mayWorkOverOtherTransport = false
         var wasAlone = true
         /// Whether the server has answered others meanwhile.
         var isServing = false
@@ -67,7 +67,7 @@ import Testing
             // CONN-10: safe to send again, and it may have been the connection's fault
             Loss(outcome: "again"), Loss(method: "PUT", outcome: "again"), Loss(isShared: true, outcome: "again"),
             Loss(method: "POST", outcome: "failed -1005"), Loss(isReused: false, outcome: "failed -1005"),
-            Loss(isReused: false, hasOtherWay: true, outcome: "again"),
+            Loss(isReused: false, mayWorkOverOtherTransport: true, outcome: "again"),
             Loss(isReused: false, wasAlone: false, outcome: "again"),
             Loss(isReused: false, isServing: true, outcome: "again"),
             Loss(method: "POST", isReused: false, wasAlone: false, outcome: "failed -1005"),
@@ -104,7 +104,8 @@ import Testing
             }
             if loss.hasHead { bench.head(200, [("Content-Type", "text/plain")], body: .known(9)) }
             bench.loses(
-                loss.progress, loss.error, hasOtherWay: loss.hasOtherWay, wasAlone: loss.wasAlone,
+                loss.progress, loss.error, mayWorkOverOtherTransport: loss.mayWorkOverOtherTransport,
+                wasAlone: loss.wasAlone,
                 lastAnswer: loss.isServing ? bench.stepped.now + 1 : 0)
         }
         #expect(try await bench.get { $0.outcome(after: 0) } == loss.outcome)

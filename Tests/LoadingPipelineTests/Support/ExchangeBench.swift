@@ -88,9 +88,9 @@ final class ExchangeBench: @unchecked Sendable {
     }
 
     /// Starts the load with a connection that is held for it.
-    func start(holding name: String, by way: ProxyRoute = .direct, isBeginning: Bool) {
+    func start(holding name: String, by route: ProxyRoute = .direct, isBeginning: Bool) {
         let carrier = make(name, isShared: false, mayBeMisdirected: false)
-        load.heldConnection = HeldConnection(carrier: carrier, way: way, isBeginning: isBeginning)
+        load.heldConnection = HeldConnection(carrier: carrier, route: route, isBeginning: isBeginning)
         load.start(.first)
     }
 
@@ -110,11 +110,12 @@ final class ExchangeBench: @unchecked Sendable {
 
     func loses(
         _ progress: LostExchange.Progress, _ error: LoadError = .networkConnectionLost, requiresHTTP1: Bool = false,
-        hasOtherWay: Bool = false, wasAlone: Bool = true, lastAnswer: Int64 = 0
+        mayWorkOverOtherTransport: Bool = false, wasAlone: Bool = true, lastAnswer: Int64 = 0
     ) {
         carrier.observer?.exchangeFailed(
             ExchangeFailure(
-                error: error, progress: progress, requiresHTTP1: requiresHTTP1, hasOtherWay: hasOtherWay,
+                error: error, progress: progress, requiresHTTP1: requiresHTTP1,
+                mayWorkOverOtherTransport: mayWorkOverOtherTransport,
                 wasAlone: wasAlone, lastAnswer: lastAnswer))
     }
 

@@ -161,7 +161,7 @@ struct HTTP2FlowTests {
     }
 
     // CONN-22
-    @Test("a connection is full when too much is unread, until somebody reads") func full() {
+    @Test("a connection is full while too much is unread") func full() {
         let client = client(1)
         client.receive(F.data(1, body(500)))
         #expect(!client.session.isFull)

@@ -40,7 +40,7 @@ struct HTTP2LimitTests {
         #expect(client.takeFrameLines().last?.hasPrefix("GOAWAY") == true)
     }
 
-    @Test("data that nobody wants any more, without end", arguments: [F.data(1, "x"), F.data(1, "", ends: true)])
+    @Test("endless data of a cancelled stream", arguments: [F.data(1, "x"), F.data(1, "", ends: true)])
     func unwanted(frame: [UInt8]) {
         let client = HTTP2Client.withRequests(1)
         client.receive(F.head(1, 200))
@@ -109,7 +109,7 @@ struct HTTP2LimitTests {
         #expect(error(client) == "error \(HTTP2Error.flood(.idleFrames))")
     }
 
-    @Test("answers that nobody takes")
+    @Test("acknowledgements that the peer does not read")
     func unsentAnswers() {
         for frame in [F.ping(), F.settings()] {
             let client = HTTP2Client.withRequests(1)

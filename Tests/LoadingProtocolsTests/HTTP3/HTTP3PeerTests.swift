@@ -38,7 +38,7 @@ struct HTTP3PeerTests {
         #expect(lines.suffix(3) == ["0 body x", "0 ended", "0 closed"])
     }
 
-    @Test("settings, frames and streams that nobody knows are stepped over")
+    @Test("unknown settings, frames and streams are ignored")
     func unknown() {
         let client = HTTP3Client()
         client.receive(F.control([(0x21, 5), (0x1F * 7 + 0x21, 1), (0x33, 1)]) + F.frame(0x21, [1, 2, 3]), on: 3)

@@ -245,7 +245,7 @@ struct HTTP3ServerTests {
         connection.close()
     }
 
-    @Test("no request goes out before somebody trusts the server")
+    @Test("no request is sent before the server is trusted")
     func lateTrust() throws {
         let server = try server(["hello.txt": Array("hello".utf8)])
         defer { server.stop() }
@@ -347,7 +347,7 @@ struct HTTP3ServerTests {
         #expect(HTTP3Connection.now - start < 10_000_000_000)
     }
 
-    @Test("a connection that waits is kept alive while somebody decides on trust")
+    @Test("a connection is kept alive while the decision about trust is pending")
     func keptAlive() throws {
         let server = try server(["hello.txt": Array("hello".utf8)], ["--timeout=1s"])
         defer { server.stop() }

@@ -163,7 +163,7 @@ import Testing
         #expect(wrong == [])
     }
 
-    // The same for bodies nobody has thought of, made of a delimiter's own letters.
+    // The same for random bodies, made of a delimiter's own letters.
     @Test(arguments: 0..<64 as Range<UInt64>)
     func readsTheSameWhateverItIs(seed: UInt64) {
         var random = Random(state: seed &* 0x9E37_79B9_7F4A_7C15 | 1)

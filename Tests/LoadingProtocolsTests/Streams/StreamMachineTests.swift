@@ -156,8 +156,8 @@ import Testing
         #expect(machine.deadline == 16)
     }
 
-    // STREAM-6: they may be anybody's
-    @Test("bytes before the handshake that nobody read") func injectedBytes() {
+    // STREAM-6: an attacker may have injected them
+    @Test("unread bytes before the handshake") func injectedBytes() {
         var machine = open()
         #expect(machine.read(1, least: 1, most: 1, timeout: nil, at: 0) == [])
         #expect(machine.secure(at: 0) == [])
@@ -208,7 +208,7 @@ import Testing
     }
 
     // STREAM-2: bytes first
-    @Test("a connection that breaks behind bytes that nobody has read") func breakage() {
+    @Test("a connection that is lost with unread bytes") func breakage() {
         var machine = open()
         #expect(machine.received(3, at: 0) == [])
         #expect(machine.write(1, count: 1, timeout: nil, at: 0) == [])

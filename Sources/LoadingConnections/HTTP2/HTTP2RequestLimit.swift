@@ -4,7 +4,7 @@
 /// A server announces the limit with a GOAWAY that names its last request. A server that closes its socket with unread
 /// requests loses the GOAWAY and some responses. Then only the number of answered requests is known, which is too low,
 /// so the limit is raised when a connection ends without a loss.
-struct RequestLimit: Equatable {
+struct HTTP2RequestLimit: Equatable {
     /// Nil if no limit is known.
     private(set) var count: Int?
     /// Whether a connection is retired when it reaches the limit, because the server's announcement arrives too late.

@@ -1,0 +1,25 @@
+/// How many connections a session has to one server (`httpMaximumConnectionsPerHost`, C-24).
+///
+/// - HTTP/1.1: at most `maximumPerHost` for each `ConnectionKey`, attempts included. Requests beyond that wait in the
+///   `WaitingLine`, and no connection to another host is affected.
+/// - HTTP/2 and HTTP/3: one shared connection takes all requests. Another is made when it is retired, and when its
+///   server grants no more streams.
+/// - Until the server's version is known: one attempt, because its connection may be able to carry all requests
+///   (CONN-3).
+///
+/// There is no limit for all hosts together. How many requests one HTTP/2 connection carries is another subject:
+/// `HTTP2RequestLimit`.
+extension ConnectionPool {
+    /// Whether one more attempt may be started for the waiting requests.
+    func mayStartAttempt(at origin: OriginConnections) -> Bool {
+        origin.shared == nil && origin.liveCount < maximumPerHost
+            && (origin.attemptCount == 0 || !isUnknown(origin.key))
+    }
+
+    /// Whether the first connection will show which version of HTTP the server negotiates.
+    func isUnknown(_ origin: ConnectionKey) -> Bool { origin.mayShare && !serversOfHTTP1.contains(origin) }
+
+    /// Whether one more shared connection may be made beside those that are or were shared. A connection without free
+    /// streams buffers data that many requests have not read.
+    func mayHaveAnother(to origin: OriginConnections) -> Bool { origin.multiplexedCount < maximumPerHost }
+}
