@@ -95,7 +95,10 @@ enum {
     CLH_REFUSED = -5,          // whatever else
 };
 
-// NULL without memory. The preface, the settings and the connection's window are the first that `clh_send` gives.
+// Whether nghttp2 is there. Loads it, which may wait for the disk.
+bool clh_is_available(void);
+
+// NULL without memory, or without nghttp2. The preface, the settings and the connection's window are the first that `clh_send` gives.
 clh_session *clh_session_new(const clh_callbacks *callbacks, void *owner, const clh_limits *limits);
 void clh_session_free(clh_session *session);
 
