@@ -100,7 +100,8 @@ let package = Package(
         // Has libdbus loaded when services are discovered, so it is not linked.
         .target(name: "CLoadingDBus"),
         .target(name: "CLoadingGSSAPI"),
-        .target(name: "CLoadingHTTP2", dependencies: ["CLoadingNGHTTP2"]),
+        // Has nghttp2 loaded with the first connection that speaks HTTP/2, so it is not linked.
+        .target(name: "CLoadingHTTP2"),
         // Loads ngtcp2, nghttp3 and GnuTLS when a session is made, so they are not linked. Without the trait, only absent.c
         // is compiled, which needs none of their headers.
         .target(
@@ -115,11 +116,16 @@ let package = Package(
         .target(name: "CLoadingTLS"),
         .systemLibrary(name: "CLoadingOpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CLoadingZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
-        .systemLibrary(name: "CLoadingBrotli", pkgConfig: "libbrotlidec", providers: [.apt(["libbrotli-dev"])]),
-        .systemLibrary(name: "CLoadingZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])]),
-        .systemLibrary(name: "CLoadingNGHTTP2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
+        // Have their libraries loaded with the first body that is coded so, so they are not linked.
+        .target(name: "CLoadingBrotli"),
+        .target(name: "CLoadingZstd"),
 
         // Tests: one target a module, then the whole against scripted and real servers.
+        .systemLibrary(
+            name: "CTestNGHTTP2", path: "Tests/CTestNGHTTP2", pkgConfig: "libnghttp2",
+            providers: [.apt(["libnghttp2-dev"])]),
+        .systemLibrary(
+            name: "CTestZstd", path: "Tests/CTestZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])]),
         .target(name: "CTestTLS", dependencies: ["CLoadingOpenSSL"], path: "Tests/CTestTLS"),
         .target(name: "CTestHome", path: "Tests/CTestHome"),
         .target(
@@ -138,7 +144,7 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "LoadingProtocolsTests",
-            dependencies: ["LoadingProtocols", "LoadingSemantics", "TestSupport", "CLoadingNGHTTP2"],
+            dependencies: ["LoadingProtocols", "LoadingSemantics", "TestSupport", "CTestNGHTTP2", "CTestZstd"],
             swiftSettings: strict),
         .testTarget(
             name: "LoadingTransportTests",

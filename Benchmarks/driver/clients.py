@@ -8,7 +8,10 @@ from .workloads import Workload
 SMALL_WORK = ("w1", "w2a", "w2b", "w8")
 TRANSFERS = ("w3", "w4", "w5")
 COLD = ("w9", "w9s")
-VERSION_1 = SMALL_WORK + TRANSFERS + COLD
+# Default sessions. Other clients load d1 and d2 as they are; of the rest they have nothing.
+DEFAULTS = ("d1", "d2")
+CACHED = ("d3", "d4", "d5", "d6", "d7", "d8")
+VERSION_1 = SMALL_WORK + TRANSFERS + COLD + DEFAULTS
 VERSION_2 = ("h2a", "h2b", "h2c")
 VERSION_3 = ("h3a", "h3b", "h3c")
 MESSAGES = tuple(name + suffix for suffix in ("", "s") for name in ("e1", "e2", "e3", "e4", "e5"))
@@ -25,6 +28,8 @@ class Client:
     options_for: dict[str, tuple[str, ...]] = field(default_factory=dict)
     # callgrind cannot follow a runtime that makes its own code or stacks.
     countable: bool = True
+    # Whether it is a URLSession, which may have a cache and a jar.
+    has_sessions: bool = False
 
     def command(
         self, program: list[str], workload: Workload, url: str, file: Path | None, upload: Path | None
@@ -39,6 +44,8 @@ class Client:
             *self.options,
             *self.options_for.get(workload.name, ()),
         ]
+        if self.has_sessions:
+            command += workload.session
         if workload.version != 1:
             command += ["--version", str(workload.version)]
         if upload:
@@ -59,24 +66,26 @@ def url_session(
         Client(
             name,
             program,
-            VERSION_1 + versions + messages,
+            VERSION_1 + CACHED + versions + messages,
             options_for={
                 **{workload: mode("echo") for workload in messages},
-                **{workload: mode("completion") for workload in SMALL_WORK + COLD + ("h2a", "h3a")},
+                **{workload: mode("completion") for workload in SMALL_WORK + COLD + DEFAULTS + CACHED + ("h2a", "h3a")},
                 **{workload: mode("delegate") for workload in ("w3", "w4", "h2b", "h3b")},
                 **{workload: mode("upload") for workload in ("h2c", "h3c")},
                 "w5": mode("download"),
             },
+            has_sessions=True,
         ),
-        Client(f"{name}-delegate", program, SMALL_WORK + ("w5", "w9") + many, mode("delegate")),
+        Client(f"{name}-delegate", program, SMALL_WORK + ("w5", "w9") + many, mode("delegate"), has_sessions=True),
         Client(
             f"{name}-async",
             program,
-            SMALL_WORK + COLD + many + messages,
+            SMALL_WORK + COLD + DEFAULTS + CACHED + many + messages,
             options_for={
-                **{workload: mode("async") for workload in SMALL_WORK + COLD + many},
+                **{workload: mode("async") for workload in SMALL_WORK + COLD + DEFAULTS + CACHED + many},
                 **{workload: mode("echo-async") for workload in messages},
             },
+            has_sessions=True,
         ),
     ]
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -40,9 +41,16 @@ class Bench:
         self.programs = programs
         self.folder = folder
         inherited = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
-        self.environment = inherited | environment | {"TMPDIR": str(folder)}
+        for name in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"):
+            inherited.pop(name, None)
+        # Caches and jars are in the home.
+        self.home = folder / "home"
+        self.environment = inherited | environment | {"TMPDIR": str(folder), "HOME": str(self.home)}
 
     def command(self, client: Client, workload: Workload) -> tuple[list[str], Path | None]:
+        # Each run begins with no cache and no jar.
+        shutil.rmtree(self.home, ignore_errors=True)
+        self.home.mkdir()
         file = self.folder / "body" if workload.to_file else None
         upload = self.upload(workload.upload) if workload.upload else None
         url = self.servers[workload.version].url(workload)

@@ -24,6 +24,8 @@ class Workload:
     upload: int = 0
     # WebSocket messages of `body` bytes that the server sends back, `concurrency` of them under way.
     messages: bool = False
+    # Options for a URLSession whose cache or jar is part of the work.
+    session: tuple[str, ...] = ()
     # What the figures are given for: 10,000 requests or messages, a GiB, or the start of one process.
     unit: str = "10k requests"
     # Runs for each one of the others.
@@ -114,6 +116,25 @@ def echo() -> list[Workload]:
     ]
 
 
+def default_sessions() -> list[Workload]:
+    """What people write: a session with its cache, cookies and credentials. The numbers of requests are those of w1 and w2."""
+    memory, disk = ("--session", "memory"), ("--session", "disk")
+    return [
+        Workload("d1", "20,000 sequential GET, default session", "/unstored", 20_000, session=memory),
+        Workload("d2", "50,000 GET, 64 in flight, 6 connections, default session", "/unstored", 50_000, 64, 6,
+                 session=memory),
+        Workload("d3", "d1 with 10,000 other responses in the cache", "/unstored", 20_000,
+                 session=(*memory, "--cached", "10000")),
+        Workload("d4", "d1 with 3,000 cookies of other hosts", "/unstored", 20_000,
+                 session=(*memory, "--cookies", "3000")),
+        Workload("d5", "20,000 sequential hits in memory", "/fresh", 20_000, session=memory),
+        Workload("d6", "20,000 sequential hits on disk", "/fresh", 20_000, session=disk),
+        Workload("d7", "20,000 sequential GET, each stored in memory and on disk", "/fresh", 20_000,
+                 session=(*memory, "--distinct", "yes")),
+        Workload("d8", "20,000 sequential GET, each validated and stored again", "/small", 20_000, session=memory),
+    ]
+
+
 ALL = [
     Workload("w1", "20,000 sequential GET, one connection", "/small", requests=20_000),
     Workload("w2a", "50,000 GET, 64 in flight, 6 connections", "/small", 50_000, 64, 6),
@@ -124,6 +145,7 @@ ALL = [
     Workload("w8", "10,000 requests at once, each held 2 s", "/hold/2000", 10_000, 10_000, 10_000),
     Workload("w9", "process start to first response", "/small", unit="start", repetition_factor=3, limit=60),
     Workload("w9s", "the same over TLS 1.3", "/small", tls=True, unit="start", repetition_factor=3, limit=60),
+    *default_sessions(),
     *multiplexed(2),
     *multiplexed(3),
     *echo(),

@@ -152,7 +152,7 @@ static enum progress receive(struct connection *connection) {
     return progress;
 }
 
-static size_t format_head(char *out, const char *status, uint64_t length) {
+static size_t format_head(char *out, const char *status, uint64_t length, const char *caching) {
     return (size_t)snprintf(out, response_room,
                             "HTTP/1.1 %s\r\n"
                             "Date: Fri, 21 Nov 2025 08:00:00 GMT\r\n"
@@ -162,32 +162,41 @@ static size_t format_head(char *out, const char *status, uint64_t length) {
                             "Last-Modified: Thu, 20 Nov 2025 21:14:07 GMT\r\n"
                             "ETag: \"691f84bf-64\"\r\n"
                             "Accept-Ranges: bytes\r\n"
-                            "Cache-Control: no-cache\r\n"
+                            "Cache-Control: %s\r\n"
                             "Vary: Accept-Encoding\r\n"
                             "X-Content-Type-Options: nosniff\r\n\r\n",
-                            status, (unsigned long long)length);
+                            status, (unsigned long long)length, caching);
 }
 
 static void respond(struct connection *connection, const char *status, uint64_t length) {
-    connection->out_length += format_head(connection->out + connection->out_length, status, length);
+    connection->out_length += format_head(connection->out + connection->out_length, status, length, "no-cache");
     connection->body_left = length;
 }
 
-/// The small response never changes, so it is formatted once.
-static void respond_small(struct connection *connection) {
-    static char response[response_room + small_body];
-    static size_t length;
+/// What caches may do with a small response.
+enum caching { validated, unstored, fresh };
+
+/// The small responses never change, so each is formatted once.
+static void respond_small(struct connection *connection, enum caching caching) {
+    static const char *const directives[] = {"no-cache", "no-store", "max-age=86400"};
+    static struct {
+        char bytes[response_room + small_body];
+        size_t length;
+    } responses[sizeof directives / sizeof *directives];
+    char *response = responses[caching].bytes;
+    size_t length = responses[caching].length;
     if (length == 0) {
-        length = format_head(response, "200 OK", small_body);
+        length = format_head(response, "200 OK", small_body, directives[caching]);
         memset(response + length, 'x', small_body);
         length += small_body;
+        responses[caching].length = length;
     }
     memcpy(connection->out + connection->out_length, response, length);
     connection->out_length += length;
 }
 
 void connection_release(struct connection *connection) {
-    respond_small(connection);
+    respond_small(connection, validated);
 }
 
 static bool header_says_close(const char *head, size_t length) {
@@ -220,7 +229,12 @@ static enum progress answer(struct connection *connection, uint64_t now) {
     bool accepted = true;
     if (strncmp(connection->in, "GET /echo ", 10) == 0) return begin_echo(connection, length);
     if (strncmp(connection->in, "GET /small ", 11) == 0) {
-        respond_small(connection);
+        respond_small(connection, validated);
+    } else if (strncmp(connection->in, "GET /unstored ", 14) == 0) {
+        respond_small(connection, unstored);
+    } else if (strncmp(connection->in, "GET /fresh", 10) == 0) {
+        // With any query.
+        respond_small(connection, fresh);
     } else if (sscanf(connection->in, "GET /bytes/%llu ", &number) == 1) {
         respond(connection, "200 OK", number);
     } else if (sscanf(connection->in, "GET /hold/%llu ", &number) == 1) {

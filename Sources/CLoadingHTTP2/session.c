@@ -1,14 +1,9 @@
 #include "CLoadingHTTP2.h"
 
-#include <nghttp2/nghttp2.h>
+#include "library.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-// Null with older versions of nghttp2 that lack the function.
-#define SINCE_LATER __attribute__((weak))
-extern SINCE_LATER void nghttp2_option_set_max_continuations(nghttp2_option *option, size_t value);
-extern SINCE_LATER int nghttp2_submit_priority_update(
-    nghttp2_session *session, uint8_t flags, int32_t stream, const uint8_t *value, size_t length);
 
 _Static_assert(sizeof(clh_field) == sizeof(nghttp2_nv), "a field is laid out as nghttp2's");
 _Static_assert(offsetof(clh_field, value) == offsetof(nghttp2_nv, value), "a field is laid out as nghttp2's");
@@ -45,7 +40,7 @@ static void *from_slot(size_t slot) { return (void *)(uintptr_t)(slot + 1); }
 static size_t to_slot(const void *data) { return (size_t)(uintptr_t)data - 1; }
 
 size_t clh_slot(clh_session *session, int32_t stream) {
-    return to_slot(nghttp2_session_get_stream_user_data(session->session, stream));
+    return to_slot(clh_library.session_get_stream_user_data(session->session, stream));
 }
 
 // ---- sections
@@ -149,7 +144,7 @@ static int on_header(
 static int on_invalid_header(
     nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name, size_t name_length, const uint8_t *value,
     size_t value_length, uint8_t flags, void *user) {
-    if (!nghttp2_check_header_name(name, name_length)) return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+    if (!clh_library.check_header_name(name, name_length)) return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
     for (size_t index = 0; index < value_length; index++) {
         if (value[index] == 0 || value[index] == '\r' || value[index] == '\n') {
             return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
@@ -181,12 +176,12 @@ static void end_section(clh_session *self, const nghttp2_frame *frame) {
     if (slot == SIZE_MAX) return;
     if (is_too_long(self)) {
         self->callbacks.invalid(self->owner, stream, slot, "The fields are too many or too long.");
-        nghttp2_submit_rst_stream(self->session, NGHTTP2_FLAG_NONE, stream, NGHTTP2_CANCEL);
+        clh_library.submit_rst_stream(self->session, NGHTTP2_FLAG_NONE, stream, NGHTTP2_CANCEL);
         return;
     }
     if (self->is_malformed) {
         self->callbacks.invalid(self->owner, stream, slot, "The value of a field begins or ends with white space.");
-        nghttp2_submit_rst_stream(self->session, NGHTTP2_FLAG_NONE, stream, NGHTTP2_PROTOCOL_ERROR);
+        clh_library.submit_rst_stream(self->session, NGHTTP2_FLAG_NONE, stream, NGHTTP2_PROTOCOL_ERROR);
         return;
     }
     report_section(self, stream, slot, (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0);
@@ -233,7 +228,7 @@ static int on_data(
     clh_session *self = user;
     size_t slot = clh_slot(self, stream);
     if (slot == SIZE_MAX) {
-        nghttp2_session_consume_connection(session, count);
+        clh_library.session_consume_connection(session, count);
     } else {
         self->callbacks.data(self->owner, stream, slot, bytes, count);
     }
@@ -254,7 +249,7 @@ static int on_invalid_frame(nghttp2_session *session, const nghttp2_frame *frame
         if (is_head) report_section(self, frame->hd.stream_id, slot, false);
         self->callbacks.truncated(self->owner, frame->hd.stream_id, slot);
     } else {
-        self->callbacks.invalid(self->owner, frame->hd.stream_id, slot, nghttp2_strerror(error));
+        self->callbacks.invalid(self->owner, frame->hd.stream_id, slot, clh_library.strerror(error));
     }
     return 0;
 }
@@ -313,32 +308,35 @@ static nghttp2_session *make(clh_session *self) {
     nghttp2_session_callbacks *callbacks = NULL;
     nghttp2_option *option = NULL;
     nghttp2_session *session = NULL;
-    if (nghttp2_session_callbacks_new(&callbacks) != 0) return NULL;
-    if (nghttp2_option_new(&option) == 0) {
-        nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, on_begin_headers);
-        nghttp2_session_callbacks_set_on_header_callback(callbacks, on_header);
-        nghttp2_session_callbacks_set_on_invalid_header_callback(callbacks, on_invalid_header);
-        nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, on_frame);
-        nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, on_data);
-        nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(callbacks, on_invalid_frame);
-        nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, on_stream_close);
-        nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, on_frame_sent);
-        nghttp2_session_callbacks_set_send_data_callback(callbacks, send_body);
-        nghttp2_option_set_no_auto_window_update(option, 1);
-        nghttp2_option_set_max_reserved_remote_streams(option, 0);
-        nghttp2_option_set_max_outbound_ack(option, self->limits.unsent_answers);
-        nghttp2_option_set_max_send_header_block_length(option, self->limits.request_bytes);
-        if (nghttp2_option_set_max_continuations) {
-            nghttp2_option_set_max_continuations(option, self->limits.continuations);
+    if (clh_library.session_callbacks_new(&callbacks) != 0) return NULL;
+    if (clh_library.option_new(&option) == 0) {
+        clh_library.session_callbacks_set_on_begin_headers_callback(callbacks, on_begin_headers);
+        clh_library.session_callbacks_set_on_header_callback(callbacks, on_header);
+        clh_library.session_callbacks_set_on_invalid_header_callback(callbacks, on_invalid_header);
+        clh_library.session_callbacks_set_on_frame_recv_callback(callbacks, on_frame);
+        clh_library.session_callbacks_set_on_data_chunk_recv_callback(callbacks, on_data);
+        clh_library.session_callbacks_set_on_invalid_frame_recv_callback(callbacks, on_invalid_frame);
+        clh_library.session_callbacks_set_on_stream_close_callback(callbacks, on_stream_close);
+        clh_library.session_callbacks_set_on_frame_send_callback(callbacks, on_frame_sent);
+        clh_library.session_callbacks_set_send_data_callback(callbacks, send_body);
+        clh_library.option_set_no_auto_window_update(option, 1);
+        clh_library.option_set_max_reserved_remote_streams(option, 0);
+        clh_library.option_set_max_outbound_ack(option, self->limits.unsent_answers);
+        clh_library.option_set_max_send_header_block_length(option, self->limits.request_bytes);
+        if (clh_library.option_set_max_continuations) {
+            clh_library.option_set_max_continuations(option, self->limits.continuations);
         }
-        if (nghttp2_session_client_new2(&session, callbacks, self, option) != 0) session = NULL;
-        nghttp2_option_del(option);
+        if (clh_library.session_client_new2(&session, callbacks, self, option) != 0) session = NULL;
+        clh_library.option_del(option);
     }
-    nghttp2_session_callbacks_del(callbacks);
+    clh_library.session_callbacks_del(callbacks);
     return session;
 }
 
+bool clh_is_available(void) { return clh_load(); }
+
 clh_session *clh_session_new(const clh_callbacks *callbacks, void *owner, const clh_limits *limits) {
+    if (!clh_load()) return NULL;
     clh_session *self = calloc(1, sizeof *self);
     if (!self) return NULL;
     self->callbacks = *callbacks;
@@ -354,8 +352,8 @@ clh_session *clh_session_new(const clh_callbacks *callbacks, void *owner, const 
         {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, limits->stream_window},
         {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, (uint32_t)limits->section_bytes},
     };
-    if (nghttp2_submit_settings(self->session, NGHTTP2_FLAG_NONE, settings, sizeof settings / sizeof *settings) != 0
-        || nghttp2_session_set_local_window_size(
+    if (clh_library.submit_settings(self->session, NGHTTP2_FLAG_NONE, settings, sizeof settings / sizeof *settings) != 0
+        || clh_library.session_set_local_window_size(
                self->session, NGHTTP2_FLAG_NONE, 0, (int32_t)limits->connection_window) != 0) {
         clh_session_free(self);
         return NULL;
@@ -364,7 +362,7 @@ clh_session *clh_session_new(const clh_callbacks *callbacks, void *owner, const 
 }
 
 void clh_session_free(clh_session *self) {
-    nghttp2_session_del(self->session);
+    clh_library.session_del(self->session);
     free(self->bytes);
     free(self->positions);
     free(self);
@@ -383,64 +381,64 @@ static int result(clh_session *self, ssize_t value) {
 
 int32_t clh_submit(clh_session *self, const clh_field *fields, size_t count, size_t slot, bool has_body) {
     nghttp2_data_provider provider = {.read_callback = read_body};
-    int32_t stream = nghttp2_submit_request(
+    int32_t stream = clh_library.submit_request(
         self->session, NULL, (const nghttp2_nv *)fields, count, has_body ? &provider : NULL, from_slot(slot));
     return stream > 0 ? stream : result(self, stream);
 }
 
-void clh_resume(clh_session *self, int32_t stream) { nghttp2_session_resume_data(self->session, stream); }
+void clh_resume(clh_session *self, int32_t stream) { clh_library.session_resume_data(self->session, stream); }
 
 void clh_reset(clh_session *self, int32_t stream, uint32_t code) {
-    nghttp2_submit_rst_stream(self->session, NGHTTP2_FLAG_NONE, stream, code);
+    clh_library.submit_rst_stream(self->session, NGHTTP2_FLAG_NONE, stream, code);
 }
 
 void clh_ping(clh_session *self, const uint8_t payload[8]) {
-    nghttp2_submit_ping(self->session, NGHTTP2_FLAG_NONE, payload);
+    clh_library.submit_ping(self->session, NGHTTP2_FLAG_NONE, payload);
 }
 
 void clh_go_away(clh_session *self) {
-    nghttp2_submit_goaway(self->session, NGHTTP2_FLAG_NONE, 0, NGHTTP2_NO_ERROR, NULL, 0);
+    clh_library.submit_goaway(self->session, NGHTTP2_FLAG_NONE, 0, NGHTTP2_NO_ERROR, NULL, 0);
 }
 
-void clh_give_up(clh_session *self, uint32_t code) { nghttp2_session_terminate_session(self->session, code); }
+void clh_give_up(clh_session *self, uint32_t code) { clh_library.session_terminate_session(self->session, code); }
 
 void clh_set_priority(clh_session *self, int32_t stream, const char *value, size_t length) {
-    if (nghttp2_submit_priority_update) {
-        nghttp2_submit_priority_update(
+    if (clh_library.submit_priority_update) {
+        clh_library.submit_priority_update(
             self->session, NGHTTP2_FLAG_NONE, stream, (const uint8_t *)value, length);
     }
 }
 
 void clh_consume_stream(clh_session *self, int32_t stream, size_t count) {
-    nghttp2_session_consume_stream(self->session, stream, count);
+    clh_library.session_consume_stream(self->session, stream, count);
 }
 
 void clh_consume_connection(clh_session *self, size_t count) {
-    nghttp2_session_consume_connection(self->session, count);
+    clh_library.session_consume_connection(self->session, count);
 }
 
 void clh_set_stream_window(clh_session *self, int32_t stream, int32_t size) {
-    nghttp2_session_set_local_window_size(self->session, NGHTTP2_FLAG_NONE, stream, size);
+    clh_library.session_set_local_window_size(self->session, NGHTTP2_FLAG_NONE, stream, size);
 }
 
 int clh_receive(clh_session *self, const uint8_t *bytes, size_t count) {
-    return result(self, nghttp2_session_mem_recv(self->session, bytes, count));
+    return result(self, clh_library.session_mem_recv(self->session, bytes, count));
 }
 
 ptrdiff_t clh_send(clh_session *self, const uint8_t **bytes) {
-    ssize_t count = nghttp2_session_mem_send(self->session, bytes);
+    ssize_t count = clh_library.session_mem_send(self->session, bytes);
     return count >= 0 ? count : result(self, count);
 }
 
-bool clh_wants_read(clh_session *self) { return nghttp2_session_want_read(self->session) != 0; }
-bool clh_wants_write(clh_session *self) { return nghttp2_session_want_write(self->session) != 0; }
-bool clh_allows_requests(clh_session *self) { return nghttp2_session_check_request_allowed(self->session) != 0; }
-size_t clh_queue_length(clh_session *self) { return nghttp2_session_get_outbound_queue_size(self->session); }
+bool clh_wants_read(clh_session *self) { return clh_library.session_want_read(self->session) != 0; }
+bool clh_wants_write(clh_session *self) { return clh_library.session_want_write(self->session) != 0; }
+bool clh_allows_requests(clh_session *self) { return clh_library.session_check_request_allowed(self->session) != 0; }
+size_t clh_queue_length(clh_session *self) { return clh_library.session_get_outbound_queue_size(self->session); }
 
 uint32_t clh_peer_maximum_streams(clh_session *self) {
-    return nghttp2_session_get_remote_settings(self->session, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS);
+    return clh_library.session_get_remote_settings(self->session, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS);
 }
 
 bool clh_peer_allows_extended_connect(clh_session *self) {
-    return nghttp2_session_get_remote_settings(self->session, NGHTTP2_SETTINGS_ENABLE_CONNECT_PROTOCOL) != 0;
+    return clh_library.session_get_remote_settings(self->session, NGHTTP2_SETTINGS_ENABLE_CONNECT_PROTOCOL) != 0;
 }

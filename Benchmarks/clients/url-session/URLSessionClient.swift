@@ -1,5 +1,6 @@
 // One program for two implementations of URLSession: this package's and the toolchain's. It does what a careful user
-// would do: no URL cache, the number of connections the work asks for, one request value used again.
+// would do: no URL cache, the number of connections the work asks for, one request value used again. With --session it does
+// what most users do, who change nothing: memory (the default cache), disk (the same without memory).
 //
 // Modes: completion (handlers), delegate (body counted or written to --file as it comes), async (a task group as wide
 // as the concurrency), download (downloadTask, the file moved to --file), upload (uploadTask from a file), bytes
@@ -25,6 +26,13 @@ struct Workload: Sendable {
     var file: String?
     /// What is sent by POST.
     var upload: String?
+    /// Which URL cache: none, memory or disk.
+    var session = "none"
+    /// Responses of other URLs that the cache holds before, and cookies of other hosts.
+    var cached = 0
+    var cookies = 0
+    /// Each request has a URL of its own.
+    var isDistinct = false
     /// Of HTTP. 1 and 2 are what the server has.
     var version = 1
 
@@ -41,11 +49,59 @@ struct Workload: Sendable {
             case "--body": body = Int(value) ?? 0
             case "--file": file = value
             case "--upload": upload = value
+            case "--session": session = value
+            case "--cached": cached = Int(value) ?? 0
+            case "--cookies": cookies = Int(value) ?? 0
+            case "--distinct": isDistinct = value == "yes"
             case "--version": version = Int(value) ?? 0
             default: refuse("unknown option: \(arguments[index])")
             }
             index += 2
         }
+    }
+}
+
+extension Workload {
+    func configuration() -> URLSessionConfiguration {
+        let configuration = URLSessionConfiguration.default
+        configuration.httpMaximumConnectionsPerHost = connections
+        switch session {
+        case "none": configuration.urlCache = nil
+        case "disk": configuration.urlCache = URLCache(memoryCapacity: 0, diskCapacity: 64 << 20, diskPath: "disk")
+        default: break
+        }
+        if let cache = configuration.urlCache { fill(cache) }
+        if let jar = configuration.httpCookieStorage { fill(jar) }
+        return configuration
+    }
+
+    private func fill(_ cache: URLCache) {
+        let fields = ["Cache-Control": "max-age=86400"]
+        for number in 0..<cached {
+            guard let url = URL(string: "http://other.example/\(number)"),
+                let response = HTTPURLResponse(url: url, statusCode: 200, httpVersion: "HTTP/1.1", headerFields: fields)
+            else { continue }
+            let entry = CachedURLResponse(response: response, data: Data(count: 100))
+            cache.storeCachedResponse(entry, for: URLRequest(url: url))
+        }
+        // Waits for what is on its way to the disk.
+        if cached > 0 { _ = cache.currentDiskUsage }
+    }
+
+    private func fill(_ jar: HTTPCookieStorage) {
+        for number in 0..<cookies {
+            let properties: [HTTPCookiePropertyKey: Any] = [
+                .name: "name", .value: "value", .domain: "host\(number).example", .path: "/",
+            ]
+            if let cookie = HTTPCookie(properties: properties) { jar.setCookie(cookie) }
+        }
+    }
+
+    func request(_ number: Int, like request: URLRequest) -> URLRequest {
+        guard isDistinct else { return request }
+        var request = request
+        request.url = URL(string: url + "?\(number)")
+        return request
     }
 }
 
@@ -102,6 +158,7 @@ final class TaskRunner: NSObject, URLSessionDataDelegate, @unchecked Sendable {
     private func nextTask() -> URLSessionTask? {
         guard let session else { return nil }
         started += 1
+        let request = workload.request(started, like: request)
         switch workload.mode {
         case "delegate":
             return session.dataTask(with: request)
@@ -173,6 +230,7 @@ func runAsync(_ workload: Workload, request: URLRequest, configuration: URLSessi
         while totals.requests < workload.requests {
             while started < workload.requests, started - totals.requests < workload.concurrency {
                 started += 1
+                let request = workload.request(started, like: request)
                 group.addTask { try? await session.data(for: request) }
             }
             guard let result = await group.next() else { break }
@@ -249,16 +307,16 @@ struct Meter {
 enum URLSessionClient {
     static func main() {
         let workload = Workload(arguments: CommandLine.arguments)
-        let meter = Meter()
         guard let url = URL(string: workload.url) else { refuse("missing option: --url") }
         var request = URLRequest(url: url)
         if workload.upload != nil { request.httpMethod = "POST" }
         #if URL_LOADING
             request.assumesHTTP3Capable = workload.version == 3
         #endif
-        let configuration = URLSessionConfiguration.default
-        configuration.urlCache = nil
-        configuration.httpMaximumConnectionsPerHost = workload.connections
+        // The start is part of what is measured, but not what was there before.
+        let started = Meter()
+        let configuration = workload.configuration()
+        let meter = workload.cached + workload.cookies > 0 ? Meter() : started
         switch workload.mode {
         case "async":
             Task.detached { [request] in

@@ -95,7 +95,11 @@ enum {
     CLH_REFUSED = -5,          // any other error
 };
 
-// NULL if memory is exhausted. `clh_send` returns the connection preface, SETTINGS and WINDOW_UPDATE first.
+// Whether nghttp2 is installed. Loads it, which may wait for the disk.
+bool clh_is_available(void);
+
+// NULL if memory is exhausted or nghttp2 is missing. `clh_send` returns the connection preface, SETTINGS and WINDOW_UPDATE
+// first.
 clh_session *clh_session_new(const clh_callbacks *callbacks, void *owner, const clh_limits *limits);
 void clh_session_free(clh_session *session);
 

@@ -11,9 +11,8 @@ package import LoadingTransport
 /// Back-pressure: while `isPaused` is set, the connection does not read. The kernel's buffer fills, and the TCP window
 /// closes.
 ///
-/// No access to the parser, the observer, the progress, the count of received bytes or the unsent bytes lasts while the
-/// observer, the pool or a body's source is called. Exclusive access to them is not checked: each request accesses them
-/// dozens of times.
+/// No access to a stored property, except to the body, lasts while the observer, the pool or a body's source is called.
+/// Exclusive access to them is not checked: each request accesses them dozens of times.
 package final class HTTP1Connection: HTTPExchangeStream, ByteStreamOwner, LoopTimerTarget {
     let primaryOrigin: OriginConnections
     let generation: Int
@@ -21,41 +20,41 @@ package final class HTTP1Connection: HTTPExchangeStream, ByteStreamOwner, LoopTi
     let stream: ByteStream
 
     // Maintained by the pool.
-    var isIdle = false
-    var idleSince: Int64 = 0
-    var idleDeadline: Int64 = 0
+    @exclusivity(unchecked) var isIdle = false
+    @exclusivity(unchecked) var idleSince: Int64 = 0
+    @exclusivity(unchecked) var idleDeadline: Int64 = 0
     /// Armed for a deadline that may have moved since. The timer can stay armed while the connection is in use, so
     /// frequent reuse does not change timers.
     let expiryTimer = LoopTimer()
     /// The idle lifetime from the server's `Keep-Alive: timeout=`, minus one second for data in transit.
-    private(set) var announcedIdleLifetime: Int64 = .max
+    @exclusivity(unchecked) private(set) var announcedIdleLifetime: Int64 = .max
 
     // The current exchange.
     /// How far the request has come (CONN-10).
     @exclusivity(unchecked) var progress = LostExchange.Progress.unsent
     /// Whether the request carries `Connection: close`.
-    private var closesAfterResponse = false
+    @exclusivity(unchecked) private var closesAfterResponse = false
     @exclusivity(unchecked) var observer: (any ExchangeObserver)?
     /// Counts the exchanges. An observer may be replaced by another within one exchange.
-    private(set) var exchangeNumber: UInt64 = 0
+    @exclusivity(unchecked) private(set) var exchangeNumber: UInt64 = 0
     @exclusivity(unchecked) private(set) var parser = HTTP1ResponseParser()
     /// The bytes that the server had acknowledged before the request. 0 if that cannot show that the server has not
     /// received the request.
-    var takenBefore: UInt64 = 0
+    @exclusivity(unchecked) var takenBefore: UInt64 = 0
     /// Whether the head of the final response was received, and the number of bytes received after it.
-    private var hasHead = false
+    @exclusivity(unchecked) private var hasHead = false
     @exclusivity(unchecked) package private(set) var receivedBodyWireBytes: Int64 = 0
-    private(set) var isPaused = false
+    @exclusivity(unchecked) private(set) var isPaused = false
     /// Whether the connection stays out of the pool at the end of the exchange, for another exchange of the same
     /// conversation.
-    private var isHeld = false
-    private(set) var isTellingHead = false
+    @exclusivity(unchecked) private var isHeld = false
+    @exclusivity(unchecked) private(set) var isTellingHead = false
     /// Bytes that were read after the head, while the head is delivered.
-    private(set) var unparsed = UnsafeRawBufferPointer(start: nil, count: 0)
+    @exclusivity(unchecked) private(set) var unparsed = UnsafeRawBufferPointer(start: nil, count: 0)
     /// Whether the response has switched the connection to another protocol.
-    private(set) var hasSwitched = false
-    private(set) var isSuspended = false
-    private(set) var isHandlingReadiness = false
+    @exclusivity(unchecked) private(set) var hasSwitched = false
+    @exclusivity(unchecked) private(set) var isSuspended = false
+    @exclusivity(unchecked) private(set) var isHandlingReadiness = false
     /// Limits the wait for 100 (Continue), or for the rest of a response that is drained.
     let timer = LoopTimer()
 
@@ -63,12 +62,12 @@ package final class HTTP1Connection: HTTPExchangeStream, ByteStreamOwner, LoopTi
     var body = RequestBodyPump()
     /// Bytes that the socket has not taken yet.
     @exclusivity(unchecked) var unsent = UnsentBytes()
-    private(set) var isChunked = false
-    var isSentWhole = false
+    @exclusivity(unchecked) private(set) var isChunked = false
+    @exclusivity(unchecked) var isSentWhole = false
 
     // The bytes after the response head; see `HTTP1Connection+Rest`.
     /// Whether these bytes wait for `resumeBody`, and those that were read already.
-    var isRestHeld = false
+    @exclusivity(unchecked) var isRestHeld = false
     var rest: [UInt8] = []
 
     /// A body up to this size goes out in one write with the head.

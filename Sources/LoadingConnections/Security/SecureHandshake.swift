@@ -1,4 +1,5 @@
 internal import CLoadingLinux
+internal import LoadingProtocols
 internal import LoadingSemantics
 internal import LoadingTransport
 
@@ -74,7 +75,7 @@ final class SecureHandshake: ByteStreamOwner {
     /// The protocols to offer (ALPN); nil for those of the configuration.
     private var protocols: [String]? {
         if !carriesHTTP { return [] }
-        return origin.needsHTTP1 ? ["http/1.1"] : nil
+        return origin.needsHTTP1 || !HTTP2Session.isAvailable ? ["http/1.1"] : nil
     }
 
     func cancel() {

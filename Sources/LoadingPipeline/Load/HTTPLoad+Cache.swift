@@ -62,17 +62,17 @@ extension HTTPLoad {
         }
         // A request that switches the protocol needs the connection, not a stored response.
         if webSocketOffer != nil || request.fields.contains("Upgrade") { return true }
-        var fields = sent.fields
-        fields.append(contentsOf: sent.defaults)
         let asked = CacheRequest(
-            method: request.method, url: request.url, fields: fields, policy: request.cachePolicy,
-            fingerprint: { Self.fingerprint($0) })
+            method: request.method, url: request.url, fields: sent.fields, defaults: sent.defaults,
+            policy: request.cachePolicy, fingerprint: { Self.fingerprint($0) })
         let decision = cache.decide(asked, now: Self.wallTime)
         log?.traceOnly(.cacheDecision(decision.name, because: "\(decision.reason)"))
         switch decision {
         case .load(let more, _), .revalidate(_, let more, _):
-            sent.fields.append(contentsOf: more)
-            sent.defaults = sent.defaults.without(more)
+            if !more.isEmpty {
+                sent.fields.append(contentsOf: more)
+                sent.defaults = sent.defaults.without(more)
+            }
             return true
         case .fail(let error, _): end(error)
         case .serve(_, let age, _):

@@ -17,12 +17,17 @@ struct CacheStage {
     /// The body of the stored response that is served, until it is delivered.
     var served: Data?
 
-    /// A body that is collected for storing while it is delivered.
-    private struct Gathering {
+    /// A body that is collected for storing while it is delivered. An object, because most bodies are not.
+    private final class Gathering {
         let response: StoredResponse
         let limit: Int64
         var pieces: [Data] = []
         var count: Int64 = 0
+
+        init(_ response: StoredResponse, limit: Int64) {
+            self.response = response
+            self.limit = limit
+        }
     }
 
     /// Resets the stage for another request.
@@ -101,7 +106,7 @@ struct CacheStage {
             fits: expectedLength <= found.limit && found.limit > 0)
         switch decision {
         case .store(let response):
-            gathering = Gathering(response: response, limit: found.limit)
+            gathering = Gathering(response, limit: found.limit)
             return .nothing
         case .discard(_, removesOlder: true):
             return outdated
@@ -121,10 +126,10 @@ struct CacheStage {
 
     /// Gathers a piece of the body. False if the body is now too large (CACHE-31).
     mutating func gather(_ piece: Data) -> Bool {
-        guard let limit = gathering?.limit, let count = gathering?.count else { return true }
-        gathering?.count = count + Int64(piece.count)
-        guard count + Int64(piece.count) <= limit else { return false }
-        gathering?.pieces.append(piece)
+        guard let gathering else { return true }
+        gathering.count += Int64(piece.count)
+        guard gathering.count <= gathering.limit else { return false }
+        gathering.pieces.append(piece)
         return true
     }
 

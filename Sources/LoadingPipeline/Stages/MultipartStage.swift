@@ -2,7 +2,8 @@ internal import LoadingProtocols
 internal import LoadingSemantics
 
 /// Splits a `multipart/x-mixed-replace` body. Each part is a response that replaces the one before (S-69, MISC-23).
-struct MultipartStage {
+/// An object, because nearly no body has one.
+final class MultipartStage {
     private var parser: MultipartParser
     private let whole: LoadResponse
     /// Decoded bytes that the client does not accept yet.
@@ -29,17 +30,17 @@ struct MultipartStage {
     }
 
     /// The next event from the front of `input`; nil when `input` is used up.
-    mutating func next(_ input: inout UnsafeRawBufferPointer) throws(LoadError) -> MultipartEvent? {
+    func next(_ input: inout UnsafeRawBufferPointer) throws(LoadError) -> MultipartEvent? {
         do { return try parser.next(&input) } catch { throw error.loadError }
     }
 
     /// The remaining events after the body has ended. None of them begins a part.
-    mutating func inputEnded() throws(LoadError) -> MultipartEvent? {
+    func inputEnded() throws(LoadError) -> MultipartEvent? {
         do { return try parser.inputEnded() } catch { throw error.loadError }
     }
 
     /// Follows a body that is delivered as received. False if the rest cannot be followed: a part has a malformed head.
-    mutating func follow(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    func follow(_ bytes: UnsafeRawBufferPointer) -> Bool {
         var input = bytes
         do {
             while let event = try parser.next(&input) {
@@ -52,7 +53,7 @@ struct MultipartStage {
     }
 
     /// Whether a body of parts, which has ended, lacks the last delimiter.
-    mutating func isCutOff() throws(LoadError) -> Bool {
+    func isCutOff() throws(LoadError) -> Bool {
         var isCutOff = false
         while let event = try inputEnded() {
             if case .end(let isClosed) = event { isCutOff = !isClosed }
@@ -61,7 +62,7 @@ struct MultipartStage {
     }
 
     /// The response that represents a part.
-    mutating func response(toPart fields: HTTPFields) -> LoadResponse {
+    func response(toPart fields: HTTPFields) -> LoadResponse {
         partCount &+= 1
         var response = whole
         response.head.fields = MultipartPartFields.merged(part: fields, into: whole.head.fields)

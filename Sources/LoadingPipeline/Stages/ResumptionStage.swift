@@ -2,8 +2,8 @@ internal import LoadingProtocols
 package import LoadingSemantics
 
 /// Resumes a stopped download (RES-3 to RES-7): requests the rest of the body, and decides from the response whether
-/// the rest follows.
-struct ResumptionStage {
+/// the rest follows. An object, because nearly no load has one.
+final class ResumptionStage {
     let download: StoppedDownload
     /// The caller's own `Accept-Encoding`, which a request for the rest must not contain.
     private let acceptEncoding: String?
@@ -30,7 +30,7 @@ struct ResumptionStage {
     }
 
     /// Requests the whole body from now on.
-    mutating func restart(_ request: inout LoadRequest) {
+    func restart(_ request: inout LoadRequest) {
         mayRestart = false
         // The original fields are not restored, because a redirect may have removed some since.
         request.fields = request.fields.without(names: Self.askingFields)

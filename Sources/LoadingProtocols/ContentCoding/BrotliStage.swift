@@ -2,12 +2,13 @@ internal import CLoadingBrotli
 
 /// Decodes `br` (RFC 7932). Bytes after the end of the stream are ignored.
 final class BrotliStage: DecodingStage {
+    private let library = clb_load()
     private var decoder: OpaquePointer?
     private var hasEnded = false
     private(set) var failure: ContentCodingError?
 
     deinit {
-        if let decoder { BrotliDecoderDestroyInstance(decoder) }
+        if let decoder { library?.pointee.BrotliDecoderDestroyInstance(decoder) }
     }
 
     var isComplete: Bool { decoder == nil || hasEnded }
@@ -20,17 +21,18 @@ final class BrotliStage: DecodingStage {
         }
         if decoder == nil {
             if input.isEmpty { return 0 }
-            decoder = BrotliDecoderCreateInstance(nil, nil, nil)
+            decoder = library?.pointee.BrotliDecoderCreateInstance(nil, nil, nil)
         }
-        guard let decoder else {
-            failure = .outOfMemory
+        guard let library, let decoder else {
+            failure = library == nil ? .libraryMissing : .outOfMemory
             return 0
         }
         var availableIn = input.count
         var nextIn = input.baseAddress?.assumingMemoryBound(to: UInt8.self)
         var availableOut = output.count
         var nextOut = output.baseAddress?.assumingMemoryBound(to: UInt8.self)
-        let result = BrotliDecoderDecompressStream(decoder, &availableIn, &nextIn, &availableOut, &nextOut, nil)
+        let result = library.pointee.BrotliDecoderDecompressStream(
+            decoder, &availableIn, &nextIn, &availableOut, &nextOut, nil)
         input = input.skipping(input.count - availableIn)
         switch result {
         case BROTLI_DECODER_RESULT_SUCCESS:

@@ -2,6 +2,7 @@ internal import CLoadingZstd
 
 /// Decodes `zstd` (RFC 8878). Several frames may follow; other bytes after a complete frame are ignored.
 final class ZstdStage: DecodingStage {
+    private let library = clz_load()
     private var decoder: OpaquePointer?
     /// Whether the last call filled its output, so more may be available without input. The library reports repeated
     /// calls without progress as an error.
@@ -12,7 +13,7 @@ final class ZstdStage: DecodingStage {
     private(set) var failure: ContentCodingError?
 
     deinit {
-        if let decoder { ZSTD_freeDCtx(decoder) }
+        if let decoder { _ = library?.pointee.ZSTD_freeDCtx(decoder) }
     }
 
     var isComplete: Bool { isBetweenFrames || hasEnded }
@@ -24,14 +25,18 @@ final class ZstdStage: DecodingStage {
                 input = input.skipping(input.count)
                 return produced
             }
-            guard let decoder = opened() else { return produced }
+            guard let library = library?.pointee else {
+                failure = .libraryMissing
+                return produced
+            }
+            guard let decoder = opened(library) else { return produced }
             let room = output.skipping(produced)
             var from = ZSTD_inBuffer(src: input.baseAddress, size: input.count, pos: 0)
             var to = ZSTD_outBuffer(dst: room.baseAddress, size: room.count, pos: 0)
-            let result = ZSTD_decompressStream(decoder, &to, &from)
+            let result = library.ZSTD_decompressStream(decoder, &to, &from)
             produced += to.pos
-            if ZSTD_isError(result) != 0 {
-                switch ZSTD_getErrorCode(result) {
+            if library.ZSTD_isError(result) != 0 {
+                switch library.ZSTD_getErrorCode(result) {
                 case ZSTD_error_prefix_unknown where hasDecodedFrame: hasEnded = true
                 case ZSTD_error_memory_allocation: failure = .outOfMemory
                 default: failure = .corrupt
@@ -46,11 +51,12 @@ final class ZstdStage: DecodingStage {
         return produced
     }
 
-    private func opened() -> OpaquePointer? {
+    private func opened(_ library: clz_functions) -> OpaquePointer? {
         if let decoder { return decoder }
-        decoder = ZSTD_createDCtx()
+        decoder = library.ZSTD_createDCtx()
         guard let decoder,
-            ZSTD_isError(ZSTD_DCtx_setParameter(decoder, ZSTD_d_windowLogMax, ContentCodingLimits.zstdWindowLog)) == 0
+            library.ZSTD_isError(
+                library.ZSTD_DCtx_setParameter(decoder, ZSTD_d_windowLogMax, ContentCodingLimits.zstdWindowLog)) == 0
         else {
             failure = .outOfMemory
             return nil

@@ -66,6 +66,9 @@ package final class HTTP2Session: HTTPStreamSession {
     private var isLeaving = false
     private var hasSaidGoodbye = false
 
+    /// Whether nghttp2 can be loaded. The first access waits for that.
+    package static let isAvailable = clh_is_available()
+
     package init(configuration: HTTP2Configuration = HTTP2Configuration(), observer: any HTTP2SessionObserver) {
         self.configuration = configuration
         weakObserver = observer

@@ -33,31 +33,44 @@ package struct CacheControl: Sendable, Equatable {
         guard let first = fields.firstIndex(of: "Cache-Control") else { return }
         var hasStaleness = false
         // Each line is parsed separately, so an unterminated quoted string does not extend into the next line.
-        for index in first..<fields.count where fields.isNamed("Cache-Control", at: index) {
-            var reader = CacheDirectiveReader(fields.octets(at: index))
-            while let directive = reader.next() {
-                switch directive.name {
-                case "max-age": maxAge = maxAge ?? Self.seconds(directive.argument) ?? 0
-                case "min-fresh": minFresh = minFresh ?? Self.seconds(directive.argument) ?? .max
-                case "max-stale":
-                    if !hasStaleness { maxStale = Self.staleness(directive.argument) }
-                    hasStaleness = true
-                case "no-cache": noCache = true
-                case "no-store": noStore = true
-                case "only-if-cached": onlyIfCached = true
-                case "must-revalidate": mustRevalidate = true
-                case "must-understand": mustUnderstand = true
-                case "public": isPublic = true
-                case "private": isPrivate = true
-                case "immutable": isImmutable = true
-                default: break
-                }
+        for index in first..<fields.count where index == first || fields.isNamed("Cache-Control", at: index) {
+            fields.withOctets(at: index) { octets in
+                var reader = CacheDirectiveReader(octets)
+                while let directive = reader.next() { take(directive, &hasStaleness) }
             }
         }
     }
 
+    private mutating func take(_ directive: CacheDirectiveReader.Directive, _ hasStaleness: inout Bool) {
+        if directive.isNamed("max-age") {
+            maxAge = maxAge ?? Self.seconds(directive.argument) ?? 0
+        } else if directive.isNamed("min-fresh") {
+            minFresh = minFresh ?? Self.seconds(directive.argument) ?? .max
+        } else if directive.isNamed("max-stale") {
+            if !hasStaleness { maxStale = Self.staleness(directive.argument) }
+            hasStaleness = true
+        } else if directive.isNamed("no-cache") {
+            noCache = true
+        } else if directive.isNamed("no-store") {
+            noStore = true
+        } else if directive.isNamed("only-if-cached") {
+            onlyIfCached = true
+        } else if directive.isNamed("must-revalidate") {
+            mustRevalidate = true
+        } else if directive.isNamed("must-understand") {
+            mustUnderstand = true
+        } else if directive.isNamed("public") {
+            isPublic = true
+        } else if directive.isNamed("private") {
+            isPrivate = true
+        } else if directive.isNamed("immutable") {
+            isImmutable = true
+        }
+    }
+
     private static func staleness(_ argument: CacheDirectiveReader.Directive.Argument) -> Staleness? {
-        argument == .none ? .any : seconds(argument).map(Staleness.atMost)
+        if case .none = argument { return .any }
+        return seconds(argument).map(Staleness.atMost)
     }
 
     private static func seconds(_ argument: CacheDirectiveReader.Directive.Argument) -> Int64? {

@@ -1,28 +1,32 @@
 /// Parses the directives of one `Cache-Control` line (RFC 9111 §5.2), in linear time.
 ///
 /// A malformed item does not affect others: an unterminated quoted string ends at the next comma, so it cannot hide
-/// later directives.
+/// later directives. Valid as long as the bytes: strings would cost more than all the rest of a lookup in the cache.
 struct CacheDirectiveReader {
-    struct Directive: Equatable {
-        enum Argument: Equatable {
+    struct Directive {
+        enum Argument {
             case none
             /// A token, or a quoted string without quotes and escapes.
-            case text([UInt8])
+            case text(ArraySlice<UInt8>)
             case malformed
         }
 
-        /// In lower case.
-        var name: String
-        var argument: Argument
+        fileprivate let name: UnsafeBufferPointer<UInt8>
+        let argument: Argument
+
+        /// - Parameter other: In lower case.
+        @inline(__always)
+        func isNamed(_ other: StaticString) -> Bool {
+            guard name.count == other.utf8CodeUnitCount else { return false }
+            for index in name.indices where asciiLowercase(name[index]) != other.utf8Start[index] { return false }
+            return true
+        }
     }
 
-    private let bytes: ArraySlice<UInt8>
-    private var offset: Int
+    private let bytes: UnsafeBufferPointer<UInt8>
+    private var offset = 0
 
-    init(_ value: ArraySlice<UInt8>) {
-        bytes = value
-        offset = value.startIndex
-    }
+    init(_ value: UnsafeBufferPointer<UInt8>) { bytes = value }
 
     mutating func next() -> Directive? {
         while skipSeparators() {
@@ -41,12 +45,12 @@ struct CacheDirectiveReader {
                 argument = .malformed
                 skipItem()
             }
-            return Directive(name: String(decoding: name.map(asciiLowercase), as: UTF8.self), argument: argument)
+            return Directive(name: name, argument: argument)
         }
         return nil
     }
 
-    private var current: UInt8? { offset < bytes.endIndex ? bytes[offset] : nil }
+    private var current: UInt8? { offset < bytes.count ? bytes[offset] : nil }
 
     private var isAtItemEnd: Bool { current == nil || current == UInt8(ascii: ",") }
 
@@ -64,23 +68,23 @@ struct CacheDirectiveReader {
         while !isAtItemEnd { offset += 1 }
     }
 
-    private mutating func token() -> ArraySlice<UInt8> {
+    private mutating func token() -> UnsafeBufferPointer<UInt8> {
         let start = offset
         while let byte = current, Self.isToken(byte) { offset += 1 }
-        return bytes[start..<offset]
+        return UnsafeBufferPointer(rebasing: bytes[start..<offset])
     }
 
     private mutating func argument() -> Directive.Argument {
         guard current == UInt8(ascii: "\"") else {
             let token = token()
-            return token.isEmpty ? .malformed : .text(Array(token))
+            return token.isEmpty ? .malformed : .text(ArraySlice(token))
         }
         offset += 1
         let start = offset
         var text: [UInt8] = []
         while var byte = current {
             offset += 1
-            if byte == UInt8(ascii: "\"") { return .text(text) }
+            if byte == UInt8(ascii: "\"") { return .text(text[...]) }
             if byte == UInt8(ascii: "\\"), let escaped = current {
                 byte = escaped
                 offset += 1

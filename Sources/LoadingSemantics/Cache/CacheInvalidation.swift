@@ -8,7 +8,7 @@ package enum CacheInvalidation {
             let own = CacheKey(url: url, partition: partition)
         else { return [] }
         var keys = [own]
-        let base = String(decoding: url.absoluteForm, as: UTF8.self)
+        let base = url.absoluteText
         for name in ["Location", "Content-Location"] {
             // URLs of other origins are not invalidated, otherwise a server could remove responses of another.
             guard let reference = fields.firstValue(name),

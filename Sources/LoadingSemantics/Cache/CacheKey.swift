@@ -13,9 +13,11 @@ package struct CacheKey: Sendable, Hashable {
     /// The key of a GET of that URL; nil for schemes that are not cacheable (CACHE-1).
     package init?(url: HTTPURL, partition: String? = nil) {
         guard url.scheme == .http || url.scheme == .https else { return nil }
-        let address = String(decoding: url.absoluteForm, as: UTF8.self)
-        self.init(address: address, partition: partition)
+        self.init(address: url.absoluteText, partition: partition)
     }
+
+    /// A key that was stored.
+    package init(archived text: String) { self.text = text }
 
     /// The key of a response that the application stores itself. The URL may have any scheme; it has no fragment and no
     /// space.

@@ -1,45 +1,90 @@
-/// The parts of a request that the cache rules use.
-package struct CacheRequest: Sendable {
+/// The parts of a request that the cache rules use. Immutable, and an object, so that it is cheap to pass on.
+package final class CacheRequest: Sendable {
     /// Maps a long or secret value to a short one. Distinct values must have distinct results.
     package typealias Fingerprint = @Sendable ([UInt8]) -> [UInt8]
 
-    package var method: String
-    package var url: HTTPURL
-    /// All fields as sent, including those of the loader, because `Vary` may name any.
-    package var fields: HTTPFields
+    package let method: String
+    package let url: HTTPURL
+    /// All fields as sent, including those of the loader, because `Vary` may name any. In two sections, which have no
+    /// name in common, so that they need not be joined for each request.
+    private let fields: HTTPFields
+    private let defaults: HTTPFields
     /// See `CachePolicy.effective`.
-    package var policy: CachePolicy
+    package let policy: CachePolicy
     /// Identifies variants. Persistent stores use a cryptographic hash, because `Vary` may name `Cookie` and
     /// `Authorization`.
-    package var fingerprint: Fingerprint
+    package let fingerprint: Fingerprint
+    /// Which of the fields with a meaning for the rules there are. Nearly no request has one.
+    private let named: Named
 
+    private struct Named: OptionSet {
+        let rawValue: UInt8
+
+        static let control = Named(rawValue: 1)
+        static let pragma = Named(rawValue: 2)
+        static let range = Named(rawValue: 4)
+        static let condition = Named(rawValue: 8)
+    }
+
+    /// - Parameter defaults: More fields, of other names.
     package init(
-        method: String = "GET", url: HTTPURL, fields: HTTPFields = HTTPFields(),
+        method: String = "GET", url: HTTPURL, fields: HTTPFields = HTTPFields(), defaults: HTTPFields = HTTPFields(),
         policy: CachePolicy = .useProtocolCachePolicy, fingerprint: @escaping Fingerprint = { $0 }
     ) {
         self.method = method
         self.url = url
         self.fields = fields
+        self.defaults = defaults
         self.policy = policy
         self.fingerprint = fingerprint
+        named = Self.named(in: fields).union(Self.named(in: defaults))
     }
+
+    /// One pass over the first letters of the names.
+    private static func named(in fields: HTTPFields) -> Named {
+        var found = Named(rawValue: 0)
+        for index in fields.positions.indices {
+            switch fields.firstLetter(ofNameAt: index) {
+            case UInt8(ascii: "c") where fields.isNamed("Cache-Control", at: index): found.insert(.control)
+            case UInt8(ascii: "p") where fields.isNamed("Pragma", at: index): found.insert(.pragma)
+            case UInt8(ascii: "r") where fields.isNamed("Range", at: index): found.insert(.range)
+            case UInt8(ascii: "i") where conditions.contains { fields.isNamed($0, at: index) }: found.insert(.condition)
+            default: break
+            }
+        }
+        return found
+    }
+
+    private static let conditions = [
+        "If-None-Match", "If-Modified-Since", "If-Match", "If-Unmodified-Since", "If-Range",
+    ]
+
+    var control: CacheControl {
+        guard hasControl else { return CacheControl() }
+        return CacheControl(fields.contains("Cache-Control") ? fields : defaults)
+    }
+    var hasControl: Bool { named.contains(.control) }
+    var hasPragma: Bool { named.contains(.pragma) }
 
     /// `Pragma: no-cache` applies if there is no `Cache-Control` (RFC 9111 §5.4).
     var directives: (control: CacheControl, noCache: Bool) {
-        let control = CacheControl(fields)
-        if fields.contains("Cache-Control") { return (control, control.noCache) }
-        let pragma = fields.combinedValue("Pragma") ?? ""
-        let words = pragma.utf8.split { OptionalWhitespace.contains($0) || $0 == UInt8(ascii: ",") }
+        let control = control
+        if hasControl { return (control, control.noCache) }
+        guard hasPragma else { return (control, false) }
+        let words = values("Pragma").joined(separator: ",").utf8.split {
+            OptionalWhitespace.contains($0) || $0 == UInt8(ascii: ",")
+        }
         return (control, words.contains { $0.map(asciiLowercase).elementsEqual("no-cache".utf8) })
     }
 
     /// Whether the caller has set conditional fields (CACHE-15).
-    var isConditional: Bool {
-        // Nearly no request has one: a look at the first letters.
-        guard fields.hasName(beginningWith: "if-") else { return false }
-        return fields.contains("If-None-Match") || fields.contains("If-Modified-Since") || fields.contains("If-Match")
-            || fields.contains("If-Unmodified-Since") || fields.contains("If-Range")
-    }
+    var isConditional: Bool { named.contains(.condition) }
 
-    var isForRange: Bool { fields.contains("Range") }
+    var isForRange: Bool { named.contains(.range) }
+
+    /// The values of all fields with that name, in order.
+    func values(_ name: String) -> [String] {
+        let own = fields.values(name)
+        return own.isEmpty ? defaults.values(name) : own
+    }
 }

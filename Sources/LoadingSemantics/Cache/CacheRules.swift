@@ -80,7 +80,7 @@ package enum CacheRules {
     /// CACHE-9, RFC 9111 §5.2.1.7. Other methods than GET and HEAD always reach the server.
     private static func mustNotLoad(_ request: CacheRequest) -> Bool {
         request.policy == .returnCacheDataDontLoad
-            || isRetrieval(request) && CacheControl(request.fields).onlyIfCached
+            || isRetrieval(request) && request.control.onlyIfCached
     }
 
     private static func isRetrieval(_ request: CacheRequest) -> Bool {
@@ -120,12 +120,12 @@ package enum CacheRules {
     private static func reloadFields(of request: CacheRequest) -> HTTPFields {
         var fields = HTTPFields()
         guard isRetrieval(request) else { return fields }
-        let isSilent = !request.fields.contains("Cache-Control")
+        let isSilent = !request.hasControl
         switch request.policy {
         // CACHE-10, CACHE-11
         case .reloadIgnoringLocalCacheData, .reloadIgnoringLocalAndRemoteCacheData:
             if isSilent { fields.append("Cache-Control", "no-cache") }
-            if !request.fields.contains("Pragma") { fields.append("Pragma", "no-cache") }
+            if !request.hasPragma { fields.append("Pragma", "no-cache") }
         // CACHE-12: the origin must validate, not an intermediate cache.
         case .reloadRevalidatingCacheData:
             if isSilent { fields.append("Cache-Control", "max-age=0") }

@@ -45,7 +45,7 @@ package enum CacheStorageRules {
         let control = CacheControl(fields)
         if control.mustUnderstand, !CacheStatus.isUnderstood(status) { return .notUnderstood }
         if forbidsStoring(control) { return .noStore }
-        if CacheControl(request.fields).noStore { return .requestNoStore }
+        if request.control.noStore { return .requestNoStore }
         if CacheVariant.names(fields) == nil { return .variesOnEverything }
         let isMarked =
             control.isPublic || control.isPrivate || control.maxAge != nil || fields.contains("Expires")

@@ -13,7 +13,7 @@ package enum CacheValidationRules {
         if status != 304 { return .answered }
         let selected = selected(by: fields, indices.filter(stored.indices.contains), of: stored)
         guard let first = newest(selected, of: stored) else { return .unusable }
-        let isUnwanted = CacheControl(request.fields).noStore
+        let isUnwanted = request.control.noStore
         let confirmed = { (index: Int) in
             var response = refreshed(stored[index], fields, requestTime, responseTime)
             // The selected response becomes the variant of this request.
@@ -35,7 +35,7 @@ package enum CacheValidationRules {
         status: Int, fields: HTTPFields, requestTime: Int64, responseTime: Int64, to request: CacheRequest,
         stored: [StoredResponse]
     ) -> [Int: CacheHeadUpdate] {
-        guard request.method == "HEAD", status == 200, !request.isForRange, !CacheControl(request.fields).noStore
+        guard request.method == "HEAD", status == 200, !request.isForRange, !request.control.noStore
         else { return [:] }
         var effects: [Int: CacheHeadUpdate] = [:]
         for index in stored.indices where stored[index].status == 200 && stored[index].matches(request) {

@@ -29,7 +29,7 @@ package struct CacheVariant: Sendable, Hashable {
             text += name.utf8
             // A field value contains neither LF nor NUL, so the encoding is unambiguous.
             text.append(0x0A)
-            if let value = Self.normalized(name, in: request.fields) { text += value } else { text.append(0x00) }
+            if let value = Self.normalized(name, in: request) { text += value } else { text.append(0x00) }
             text.append(0x0A)
         }
         let isPublic = text.count <= Self.longestPublicText && names.allSatisfy(Self.publicFields.contains)
@@ -62,8 +62,8 @@ package struct CacheVariant: Sendable, Hashable {
     }
 
     /// The field lines combined and normalized; nil if the field is absent.
-    private static func normalized(_ name: String, in fields: HTTPFields) -> [UInt8]? {
-        let lines = fields.values(name).map { OptionalWhitespace.trimmed($0.utf8) }
+    private static func normalized(_ name: String, in request: CacheRequest) -> [UInt8]? {
+        let lines = request.values(name).map { OptionalWhitespace.trimmed($0.utf8) }
         guard !lines.isEmpty else { return nil }
         let joined = Array(lines.joined(separator: ", ".utf8))
         switch name {

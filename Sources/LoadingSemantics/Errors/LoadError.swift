@@ -30,17 +30,57 @@ package struct LoadError: Error, Sendable, Equatable {
 
     /// The code in `NSURLErrorDomain`.
     package var code: Int
-    package var cause: Cause?
-    /// The failing URL, if it is not that of the request: one that was never requested.
-    package var url: String?
-    /// The certificates of an untrusted server, in DER.
-    package var peerCertificates: [[UInt8]] = []
-    /// The proxy that caused the failure, if one did.
-    package var proxy: FailedProxy?
+    /// Nil if there is nothing but the code. A load hands around many errors that are not there, so an error is small.
+    private var details: Details?
+
+    private final class Details: Sendable {
+        let values: Values
+
+        init(_ values: Values) { self.values = values }
+    }
+
+    private struct Values: Sendable, Equatable {
+        var cause: Cause?
+        var url: String?
+        var peerCertificates: [[UInt8]] = []
+        var proxy: FailedProxy?
+    }
 
     package init(code: Int, cause: Cause? = nil) {
         self.code = code
-        self.cause = cause
+        if let cause { details = Details(Values(cause: cause)) }
+    }
+
+    private var values: Values {
+        get { details?.values ?? Values() }
+        set { details = Details(newValue) }
+    }
+
+    package var cause: Cause? {
+        get { details?.values.cause }
+        set { values.cause = newValue }
+    }
+
+    /// The failing URL, if it is not that of the request: one that was never requested.
+    package var url: String? {
+        get { details?.values.url }
+        set { values.url = newValue }
+    }
+
+    /// The certificates of an untrusted server, in DER.
+    package var peerCertificates: [[UInt8]] {
+        get { details?.values.peerCertificates ?? [] }
+        set { values.peerCertificates = newValue }
+    }
+
+    /// The proxy that caused the failure, if one did.
+    package var proxy: FailedProxy? {
+        get { details?.values.proxy }
+        set { values.proxy = newValue }
+    }
+
+    package static func == (left: LoadError, right: LoadError) -> Bool {
+        left.code == right.code && (left.details === right.details || left.values == right.values)
     }
 
     /// The failure of a load that a `URLProtocol` or another external loader performs.

@@ -86,20 +86,21 @@ package struct HTTPFields: Sendable {
         firstIndex(of: name).map { value(at: $0) }
     }
 
-    /// The octets of the value.
-    func octets(at index: Int) -> ArraySlice<UInt8> {
+    /// Calls `body` with the octets of the value, which are valid only meanwhile.
+    @inline(__always)
+    func withOctets(at index: Int, _ body: (UnsafeBufferPointer<UInt8>) -> Void) {
         let position = positions[index]
-        return bytes[Int(position.valueStart)..<(Int(position.valueStart) + Int(position.valueLength))]
+        bytes.withUnsafeBufferPointer { block in
+            let start = Int(position.valueStart)
+            body(UnsafeBufferPointer(rebasing: block[start..<start + Int(position.valueLength)]))
+        }
     }
 
-    /// Whether the name of a field begins with these lower-case octets, case-insensitively.
-    func hasName(beginningWith prefix: StaticString) -> Bool {
-        positions.contains { position in
-            Int(position.nameLength) >= prefix.utf8CodeUnitCount
-                && (0..<prefix.utf8CodeUnitCount).allSatisfy {
-                    asciiLowercase(bytes[Int(position.nameStart) + $0]) == prefix.utf8Start[$0]
-                }
-        }
+    /// The first letter of the name, in lower case. A cheap look before the comparison of names; 0 without a name.
+    @inline(__always)
+    func firstLetter(ofNameAt index: Int) -> UInt8 {
+        let position = positions[index]
+        return position.nameLength == 0 ? 0 : asciiLowercase(bytes[Int(position.nameStart)])
     }
 
     /// The values of all fields with that name, in order.

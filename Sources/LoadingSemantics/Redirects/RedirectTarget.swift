@@ -51,6 +51,7 @@ extension RedirectRules {
         while let first = bytes.first, first == 0x20 || first == 0x09 { bytes.removeFirst() }
         while let last = bytes.last, last == 0x20 || last == 0x09 { bytes.removeLast() }
         if bytes.isEmpty || bytes.contains(where: { $0 < 0x20 || $0 == 0x7F }) { return nil }
+        if bytes.allSatisfy(URLBytes.isURI) { return Array(bytes) }
         return PercentEncoding.encode(bytes, unless: URLBytes.isURI)
     }
 }

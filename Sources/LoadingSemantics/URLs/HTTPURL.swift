@@ -76,6 +76,22 @@ package struct HTTPURL: Sendable, Equatable {
         return result
     }
 
+    /// The absolute form as text.
+    package var absoluteText: String {
+        let start: StaticString =
+            switch scheme {
+            case .http: "http://"
+            case .https: "https://"
+            case .ws: "ws://"
+            case .wss: "wss://"
+            case .ftp: "ftp://"
+            }
+        return String(unsafeUninitializedCapacity: start.utf8CodeUnitCount + bytes.count) { text in
+            let end = start.withUTF8Buffer { text.initialize(fromContentsOf: $0) }
+            return bytes.withUnsafeBufferPointer { text[end...].initialize(fromContentsOf: $0) }
+        }
+    }
+
     /// Decoded user and password; nil if the URL has no userinfo.
     package var credential: (user: String, password: String?)? {
         guard let userinfo else { return nil }

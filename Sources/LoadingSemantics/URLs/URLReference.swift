@@ -50,12 +50,28 @@ package struct URLReference: Equatable {
 
     /// The recomposed reference (§5.3).
     var bytes: [UInt8] {
+        // One allocation, and no joined sequences: this runs at each redirect.
         var result: [UInt8] = []
-        if let scheme { result += scheme + ":".utf8 }
-        if let authority { result += "//".utf8 + authority }
-        result += path
-        if let query { result += "?".utf8 + query }
-        if let fragment { result += "#".utf8 + fragment }
+        let parts = [scheme, authority, path, query, fragment]
+        result.reserveCapacity(parts.reduce(5) { $0 + ($1?.count ?? 0) })
+        if let scheme {
+            result.append(contentsOf: scheme)
+            result.append(UInt8(ascii: ":"))
+        }
+        if let authority {
+            result.append(UInt8(ascii: "/"))
+            result.append(UInt8(ascii: "/"))
+            result.append(contentsOf: authority)
+        }
+        result.append(contentsOf: path)
+        if let query {
+            result.append(UInt8(ascii: "?"))
+            result.append(contentsOf: query)
+        }
+        if let fragment {
+            result.append(UInt8(ascii: "#"))
+            result.append(contentsOf: fragment)
+        }
         return result
     }
 
@@ -74,8 +90,19 @@ package struct URLReference: Equatable {
         return base.path[...slash] + path
     }
 
+    /// Whether a segment begins with a dot. Nearly no path has one.
+    private static func mayHaveDotSegments(_ path: ArraySlice<UInt8>) -> Bool {
+        var before = UInt8(ascii: "/")
+        for byte in path {
+            if byte == UInt8(ascii: "."), before == UInt8(ascii: "/") { return true }
+            before = byte
+        }
+        return false
+    }
+
     /// §5.2.4
     private static func withoutDotSegments(_ path: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+        guard mayHaveDotSegments(path) else { return path }
         let dot: [UInt8] = [0x2E]
         let dots: [UInt8] = [0x2E, 0x2E]
         let isAbsolute = path.first == UInt8(ascii: "/")

@@ -58,11 +58,39 @@ package final class ResponseArchive {
 
     package var path: String { index.path }
 
+    /// False if there is certainly no index in the folder. Costs one system call.
+    package static func mayExist(in directory: StorageDirectory) -> Bool { directory.mayHold(ResponseRow.schema) }
+
     /// False if there are certainly no entries. Costs one system call.
     package var hasIndex: Bool { index.exists }
 
     /// Why the index cannot be written; nil if it can.
     package var writeFailure: StorageFailure? { index.writeFailure }
+
+    // MARK: Keys
+
+    /// Differs after each change by others, and after the file was replaced.
+    package struct State: Equatable, Sendable {
+        fileprivate var generation: Int
+        fileprivate var version: Int64
+    }
+
+    /// Nil if there is no index, or it cannot be read.
+    package var state: State? {
+        read { (index) throws(StorageFailure) in
+            State(generation: self.index.generation, version: try index.dataVersion())
+        }
+    }
+
+    /// Calls `body` with the key of each entry, and perhaps with others. False if some may be missing.
+    package func forEachKey(_ body: (CacheKey) -> Void) -> Bool {
+        let isRead: Void? = read { (index) throws(StorageFailure) in
+            try index.rows("SELECT key FROM responses INDEXED BY responses_key") { (row) throws(StorageFailure) in
+                if let text = row.first?.text { body(CacheKey(archived: text)) }
+            }
+        }
+        return isRead != nil || !index.exists
+    }
 
     // MARK: Looking up
 
@@ -87,6 +115,47 @@ package final class ResponseArchive {
         return found ?? nil
     }
 
+    /// The entry of a key with its body; nil if it is damaged or missing. Counts as a use.
+    ///
+    /// In one read of the index, since each takes and releases locks.
+    package func whole(for key: CacheKey) -> (entry: ArchivedEntry, body: Data)? {
+        var inline: Data?
+        let found = read { (index) throws(StorageFailure) in
+            inline = nil
+            return try index.snapshot { () throws(StorageFailure) in
+                var found: ArchivedEntry?
+                var row: ResponseRow?
+                try index.rows(ResponseRow.select + " WHERE key = ? LIMIT 1", [.text(key.text)]) {
+                    (columns) throws(StorageFailure) in
+                    guard let number = columns.first?.integer, let whole = ResponseRow(sealed: columns.dropFirst()),
+                        whole.key == key.text, !removals.covers(whole)
+                    else { return }
+                    row = whole
+                    found = ArchivedEntry(number: number, whole)
+                }
+                if let row, let found, row.file == nil, row.bodyCount <= capacityInBytes {
+                    inline = try index.value("SELECT body FROM bodies WHERE id = ?", [.integer(found.number)]).blob
+                }
+                return found
+            }
+        }
+        // What is damaged, missing or in a file is handled in steps.
+        guard let found, let entry = found, let inline, isWhole(inline, entry) else {
+            return entry(for: key).flatMap { entry in body(of: entry).map { (entry, $0) } }
+        }
+        noteUse(of: entry)
+        return (entry, inline)
+    }
+
+    private func isWhole(_ body: Data, _ entry: ArchivedEntry) -> Bool {
+        body.count == entry.bodyCount && BodyChecksum.of(body) == entry.bodySeal
+    }
+
+    private func noteUse(of entry: ArchivedEntry) {
+        uses.append(entry.number)
+        if uses.count >= Self.maximumUses { flush() }
+    }
+
     /// The body of an entry; nil if it is damaged or missing. Counts as a use.
     package func body(of entry: ArchivedEntry) -> Data? {
         let found = read { (index) throws(StorageFailure) in try row(of: entry, in: index) }
@@ -98,8 +167,7 @@ package final class ResponseArchive {
             remove(entry)
             return nil
         }
-        uses.append(entry.number)
-        if uses.count >= Self.maximumUses { flush() }
+        noteUse(of: entry)
         return body
     }
 

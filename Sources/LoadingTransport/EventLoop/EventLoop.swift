@@ -19,20 +19,20 @@ package final class EventLoop: @unchecked Sendable {
     // Sendable because every stored property is immutable, atomic, guarded by `lock`, or confined to the thread that
     // holds the baton; the baton is passed with release and acquire ordering. Debug builds check confinement.
     //
-    // Exclusive access to the time, the timers and the lists of work is not checked: they are only assigned, swapped or
-    // appended to, and no other code runs during that; the target of a timer is released afterwards. A job that posts
+    // Exclusive access to the time, the timers, the registrations and the lists of work is not checked: they are only
+    // assigned, swapped or appended to, and no other code runs during that; the target of a timer is released afterwards. A job that posts
     // another job appends to `inbox`, and `jobs` is only read while jobs run.
 
     // MARK: Confined to the thread that runs the loop
 
-    private var registrations: [Registration] = []
+    @exclusivity(unchecked) private var registrations: [Registration] = []
     private var freeRegistrations: [Int] = []
     @exclusivity(unchecked) private var timers = TimerHeap()
     /// Handlers with more work now (unread bytes, an exhausted budget); they are called again in the next turn.
     @exclusivity(unchecked) private var unfinished: [any ReadinessHandler] = []
-    private var spareUnfinished: [any ReadinessHandler] = []
+    @exclusivity(unchecked) private var spareUnfinished: [any ReadinessHandler] = []
     @exclusivity(unchecked) private var jobs: [@Sendable () -> Void] = []
-    private var turnsWithoutPoll = 0
+    @exclusivity(unchecked) private var turnsWithoutPoll = 0
     /// Whether a loop with a stepped clock ends when all posted work is done. Other loops never end.
     private var isStopping = false
     private let events: UnsafeMutablePointer<epoll_event>
@@ -52,7 +52,7 @@ package final class EventLoop: @unchecked Sendable {
     @exclusivity(unchecked) private var inbox: [@Sendable () -> Void] = []
     /// No entry is released while the lock is held, because its deinitialiser may run any code.
     @exclusivity(unchecked) private var callouts = FIFOQueue<any Callout>()
-    private var isAsleep = false
+    @exclusivity(unchecked) private var isAsleep = false
 
     // MARK: Shared, immutable or atomic
 

@@ -4,11 +4,13 @@ internal import LoadingSemantics
 internal import LoadingStorage
 internal import Synchronization
 
-/// The disk tier of a cache. All operations run on its own thread, in order; a loop gets results later. Without an
-/// index file and stored responses the result is known at once; the appearance of an index is checked at intervals.
+/// The disk tier of a cache. All operations run on its own thread, in order; a loop gets results later. That there is no
+/// response is known at once: without an index file, or once its keys are listed. What others have changed is checked at
+/// intervals.
 final class ResponseDisk: FlushedStore {
     typealias Answer = @Sendable (CachedURLResponse?) -> Void
 
+    private let directory: StorageDirectory
     private let thread: StorageThread<ResponseArchive>
     /// Whether the thread was ever used.
     private let isUsed = Atomic(false)
@@ -22,6 +24,8 @@ final class ResponseDisk: FlushedStore {
     private let isLooking = Atomic(false)
     /// The size of pending writes in bytes.
     private let waiting = Atomic<Int>(0)
+    /// What may be in the archive.
+    private let keys = StoredKeys()
     /// The pending removals, ordered after earlier writes.
     private let removals = WaitingRemovals()
 
@@ -31,6 +35,7 @@ final class ResponseDisk: FlushedStore {
 
     /// - Parameter capacity: In bytes.
     init(in directory: StorageDirectory, capacity: Int) {
+        self.directory = directory
         thread = StorageThread(named: "url-store") {
             ResponseArchive(in: directory, capacity: Int64(capacity), notify: StorageMessage.show)
         }
@@ -38,9 +43,31 @@ final class ResponseDisk: FlushedStore {
 
     deinit { ExitFlush.shared.remove(self) }
 
+    /// Checks for an index before the first load, which then needs no other thread. May wait for the disk.
+    func prepare() {
+        if isUsed.load(ordering: .relaxed) || isWithoutIndex.load(ordering: .relaxed) { return }
+        noteIndex(exists: ResponseArchive.mayExist(in: directory))
+    }
+
+    private func noteIndex(exists: Bool) {
+        if exists { return }
+        keys.noteNoIndex()
+        if isWithoutIndex.exchange(true, ordering: .relaxed) { return }
+        nextLook.store(Self.now + TimeLimits.standard.storeCheck, ordering: .relaxed)
+    }
+
     /// Whether responses may be stored, as far as known without disk access.
     var mayHoldAnything: Bool {
         if isWritten.load(ordering: .relaxed) || !isWithoutIndex.load(ordering: .relaxed) { return true }
+        lookAgain()
+        return false
+    }
+
+    /// Whether there may be a response for a key, as far as known without disk access: others may have stored one since the
+    /// last check.
+    func mayHold(_ key: CacheKey) -> Bool {
+        guard mayHoldAnything else { return false }
+        if !keys.exclude(key) { return true }
         lookAgain()
         return false
     }
@@ -55,6 +82,7 @@ final class ResponseDisk: FlushedStore {
         else { return }
         perform { [self] archive in
             isWithoutIndex.store(!archive.hasIndex, ordering: .relaxed)
+            keys.refresh(from: archive)
             isLooking.store(false, ordering: .relaxed)
         }
     }
@@ -66,7 +94,11 @@ final class ResponseDisk: FlushedStore {
     }
 
     func find(_ key: CacheKey, _ answer: @escaping Answer) {
-        perform { [self] in answer(response(for: key, in: $0)) }
+        perform { [self] archive in
+            let found = response(for: key, in: archive)
+            answer(found)
+            keys.noteLookup(isVain: found == nil, in: archive)
+        }
     }
 
     /// Blocks.
@@ -74,16 +106,14 @@ final class ResponseDisk: FlushedStore {
 
     private func response(for key: CacheKey, in archive: ResponseArchive) -> CachedURLResponse? {
         if let found = archive.response(for: key) { return found }
-        if !archive.hasIndex, !isWithoutIndex.exchange(true, ordering: .relaxed) {
-            nextLook.store(Self.now + TimeLimits.standard.storeCheck, ordering: .relaxed)
-        }
+        noteIndex(exists: archive.hasIndex)
         return nil
     }
 
     /// Stores a response, which replaces the one with its key, or only removes that one.
     func store(_ response: CachedURLResponse, for key: CacheKey, at time: Date) {
         isWritten.store(true, ordering: .relaxed)
-        performCounted(response, key) { archive in
+        performCounted(response, key, keys) { archive in
             if !archive.store(response, for: key, at: time) { archive.remove(key) }
         }
     }
@@ -100,14 +130,20 @@ final class ResponseDisk: FlushedStore {
 
     /// Enqueues an operation that keeps a response in memory until then. If too much is pending, only removes the key's
     /// response.
+    ///
+    /// - Parameter keys: Nil if the operation adds no key.
     private func performCounted(
-        _ response: CachedURLResponse, _ key: CacheKey, _ work: @escaping @Sendable (ResponseArchive) -> Void
+        _ response: CachedURLResponse, _ key: CacheKey, _ keys: StoredKeys? = nil,
+        _ work: @escaping @Sendable (ResponseArchive) -> Void
     ) {
         if waiting.load(ordering: .relaxed) > Self.mostWaiting { return remove([key]) }
         let size = ResponseMemory.size(of: response, key: key.text)
         waiting.add(size, ordering: .relaxed)
+        // Before the write, so that no lookup misses it.
+        keys?.willWrite(key)
         perform { [self] archive in
             work(archive)
+            keys?.noteWritten(in: archive)
             waiting.subtract(size, ordering: .relaxed)
         }
         removals.close()
@@ -122,7 +158,10 @@ final class ResponseDisk: FlushedStore {
     }
 
     func removeAll() {
-        perform { $0.removeAll() }
+        perform { [keys] archive in
+            archive.removeAll()
+            keys.list(archive)
+        }
     }
 
     func removeAll(since time: Date) {
@@ -163,7 +202,7 @@ final class ResponseDisk: FlushedStore {
 
 extension ResponseArchive {
     fileprivate func response(for key: CacheKey) -> CachedURLResponse? {
-        guard let entry = entry(for: key), let body = body(of: entry) else { return nil }
+        guard let (entry, body) = whole(for: key) else { return nil }
         guard let response = CachedURLResponse(entry.head, body) else {
             remove(entry)
             return nil

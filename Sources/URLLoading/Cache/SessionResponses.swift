@@ -22,13 +22,15 @@ final class SessionResponses: ResponseStore {
                 return .now(CacheContents(entry: nil, limit: cache.limit, isLookedUp: false))
             }
             guard let key = load.request.cacheKey else { return .now(CacheContents(entry: nil, limit: cache.limit)) }
-            if let cached = cache.responseInMemory(for: key) { return .now(CacheContents(cached, limit: cache.limit)) }
-            guard let disk = cache.beginLookup(of: key) else {
-                return .now(CacheContents(entry: nil, limit: cache.limit))
+            let (known, limit) = cache.knownResponse(for: key)
+            switch known {
+            case .found(let cached): return .now(CacheContents(cached, limit: limit))
+            case .none: return .now(CacheContents(entry: nil, limit: limit))
+            case .onDisk(let disk):
+                let lookup = load.makeContentsLookup()
+                cache.lookUp(key, on: disk) { lookup.answer(CacheContents($0, limit: limit)) }
+                return .later
             }
-            let (lookup, limit) = (load.makeContentsLookup(), cache.limit)
-            cache.lookUp(key, on: disk) { lookup.answer(CacheContents($0, limit: limit)) }
-            return .later
         }
         guard let object = task.dataTask else { return .now(nil) }
         let lookup = load.makeContentsLookup()

@@ -12,16 +12,16 @@ internal import LoadingStorage
 ///
 /// A subclass can store responses elsewhere: the loader calls the methods with a task.
 open class URLCache: NSObject, @unchecked Sendable {
-    // Sendable: `lock` guards all mutable state.
+    // Sendable: `lock` guards all mutable state. It also separates accesses, so exclusive access is not checked.
     private let lock = Lock()
     /// Guarded by `lock`.
-    private var memory: ResponseMemory
+    @exclusivity(unchecked) private var memory: ResponseMemory
     /// Guarded by `lock`.
-    private var diskLimit: Int
+    @exclusivity(unchecked) private var diskLimit: Int
     /// Guarded by `lock`. Nil until it is needed.
-    private var disk: ResponseDisk?
+    @exclusivity(unchecked) private var disk: ResponseDisk?
     /// Guarded by `lock`. The keys that are being looked up on disk.
-    private var lookups: [String: Lookups] = [:]
+    @exclusivity(unchecked) private var lookups: [String: Lookups] = [:]
     /// Nil for the default directory.
     private let directory: StorageDirectory?
 
@@ -96,8 +96,10 @@ open class URLCache: NSObject, @unchecked Sendable {
     /// The cached response to a request, whatever its age, or nil.
     open func cachedResponse(for request: URLRequest) -> CachedURLResponse? {
         guard let key = Self.key(of: request) else { return nil }
-        if let found = responseInMemory(for: key) { return found }
-        guard let disk = beginLookup(of: key) else { return nil }
+        if let found = lock.withLock({ memory.response(for: key.text) }) { return found }
+        // What other caches on the folder have stored a moment ago is found here.
+        guard let disk = lock.withLock({ openDisk() }), disk.mayHoldAnything else { return nil }
+        beginLookup(of: key)
         return endLookup(of: key, found: disk.find(key))
     }
 
@@ -230,12 +232,9 @@ extension URLCache {
         if tiers.contains(.disk) { disk?.store(response, for: key, at: now) } else { disk?.remove([key]) }
     }
 
-    /// The disk tier for the lookup of a response that is not in memory; nil if it cannot be there. The caller must
-    /// report the result.
-    func beginLookup(of key: CacheKey) -> ResponseDisk? {
-        guard let disk = lock.withLock({ openDisk() }), disk.mayHoldAnything else { return nil }
+    /// Notes the lookup of a response that is not in memory. `endLookup` follows.
+    private func beginLookup(of key: CacheKey) {
         lock.withLock { lookups[key.text, default: Lookups()].count += 1 }
-        return disk
     }
 
     /// Ends a lookup, and stores its result in memory.
@@ -258,14 +257,36 @@ extension URLCache {
 
 /// The interface for the loader of caches that are not subclasses.
 extension URLCache {
-    func responseInMemory(for key: CacheKey) -> CachedURLResponse? {
-        lock.withLock { memory.response(for: key.text) }
+    /// Before the first load, on a thread that may wait for the disk.
+    func prepare() { lock.withLock { openDisk() }?.prepare() }
+
+    /// What is known of a key at once.
+    enum KnownResponse {
+        case found(CachedURLResponse)
+        /// It can be looked up there.
+        case onDisk(ResponseDisk)
+        case none
+    }
+
+    /// The response for a key as far as it is known without waiting, and `limit`. Takes the lock once.
+    func knownResponse(for key: CacheKey) -> (KnownResponse, limit: Int64) {
+        lock.lock()
+        let limit = CacheEntryLimits(memoryCapacity: Int64(memory.capacity), diskCapacity: Int64(diskLimit)).limit
+        if let found = memory.response(for: key.text) {
+            lock.unlock()
+            return (.found(found), limit)
+        }
+        let disk = openDisk()
+        lock.unlock()
+        if let disk, disk.mayHold(key) { return (.onDisk(disk), limit) }
+        return (.none, limit)
     }
 
     /// Looks up a response that is not in memory.
     ///
-    /// - Parameter disk: The result of `beginLookup`.
+    /// - Parameter disk: Of `knownResponse`.
     func lookUp(_ key: CacheKey, on disk: ResponseDisk, _ answer: @escaping @Sendable (CachedURLResponse?) -> Void) {
+        beginLookup(of: key)
         disk.find(key) { [self] found in answer(endLookup(of: key, found: found)) }
     }
 

@@ -11,6 +11,18 @@ func isSameFieldName(_ left: String, _ right: String) -> Bool {
     }
 }
 
+/// The name in lower case, or nil if it is not ASCII, which no field name is.
+func lowercaseFieldName(_ name: String) -> String? {
+    var name = name
+    return name.withUTF8 { bytes in
+        guard bytes.allSatisfy({ $0 < 0x80 }) else { return nil }
+        return String(unsafeUninitializedCapacity: bytes.count) { text in
+            for index in bytes.indices { text[index] = asciiLowercase(bytes[index]) }
+            return bytes.count
+        }
+    }
+}
+
 /// Whether `name` is a token (RFC 9110 §5.6.2). Other names could inject header fields.
 func isFieldName(_ name: String) -> Bool {
     withBytes(of: name) { bytes in

@@ -67,7 +67,9 @@ final class RequestStorage: @unchecked Sendable {
     var timeoutInterval: TimeInterval = TimeLimits.standard.requestTimeout
     var method = "GET"
     /// In the order and spelling of their first assignment.
-    var fields: [(name: String, value: String)] = []
+    private(set) var fields: [(name: String, value: String)] = []
+    /// The indices of many fields, by name in lower case. Made and kept by changes, because a read may be concurrent to others.
+    private var indices: [String: Int] = [:]
     var body = Body.none
     private var box: UncommonFieldsBox?
     var cachePolicy = NSURLRequest.CachePolicy.useProtocolCachePolicy
@@ -80,6 +82,7 @@ final class RequestStorage: @unchecked Sendable {
         timeoutInterval = other.timeoutInterval
         method = other.method
         fields = other.fields
+        indices = other.indices
         body = other.body
         box = other.box
         cachePolicy = other.cachePolicy
@@ -102,7 +105,32 @@ final class RequestStorage: @unchecked Sendable {
     }
 
     func index(ofField name: String) -> Int? {
-        fields.firstIndex { isSameFieldName($0.name, name) }
+        if !indices.isEmpty { return lowercaseFieldName(name).flatMap { indices[$0] } }
+        return fields.firstIndex { isSameFieldName($0.name, name) }
+    }
+
+    private func appendField(_ name: String, _ value: String) {
+        fields.append((name, value))
+        if fields.count == Self.manyFields {
+            listFields()
+        } else if fields.count > Self.manyFields, let key = lowercaseFieldName(name) {
+            indices[key] = fields.count - 1
+        }
+    }
+
+    private static let manyFields = 17
+
+    private func listFields() {
+        indices = [:]
+        for (index, field) in fields.enumerated() {
+            // Each name is a token, and there once.
+            if let key = lowercaseFieldName(field.name) { indices[key] = index }
+        }
+    }
+
+    func removeAllFields() {
+        fields = []
+        indices = [:]
     }
 
     func setField(_ name: String, _ value: String?) {
@@ -110,11 +138,12 @@ final class RequestStorage: @unchecked Sendable {
         guard let value else {
             guard let index else { return }
             fields.remove(at: index)
+            if fields.count < Self.manyFields { indices = [:] } else { listFields() }
             flags.insert(.setsFields)
             return
         }
         guard isFieldName(name), isFieldValue(value) else { return }
-        if let index { fields[index].value = value } else { fields.append((name, value)) }
+        if let index { fields[index].value = value } else { appendField(name, value) }
     }
 
     func addField(_ name: String, _ value: String) {
@@ -122,7 +151,7 @@ final class RequestStorage: @unchecked Sendable {
         if let index = index(ofField: name) {
             fields[index].value += "," + value
         } else {
-            fields.append((name, value))
+            appendField(name, value)
         }
     }
 

@@ -169,7 +169,7 @@ public struct URLRequest: Sendable {
             return Dictionary(fields.lazy.map { ($0.name, $0.value) }, uniquingKeysWith: { $1 })
         }
         set {
-            owned().fields = []
+            owned().removeAllFields()
             self[.setsFields] = newValue != nil
             // Dictionaries are unordered. Sorting makes equal requests produce equal bytes.
             for (name, value) in (newValue ?? [:]).sorted(by: { $0.key < $1.key }) { owned().setField(name, value) }

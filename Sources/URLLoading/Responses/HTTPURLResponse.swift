@@ -14,6 +14,9 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
     private let lock = Lock()
     /// Guarded by `lock`.
     private var dictionary: [AnyHashable: Any]?
+    /// Guarded by `lock`. The values by name in lower case, once many of many fields were asked for; and how many.
+    private var values: [String: String]?
+    private var reads = 0
 
     /// Creates a response, for custom protocols and tests.
     ///
@@ -103,7 +106,26 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
     }
 
     /// The value of a header field; the name is case-insensitive. Fields with the same name are joined by ", ".
-    open func value(forHTTPHeaderField field: String) -> String? { fields.combinedValue(field) }
+    open func value(forHTTPHeaderField field: String) -> String? {
+        guard fields.count > Self.fewFields, let name = lowercaseFieldName(field) else {
+            return fields.combinedValue(field)
+        }
+        lock.lock()
+        defer { lock.unlock() }
+        if let values { return values[name] }
+        reads += 1
+        // Only who reads many fields pays for the table.
+        if reads > Self.fewReads {
+            values = Dictionary(
+                (0..<fields.count).lazy.compactMap { [fields] index in
+                    lowercaseFieldName(fields.name(at: index)).map { ($0, fields.value(at: index)) }
+                }, uniquingKeysWith: { $0 + ", " + $1 })
+        }
+        return fields.combinedValue(field)
+    }
+
+    private static let fewFields = 16
+    private static let fewReads = 8
 
     /// The media type of `Content-Type`, otherwise determined from the URL's path extension or the first bytes of the
     /// body.

@@ -35,7 +35,7 @@ final class SessionCore: ForkGuarded, @unchecked Sendable {
     @exclusivity(unchecked) private var waiting: [Int: WaitingTask] = [:]
     @exclusivity(unchecked) private var running: [Int: TaskCore] = [:]
     @exclusivity(unchecked) private var phase = Phase.valid
-    private var isShared = false
+    @exclusivity(unchecked) private var isShared = false
     /// Whether the session was invalidated by `invalidateAndCancel`.
     private var cancelsTasks = false
     /// Whether the service knows that a background session is invalidated.
@@ -89,6 +89,7 @@ final class SessionCore: ForkGuarded, @unchecked Sendable {
             configuration, transportSecurity: AppTransportSecurity(configuration), on: loop)
         environment.responses = SessionResponses()
         boxedEnvironment = LoopBox(environment, on: loop)
+        if background == nil, let cache = configuration.urlCache, type(of: cache) == URLCache.self { cache.prepare() }
         ForkGuards.shared.add(self)
     }
 
@@ -231,9 +232,15 @@ final class SessionCore: ForkGuarded, @unchecked Sendable {
 
     var outstandingTasks: [URLSessionTask] {
         let (waiting, running) = lock.withLock { (self.waiting, self.running) }
-        return (waiting.values.compactMap(\.task) + running.values.compactMap(\.heldTask))
-            .filter { $0.core?.isOutstanding == true }
-            .sorted { $0.core?.identifier ?? 0 < $1.core?.identifier ?? 0 }
+        // Each identifier is read once: that takes a lock.
+        var numbered: [(identifier: Int, task: URLSessionTask)] = []
+        for task in waiting.values.lazy.compactMap(\.task) {
+            if let core = task.core, core.isOutstanding { numbered.append((core.identifier, task)) }
+        }
+        for core in running.values {
+            if let task = core.heldTask, core.isOutstanding { numbered.append((core.identifier, task)) }
+        }
+        return numbered.sorted { $0.identifier < $1.identifier }.map(\.task)
     }
 
     /// The tasks for `getAllTasks`: none after the session has cancelled all tasks.

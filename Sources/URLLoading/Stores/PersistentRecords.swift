@@ -11,14 +11,15 @@ internal import Synchronization
 /// ``isLoaded`` and continues in ``whenLoaded(_:)``. Other threads block. Accesses check for changes of other processes
 /// at intervals; these are adopted if the memory has not changed meanwhile.
 final class PersistentRecords<Memory: RecordMemory>: FlushedStore, @unchecked Sendable {
-    // Sendable: the mutable state is guarded by `lock`, or atomic.
+    // Sendable: the mutable state is guarded by `lock`, or atomic. The lock also separates accesses to the memory, so exclusive
+    // access to it is not checked.
     typealias Change = RecordChange<Memory.Record>
 
     private typealias AnyRecordStore = any RecordStore<Memory.Record>
 
     /// Held while `firstReading`'s is taken, and that of a cookie storage.
     private let lock = Lock(.middle)
-    private var memory: Memory
+    @exclusivity(unchecked) private var memory: Memory
     /// Nil for a store in memory only.
     private let file: File?
 

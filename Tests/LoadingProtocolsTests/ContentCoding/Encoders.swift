@@ -1,5 +1,5 @@
 import CLoadingZlib
-import CLoadingZstd
+import CTestZstd
 import FoundationEssentials
 import LoadingProtocols
 

@@ -1,4 +1,4 @@
-import CLoadingNGHTTP2
+import CTestNGHTTP2
 
 /// Reads the header blocks that a session has sent, in order, by a decoder that is not the session's.
 final class HTTP2FieldReader {

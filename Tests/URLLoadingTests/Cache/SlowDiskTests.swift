@@ -163,6 +163,25 @@ import Testing
         #expect(removals.take(second) == [key(1)])
     }
 
+    // CACHE-24, CACHE-25
+    @Test("a load of what the disk does not hold does not wait for it") func absent() async throws {
+        let server = try ScriptedServer.answering { .text($0.path).with(field: "Cache-Control", "no-store") }
+        defer { server.stop() }
+        let first = cache()
+        try store("/there", "there", in: first)
+        await flush(first)
+        let cache = cache()
+        let session = URLSession { $0.urlCache = cache }
+        defer { session.finishTasksAndInvalidate() }
+        // The first lookup has the keys listed.
+        #expect(try await session.data(from: server.url("/first")).0 == Data("/first".utf8))
+        let goOn = try await stop(cache)
+        #expect(try await session.data(from: server.url("/second")).0 == Data("/second".utf8))
+        goOn.fire()
+        await flush(cache)
+        #expect(try body("/there", in: cache) == "there")
+    }
+
     // CACHE-24, CACHE-29
     @Test("loads go on while the disk stands still, and are served from memory")
     func loads() async throws {

@@ -47,6 +47,48 @@ import Testing
         #expect(request.explicitCachePolicy == .returnCacheDataElseLoad)
     }
 
+    // MISC-7: many fields are found by a table, which changes keep
+    @Test func manyFieldsAreFoundAfterEachChange() {
+        var request = URLRequest(url: url)
+        var known: [String: String] = [:]
+        func check() {
+            #expect(request.fields.count == known.count)
+            for number in 0..<40 {
+                #expect(request.value(forHTTPHeaderField: "x-FIELD-\(number)") == known["X-Field-\(number)"])
+            }
+        }
+        for number in 0..<40 {
+            request.setValue("\(number)", forHTTPHeaderField: "X-Field-\(number)")
+            known["X-Field-\(number)"] = "\(number)"
+        }
+        check()
+        for number in stride(from: 0, to: 40, by: 3) {
+            request.addValue("more", forHTTPHeaderField: "x-field-\(number)")
+            known["X-Field-\(number)"] = "\(number),more"
+        }
+        check()
+        // Down to few, and up again.
+        for number in 5..<40 {
+            request.setValue(nil, forHTTPHeaderField: "x-field-\(number)")
+            known["X-Field-\(number)"] = nil
+            if number % 8 == 0 { check() }
+        }
+        for number in 20..<40 {
+            request.setValue("new", forHTTPHeaderField: "X-Field-\(number)")
+            known["X-Field-\(number)"] = "new"
+            if number % 8 == 0 { check() }
+        }
+        let copy = request
+        request.setValue("changed", forHTTPHeaderField: "X-Field-39")
+        request.setValue("last", forHTTPHeaderField: "X-Field-19")
+        #expect(copy.value(forHTTPHeaderField: "X-Field-39") == "new")
+        #expect(copy.value(forHTTPHeaderField: "X-Field-19") == nil)
+        #expect(request.value(forHTTPHeaderField: "X-Field-19") == "last")
+        request.allHTTPHeaderFields = ["A": "1"]
+        #expect(request.value(forHTTPHeaderField: "X-Field-19") == nil)
+        #expect(request.value(forHTTPHeaderField: "a") == "1")
+    }
+
     // MISC-7
     @Test func fieldsKeepOrderAndFirstSpelling() {
         var request = URLRequest(url: url)

@@ -15,6 +15,22 @@ import Testing
             expectedContentLength: -1, startOfBody: Array(startOfBody.utf8))
     }
 
+    // MISC-8, MISC-9: the values of many fields are found by a table once some were asked for
+    @Test func manyFieldsHaveTheSameValuesAtEachReading() {
+        var fields = (0..<40).map { ("X-\($0)", "\($0)") }
+        fields += [("x-7", "again"), ("Set-Cookie", "a=1"), ("SET-COOKIE", "b=2")]
+        let response = response(fields)
+        for _ in 0..<3 {
+            #expect(
+                (0..<40).map { response.value(forHTTPHeaderField: "x-\($0)") }
+                    == (0..<40).map { $0 == 7 ? "7, again" : "\($0)" })
+            #expect(response.value(forHTTPHeaderField: "set-Cookie") == "a=1, b=2")
+            #expect(response.value(forHTTPHeaderField: "absent") == nil)
+            // The Kelvin sign is no K.
+            #expect(response.value(forHTTPHeaderField: "Set-Coo\u{212A}ie") == nil)
+        }
+    }
+
     // MISC-8, MISC-9
     @Test func fieldsAreCanonicalAndJoined() {
         let response = response([
