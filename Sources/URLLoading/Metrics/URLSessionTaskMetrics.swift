@@ -19,7 +19,7 @@ open class URLSessionTaskMetrics: NSObject, @unchecked Sendable {
     }
 
     /// The protocol of name resolution.
-    public enum DomainResolutionProtocol: Int, Sendable {
+    @frozen public enum DomainResolutionProtocol: Int, Sendable {
         case unknown = 0
         /// Plain DNS over UDP.
         case udp = 1
@@ -32,7 +32,7 @@ open class URLSessionTaskMetrics: NSObject, @unchecked Sendable {
     }
 
     /// The source of a response.
-    public enum ResourceFetchType: Int, Sendable {
+    @frozen public enum ResourceFetchType: Int, Sendable {
         case unknown = 0
         /// The network.
         case networkLoad = 1

@@ -1,5 +1,5 @@
 /// A TLS version in Apple's older API. Replaced by ``tls_protocol_version_t``.
-public enum SSLProtocol: Int32, Sendable {
+@frozen public enum SSLProtocol: Int32, Sendable {
     case sslProtocolUnknown = 0
     case tlsProtocol1 = 4
     case tlsProtocol11 = 7

@@ -1,5 +1,5 @@
 /// A TLS cipher suite, with its IANA number.
-public enum tls_ciphersuite_t: UInt16, Sendable {
+@frozen public enum tls_ciphersuite_t: UInt16, Sendable {
     case RSA_WITH_3DES_EDE_CBC_SHA = 0x000a
     case RSA_WITH_AES_128_CBC_SHA = 0x002f
     case RSA_WITH_AES_256_CBC_SHA = 0x0035

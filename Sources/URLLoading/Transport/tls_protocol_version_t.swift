@@ -1,5 +1,5 @@
 /// A version of TLS or DTLS, with its number on the wire.
-public enum tls_protocol_version_t: UInt16, Sendable {
+@frozen public enum tls_protocol_version_t: UInt16, Sendable {
     case TLSv10 = 0x0301
     case TLSv11 = 0x0302
     case TLSv12 = 0x0303
