@@ -24,8 +24,11 @@ __attribute__((constructor)) static void report_mixtures(void) {
     const char *choice = getenv("URLSESSION_MIXTURE");
     if (choice != NULL && strcmp(choice, "allow") == 0) return;
 
+    // What the program sees: this library alone would find its own first.
+    void *program = dlopen(NULL, RTLD_LAZY);
+    if (program == NULL) return;
     const void *other = toolchain_session;
-    if (other == NULL) other = dlsym(RTLD_DEFAULT, "$s20FoundationNetworking10URLSessionCMn");
+    if (other == NULL) other = dlsym(program, "$s20FoundationNetworking10URLSessionCMn");
     if (other != NULL)
         dprintf(2,
             "URLLoading: two URL loading systems are in this process: this one, and the toolchain's FoundationNetworking with "
@@ -33,10 +36,11 @@ __attribute__((constructor)) static void report_mixtures(void) {
             "Declare it there, or build all packages with the overlay; see \"Three ways in\" in the README. "
             "URLSESSION_MIXTURE=allow hides this line.\n", file_of(other));
 
-    const void *first = dlsym(RTLD_DEFAULT, "$s10URLLoading10URLSessionCMn");
+    const void *first = dlsym(program, "$s10URLLoading10URLSessionCMn");
     if (first != NULL && first != own_session)
         dprintf(2,
             "URLLoading: this library is in this process twice: in %s and in %s. Build with the overlay or with a dependency on "
             "swift-url-loading, not with both; see \"Three ways in\" in the README. "
             "URLSESSION_MIXTURE=allow hides this line.\n", file_of(first), file_of(own_session));
+    dlclose(program);
 }
