@@ -1,7 +1,8 @@
 // swift-tools-version: 6.0
 import PackageDescription
 
-let networking: Target.Dependency = .product(name: "FoundationNetworking", package: "PACKAGE")
+let networking: Target.Dependency = .product(
+    name: "FoundationNetworking", package: "PACKAGE", condition: .when(platforms: [.linux]))
 
 let package = Package(
     name: "App",

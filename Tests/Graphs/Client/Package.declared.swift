@@ -8,6 +8,10 @@ let package = Package(
     targets: [
         .target(
             name: "Client",
-            dependencies: ["Models", .product(name: "FoundationNetworking", package: "PACKAGE")])
+            dependencies: [
+                "Models",
+                .product(
+                    name: "FoundationNetworking", package: "PACKAGE", condition: .when(platforms: [.linux])),
+            ])
     ]
 )

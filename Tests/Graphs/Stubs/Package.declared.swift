@@ -6,6 +6,11 @@ let package = Package(
     products: [.library(name: "Stubs", targets: ["Stubs"])],
     dependencies: [.package(path: "REPOSITORY")],
     targets: [
-        .target(name: "Stubs", dependencies: [.product(name: "FoundationNetworking", package: "PACKAGE")])
+        .target(
+            name: "Stubs",
+            dependencies: [
+                .product(
+                    name: "FoundationNetworking", package: "PACKAGE", condition: .when(platforms: [.linux]))
+            ])
     ]
 )

@@ -42,7 +42,9 @@ extension URLSession {
         print("contents", try items.map { try String(decoding: $0.contents(), as: UTF8.self) })
         print("twice", try await client.session.twice(client.request("text", method: "GET")))
         let task = client.load("text") { @Sendable _ in }
-        print("state", Client.describe(URLSession.shared.dataTask(with: base).state), task.originalRequest?.httpMethod ?? "")
+        print(
+            "state", Client.describe(URLSession.shared.dataTask(with: base).state),
+            task.originalRequest?.httpMethod ?? "")
         do {
             _ = try await client.send(client.request("missing", method: "GET"))
         } catch {

@@ -48,7 +48,8 @@ func doors(_ base: URL) -> [(String, String)] {
             let list = try PropertyListSerialization.propertyList(from: data, format: nil)
             let objects = (list as? [String: Any])?["$objects"] as? [Any] ?? []
             let names = objects.compactMap { ($0 as? [String: Any])?["$classname"] as? String }
-            return "\(names.first { $0.contains("URL") && $0 != "NSURL" } ?? "") \(copy.map { type(of: $0) == kind } ?? false)"
+            return
+                "\(names.first { $0.contains("URL") && $0 != "NSURL" } ?? "") \(copy.map { type(of: $0) == kind } ?? false)"
         }
     }
     let response = HTTPURLResponse(url: base, statusCode: 204, httpVersion: nil, headerFields: nil)
