@@ -5,7 +5,7 @@ URL ?=
 FILTER ?=
 filter = $(if $(FILTER),--filter '$(FILTER)')
 
-.PHONY: run test plain test-plain test-tsan test-asan test-engine-tsan soak fuzz fuzz-check bench budgets documentation examples
+.PHONY: run test plain test-plain test-tsan test-asan test-engine-tsan soak fuzz fuzz-check bench budgets documentation examples overlay graphs
 .PHONY: lint format layers behaviour clean
 
 # Builds the client and shows the main job; with URL=https://… it loads that URL.
@@ -100,5 +100,14 @@ layers:
 behaviour:
 	scripts/behaviour
 
+# Modules, one library and a toolset file, with which `swift build --toolset …` builds unmodified packages on this library.
+overlay:
+	@scripts/overlay $(if $(PREFIX),--prefix '$(PREFIX)') $(if $(TARBALL),--tarball '$(TARBALL)')
+
+# Builds a graph of packages in each of the ways to use this library.
+graphs:
+	@scripts/install build
+	scripts/check-graphs
+
 clean:
-	rm -rf .build Benchmarks/.build Fuzz/.build Examples/*/.build
+	rm -rf .build .build-overlay Benchmarks/.build Fuzz/.build Examples/*/.build

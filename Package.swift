@@ -11,10 +11,23 @@ let withoutWarnings: [SwiftSetting] = [
     .unsafeFlags(["-warnings-as-errors", "-Wwarning", "DeprecatedDeclaration"])
 ]
 
+// Set by `scripts/overlay`: two modules that need no other, and one library, for packages that do not depend on this one.
+let isOverlay = Context.environment["URL_LOADING_OVERLAY"] != nil
+let overlay: [SwiftSetting] =
+    isOverlay
+    ? [
+        .unsafeFlags([
+            "-enable-library-evolution", "-module-link-name", "URLLoading", "-Xfrontend", "-disable-autolink-library",
+            "-Xfrontend", "URLLoading",
+        ])
+    ] : []
+
 let package = Package(
     name: "swift-url-loading",
     products: [
-        .library(name: "URLLoading", targets: ["URLLoading"]),
+        isOverlay
+            ? .library(name: "URLLoading", type: .dynamic, targets: ["FoundationNetworking"])
+            : .library(name: "URLLoading", targets: ["URLLoading"]),
         .library(name: "FoundationNetworking", targets: ["FoundationNetworking"]),
         .executable(name: "urlsession", targets: ["urlsession"]),
         .executable(name: "urlsessiond", targets: ["urlsessiond"]),
@@ -39,7 +52,7 @@ let package = Package(
                 "LoadingEvents",
             ],
             swiftSettings: strict),
-        .target(name: "FoundationNetworking", dependencies: ["URLLoading"], swiftSettings: strict),
+        .target(name: "FoundationNetworking", dependencies: ["URLLoading"], swiftSettings: strict + overlay),
         .target(
             name: "URLLoading",
             dependencies: [
@@ -47,7 +60,7 @@ let package = Package(
                 "LoadingTransport", "LoadingSemantics", "LoadingEvents", "CLoadingLinux", "CLoadingPublicSuffixes",
                 "CLoadingFoundation",
             ],
-            swiftSettings: strict),
+            swiftSettings: strict + overlay),
         .target(
             name: "BackgroundTransfers",
             dependencies: [
@@ -232,6 +245,24 @@ let package = Package(
     ],
     swiftLanguageModes: [.v6]
 )
+
+// On Apple's platforms URLSession is part of Foundation, and URLLoading only re-exports that. This file sees the host: who builds
+// for Linux elsewhere sets URL_LOADING_PLATFORM=linux.
+#if os(Linux)
+    let platform = Context.environment["URL_LOADING_PLATFORM"] ?? "linux"
+#else
+    let platform = Context.environment["URL_LOADING_PLATFORM"] ?? "apple"
+#endif
+if platform == "apple" {
+    package.products = [
+        .library(name: "URLLoading", targets: ["URLLoading"]),
+        .library(name: "FoundationNetworking", targets: ["FoundationNetworking"]),
+    ]
+    package.targets = [
+        .target(name: "URLLoading", sources: ["Exports.swift"], swiftSettings: strict),
+        .target(name: "FoundationNetworking", dependencies: ["URLLoading"], swiftSettings: strict),
+    ]
+}
 
 // `make test-engine-tsan` builds these tests and what they need, and nothing else.
 if let names = Context.environment["URL_LOADING_ONLY"]?.split(separator: ",").map(String.init) {

@@ -13,7 +13,7 @@ open class URLCredential: NSObject, NSSecureCoding, NSCopying, @unchecked Sendab
     let serverTrust: SecTrust?
 
     /// How long an accepted credential is stored.
-    public enum Persistence: UInt, Sendable {
+    @frozen public enum Persistence: UInt, Sendable {
         /// It is not stored.
         case none = 0
         /// In memory.

@@ -349,7 +349,7 @@ extension URLCache: FlushedStore {}
 
 extension URLCache {
     /// Where a response may be stored.
-    public enum StoragePolicy: UInt, Sendable {
+    @frozen public enum StoragePolicy: UInt, Sendable {
         /// In memory and on disk.
         case allowed = 0
         /// In memory only.

@@ -441,7 +441,7 @@ extension HTTPCookieStorage: FlushedStore {}
 
 extension HTTPCookie {
     /// Which cookies of responses a storage accepts.
-    public enum AcceptPolicy: UInt, Sendable {
+    @frozen public enum AcceptPolicy: UInt, Sendable {
         /// All.
         case always = 0
         /// None.

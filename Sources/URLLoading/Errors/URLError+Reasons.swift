@@ -10,7 +10,7 @@ extension URLError {
     public static var dataLengthExceedsMaximum: Code { .dataLengthExceedsMaximum }
 
     /// Why the system cancelled a background task.
-    public enum BackgroundTaskCancelledReason: Int, Sendable {
+    @frozen public enum BackgroundTaskCancelledReason: Int, Sendable {
         /// The user forced the program to quit.
         case userForceQuitApplication = 0
         /// Background updates are disabled.
@@ -20,7 +20,7 @@ extension URLError {
     }
 
     /// Why an available network must not be used.
-    public enum NetworkUnavailableReason: Int, Sendable {
+    @frozen public enum NetworkUnavailableReason: Int, Sendable {
         /// It is cellular, and cellular access is not allowed.
         case cellular = 0
         /// It is expensive (metered), and expensive access is not allowed.

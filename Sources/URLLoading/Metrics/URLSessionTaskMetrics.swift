@@ -19,7 +19,7 @@ open class URLSessionTaskMetrics: NSObject, @unchecked Sendable {
     }
 
     /// The protocol of name resolution.
-    public enum DomainResolutionProtocol: Int, Sendable {
+    @frozen public enum DomainResolutionProtocol: Int, Sendable {
         /// Not known, or no name was resolved. Always so on Linux: `getaddrinfo` does not report it.
         case unknown = 0
         /// Plain DNS over UDP.
@@ -33,7 +33,7 @@ open class URLSessionTaskMetrics: NSObject, @unchecked Sendable {
     }
 
     /// The source of a response.
-    public enum ResourceFetchType: Int, Sendable {
+    @frozen public enum ResourceFetchType: Int, Sendable {
         /// No response was received.
         case unknown = 0
         /// The network.

@@ -1,5 +1,5 @@
 /// A host and port. The part of Apple's Network framework that proxy configurations need.
-public enum NWEndpoint: Hashable, Sendable {
+@frozen public enum NWEndpoint: Hashable, Sendable {
     /// A host and a port.
     case hostPort(host: Host, port: Port)
 

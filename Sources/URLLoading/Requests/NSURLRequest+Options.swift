@@ -2,7 +2,7 @@ internal import LoadingSemantics
 
 extension NSURLRequest {
     /// How a load uses cached responses. Based on RFC 9111 and Apple's documentation.
-    public enum CachePolicy: UInt, Sendable {
+    @frozen public enum CachePolicy: UInt, Sendable {
         /// As the protocol defines: a fresh response is served from the cache, a stale one is validated.
         case useProtocolCachePolicy = 0
         /// Ignores the cache for the request; the response may be stored.
@@ -28,7 +28,7 @@ extension CachePolicy {
 
 extension NSURLRequest {
     /// Whether the program or the user initiated a request.
-    public enum Attribution: UInt, Sendable {
+    @frozen public enum Attribution: UInt, Sendable {
         /// The program.
         case developer = 0
         /// The user, by specifying the URL.
@@ -38,7 +38,7 @@ extension NSURLRequest {
 
 extension NSURLRequest {
     /// The kind of traffic of a request: a hint that may set the priority of its packets.
-    public enum NetworkServiceType: UInt, Sendable {
+    @frozen public enum NetworkServiceType: UInt, Sendable {
         /// Ordinary traffic.
         case `default` = 0
         /// Control traffic of a voice-over-IP call.

@@ -3,7 +3,7 @@ public import Foundation
 internal import LoadingTransport
 
 /// The result of a trust evaluation.
-public enum SecTrustResultType: UInt32, Sendable {
+@frozen public enum SecTrustResultType: UInt32, Sendable {
     /// Not evaluated yet.
     case invalid = 0
     /// Trusted by an explicit decision of the user.

@@ -8,7 +8,7 @@ extension NetService {
     public class var errorDomain: String { "NSNetServicesErrorDomain" }
 
     /// The codes of failures.
-    public enum ErrorCode: Int, Sendable {
+    @frozen public enum ErrorCode: Int, Sendable {
         /// An error that has no code of its own; also a lost connection to the bus or to Avahi.
         case unknownError = -72000
         /// The name is in use.

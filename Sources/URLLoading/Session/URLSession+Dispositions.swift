@@ -1,6 +1,6 @@
 extension URLSession {
     /// How to handle an authentication challenge.
-    public enum AuthChallengeDisposition: Int, Sendable {
+    @frozen public enum AuthChallengeDisposition: Int, Sendable {
         /// Use the credential; with nil, continue without one.
         case useCredential = 0
         /// Handle the challenge as without a delegate. The credential is ignored.
@@ -12,7 +12,7 @@ extension URLSession {
     }
 
     /// How a data task continues after its response.
-    public enum ResponseDisposition: Int, Sendable {
+    @frozen public enum ResponseDisposition: Int, Sendable {
         /// Cancel the task, like `cancel()`.
         case cancel = 0
         /// Deliver the body.
@@ -24,7 +24,7 @@ extension URLSession {
     }
 
     /// How a delayed background task begins.
-    public enum DelayedRequestDisposition: Int, Sendable {
+    @frozen public enum DelayedRequestDisposition: Int, Sendable {
         /// Send the original request.
         case continueLoading = 0
         /// Send the new request instead.

@@ -370,7 +370,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
 
 extension URLSessionConfiguration {
     /// How multiple paths to a host are used. On Linux any value except `none` requests multipath TCP from the kernel.
-    public enum MultipathServiceType: Int, Sendable {
+    @frozen public enum MultipathServiceType: Int, Sendable {
         /// One path.
         case none = 0
         /// A second path takes over when the first is lost.

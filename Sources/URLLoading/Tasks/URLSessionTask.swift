@@ -130,7 +130,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
 
 extension URLSessionTask {
     /// The state of a task.
-    public enum State: Int, Sendable {
+    @frozen public enum State: Int, Sendable {
         /// Running. Timeouts run in this state only.
         case running = 0
         /// Not started, or suspended: the initial state.

@@ -1,5 +1,5 @@
 /// A TLS version in Apple's older API. Replaced by ``tls_protocol_version_t``.
-public enum SSLProtocol: Int32, Sendable {
+@frozen public enum SSLProtocol: Int32, Sendable {
     /// No version.
     case sslProtocolUnknown = 0
     /// TLS 1.0.

@@ -1,5 +1,5 @@
 /// A TLS cipher suite, with its IANA number.
-public enum tls_ciphersuite_t: UInt16, Sendable {
+@frozen public enum tls_ciphersuite_t: UInt16, Sendable {
     /// TLS 1.2 and older, RSA key exchange without forward secrecy: 3DES in CBC mode, SHA-1.
     case RSA_WITH_3DES_EDE_CBC_SHA = 0x000a
     /// TLS 1.2 and older, RSA key exchange without forward secrecy: AES-128 in CBC mode, SHA-1.

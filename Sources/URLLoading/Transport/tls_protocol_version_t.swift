@@ -1,5 +1,5 @@
 /// A version of TLS or DTLS, with its number on the wire.
-public enum tls_protocol_version_t: UInt16, Sendable {
+@frozen public enum tls_protocol_version_t: UInt16, Sendable {
     /// TLS 1.0 (RFC 2246).
     case TLSv10 = 0x0301
     /// TLS 1.1 (RFC 4346).

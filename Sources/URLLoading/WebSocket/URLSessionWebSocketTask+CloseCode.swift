@@ -3,7 +3,7 @@ extension URLSessionWebSocketTask {
     ///
     /// Codes without a name here, such as 3000 to 4999 of libraries and applications, are `.other`. Codes are equal if their numbers
     /// are. A `switch` needs a `default`, as on Apple's platforms.
-    public enum CloseCode: RawRepresentable, Hashable, Sendable {
+    @frozen public enum CloseCode: RawRepresentable, Hashable, Sendable {
         /// Not closed yet.
         case invalid
         /// The purpose is fulfilled.

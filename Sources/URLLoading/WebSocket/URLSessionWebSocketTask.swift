@@ -30,7 +30,7 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
     // Sendable as every task is.
 
     /// A message of a WebSocket.
-    public enum Message: Sendable {
+    @frozen public enum Message: Sendable {
         /// A binary message.
         case data(Data)
         /// A text message.

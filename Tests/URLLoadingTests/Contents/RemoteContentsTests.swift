@@ -43,15 +43,41 @@ import URLLoading
         #expect(try Data(contentsOf: try #require(URL(string: "data:,some%20text"))) == Data("some text".utf8))
     }
 
-    // A known difference, which the toolchain's Foundation makes: it reads the file of that path.
-    @Test("String(contentsOf:usedEncoding:) reads a local file") func textWithoutEncoding() throws {
+    // The toolchain's Foundation reads the local file of that path.
+    @Test("a string of a URL is not that of a local file") func textIsNotLocal() throws {
         defer { server.stop() }
         let folder = try TemporaryDirectory()
         let path = folder.path + "/local"
         try "local".write(toFile: path, atomically: true, encoding: .utf8)
         var used = String.Encoding.utf8
-        #expect(try String(contentsOf: server.url(path), usedEncoding: &used) == "local")
-        #expect(server.requests.isEmpty)
+        let error = #expect(throws: CocoaError.self) {
+            try String(contentsOf: server.url(path), usedEncoding: &used)
+        }
+        #expect(error?.code == .fileReadUnknown)
+        #expect(server.requests.map(\.path) == [path])
+    }
+
+    @Test("a string without a given encoding") func textWithoutEncoding() throws {
+        defer { server.stop() }
+        var used = String.Encoding.utf8
+        #expect(try String(contentsOf: server.url("/text"), usedEncoding: &used) == "g\u{FC}n")
+        #expect(used == .isoLatin1)
+        #expect(try String(contentsOf: server.url("/hello")) == "hello")
+    }
+
+    @Test("a string of a file, as before") func textOfFile() throws {
+        defer { server.stop() }
+        let folder = try TemporaryDirectory()
+        let (file, missing) = (folder.path + "/local", folder.path + "/missing")
+        try "l\u{F6}cal".write(toFile: file, atomically: true, encoding: .utf16)
+        var used = String.Encoding.utf8
+        #expect(try String(contentsOf: URL(fileURLWithPath: file), usedEncoding: &used) == "l\u{F6}cal")
+        #expect(used == .utf16)
+        let url = URL(fileURLWithPath: missing)
+        let error = #expect(throws: CocoaError.self) { try String(contentsOf: url) }
+        #expect(error?.code == .fileReadNoSuchFile)
+        #expect(error?.userInfo[NSURLErrorKey] as? URL == url)
+        #expect(error?.userInfo[NSFilePathErrorKey] as? String == missing)
     }
 
     @Test("the encoding of the response") func encoding() throws {

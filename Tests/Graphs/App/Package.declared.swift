@@ -1,0 +1,18 @@
+// swift-tools-version: 6.0
+import PackageDescription
+
+let networking: Target.Dependency = .product(
+    name: "FoundationNetworking", package: "PACKAGE", condition: .when(platforms: [.linux]))
+
+let package = Package(
+    name: "App",
+    dependencies: [
+        .package(path: "../Client"), .package(path: "../Stubs"), .package(path: "../Models"),
+        .package(path: "../Neighbours"),
+        .package(path: "REPOSITORY"),
+    ],
+    targets: [
+        .executableTarget(name: "App", dependencies: ["Client", "Stubs", "Models", "Neighbours", networking]),
+        .testTarget(name: "AppTests", dependencies: ["Client", "Stubs", networking]),
+    ]
+)

@@ -1,0 +1,14 @@
+// swift-tools-version: 6.0
+import PackageDescription
+
+let package = Package(
+    name: "App",
+    dependencies: [
+        .package(path: "../Client"), .package(path: "../Stubs"), .package(path: "../Models"),
+        .package(path: "../Neighbours"),
+    ],
+    targets: [
+        .executableTarget(name: "App", dependencies: ["Client", "Stubs", "Models", "Neighbours"]),
+        .testTarget(name: "AppTests", dependencies: ["Client", "Stubs"]),
+    ]
+)

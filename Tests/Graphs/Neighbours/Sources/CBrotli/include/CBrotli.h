@@ -1,0 +1,1 @@
+int cbrotli_of_neighbour(void);

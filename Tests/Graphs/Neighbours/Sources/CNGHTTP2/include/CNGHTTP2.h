@@ -1,0 +1,1 @@
+int cnghttp2_of_neighbour(void);

@@ -1,0 +1,1 @@
+int czstd_of_neighbour(void);
