@@ -20,20 +20,22 @@ package final class LoadingEnvironment {
     let proxies: ProxyRoutes?
     /// Sent with every request unless the caller has set a field of that name (MISC-1); separate for http and https.
     let clearDefaults: HTTPFields
-    let secureDefaults: HTTPFields
+    /// On first use, because they depend on whether Brotli can be loaded.
+    private(set) lazy var secureDefaults = makeSecureDefaults()
+    private let makeSecureDefaults: () -> HTTPFields
     /// Called on the loop with the head of each sent request and of each received response; nil to report no heads.
     @exclusivity(unchecked) package var headObserver: (@Sendable (MessageHead) -> Void)?
 
     package init(
         loop: EventLoop, pool: ConnectionPool, transportSecurity: TransportSecurityStage, proxies: ProxyRoutes?,
-        clearDefaults: HTTPFields, secureDefaults: HTTPFields
+        clearDefaults: HTTPFields, secureDefaults: @autoclosure @escaping () -> HTTPFields
     ) {
         self.loop = loop
         self.pool = pool
         self.transportSecurity = transportSecurity
         self.proxies = proxies.flatMap { $0.rules.isEmpty ? nil : $0 }
         self.clearDefaults = clearDefaults
-        self.secureDefaults = secureDefaults
+        makeSecureDefaults = secureDefaults
     }
 
     /// From now on every request uses a new connection, with a new DNS lookup, and tries its routes in their original

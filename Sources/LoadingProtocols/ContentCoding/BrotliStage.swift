@@ -2,6 +2,8 @@ internal import CLoadingBrotli
 
 /// Decodes `br` (RFC 7932). Bytes after the end of the stream are ignored.
 final class BrotliStage: DecodingStage {
+    static var isAvailable: Bool { clb_load() != nil }
+
     private let library = clb_load()
     private var decoder: OpaquePointer?
     private var hasEnded = false
@@ -24,7 +26,7 @@ final class BrotliStage: DecodingStage {
             decoder = library?.pointee.BrotliDecoderCreateInstance(nil, nil, nil)
         }
         guard let library, let decoder else {
-            failure = library == nil ? .libraryMissing : .outOfMemory
+            failure = library == nil ? .libraryMissing("libbrotlidec.so.1") : .outOfMemory
             return 0
         }
         var availableIn = input.count

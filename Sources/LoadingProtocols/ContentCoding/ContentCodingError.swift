@@ -11,8 +11,8 @@ package enum ContentCodingError: Error, Sendable, Equatable {
     case tooManyCodings
     /// The memory for the decoder's state could not be allocated.
     case outOfMemory
-    /// The coding's library cannot be loaded.
-    case libraryMissing
+    /// The coding's library, with that name, cannot be loaded.
+    case libraryMissing(String)
 }
 
 extension ContentCodingError {
@@ -31,7 +31,10 @@ extension ContentCodingError {
     package func loadError(_ destination: Destination = .memory) -> LoadError {
         var error: LoadError
         switch (self, destination) {
-        case (.tooManyCodings, _), (.libraryMissing, _): return .cannotDecodeContentData
+        case (.tooManyCodings, _): return .cannotDecodeContentData
+        case (.libraryMissing(let name), _):
+            error = .cannotDecodeContentData
+            error.cause = .library(name)
         case (.truncated, .memory), (.truncated, .file): return .networkConnectionLost
         case (_, .memory): error = .cannotDecodeRawData
         case (_, .file): error = .downloadDecodingFailedMidStream

@@ -19,6 +19,9 @@ package final class ContentDecoder {
     /// Whether the last call stopped at its limit. The next call continues with the rest of the input.
     package private(set) var isInterrupted = false
 
+    /// Whether the library for `br` can be loaded. The first access waits for that.
+    package static let decodesBrotli = BrotliStage.isAvailable
+
     /// Nil if the body is delivered without decoding: no coding, or an unknown one (ENC-4).
     ///
     /// - Parameter codings: In the order in which they were applied, as `Content-Encoding` lists them.

@@ -26,7 +26,7 @@ final class ZstdStage: DecodingStage {
                 return produced
             }
             guard let library = library?.pointee else {
-                failure = .libraryMissing
+                failure = .libraryMissing("libzstd.so.1")
                 return produced
             }
             guard let decoder = opened(library) else { return produced }

@@ -3,8 +3,11 @@ package enum RequestDefaults {
     /// MISC-1
     package static let accept = "*/*"
 
-    /// brotli is offered only over TLS, because some intermediaries corrupt it in cleartext (ENC-1).
-    package static func acceptEncoding(isSecure: Bool) -> String { isSecure ? "gzip, deflate, br" : "gzip, deflate" }
+    /// brotli is offered only over TLS, because some intermediaries corrupt it in cleartext (ENC-1), and only if its library
+    /// is installed.
+    package static func acceptEncoding(isSecure: Bool, decodesBrotli: Bool) -> String {
+        isSecure && decodesBrotli ? "gzip, deflate, br" : "gzip, deflate"
+    }
 
     /// MISC-4. Nil if the request has no default.
     package static func contentType(method: String, hasNonEmptyBody: Bool) -> String? {

@@ -1,4 +1,5 @@
 internal import Foundation
+internal import LoadingProtocols
 internal import LoadingSemantics
 
 extension RequestDefaults {
@@ -9,7 +10,9 @@ extension RequestDefaults {
     static func fields(isSecure: Bool, userAgent: String) -> HTTPFields {
         var fields = HTTPFields([("Accept", accept)])
         if let languages { fields.append("Accept-Language", languages) }
-        fields.append("Accept-Encoding", acceptEncoding(isSecure: isSecure))
+        // Loads the library, but not for requests that do not offer the coding.
+        let decodesBrotli = isSecure && ContentDecoder.decodesBrotli
+        fields.append("Accept-Encoding", acceptEncoding(isSecure: isSecure, decodesBrotli: decodesBrotli))
         fields.append("User-Agent", userAgent)
         fields.append("Connection", "keep-alive")
         return fields

@@ -4,8 +4,9 @@ import Testing
 @Suite struct RequestRulesTests {
     // ENC-1
     @Test func codingsByScheme() {
-        #expect(RequestDefaults.acceptEncoding(isSecure: false) == "gzip, deflate")
-        #expect(RequestDefaults.acceptEncoding(isSecure: true) == "gzip, deflate, br")
+        #expect(RequestDefaults.acceptEncoding(isSecure: false, decodesBrotli: true) == "gzip, deflate")
+        #expect(RequestDefaults.acceptEncoding(isSecure: true, decodesBrotli: true) == "gzip, deflate, br")
+        #expect(RequestDefaults.acceptEncoding(isSecure: true, decodesBrotli: false) == "gzip, deflate")
     }
 
     // MISC-3

@@ -37,6 +37,33 @@ import Testing
         #expect(try SessionUser().run("import") == ["-26275 The data could not be decoded."])
     }
 
+    // ENC-1, ENC-2: a coding that the program asks for itself is an error that names the library
+    @Test("without Brotli and Zstandard no request offers them") func codings() throws {
+        let server = try ScriptedServer.answering(tls: TrustedAuthority.server()) { request in
+            .text(request["Accept-Encoding"] ?? "none")
+        }
+        let coded = try ScriptedServer.answering(.text("x").with(field: "Content-Encoding", "br"))
+        let zstd = try ScriptedServer.answering(.text("x").with(field: "Content-Encoding", "zstd"))
+        defer { for server in [server, coded, zstd] { server.stop() } }
+        let names = ["libbrotlidec.so.1", "libbrotlidec.so", "libzstd.so.1", "libzstd.so"]
+        #expect(
+            try run(without: names, server.url(), coded.url(), zstd.url()) == [
+                "200 gzip, deflate", "failed -1016 A library could not be loaded: libbrotlidec.so.1",
+                "failed -1016 A library could not be loaded: libzstd.so.1",
+            ])
+        #expect(try run(without: [], server.url()) == ["200 gzip, deflate, br"])
+    }
+
+    // CONN-2, CONN-5: the server chooses among the protocols that are offered
+    @Test("without nghttp2 there is HTTP/1.1") func http2() throws {
+        let options = try TrustedAuthority.server().with { $0.applicationProtocols = ["h2", "http/1.1"] }
+        let server = try ScriptedServer.answering(.text("over HTTP/1.1"), tls: options)
+        defer { server.stop() }
+        #expect(
+            try run(without: ["libnghttp2.so.14", "libnghttp2.so"], server.url()) == ["200 over HTTP/1.1"])
+        #expect(server.connections.map { $0.clientHello?.applicationProtocols } == [["http/1.1"]])
+    }
+
     // CONN-6: it is advertised on the server's port, without a UDP server
     @Test("without the libraries of HTTP/3 there is TCP") func http3() throws {
         let server = try ScriptedServer.answering(tls: TrustedAuthority.server()) { request in
