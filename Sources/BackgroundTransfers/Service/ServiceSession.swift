@@ -20,6 +20,8 @@ final class ServiceSession {
     /// When the program is launched, while that has to wait.
     private(set) var launchTime: Double?
     private(set) var counts = TransferCounts()
+    /// How often the spool is being read, which may have something to do.
+    private(set) var spoolReads = 0
 
     init(_ record: SessionRecord, in service: TransferService) {
         self.record = record
@@ -109,13 +111,17 @@ final class ServiceSession {
     /// Carries out what a program could not send any more, or what was sent to a service that did not live to commit it.
     private func readSpool(_ done: @escaping () -> Void) {
         let (path, box, loop) = (service.folders.spool(of: reference), LoopBox((self, done)), service.loop)
+        spoolReads += 1
         service.keeper.run {
             // For the program, which may make the file.
             mkdir(String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]), 0o700)
             let entries = CommandSpool.entries(at: path)
             loop.post {
-                box.value.0.perform(entries)
-                box.value.1()
+                let (session, done) = box.value
+                session.spoolReads -= 1
+                session.perform(entries)
+                done()
+                session.service.checkIdle()
             }
         }
     }

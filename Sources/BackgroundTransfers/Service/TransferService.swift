@@ -226,13 +226,13 @@ package final class TransferService {
         guard case .running = state else { return clients.isEmpty && early.isEmpty && !isLoading }
         return clients.isEmpty && early.isEmpty && commits.isEmpty
             && sessions.values.allSatisfy { session in
-                session.launchTime == nil && session.counts.atWork == 0
+                session.launchTime == nil && session.counts.atWork == 0 && session.spoolReads == 0
             }
     }
 
     private var isLoading: Bool { if case .loading = state { true } else { false } }
 
-    private func checkIdle() {
+    func checkIdle() {
         guard clients.isEmpty else { return }
         let box = LoopBox(self)
         commits.after { _ in if box.value.isIdle { box.value.becameIdle() } }
