@@ -1,5 +1,6 @@
 import BackgroundTransfers
 import Foundation
+import LoadingPipeline
 import LoadingSemantics
 import TestSupport
 import Testing
