@@ -207,6 +207,14 @@ let package = Package(
         .executableTarget(
             name: "journal-writer",
             dependencies: ["JournalSteps", "CTestDisk"], path: "Tests/JournalWriter", swiftSettings: strict),
+        // A process with a service in it that records what it does to the disk.
+        .executableTarget(
+            name: "transfer-writer",
+            dependencies: [
+                "URLLoading", "BackgroundTransfers", "LoadingPipeline", "LoadingStorage", "LoadingTransport",
+                "CTestDisk",
+            ],
+            path: "Tests/TransferWriter", swiftSettings: strict),
         .target(
             name: "JournalSteps", dependencies: ["BackgroundTransfers", "LoadingPipeline", "LoadingStorage"],
             path: "Tests/JournalSteps", swiftSettings: strict),

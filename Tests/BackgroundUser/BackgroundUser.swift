@@ -12,6 +12,9 @@ import URLLoading
 ///     background-user work IDENTIFIER LOG BASE COUNT   makes what is missing of COUNT transfers, alternately downloads of BASE/down/N and
 ///                                                      uploads to BASE/up/N, and notes each step in the file LOG, until all are done. It
 ///                                                      may be killed at any time and run again
+///     background-user many IDENTIFIER COUNT URL [hold]  creates COUNT downloads, lists them, and is told their ends, or with `hold` cancels
+///                                                      them before they have begun. Each line has a step and how long it took
+///     background-user later IDENTIFIER SECONDS URL     makes a download that begins after so many seconds, and ends
 ///
 /// Each line on standard output is a callback.
 @main enum BackgroundUser {
@@ -22,6 +25,9 @@ import URLLoading
         case "finish": finish(words[1], count: Int(words[2]) ?? 0, fatal: words.count > 4 ? Int(words[4]) : nil)
         case "list": list(words[1])
         case "work": Worker(words[1], log: words[2], base: words[3], count: Int(words[4]) ?? 0).run()
+        case "many":
+            ManyTasks(words[1], count: Int(words[2]) ?? 0, holds: words.count > 4).run(words[3])
+        case "later": later(words[1], seconds: Double(words[2]) ?? 0, words[3])
         case "launched":
             URLSession.handleEventsForBackgroundSessions { identifier, done in
                 let delegate = Teller(count: .max, fatal: nil, done)
@@ -55,6 +61,18 @@ import URLLoading
         let session = session(identifier, delegate)
         delegate.finished.wait()
         withExtendedLifetime(session) {}
+    }
+
+    private static func later(_ identifier: String, seconds: Double, _ url: String) {
+        guard let url = URL(string: url) else { return }
+        let session = session(identifier, Teller(count: .max, fatal: nil))
+        let task = session.downloadTask(with: url)
+        task.earliestBeginDate = Date(timeIntervalSinceNow: seconds)
+        task.resume()
+        let done = DispatchSemaphore(value: 0)
+        session.getAllTasks { _ in done.signal() }
+        done.wait()
+        write("task \(task.taskIdentifier)")
     }
 
     private static func list(_ identifier: String) {
@@ -146,6 +164,7 @@ private final class Worker: NSObject, URLSessionDownloadDelegate, @unchecked Sen
     private static func name(in line: String) -> String { String(line.split(separator: " ")[1]) }
 
     func run() {
+        note("run")
         let session = URLSession(
             configuration: .background(withIdentifier: identifier), delegate: self, delegateQueue: nil)
         let listed = DispatchSemaphore(value: 0)
@@ -208,5 +227,69 @@ private final class Worker: NSObject, URLSessionDownloadDelegate, @unchecked Sen
         note("completed \(name) \(task.taskIdentifier) \((error as? URLError)?.code.rawValue ?? 0) \(status)")
         lock.withLock { _ = done.insert(name) }
         changed.signal()
+    }
+}
+
+/// Many downloads of one session, with the time of each step.
+private final class ManyTasks: NSObject, URLSessionDownloadDelegate, @unchecked Sendable {
+    // Sendable: callbacks come one at a time, and the rest is set before.
+    private let identifier: String
+    private let count: Int
+    private let holds: Bool
+    private let finished = DispatchSemaphore(value: 0)
+    private var ended = 0
+    private var start = DispatchTime.now()
+
+    init(_ identifier: String, count: Int, holds: Bool) {
+        self.identifier = identifier
+        self.count = count
+        self.holds = holds
+    }
+
+    private func tell(_ step: String) {
+        let now = DispatchTime.now()
+        write("\(step) \(Double(now.uptimeNanoseconds - start.uptimeNanoseconds) / 1e6)")
+        start = now
+    }
+
+    func run(_ text: String) {
+        guard let url = URL(string: text) else { return }
+        let session = URLSession(
+            configuration: .background(withIdentifier: identifier), delegate: self, delegateQueue: nil)
+        list(session)
+        tell("attached")
+        let tasks = (0..<count).map { _ in
+            let task = session.downloadTask(with: url)
+            // Later than anything that is measured.
+            if holds { task.earliestBeginDate = Date(timeIntervalSinceNow: 86_400) }
+            task.resume()
+            return task
+        }
+        tell("created")
+        list(session)
+        tell("listed")
+        if holds {
+            for task in tasks { task.cancel() }
+            tell("cancelled")
+        }
+        finished.wait()
+        tell("ended")
+        list(session)
+    }
+
+    private func list(_ session: URLSession) {
+        let done = DispatchSemaphore(value: 0)
+        session.getAllTasks { _ in done.signal() }
+        done.wait()
+    }
+
+    func urlSession(
+        _ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL
+    ) {}
+
+    func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+        ended += 1
+        if ended == 1 { write("first \(Double(DispatchTime.now().uptimeNanoseconds - start.uptimeNanoseconds) / 1e6)") }
+        if ended == count { finished.signal() }
     }
 }

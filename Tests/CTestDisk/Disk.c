@@ -74,14 +74,37 @@ static void put(int64_t kind, int64_t inode, int64_t value, const void *first, s
     syscall(SYS_writev, record, parts, 3);
 }
 
+// A file system may give the inode of a file that was removed to a new one, which is another file in the record.
+static struct { ino_t inode; int64_t times; } used[4096];
+static size_t used_count;
+
+static int64_t number_of(ino_t inode, int is_new) {
+    size_t index = 0;
+    while (index < used_count && used[index].inode != inode) index++;
+    if (index == sizeof used / sizeof *used) die();
+    if (index == used_count) {
+        used[index].inode = inode;
+        used_count++;
+    } else if (is_new) {
+        used[index].times++;
+    }
+    return (int64_t)inode + (used[index].times << 48);
+}
+
 static int64_t inode_of(int descriptor) {
     struct stat status;
-    return fstat(descriptor, &status) == 0 ? (int64_t)status.st_ino : 0;
+    return fstat(descriptor, &status) == 0 ? number_of(status.st_ino, 0) : 0;
 }
 
 static int64_t inode_at(const char *path) {
     struct stat status;
-    return lstat(path, &status) == 0 ? (int64_t)status.st_ino : 0;
+    return lstat(path, &status) == 0 ? number_of(status.st_ino, 0) : 0;
+}
+
+// Once for each file, under the lock.
+static void note_new(const char *path) {
+    struct stat status;
+    if (lstat(path, &status) == 0) number_of(status.st_ino, 1);
 }
 
 // Of the folder with that entry, whose names are written when it is synchronized.
@@ -181,6 +204,36 @@ ssize_t pwrite64(int descriptor, const void *bytes, size_t count, off64_t offset
     return write_at(descriptor, bytes, count, offset);
 }
 
+// The bytes do not pass through the process, so they are read again from the file.
+static void put_spliced(int descriptor, off_t offset, size_t count) {
+    char link[32];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
+    int file = (int)syscall(SYS_openat, AT_FDCWD, link, O_RDONLY | O_CLOEXEC, 0);
+    if (file < 0) return;
+    char bytes[16384];
+    while (count > 0) {
+        ssize_t read = pread(file, bytes, count < sizeof bytes ? count : sizeof bytes, offset);
+        if (read <= 0) break;
+        put(WRITTEN, inode_of(descriptor), offset, bytes, (size_t)read, NULL);
+        offset += read;
+        count -= (size_t)read;
+    }
+    syscall(SYS_close, file);
+}
+
+ssize_t splice(int from, off64_t *from_place, int to, off64_t *to_place, size_t count, unsigned flags) {
+    if (!concerns(to)) return syscall(SYS_splice, from, from_place, to, to_place, count, flags);
+    if (!is_recorded() && is_fatal()) die();
+    pthread_mutex_lock(&record_lock);
+    off_t offset = to_place != NULL ? *to_place : lseek(to, 0, SEEK_CUR);
+    ssize_t done = syscall(SYS_splice, from, from_place, to, to_place, count, flags);
+    int code = errno;
+    if (done > 0 && is_recorded()) put_spliced(to, offset, (size_t)done);
+    pthread_mutex_unlock(&record_lock);
+    errno = code;
+    return done;
+}
+
 int ftruncate(int descriptor, off_t length) {
     if (!concerns(descriptor)) return (int)syscall(SYS_ftruncate, descriptor, length);
     if (!is_recorded() && is_fatal()) die();
@@ -201,6 +254,7 @@ static int open_file(const char *path, int flags, mode_t mode) {
     int done = (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
     int code = errno;
     if (done >= 0 && is_new) {
+        note_new(path);
         put_name(CREATED, path, NULL);
     } else if (done >= 0 && flags & O_TRUNC) {
         put(TRUNCATED, inode_of(done), 0, NULL, 0, NULL);
@@ -229,12 +283,29 @@ int open64(const char *path, int flags, ...) {
     return open_file(path, flags, mode);
 }
 
+// The C library's own would open the file by itself.
+int mkostemps(char *path, int suffix_length, int flags) {
+    static atomic_uint number;
+    char *place = path + strlen(path) - suffix_length - 6;
+    for (int tries = 0; tries < 10000; tries++) {
+        char name[7];
+        snprintf(name, sizeof name, "%06x", atomic_fetch_add(&number, 1) & 0xFFFFFF);
+        memcpy(place, name, 6);
+        int done = open_file(path, O_RDWR | O_CREAT | O_EXCL | flags, 0600);
+        if (done >= 0 || errno != EEXIST) return done;
+    }
+    return -1;
+}
+
 int mknod(const char *path, mode_t mode, dev_t device) {
     change_path(path);
     pthread_mutex_lock(&record_lock);
     int done = (int)syscall(SYS_mknodat, AT_FDCWD, path, mode, (unsigned)device);
     int code = errno;
-    if (done == 0 && is_recorded() && concerns_path(path)) put_name(CREATED, path, NULL);
+    if (done == 0 && is_recorded() && concerns_path(path)) {
+        note_new(path);
+        put_name(CREATED, path, NULL);
+    }
     pthread_mutex_unlock(&record_lock);
     errno = code;
     return done;
@@ -245,7 +316,10 @@ int mkdir(const char *path, mode_t mode) {
     pthread_mutex_lock(&record_lock);
     int done = (int)syscall(SYS_mkdirat, AT_FDCWD, path, mode);
     int code = errno;
-    if (done == 0 && is_recorded() && concerns_path(path)) put_name(FOLDER_MADE, path, NULL);
+    if (done == 0 && is_recorded() && concerns_path(path)) {
+        note_new(path);
+        put_name(FOLDER_MADE, path, NULL);
+    }
     pthread_mutex_unlock(&record_lock);
     errno = code;
     return done;

@@ -24,8 +24,8 @@ package struct JournalSteps {
         if step == 4 { makeFile("download") }
         let done = DispatchSemaphore(value: 0)
         let failure = Box()
-        journal.apply(Self.changes(step, in: folder)) {
-            failure.value = $0
+        journal.apply(Self.changes(step, in: folder)) { result, _ in
+            failure.value = result
             done.signal()
         }
         done.wait()

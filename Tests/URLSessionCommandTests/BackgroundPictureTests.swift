@@ -21,18 +21,20 @@ import Testing
     private static let plain = TransferTable(style: TextStyle(isColored: false), isUTF8: true, columns: nil)
 
     @Test func table() {
+        var running = Self.transfer(1, .running, received: 1 << 20, of: 4 << 20)
+        running.bytesPerSecond = 2048
         let transfers = [
-            Self.transfer(1, .running, received: 1 << 20, of: 4 << 20),
+            running,
             Self.transfer(12, .retrying(at: 112, code: -1001), received: 300, url: "https://h/b"),
             Self.transfer(3, .finished, session: "x", received: 10, of: 10, url: "https://h/\u{1B}[2Jc"),
         ]
         #expect(
             Self.plain.lines(transfers, now: 100)
                 == [
-                    "APPLICATION  SESSION  TASK  STATE                    PROGRESS      SIZE  URL",
-                    "backup       photos      1  running                   25%      4.00 MiB  https://h/a",
-                    "backup       photos     12  retries in 0:12 (-1001)  -            300 B  https://h/b",
-                    "backup       x           3  done                     100%          10 B  https://h/^[[2Jc",
+                    "APPLICATION  SESSION  TASK  STATE                    PROGRESS      SIZE        RATE  URL",
+                    "backup       photos      1  running                   25%      4.00 MiB  2.00 KiB/s  https://h/a",
+                    "backup       photos     12  retries in 0:12 (-1001)  -            300 B           -  https://h/b",
+                    "backup       x           3  done                     100%          10 B           -  https://h/^[[2Jc",
                 ])
     }
 
@@ -113,6 +115,25 @@ import Testing
                   Sent       0 B
 
                 """)
+    }
+
+    @Test func history() {
+        let transfer = Self.transfer(1, .finished, received: 2048, of: 2048)
+        let history = [
+            TransferEvent(.resumed, at: 0), TransferEvent(.began(offset: 0), at: 10),
+            TransferEvent(.failed(code: -1005), at: 70), TransferEvent(.began(offset: 1024), at: 71),
+            TransferEvent(.suspended, at: 80), TransferEvent(.ended(code: nil), at: 101),
+            TransferEvent(.ended(code: -999), at: 40),
+        ]
+        #expect(
+            TransferDetails.text(transfer, history: history, now: 100, isUTF8: true)
+                .split(separator: "\n").dropFirst(5).map(String.init) == [
+                    "  History", "          1:40 ago  resumed", "          1:30 ago  an attempt begins",
+                    "          0:30 ago  failed, and is tried again: \(TransferStateText.words(for: -1005)) (-1005)",
+                    "          0:29 ago  an attempt goes on after 1.00 KiB", "          0:20 ago  suspended",
+                    "          0:00 ago  done",
+                    "          1:00 ago  ended: \(TransferStateText.words(for: -999)) (-999)",
+                ])
     }
 
     @Test func selection() throws {

@@ -37,11 +37,6 @@ package final class MessageSocket<Incoming: Codable & Sendable, Outgoing: Codabl
     package var drained: (() -> Void)?
     package var drainMark = 1 << 20
 
-    /// While true, nothing is read: the peer's messages stay in the socket, and the peer has to wait.
-    package var isPaused = false {
-        didSet { if oldValue, !isPaused, !isClosed { loop.callAgain(self) } }
-    }
-
     /// The number of bytes that are read and decoded in one turn. Bounds the time of a turn.
     private static var bytesPerTurn: Int { 1 << 20 }
 
@@ -151,7 +146,7 @@ package final class MessageSocket<Incoming: Codable & Sendable, Outgoing: Codabl
             write()
         }
         // `drained` may have closed the connection.
-        if !isClosed, !isPaused, mayRead { read() }
+        if !isClosed, mayRead { read() }
     }
 
     private func read() {
@@ -173,7 +168,7 @@ package final class MessageSocket<Incoming: Codable & Sendable, Outgoing: Codabl
         if !messages.isEmpty { receive?(messages) }
         if isClosed { return }
         if let end = fault ?? end { return finish(end) }
-        if mayRead, !isPaused { loop.callAgain(self) }
+        if mayRead { loop.callAgain(self) }
     }
 
     private static func end(for code: Int32) -> MessageSocketEnd? {
@@ -212,5 +207,30 @@ package final class MessageSocket<Incoming: Codable & Sendable, Outgoing: Codabl
         let ended = ended
         close()
         ended?(reason)
+    }
+}
+
+/// Why a `MessageSocket` has ended.
+package enum MessageSocketEnd: Equatable, Sendable {
+    /// The peer has closed the connection, perhaps within a message.
+    case closed
+    /// The peer has announced a message longer than the limit.
+    case tooLong
+    /// The peer has sent a message that cannot be decoded.
+    case malformed
+    /// The peer has sent a message in another version of the format.
+    case unknownVersion(Int)
+    /// The peer does not read, and too many bytes wait for it.
+    case backlog
+    /// A system call has failed with that errno.
+    case error(Int32)
+}
+
+/// The process at the other end of a UNIX socket.
+package enum SocketPeer {
+    /// The effective user id that the peer had when it connected or listened, as the kernel has it; nil if it is not known.
+    package static func userID(of descriptor: Int32) -> UInt32? {
+        var user: UInt32 = 0
+        return cll_peer_user(descriptor, &user) == 0 ? user : nil
     }
 }

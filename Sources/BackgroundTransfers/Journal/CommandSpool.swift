@@ -2,6 +2,7 @@ internal import CLoadingLinux
 internal import FoundationEssentials
 internal import Glibc
 internal import LoadingPipeline
+internal import LoadingStorage
 
 /// The commands of a program to its background session, in a file: they outlive the program and the service, until the journal has them.
 ///
@@ -43,10 +44,10 @@ package final class CommandSpool {
     }
 
     /// Appends commands with the numbers from `first` on, in one write.
-    package func append(_ commands: [ServiceCommand], from first: UInt64) throws(Failure) {
+    package func append(_ commands: [EncodedCommand], from first: UInt64) throws(Failure) {
         var bytes: [UInt8] = []
         for (index, command) in commands.enumerated() {
-            guard let content = try? TransferMessage(command).encoded() else { throw Failure(code: EINVAL) }
+            guard let content = command.content else { throw Failure(code: EINVAL) }
             Self.append(content, number: first + UInt64(index), to: &bytes)
         }
         let count = bytes.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
@@ -83,12 +84,11 @@ package final class CommandSpool {
         bytes += content
     }
 
-    /// FNV-1a.
-    private static func checksum(_ number: UInt64, _ content: Data) -> UInt64 {
-        var sum: UInt64 = 0xcbf2_9ce4_8422_2325
-        withUnsafeBytes(of: number.littleEndian) { for byte in $0 { sum = (sum ^ UInt64(byte)) &* 0x100_0000_01b3 } }
-        for byte in content { sum = (sum ^ UInt64(byte)) &* 0x100_0000_01b3 }
-        return sum
+    private static func checksum(_ number: UInt64, _ content: Data) -> Int64 {
+        var sum = Checksum()
+        withUnsafeBytes(of: number.littleEndian) { sum.add($0) }
+        content.withUnsafeBytes { sum.add($0) }
+        return sum.value
     }
 
     // MARK: Reading
@@ -122,7 +122,7 @@ package final class CommandSpool {
                 (
                     Int(UInt32(littleEndian: buffer.loadUnaligned(fromByteOffset: start, as: UInt32.self))),
                     UInt64(littleEndian: buffer.loadUnaligned(fromByteOffset: start + 4, as: UInt64.self)),
-                    UInt64(littleEndian: buffer.loadUnaligned(fromByteOffset: start + 12, as: UInt64.self))
+                    Int64(littleEndian: buffer.loadUnaligned(fromByteOffset: start + 12, as: Int64.self))
                 )
             }
             guard length <= ServiceProtocol.largestMessage, bytes.count - start - headSize >= length else { break }
@@ -134,5 +134,20 @@ package final class CommandSpool {
             start += headSize + length
         }
         return entries
+    }
+}
+
+/// A command as it is in a spool.
+///
+/// The acknowledgement of a callback is encoded before the callback, so that only a write follows its return: a program that is killed
+/// between the two gets the callback again.
+package struct EncodedCommand: Sendable {
+    package let command: ServiceCommand
+    /// Nil if it has a number that JSON does not have.
+    fileprivate let content: Data?
+
+    package init(_ command: ServiceCommand) {
+        self.command = command
+        content = try? TransferMessage(command).encoded()
     }
 }

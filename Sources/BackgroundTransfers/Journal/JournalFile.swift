@@ -167,7 +167,8 @@ package final class JournalFile {
         var folders: [String: StorageFailure?] = [:]
         return groups.map { group in
             do throws(StorageFailure) {
-                for path in group.compactMap(\.promisedFile) {
+                for case .transfer(let record) in group {
+                    guard let path = record.promisedFile else { continue }
                     _ = try SynchronizedFile.synchronize(path)
                     let folder = SynchronizedFile.folder(of: path)
                     // Once: all files had their names before this was called.
@@ -193,20 +194,6 @@ package final class JournalFile {
         } catch {
             return error
         }
-    }
-}
-
-extension JournalChange {
-    /// The file that must exist after a power failure if the change does.
-    fileprivate var promisedFile: String? {
-        guard case .transfer(let record) = self else { return nil }
-        if let end = record.end {
-            // Later it is not needed any more, and may be removed.
-            if case .file(let path) = end.outcome, end.told == .nothing { return path }
-            return nil
-        }
-        // Before its first start. Synchronizing again costs little.
-        return record.started == nil ? record.description.request.bodyFile : nil
     }
 }
 

@@ -4,6 +4,13 @@ internal import LoadingStorage
 
 /// Files whose content and name survive a power failure.
 enum SynchronizedFile {
+    /// Synchronizes the content and the name. Returns the size.
+    static func synchronizeWithName(_ path: String) throws(StorageFailure) -> Int64 {
+        let size = try synchronize(path)
+        try synchronizeFolder(folder(of: path))
+        return size
+    }
+
     /// Synchronizes the content. Returns its size.
     static func synchronize(_ path: String) throws(StorageFailure) -> Int64 {
         // The path is the service's own, but a symbolic link or a FIFO in its place must do no harm.
@@ -17,11 +24,7 @@ enum SynchronizedFile {
         return Int64(status.st_size)
     }
 
-    /// Synchronizes the names in the folder that contains the file.
-    static func synchronizeFolder(of path: String) throws(StorageFailure) {
-        try synchronizeFolder(folder(of: path))
-    }
-
+    /// Synchronizes the names in the folder.
     static func synchronizeFolder(_ folder: String) throws(StorageFailure) {
         let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { throw StorageFailure(.open, folder, .system(cll_errno())) }

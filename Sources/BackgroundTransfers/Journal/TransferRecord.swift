@@ -15,7 +15,9 @@ package struct TransferRecord: Codable, Equatable, Sendable {
     /// The number of attempts that failed since the last progress.
     package var failures = 0
     /// The point at which the last attempt stopped.
-    package var resumption: TransferResumption?
+    package var resumption: TransferResumption? {
+        didSet { keepSyncedBytes(of: oldValue) }
+    }
     /// The bytes of the file in `resumption` that are certain to be on disk, and the boot of the machine during which the
     /// others were written.
     package var syncedBytes: Int64 = 0
@@ -25,11 +27,38 @@ package struct TransferRecord: Codable, Equatable, Sendable {
     package var furthest: Int64 = 0
     package var head: TransferHead?
     package var end: TransferEnd?
+    /// The last events. Nil in journals of earlier versions.
+    package private(set) var history: [TransferEvent]?
+
+    private static let longestHistory = 20
 
     package init(application: String, session: String, description: TransferDescription) {
         self.application = application
         self.session = session
         self.description = description
+    }
+
+    package mutating func note(_ kind: TransferEvent.Kind, at time: Double) {
+        history = (history ?? []).suffix(Self.longestHistory - 1) + [TransferEvent(kind, at: time)]
+    }
+
+    /// Another file has none of the synchronized bytes, and a file that was cut has only those before the cut.
+    private mutating func keepSyncedBytes(of old: TransferResumption?) {
+        guard case .download(let before)? = old, case .download(let now)? = resumption, before.path == now.path else {
+            return syncedBytes = 0
+        }
+        syncedBytes = min(syncedBytes, now.bytesReceived)
+    }
+
+    /// The file that must be on the disk, complete, before this record is in the journal.
+    package var promisedFile: String? {
+        if let end {
+            // Later it is not needed any more, and may be removed.
+            if case .file(let path) = end.outcome, end.told == .nothing { return path }
+            return nil
+        }
+        // Before its first start. Synchronizing again costs little.
+        return started == nil ? description.request.bodyFile : nil
     }
 
     package var reference: TransferReference {

@@ -35,8 +35,8 @@ package final class ProgramLauncher {
     }
 
     /// - Parameters:
-    ///   - identifier: The session's identifier, for the environment of a command. Units and names on the bus are not
-    ///     told it.
+    ///   - identifier: The session's identifier, for the environment of a command and for the instance of a template unit. Other
+    ///     units and names on the bus are not told it.
     ///   - event: Called on the loop, never from within this method.
     package func launch(_ method: LaunchMethod, identifier: String, event: @escaping (Event) -> Void) {
         switch method {
@@ -45,7 +45,7 @@ package final class ProgramLauncher {
             let call = BusCall(
                 destination: "org.freedesktop.systemd1", path: "/org/freedesktop/systemd1",
                 interface: "org.freedesktop.systemd1.Manager", method: "StartUnit",
-                arguments: [.text(name), .text("replace")])
+                arguments: [.text(Self.unit(name, identifier)), .text("replace")])
             send(call, name, event)
         case .busName(let name): send(.toBus("StartServiceByName", .text(name), .uint32(0)), name, event)
         }
@@ -80,6 +80,27 @@ package final class ProgramLauncher {
         return copies.withUnsafeMutableBufferPointer { copies in
             copies.baseAddress.map { cll_launch(path, $0, variable) } ?? -EINVAL
         }
+    }
+
+    // MARK: Units
+
+    /// `backup@.service` with the identifier as its instance, which the unit has as `%I`. The escapes are those of `systemd-escape`.
+    static func unit(_ name: String, _ identifier: String) -> String {
+        guard let at = name.firstRange(of: "@."), !identifier.isEmpty else { return name }
+        var instance = ""
+        for (index, byte) in identifier.utf8.enumerated() {
+            switch byte {
+            case UInt8(ascii: "/"): instance += "-"
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: ":"), UInt8(ascii: "_"):
+                instance.unicodeScalars.append(Unicode.Scalar(byte))
+            case UInt8(ascii: ".") where index > 0: instance += "."
+            default:
+                let digits = String(byte, radix: 16)
+                instance += "\\x" + (digits.count == 1 ? "0" : "") + digits
+            }
+        }
+        return name[..<at.lowerBound] + "@" + instance + name[name.index(after: at.lowerBound)...]
     }
 
     // MARK: The session bus

@@ -22,6 +22,8 @@ package enum ServiceCommand: Codable, Equatable, Sendable {
     case setTaskDescription(task: Int, String?)
     /// Seconds since 1970 (BG-17).
     case setEarliestBegin(task: Int, Double?)
+    /// The bytes that the program expects to be transferred, −1 if unknown.
+    case setExpectedBytes(task: Int, toSend: Int64, toReceive: Int64)
     case answer(task: Int, TransferAnswer)
     /// The delegate's decision on a delayed task (BG-17). `cancel` comes as `cancel(task:)`.
     case begin(task: Int, TransferRequest?)
@@ -40,6 +42,8 @@ package enum ServiceCommand: Codable, Equatable, Sendable {
     case list
     /// Like `list`, and changes from then on.
     case watch
+    /// Answered by `described`.
+    case describe(TransferReference)
     case control(TransferReference, TransferControl)
 }
 

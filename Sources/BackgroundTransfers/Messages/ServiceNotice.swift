@@ -35,6 +35,8 @@ package enum ServiceNotice: Codable, Equatable, Sendable {
     case transfers([ListedTransfer])
     case changed(ListedTransfer)
     case removed(TransferReference)
+    /// The reply to `describe`: nil if there is no such transfer.
+    case described(TransferReference, DescribedTransfer?)
     /// The reply to `control`: whether there is such a transfer that can be controlled.
     case controlled(TransferReference, Bool)
 }
@@ -153,6 +155,8 @@ package struct ListedTransfer: Codable, Equatable, Sendable {
     package var taskDescription: String?
     package var status: Status
     package var progress: TransferProgress
+    /// Nil if it does not run.
+    package var bytesPerSecond: Double?
 
     package enum Status: Codable, Equatable, Sendable {
         case suspended
@@ -172,7 +176,7 @@ package struct ListedTransfer: Codable, Equatable, Sendable {
 
     package init(
         reference: TransferReference, url: String, isUpload: Bool, taskDescription: String?, status: Status,
-        progress: TransferProgress
+        progress: TransferProgress, bytesPerSecond: Double? = nil
     ) {
         self.reference = reference
         self.url = url
@@ -180,5 +184,41 @@ package struct ListedTransfer: Codable, Equatable, Sendable {
         self.taskDescription = taskDescription
         self.status = status
         self.progress = progress
+        self.bytesPerSecond = bytesPerSecond
+    }
+}
+
+/// What the service knows of one transfer.
+package struct DescribedTransfer: Codable, Equatable, Sendable {
+    package var transfer: ListedTransfer
+    /// The last events, the oldest first.
+    package var history: [TransferEvent]
+
+    package init(transfer: ListedTransfer, history: [TransferEvent]) {
+        self.transfer = transfer
+        self.history = history
+    }
+}
+
+/// An event in the life of a transfer.
+package struct TransferEvent: Codable, Equatable, Sendable {
+    package enum Kind: Codable, Equatable, Sendable {
+        case resumed
+        case suspended
+        /// An attempt that begins after so many bytes.
+        case began(offset: Int64)
+        /// An attempt that failed with that code. Another one follows.
+        case failed(code: Int)
+        /// The end: nil for success.
+        case ended(code: Int?)
+    }
+
+    package var kind: Kind
+    /// Seconds since 1970.
+    package var time: Double
+
+    package init(_ kind: Kind, at time: Double) {
+        self.kind = kind
+        self.time = time
     }
 }

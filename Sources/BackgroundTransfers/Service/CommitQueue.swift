@@ -17,6 +17,8 @@ final class CommitQueue {
     private let timer = LoopTimer()
     /// Why the last transaction failed.
     private(set) var failure: StorageFailure?
+    /// Called when records of the journal were lost. Saves all of them again.
+    var recordsWereLost: () -> Void = {}
 
     init(_ journal: TransferJournal, on loop: EventLoop) {
         self.journal = journal
@@ -51,6 +53,9 @@ final class CommitQueue {
         post()
     }
 
+    /// Drops the change of a session that is not in the journal, and will not be needed there.
+    func forget(_ session: ServiceSession) { sessions[session.reference] = nil }
+
     /// Calls `body` when everything that was saved before is in the journal, or could not be written.
     func after(_ body: @escaping (StorageFailure?) -> Void) {
         waiting.append(body)
@@ -73,25 +78,35 @@ final class CommitQueue {
             sessions: sessions, transfers: transfers, removedSessions: removedSessions,
             removedTransfers: removedTransfers, waiting: waiting)
         (sessions, transfers, removedSessions, removedTransfers, waiting) = ([:], [:], [], [], [])
+        write(batch)
+    }
+
+    private func write(_ batch: Batch) {
         let changes = batch.changes
-        guard !changes.isEmpty else { return batch.waiting.forEach { $0(failure) } }
-        isWriting = true
+        isWriting = !changes.isEmpty
+        guard isWriting else { return batch.waiting.forEach { $0(failure) } }
         let box = LoopBox((self, batch))
-        journal.apply(changes) { [loop] failure in
-            loop.post { box.value.0.wrote(box.value.1, failure) }
+        journal.apply(changes) { [loop] failure, hasLostRecords in
+            loop.post { box.value.0.wrote(box.value.1, failure, hasLostRecords: hasLostRecords) }
         }
     }
 
-    private func wrote(_ batch: Batch, _ failure: StorageFailure?) {
+    private func wrote(_ batch: Batch, _ failure: StorageFailure?, hasLostRecords: Bool) {
+        if hasLostRecords { recordsWereLost() }
+        if let failure, let transfer = batch.transfers.values.first(where: { $0.record.promisedFile == failure.path }) {
+            // The trouble of one file is not that of the others.
+            transfer.promisedFileIsLost(failure)
+            return write(batch.without(removedTransfers))
+        }
         isWriting = false
         self.failure = failure
-        if failure != nil { takeBack(batch) }
-        batch.waiting.forEach { $0(failure) }
         if failure != nil {
+            takeBack(batch)
             loop.arm(timer, at: loop.now &+ loop.limits.journalRetry, for: self)
-        } else if hasChanges || !waiting.isEmpty {
-            post()
         }
+        batch.waiting.forEach { $0(failure) }
+        // A failure is reported at once, not when it is over.
+        if !waiting.isEmpty || failure == nil && hasChanges { post() }
     }
 
     /// The changes are written with the next ones. What the callers have removed meanwhile stays removed.
@@ -108,6 +123,12 @@ final class CommitQueue {
         var removedSessions: Set<SessionReference>
         var removedTransfers: Set<TransferReference>
         var waiting: [(StorageFailure?) -> Void]
+
+        func without(_ removed: Set<TransferReference>) -> Batch {
+            var rest = self
+            for reference in removed { rest.transfers[reference] = nil }
+            return rest
+        }
 
         var changes: [JournalChange] {
             var changes: [JournalChange] = sessions.values.map { .session($0.record) }

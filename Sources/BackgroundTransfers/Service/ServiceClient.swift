@@ -82,6 +82,9 @@ final class ServiceClient {
         case .list, .watch:
             isWatching = command == .watch
             service.sendList(to: self)
+        case .describe(let reference):
+            guard hello.application == nil else { return refuse(.invalidMessage) }
+            send(.described(reference, service.described(reference)))
         case .control(let reference, let control):
             guard hello.application == nil else { return refuse(.invalidMessage) }
             send(.controlled(reference, service.control(reference, control)))

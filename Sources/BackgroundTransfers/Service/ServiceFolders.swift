@@ -33,36 +33,21 @@ package struct ServiceFolders: Equatable, Sendable {
 final class FileKeeper: Sendable {
     private let thread = StorageThread<Void>(named: "urlsessiond-files") {}
 
-    /// Writes the file and its name to disk. `done` gets its length, or nil.
-    func synchronize(_ path: String, _ done: @escaping @Sendable (Int64?) -> Void) {
-        thread.perform { _ in done(Self.synchronize(path)) }
+    /// Writes the file and its name to disk. `done` gets its length.
+    func synchronize(_ path: String, _ done: @escaping @Sendable (Result<Int64, StorageFailure>) -> Void) {
+        thread.perform { _ in
+            done(Result { () throws(StorageFailure) in try SynchronizedFile.synchronizeWithName(path) })
+        }
     }
 
     func remove(_ path: String) { thread.perform { _ in unlink(path) } }
 
     func run(_ work: @escaping @Sendable () -> Void) { thread.perform { _ in work() } }
 
-    private static func synchronize(_ path: String) -> Int64? {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
-        guard descriptor >= 0 else { return nil }
-        defer { close(descriptor) }
-        var status = stat()
-        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, fsync(descriptor) == 0 else {
-            return nil
-        }
-        let folder = open(
-            String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]), O_RDONLY | O_CLOEXEC | O_DIRECTORY)
-        if folder >= 0 {
-            _ = fsync(folder)
-            close(folder)
-        }
-        return Int64(status.st_size)
-    }
-
-    private static func isFile(_ path: String, olderThan age: Int) -> Bool {
+    private static func isFile(_ path: String, namedBefore end: Int) -> Bool {
         var status = stat()
         guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return false }
-        return age == 0 || status.st_ctim.tv_sec < time(nil) - age
+        return status.st_ctim.tv_sec < end
     }
 
     static func length(of path: String) -> Int64? {
@@ -73,8 +58,11 @@ final class FileKeeper: Sendable {
 
     /// Removes the files of a folder that nothing refers to.
     ///
-    /// - Parameter minimumAge: In seconds, since the file got its name.
-    static func clean(_ folder: String, keeping known: Set<String>, minimumAge: Int = 0) {
+    /// - Parameters:
+    ///   - minimumAge: In seconds, since the file got its name; nil for files of any age.
+    ///   - now: In seconds since 1970.
+    static func clean(_ folder: String, keeping known: Set<String>, minimumAge: Int? = nil, now: Int = time(nil)) {
+        let end = minimumAge.map { now - $0 } ?? .max
         guard let directory = opendir(folder) else { return }
         defer { closedir(directory) }
         while let entry = readdir(directory) {
@@ -82,7 +70,7 @@ final class FileKeeper: Sendable {
                 $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
             }
             let path = folder + "/" + name
-            if name != ".", name != "..", !known.contains(path), isFile(path, olderThan: minimumAge) { unlink(path) }
+            if name != ".", name != "..", !known.contains(path), isFile(path, namedBefore: end) { unlink(path) }
         }
     }
 }

@@ -19,6 +19,9 @@ final class ServiceSession {
     private var madeEnvironment: LoadingEnvironment?
     /// When the program is launched, while that has to wait.
     private(set) var launchTime: Double?
+    private(set) var counts = TransferCounts()
+    /// How often the spool is being read, which may have something to do.
+    private(set) var spoolReads = 0
 
     init(_ record: SessionRecord, in service: TransferService) {
         self.record = record
@@ -58,9 +61,29 @@ final class ServiceSession {
         return record.nextEnd
     }
 
-    func restore(_ record: TransferRecord) {
-        let machine = TransferMachine(ServiceTransfer.restored(record), isConditionMet: service.isConditionMet)
-        transfers[record.description.task] = ServiceTransfer(machine, of: self)
+    /// In the order of their creation.
+    var transfersInOrder: [ServiceTransfer] { transfers.values.sorted { $0.reference.task < $1.reference.task } }
+
+    func restore(_ record: TransferRecord) { add(ServiceTransfer.restored(record)) }
+
+    @discardableResult
+    private func add(_ record: TransferRecord) -> ServiceTransfer {
+        let transfer = ServiceTransfer(TransferMachine(record, isConditionMet: service.isConditionMet), of: self)
+        transfers[record.description.task] = transfer
+        transfer.count()
+        return transfer
+    }
+
+    private func remove(_ transfer: ServiceTransfer) {
+        transfers[transfer.reference.task] = nil
+        transfer.count()
+        service.commits.remove(transfer)
+        service.removed(transfer)
+    }
+
+    func change(by change: TransferCounts) {
+        counts += change
+        service.discretionaryCount += change.discretionary
     }
 
     // MARK: The owner
@@ -88,13 +111,17 @@ final class ServiceSession {
     /// Carries out what a program could not send any more, or what was sent to a service that did not live to commit it.
     private func readSpool(_ done: @escaping () -> Void) {
         let (path, box, loop) = (service.folders.spool(of: reference), LoopBox((self, done)), service.loop)
+        spoolReads += 1
         service.keeper.run {
             // For the program, which may make the file.
             mkdir(String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]), 0o700)
             let entries = CommandSpool.entries(at: path)
             loop.post {
-                box.value.0.perform(entries)
-                box.value.1()
+                let (session, done) = box.value
+                session.spoolReads -= 1
+                session.perform(entries)
+                done()
+                session.service.checkIdle()
             }
         }
     }
@@ -105,6 +132,8 @@ final class ServiceSession {
         service.commits.after { [self] failure in
             guard owner === client else { return }
             if let failure, record.commands == 0, transfers.isEmpty {
+                owner = nil
+                service.forget(self)
                 return client.refuse(.journal("\(failure)"))
             }
             sendState(to: client)
@@ -112,7 +141,7 @@ final class ServiceSession {
     }
 
     private func sendState(to client: ServiceClient) {
-        let known = transfers.values.sorted { $0.reference.task < $1.reference.task }
+        let known = transfersInOrder
         var state = SessionState(
             nextIdentifier: record.nextIdentifier, commands: record.commands,
             spool: service.folders.spool(of: reference), uploads: service.folders.uploads, isLaunched: isLaunched)
@@ -163,6 +192,10 @@ final class ServiceSession {
         case .setTaskDescription(let task, let text):
             transfers[task]?.update { $0.description.request.taskDescription = text }
         case .setEarliestBegin(let task, let date): transfers[task]?.handle(.setEarliestBegin(date))
+        case .setExpectedBytes(let task, let toSend, let toReceive):
+            transfers[task]?.update {
+                ($0.description.expectsToSend, $0.description.expectsToReceive) = (toSend, toReceive)
+            }
         case .answer(let task, let answer): transfers[task]?.answer(answer)
         case .begin(let task, let request): transfers[task]?.handle(.decide(request))
         case .acknowledge(let task, let step): acknowledge(task, step)
@@ -170,7 +203,7 @@ final class ServiceSession {
         case .invalidate(let cancelsTasks): invalidate(cancelsTasks: cancelsTasks)
         case .handledEvents: if isOwned { launch.becameIdle() }
         // Not commands of a program, or not numbered.
-        case .hello, .attach, .list, .watch, .control: break
+        case .hello, .attach, .list, .watch, .describe, .control: break
         }
     }
 
@@ -180,10 +213,8 @@ final class ServiceSession {
         record.nextIdentifier = description.task + 1
         var description = description
         description.request.folder = service.folders.files
-        let record = TransferRecord(
-            application: record.application, session: reference.session, description: description)
-        let transfer = ServiceTransfer(TransferMachine(record, isConditionMet: service.isConditionMet), of: self)
-        transfers[description.task] = transfer
+        let transfer = add(
+            TransferRecord(application: record.application, session: reference.session, description: description))
         service.commits.save(transfer)
         service.commits.after { [self] failure in
             if let failure { reject(transfer, failure) }
@@ -192,13 +223,11 @@ final class ServiceSession {
     }
 
     /// A task that is not in the journal does not exist.
-    private func reject(_ transfer: ServiceTransfer, _ failure: StorageFailure) {
+    func reject(_ transfer: ServiceTransfer, _ failure: StorageFailure) {
         let task = transfer.reference.task
-        guard transfers[task] === transfer, transfer.record.end == nil else { return }
+        guard transfers[task] === transfer, !transfer.hasEnded else { return }
+        remove(transfer)
         transfer.handle(.cancel(reason: nil))
-        transfers[task] = nil
-        service.commits.remove(transfer)
-        service.removed(transfer)
         tell(.rejected(task: task, TransferFailure(code: -3003, reason: "\(failure)")))
         closeIfUnused()
     }
@@ -207,27 +236,25 @@ final class ServiceSession {
     private func acknowledge(_ task: Int, _ step: DeliveryStep) {
         guard let transfer = transfers[task], let end = transfer.record.end, step > end.told else { return }
         if step == .end {
-            transfers[task] = nil
-            service.commits.remove(transfer)
-            service.removed(transfer)
+            remove(transfer)
         } else {
             transfer.update { $0.end?.told = step }
         }
         // The journal must not name a file that is gone.
         service.commits.after { [self] failure in
-            if failure == nil { removeFiles(of: transfer, step) }
+            if failure == nil { removeFiles(transfer.record.end?.outcome, of: transfer, step) }
         }
         service.commits.after { [self] _ in
-            if transfers.values.allSatisfy({ !$0.isUntold }) { launch.becameIdle() }
+            if counts.ended == 0 { launch.becameIdle() }
             finishInvalidation()
             closeIfUnused()
         }
         considerLaunch()
     }
 
-    private func removeFiles(of transfer: ServiceTransfer, _ step: DeliveryStep) {
+    func removeFiles(_ outcome: TransferEnd.Outcome?, of transfer: ServiceTransfer, _ step: DeliveryStep) {
         var paths: [String] = []
-        switch transfer.record.end?.outcome {
+        switch outcome {
         case .file(let path): paths.append(path)
         // The library has taken it for its resume data.
         case .failed(_, .download(let part)?) where step == .end: paths.append(part.path)
@@ -241,9 +268,7 @@ final class ServiceSession {
         record.isInvalidated = true
         isInvalidating = true
         if cancelsTasks {
-            for transfer in transfers.values.sorted(by: { $0.reference.task < $1.reference.task }) {
-                transfer.handle(.cancel(reason: nil))
-            }
+            for transfer in transfersInOrder { transfer.handle(.cancel(reason: nil)) }
         } else {
             // The tasks go on without the program (BG-20).
             service.commits.after { [self] _ in endInvalidation() }
@@ -271,7 +296,7 @@ final class ServiceSession {
             tell(.ended(task: transfer.reference.task, end))
         }
         service.changed(transfer)
-        if transfers.values.allSatisfy({ !$0.isAtWork }) { closeEnvironment() }
+        if counts.atWork == 0 { closeEnvironment() }
         considerLaunch()
     }
 
@@ -279,9 +304,9 @@ final class ServiceSession {
     func considerLaunch() {
         launchTime = nil
         guard let method = record.description.launch else { return }
-        let isDone = transfers.values.contains { $0.isUntold } && transfers.values.allSatisfy { !$0.isAtWork }
+        let isDone = counts.ended > 0 && counts.atWork == 0
         let now = service.now
-        launch.setNeeded(isDone || transfers.values.contains { $0.needsProgram }, at: now)
+        launch.setNeeded(isDone || counts.needingProgram > 0, at: now)
         switch launch.decision(at: now) {
         case .nothing: break
         case .wait(let time):
@@ -311,5 +336,31 @@ final class ServiceSession {
     /// again, and it must not be carried out again.
     private func closeIfUnused() {
         if isUnused { closeEnvironment() }
+    }
+}
+
+/// How many transfers of a session are in some states. Kept up to date, since no command may cost a look at all transfers.
+struct TransferCounts: Equatable {
+    /// Those that run, wait, or are being ended.
+    var atWork = 0
+    /// Those whose end the program was not told completely.
+    var ended = 0
+    /// Those that wait for the program.
+    var needingProgram = 0
+    /// Those at work that run only at good times.
+    var discretionary = 0
+
+    static func - (left: TransferCounts, right: TransferCounts) -> TransferCounts {
+        TransferCounts(
+            atWork: left.atWork - right.atWork, ended: left.ended - right.ended,
+            needingProgram: left.needingProgram - right.needingProgram,
+            discretionary: left.discretionary - right.discretionary)
+    }
+
+    static func += (left: inout TransferCounts, right: TransferCounts) {
+        left.atWork += right.atWork
+        left.ended += right.ended
+        left.needingProgram += right.needingProgram
+        left.discretionary += right.discretionary
     }
 }

@@ -1,4 +1,5 @@
 internal import LoadingPipeline
+internal import LoadingStorage
 internal import LoadingTransport
 
 /// A transfer of the service: its machine, and its load while it runs. Confined to the loop.
@@ -6,6 +7,7 @@ final class ServiceTransfer {
     let session: ServiceSession
     private(set) var machine: TransferMachine
     private var load: Transfer?
+    private var rate: TransferRate?
     /// Counts the reports to the program over all attempts.
     private(set) var lastReport: UInt64 = 0
     /// The open challenge, with the number of the load's report and of that to the program.
@@ -18,8 +20,8 @@ final class ServiceTransfer {
     private var isBehind = false
     /// The time for which the service wakes the transfer up.
     private(set) var wakeUp: Double?
-
-    private static let syncInterval: Int64 = 32 << 20
+    /// As the session counts it.
+    private var counted = TransferCounts()
 
     init(_ machine: TransferMachine, of session: ServiceSession) {
         self.machine = machine
@@ -38,7 +40,11 @@ final class ServiceTransfer {
         case .waiting, .queued, .running, .stopping: true
         }
     }
-    var isUntold: Bool { record.end != nil }
+    var hasEnded: Bool { record.end != nil }
+    /// Nil while no load runs.
+    var bytesPerSecond: Double? { rate?.bytesPerSecond(at: service.loop.now) }
+    /// Whether the load runs, but waits for a route to the server.
+    private(set) var waitsForNetwork = false
     /// Whether it waits for the program.
     var needsProgram: Bool { challenge != nil || machine.phase == .waiting(.decision) }
 
@@ -47,6 +53,26 @@ final class ServiceTransfer {
             description: record.description, isSuspended: record.isSuspended, progress: record.progress,
             head: record.head, lastReport: lastReport, challenge: challenge?.2,
             isDue: machine.phase == .waiting(.decision))
+    }
+
+    // MARK: Counts
+
+    private var counts: TransferCounts {
+        TransferCounts(
+            atWork: isAtWork ? 1 : 0, ended: hasEnded ? 1 : 0, needingProgram: needsProgram ? 1 : 0,
+            discretionary: isAtWork && machine.mustWaitForConditions ? 1 : 0)
+    }
+
+    /// Whether the session has it. A rejected transfer is not in the journal, and is only stopped.
+    private var isKnown: Bool { session.transfers[reference.task] === self }
+
+    /// Brings the counts of the session up to date, after each change of what is counted, and when the session has it no more.
+    func count() {
+        let new = isKnown ? counts : TransferCounts()
+        if new == counted { return }
+        let change = new - counted
+        counted = new
+        session.change(by: change)
     }
 
     // MARK: Inputs
@@ -58,7 +84,8 @@ final class ServiceTransfer {
             wakeUp = machine.wakeUp
             if let wakeUp { service.wake(at: wakeUp, .transfer(reference)) }
         }
-        if machine.phase != before { service.changed(self) }
+        count()
+        if machine.phase != before, isKnown { service.changed(self) }
     }
 
     func timePassed() {
@@ -82,6 +109,7 @@ final class ServiceTransfer {
     func answer(_ answer: TransferAnswer) {
         guard let challenge, challenge.toProgram == answer.number else { return }
         self.challenge = nil
+        count()
         load?.answer(TransferAnswer(number: challenge.ofLoad, decision: answer.decision))
     }
 
@@ -107,44 +135,66 @@ final class ServiceTransfer {
         request.asksServerTrust = session.record.description.asksServerTrust
         let load = Transfer(request, in: session.environment) { [weak self] report in self?.receive(report) }
         self.load = load
+        rate = nil
         load.start()
     }
 
     private func end(_ outcome: TransferEnd.Outcome) {
-        guard case .file(let path) = outcome else { return end(outcome, synced: nil) }
-        // An end that a program was told must survive a power cut, with its file.
+        guard case .file(let path) = outcome else { return ended(with: outcome) }
+        // An end that a program was told must survive a power cut, with its file. A large file does not hold up the journal here.
         let (box, loop) = (LoopBox(self), service.loop)
-        service.keeper.synchronize(path) { length in loop.post { box.value.end(outcome, synced: length) } }
+        service.keeper.synchronize(path) { result in
+            loop.post {
+                switch result {
+                case .success: box.value.ended(with: outcome)
+                case .failure(let failure): box.value.ended(with: Self.outcome(failure))
+                }
+            }
+        }
     }
 
-    private func end(_ outcome: TransferEnd.Outcome, synced: Int64?) {
-        var outcome = outcome
-        if case .file = outcome, synced == nil {
-            outcome = .failed(TransferFailure(code: -3003, reason: "the file cannot be written to disk"), nil)
-        }
+    private static func outcome(_ failure: StorageFailure) -> TransferEnd.Outcome {
+        .failed(TransferFailure(code: -3003, reason: "\(failure)"), nil)
+    }
+
+    private func ended(with outcome: TransferEnd.Outcome) {
+        guard isKnown else { return session.removeFiles(outcome, of: self, .end) }
         let order = session.takeEndNumber()
         machine.update {
             $0.end = TransferEnd(
                 order: order, head: $0.head, progress: $0.progress, outcome: outcome, metrics: metrics)
         }
+        count()
         service.commits.save(self)
         service.commits.after { [self] _ in session.transferEnded(self) }
+    }
+
+    /// The journal could not promise the file of the record, which is gone or cannot be written to disk.
+    func promisedFileIsLost(_ failure: StorageFailure) {
+        if hasEnded {
+            machine.update { $0.end?.outcome = Self.outcome(failure) }
+        } else {
+            session.reject(self, failure)
+        }
     }
 
     // MARK: Reports of the load
 
     private func receive(_ report: TransferReport) {
+        setWaitsForNetwork(report.event == .waitingForConnectivity)
         switch report.event {
         case .waitingForConnectivity: break
         case .upgraded, .redirected: tell(report.event)
         case .challenge(let challenge):
             self.challenge = (report.number, lastReport + 1, challenge)
+            count()
             tell(report.event)
             // It may wait for days, and others need the place.
             service.leaveSchedule(self)
             session.considerLaunch()
         case .challengeWithdrawn:
             challenge = nil
+            count()
             tell(report.event)
         case .response(let head, let expected, let offset):
             var progress = record.progress
@@ -152,6 +202,7 @@ final class ServiceTransfer {
             handle(.response(head, progress))
             tell(report.event)
         case .progress(let progress):
+            noteRate(progress)
             handle(.progress(progress))
             if !isBehind { service.hasProgress(self) }
             isBehind = true
@@ -166,10 +217,23 @@ final class ServiceTransfer {
         }
     }
 
+    private func noteRate(_ progress: TransferProgress) {
+        let (total, now) = (progress.received + progress.sent, service.loop.now)
+        if rate == nil { rate = TransferRate(total, at: now) }
+        rate?.note(total, at: now)
+    }
+
+    private func setWaitsForNetwork(_ waits: Bool) {
+        if waits == waitsForNetwork { return }
+        waitsForNetwork = waits
+        service.changed(self)
+    }
+
     private func ended() {
         tellProgress()
-        load = nil
+        (load, rate) = (nil, nil)
         challenge = nil
+        count()
     }
 
     private func tell(_ event: TransferReport.Event) {
@@ -181,7 +245,7 @@ final class ServiceTransfer {
     func tellProgress() {
         guard isBehind else { return }
         isBehind = false
-        if record.end == nil { tell(.progress(record.progress)) }
+        if !hasEnded { tell(.progress(record.progress)) }
     }
 
     /// Notes in the journal what would let another process go on, and how much of it is certain to be on disk.
@@ -192,29 +256,33 @@ final class ServiceTransfer {
             unsyncedFrom = received
             handle(.checkpoint(resumption))
         }
-        guard hasCheckpoint, !isSyncing, received - unsyncedFrom >= Self.syncInterval,
+        guard hasCheckpoint, !isSyncing, received - unsyncedFrom >= service.syncInterval,
             case .download(let part)? = record.resumption
         else { return }
         isSyncing = true
         let (box, loop) = (LoopBox(self), service.loop)
-        service.keeper.synchronize(part.path) { length in loop.post { box.value.synced(length, of: part.path) } }
+        service.keeper.synchronize(part.path) { result in
+            loop.post { box.value.synced(try? result.get(), of: part.path) }
+        }
     }
 
     private func synced(_ length: Int64?, of path: String) {
         isSyncing = false
         guard let length, case .download(let part)? = record.resumption, part.path == path else { return }
         unsyncedFrom = length
-        if record.end == nil { update { $0.syncedBytes = length } }
+        if !hasEnded { update { $0.syncedBytes = length } }
     }
 
     // MARK: After a start of the service
 
     /// Counts what an earlier process has left of the file.
-    static func restored(_ record: TransferRecord) -> TransferRecord {
+    ///
+    /// - Parameter boot: The id of the present boot.
+    static func restored(_ record: TransferRecord, boot: String = Boot.identifier) -> TransferRecord {
         var record = record
         guard record.end == nil, case .download(let part)? = record.resumption else { return record }
         let length = FileKeeper.length(of: part.path).map {
-            record.boot == Boot.identifier ? $0 : min($0, record.syncedBytes)
+            record.boot == boot ? $0 : min($0, record.syncedBytes)
         }
         record.resumption = length.flatMap { part.counted(byFileOf: $0) }.map { .download($0) }
         record.progress.received = length ?? 0

@@ -115,15 +115,23 @@ package struct TransferMachine: Equatable, Sendable {
 
     package mutating func handle(_ input: Input, now: Double) -> [Action] {
         if phase == .ended { return [] }
+        let actions = react(to: input, now)
+        for case .end(let outcome) in actions { record.note(.ended(code: outcome.code), at: now) }
+        return actions
+    }
+
+    private mutating func react(to input: Input, _ now: Double) -> [Action] {
         switch input {
         case .resume:
             guard record.isSuspended else { return [] }
             record.isSuspended = false
             record.started = record.started ?? now
+            record.note(.resumed, at: now)
             return [.save] + settle(now)
         case .suspend:
             if record.isSuspended { return [] }
             record.isSuspended = true
+            record.note(.suspended, at: now)
             return [.save] + settle(now)
         case .pause, .unpause:
             let isPaused = input == .pause
@@ -222,9 +230,12 @@ package struct TransferMachine: Equatable, Sendable {
         request.resumption = record.resumption ?? request.resumption
         if let deadline { request.totalTimeout = deadline - now }
         var actions: [Action] = []
+        var offset: Int64 = 0
+        if case .download(let part)? = request.resumption { offset = part.bytesReceived }
+        record.note(.began(offset: offset), at: now)
         if record.progress != TransferProgress() || record.failures > 0 {
             var kept = TransferProgress()
-            if case .download(let part)? = request.resumption { kept.received = part.bytesReceived }
+            kept.received = offset
             record.progress = kept
             actions.append(.restarted(kept))
         }
@@ -254,6 +265,7 @@ package struct TransferMachine: Equatable, Sendable {
             return end(.failed(failure, resumption))
         }
         record.failures += 1
+        record.note(.failed(code: failure.code), at: now)
         lastFailure = failure.code
         retryAt = now + RetryPolicy.delay(after: record.failures, jitter: jitter)
         return [.save] + settleFromRest(now)
@@ -294,5 +306,16 @@ package struct TransferMachine: Equatable, Sendable {
     private mutating func end(_ outcome: TransferEnd.Outcome) -> [Action] {
         phase = .ended
         return [.end(outcome)]
+    }
+}
+
+extension TransferEnd.Outcome {
+    /// A code of `NSURLErrorDomain`; nil for success.
+    package var code: Int? {
+        switch self {
+        case .file: nil
+        case .failed(let failure, _): failure.code
+        case .cancelledBySystem: -999
+        }
     }
 }

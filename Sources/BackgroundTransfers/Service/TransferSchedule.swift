@@ -34,7 +34,6 @@ package struct TransferSchedule: Sendable {
 
         var isQueueEmpty: Bool { numbers.isEmpty }
         var isUnused: Bool { numbers.isEmpty && running.isEmpty }
-        var queuedCount: Int { numbers.count }
 
         mutating func append(_ entry: Entry) {
             numbers[entry.task] = entry.number
@@ -83,10 +82,6 @@ package struct TransferSchedule: Sendable {
     package private(set) var runningCount = 0
 
     package init(limits: Limits = .standard) { self.limits = limits }
-
-    package var queuedCount: Int {
-        applications.values.reduce(0) { $0 + $1.lines.values.reduce(0) { $0 + $1.queuedCount } }
-    }
 
     /// Queues a transfer that is neither queued nor running.
     package mutating func enqueue(_ transfer: TransferReference, priority: Float) {

@@ -24,6 +24,8 @@ package final class TransferService {
     let launcher: ProgramLauncher
     /// The path of the executable.
     let program: String
+    /// After how many bytes of a download its file is synchronized: at most these are transferred again after a power failure.
+    let syncInterval: Int64
     var schedule: TransferSchedule
     private let journal: TransferJournal
     private var sessions: [SessionReference: ServiceSession] = [:]
@@ -37,6 +39,8 @@ package final class TransferService {
     private var clock: WallClockTimer?
     private var conditions: SystemConditions?
     private var isWatchingConditions = false
+    /// How many transfers at work run only at good times.
+    var discretionaryCount = 0
     private var routeWait: RouteWait?
     private var isPumpPosted = false
     private var behind: [ServiceTransfer] = []
@@ -52,18 +56,20 @@ package final class TransferService {
     /// - Parameter becameIdle: Called on the loop, in a later turn, when `isIdle` may have become true.
     package init(
         on loop: EventLoop, folders: ServiceFolders, journal: TransferJournal, program: String,
-        limits: TransferSchedule.Limits = .standard, makeEnvironment: @escaping MakeEnvironment,
-        becameIdle: @escaping () -> Void = {}
+        limits: TransferSchedule.Limits = .standard, syncInterval: Int64 = 32 << 20,
+        makeEnvironment: @escaping MakeEnvironment, becameIdle: @escaping () -> Void = {}
     ) {
         self.loop = loop
         self.folders = folders
         self.journal = journal
         self.program = program
+        self.syncInterval = syncInterval
         self.makeEnvironment = makeEnvironment
         self.becameIdle = becameIdle
         schedule = TransferSchedule(limits: limits)
         commits = CommitQueue(journal, on: loop)
         launcher = ProgramLauncher(on: loop)
+        commits.recordsWereLost = { [weak self] in self?.saveEverything() }
     }
 
     /// Seconds since 1970.
@@ -99,9 +105,10 @@ package final class TransferService {
 
     private func restored(_ entries: [SessionReference: [CommandSpool.Entry]]) {
         state = .running
-        for session in sessions.values {
+        // The session that was used first is the first one in the schedule.
+        for session in sessions.values.sorted(by: { $0.record.lastUsed < $1.record.lastUsed }) {
             session.perform(entries[session.reference] ?? [])
-            for transfer in session.transfers.values { transfer.handle(.timePassed) }
+            for transfer in session.transfersInOrder { transfer.handle(.timePassed) }
             session.considerLaunch()
         }
         removeOldSessions()
@@ -190,6 +197,21 @@ package final class TransferService {
         }
     }
 
+    /// Drops a session that is not in the journal, and that has nothing to lose.
+    func forget(_ session: ServiceSession) {
+        guard sessions[session.reference] === session else { return }
+        sessions[session.reference] = nil
+        commits.forget(session)
+    }
+
+    /// The journal was removed or damaged while it was in use.
+    private func saveEverything() {
+        for session in sessions.values {
+            commits.save(session)
+            for transfer in session.transfers.values { commits.save(transfer) }
+        }
+    }
+
     private func removeRecord(of session: ServiceSession) {
         guard sessions[session.reference] === session, session.isUnused else { return checkIdle() }
         sessions[session.reference] = nil
@@ -204,13 +226,13 @@ package final class TransferService {
         guard case .running = state else { return clients.isEmpty && early.isEmpty && !isLoading }
         return clients.isEmpty && early.isEmpty && commits.isEmpty
             && sessions.values.allSatisfy { session in
-                session.launchTime == nil && session.transfers.values.allSatisfy { !$0.isAtWork }
+                session.launchTime == nil && session.counts.atWork == 0 && session.spoolReads == 0
             }
     }
 
     private var isLoading: Bool { if case .loading = state { true } else { false } }
 
-    private func checkIdle() {
+    func checkIdle() {
         guard clients.isEmpty else { return }
         let box = LoopBox(self)
         commits.after { _ in if box.value.isIdle { box.value.becameIdle() } }
@@ -296,7 +318,8 @@ package final class TransferService {
 
     var isConditionMet: Bool { conditions?.allowsDiscretionary ?? true }
 
-    private var allTransfers: [ServiceTransfer] { sessions.values.flatMap { $0.transfers.values } }
+    /// Those of a session in the order of their creation, which is also the order in which they are queued.
+    private var allTransfers: [ServiceTransfer] { sessions.values.flatMap(\.transfersInOrder) }
 
     private func conditionsChanged() {
         let isMet = isConditionMet
@@ -311,15 +334,13 @@ package final class TransferService {
             let watch = RouteWatch.watch(for: loop)
             routeWait = watch.wait(since: watch.mark(on: loop), on: loop) { [weak self] in self?.networkChanged() }
         }
-        if transfer.machine.mustWaitForConditions, transfer.isAtWork, !isWatchingConditions {
-            isWatchingConditions = true
-            conditions?.watch()
-        } else if isWatchingConditions, !transfer.isAtWork,
-            !allTransfers.contains(where: { $0.isAtWork && $0.machine.mustWaitForConditions })
-        {
-            isWatchingConditions = false
-            conditions?.unwatch()
-        }
+        watchConditions()
+    }
+
+    private func watchConditions() {
+        if isWatchingConditions == (discretionaryCount > 0) { return }
+        isWatchingConditions.toggle()
+        if isWatchingConditions { conditions?.watch() } else { conditions?.unwatch() }
     }
 
     private func networkChanged() {
@@ -344,7 +365,10 @@ package final class TransferService {
         if !transfer.isAtWork { checkIdle() }
     }
 
-    func removed(_ transfer: ServiceTransfer) { tellWatchers(.removed(transfer.reference)) }
+    func removed(_ transfer: ServiceTransfer) {
+        watchConditions()
+        tellWatchers(.removed(transfer.reference))
+    }
 
     private func tellWatchers(_ notice: @autoclosure () -> ServiceNotice) {
         let watchers = clients.values.filter(\.isWatching)
@@ -366,7 +390,7 @@ package final class TransferService {
     }
 
     func control(_ reference: TransferReference, _ control: TransferControl) -> Bool {
-        guard let transfer = transfer(reference), transfer.record.end == nil else { return false }
+        guard let transfer = transfer(reference), !transfer.hasEnded else { return false }
         switch control {
         case .pause: transfer.handle(.pause)
         case .resume: transfer.handle(.unpause)
@@ -375,26 +399,27 @@ package final class TransferService {
         return true
     }
 
+    /// The transfer and its history; nil if there is none.
+    func described(_ reference: TransferReference) -> DescribedTransfer? {
+        transfer(reference).map { DescribedTransfer(transfer: listed($0), history: $0.record.history ?? []) }
+    }
+
     private func listed(_ transfer: ServiceTransfer) -> ListedTransfer {
         let record = transfer.record
         return ListedTransfer(
             reference: record.reference, url: record.description.request.url,
             isUpload: record.description.kind == .upload, taskDescription: record.description.request.taskDescription,
-            status: status(of: transfer), progress: record.progress)
+            status: status(of: transfer), progress: record.progress, bytesPerSecond: transfer.bytesPerSecond)
     }
 
     private func status(of transfer: ServiceTransfer) -> ListedTransfer.Status {
         let record = transfer.record
-        switch record.end?.outcome {
-        case .file: return .finished
-        case .failed(let failure, _): return .failed(code: failure.code)
-        case .cancelledBySystem: return .failed(code: -999)
-        case nil: break
-        }
+        if let end = record.end { return end.outcome.code.map { .failed(code: $0) } ?? .finished }
         switch transfer.machine.phase {
         case .suspended: return .suspended
         case .queued: return .queued
-        case .running: return transfer.needsProgram ? .waitingForApplication : .running
+        case .running where transfer.needsProgram: return .waitingForApplication
+        case .running: return transfer.waitsForNetwork ? .waitingForNetwork : .running
         case .stopping, .ended: return .running
         case .waiting(.date): return .waitingUntil(record.description.request.earliestBegin ?? 0)
         case .waiting(.decision): return .waitingForApplication
@@ -413,7 +438,7 @@ extension TransferService: LoopTimerTarget {
         var seen: Set<TransferReference> = []
         for transfer in told where seen.insert(transfer.reference).inserted {
             transfer.tellProgress()
-            if transfer.record.end == nil { tellWatchers(.changed(listed(transfer))) }
+            if !transfer.hasEnded { tellWatchers(.changed(listed(transfer))) }
         }
     }
 }

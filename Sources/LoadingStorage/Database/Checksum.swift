@@ -1,11 +1,13 @@
 internal import FoundationEssentials
 
 /// A checksum that detects damage. Not secure against intentional changes.
-struct Checksum {
+package struct Checksum {
     private var state: UInt64 = 0x51_7C_C1_B7_27_22_0A_95
     /// The bytes of an incomplete word, and the total number of bytes.
     private var rest: UInt64 = 0
     private var count: UInt64 = 0
+
+    package init() {}
 
     static func of(bytes: [UInt8]) -> Int64 {
         var seal = Checksum()
@@ -13,14 +15,14 @@ struct Checksum {
         return seal.value
     }
 
-    var value: Int64 {
+    package var value: Int64 {
         var last = self
         last.mix(rest)
         last.mix(count)
         return Int64(bitPattern: last.state ^ last.state >> 29)
     }
 
-    mutating func add(_ bytes: UnsafeRawBufferPointer) {
+    package mutating func add(_ bytes: UnsafeRawBufferPointer) {
         var offset = 0
         while offset < bytes.count, count & 7 != 0 {
             add(bytes[offset])

@@ -42,13 +42,27 @@ final class BackgroundCommands: @unchecked Sendable {
     func add(_ command: ServiceCommand) -> Bool {
         // The descriptors of a forked process are those of its parent.
         if ForkedProcess.isCurrent { return false }
-        return lock.withLock {
-            let command = identifierOffset.map { command.withIdentifiers(after: $0) } ?? command
-            // Without the spool, which may be on a full disk, the command is lost only if the service ends before it has it.
-            if let spool { try? spool.append([command], from: first + UInt64(commands.count)) }
-            commands.append(command)
-            return isConnected && commands.count - sent == 1
-        }
+        return lock.withLock { addLocked(encode(command)) }
+    }
+
+    /// Adds a command that `encoded` has made.
+    func add(_ command: EncodedCommand) -> Bool {
+        if ForkedProcess.isCurrent { return false }
+        return lock.withLock { addLocked(command) }
+    }
+
+    /// The command, encoded for the spool. The session has been attached, so that identifiers are known.
+    func encoded(_ command: ServiceCommand) -> EncodedCommand { lock.withLock { encode(command) } }
+
+    private func encode(_ command: ServiceCommand) -> EncodedCommand {
+        EncodedCommand(identifierOffset.map { command.withIdentifiers(after: $0) } ?? command)
+    }
+
+    private func addLocked(_ command: EncodedCommand) -> Bool {
+        // Without the spool, which may be on a full disk, the command is lost only if the service ends before it has it.
+        if let spool { try? spool.append([command], from: first + UInt64(commands.count)) }
+        commands.append(command.command)
+        return isConnected && commands.count - sent == 1
     }
 
     /// The session is attached, and everything in `commands` that the service does not have is to be sent (again).
@@ -60,14 +74,14 @@ final class BackgroundCommands: @unchecked Sendable {
                 commands = commands.map { $0.withIdentifiers(after: state.nextIdentifier - 1) }
                 first = state.commands + 1
                 spool = try? CommandSpool(path: state.spool)
-                if !commands.isEmpty { try? spool?.append(commands, from: first) }
+                if !commands.isEmpty { try? spool?.append(commands.map { EncodedCommand($0) }, from: first) }
             } else {
                 remove(upTo: state.commands)
                 // The journal has lost commands that it had, so that the numbers of the others are too high.
                 if first != state.commands + 1 {
                     first = state.commands + 1
                     spool?.empty()
-                    if !commands.isEmpty { try? spool?.append(commands, from: first) }
+                    if !commands.isEmpty { try? spool?.append(commands.map { EncodedCommand($0) }, from: first) }
                 }
             }
             sent = 0
@@ -131,10 +145,13 @@ extension ServiceCommand {
         case .setPriority(let task, let value): return .setPriority(task: known(task), value)
         case .setTaskDescription(let task, let value): return .setTaskDescription(task: known(task), value)
         case .setEarliestBegin(let task, let value): return .setEarliestBegin(task: known(task), value)
+        case .setExpectedBytes(let task, let toSend, let toReceive):
+            return .setExpectedBytes(task: known(task), toSend: toSend, toReceive: toReceive)
         case .answer(let task, let value): return .answer(task: known(task), value)
         case .begin(let task, let value): return .begin(task: known(task), value)
         case .acknowledge(let task, let value): return .acknowledge(task: known(task), value)
-        case .hello, .attach, .setAsksServerTrust, .invalidate, .handledEvents, .list, .watch, .control: return self
+        case .hello, .attach, .setAsksServerTrust, .invalidate, .handledEvents, .list, .watch, .describe, .control:
+            return self
         }
     }
 }

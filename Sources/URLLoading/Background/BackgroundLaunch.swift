@@ -21,6 +21,10 @@ public struct BackgroundLaunch: Sendable, Hashable {
     }
 
     /// Starts a unit of the user's systemd, for example `backup.service`.
+    ///
+    /// The instance of a template unit, `backup@.service`, is the identifier of the session, escaped as by `systemd-escape`. With
+    /// `Environment=URLSESSION_BACKGROUND_IDENTIFIER=%I` in the unit, the program has it in
+    /// ``URLSession/launchedBackgroundIdentifier``.
     public static func systemdUnit(_ name: String) -> BackgroundLaunch { BackgroundLaunch(method: .systemdUnit(name)) }
 
     /// Activates the service that owns a name on the session bus, for example `org.example.Backup`.

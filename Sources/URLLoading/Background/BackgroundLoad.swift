@@ -37,14 +37,27 @@ final class BackgroundLoad: Load, @unchecked Sendable {
         var priority: Float = URLSessionTask.defaultPriority
         var description: String?
         var earliestBegin: Double?
+        var expectsToSend = NSURLSessionTransferSizeUnknown
+        var expectsToReceive = NSURLSessionTransferSizeUnknown
 
         init() {}
+
+        /// Of a task that the service gets to know, or has.
+        init(_ description: TransferDescription, isSuspended: Bool = true) {
+            let request = description.request
+            self.isSuspended = isSuspended
+            priority = request.priority
+            self.description = request.taskDescription
+            earliestBegin = request.earliestBegin
+            (expectsToSend, expectsToReceive) = (description.expectsToSend, description.expectsToReceive)
+        }
 
         init(_ values: TaskCore.Values) {
             isSuspended = values.state == .suspended
             priority = values.priority
             description = values.taskDescription
             earliestBegin = values.earliestBeginDate?.secondsForService
+            (expectsToSend, expectsToReceive) = (values.expectsToSend, values.expectsToReceive)
         }
     }
 
@@ -89,10 +102,7 @@ final class BackgroundLoad: Load, @unchecked Sendable {
         number = task.number
         creation = .created
         lastReport = state.lastReport
-        let request = state.description.request
-        told.isSuspended = state.isSuspended
-        (told.priority, told.description, told.earliestBegin) =
-            (request.priority, request.taskDescription, request.earliestBegin)
+        told = Told(state.description, isSuspended: state.isSuspended)
     }
 
     /// The identifier that the service knows.
@@ -150,9 +160,7 @@ final class BackgroundLoad: Load, @unchecked Sendable {
                 return
             }
             creation = .created
-            let request = description.request
-            (told.priority, told.description, told.earliestBegin) =
-                (request.priority, request.taskDescription, request.earliestBegin)
+            told = Told(description)
             session.add(.create(description))
             tell(values)
         }
@@ -165,16 +173,23 @@ final class BackgroundLoad: Load, @unchecked Sendable {
         if now.priority != told.priority { session.add(.setPriority(task: number, now.priority)) }
         if now.description != told.description { session.add(.setTaskDescription(task: number, now.description)) }
         if now.earliestBegin != told.earliestBegin { session.add(.setEarliestBegin(task: number, now.earliestBegin)) }
+        if (now.expectsToSend, now.expectsToReceive) != (told.expectsToSend, told.expectsToReceive) {
+            session.add(
+                .setExpectedBytes(task: number, toSend: now.expectsToSend, toReceive: now.expectsToReceive))
+        }
         if now.isSuspended != told.isSuspended {
             session.add(now.isSuspended ? .suspend(task: number) : .resume(task: number))
         }
         told = now
     }
 
-    /// The delegate's methods for the end have returned up to this step.
-    func wasTold(_ step: DeliveryStep, _ task: TaskCore) {
+    /// Calls the delegate's methods for the end up to this step, and acknowledges them. The command is made before the callbacks, because
+    /// a kill between their return and its write repeats them.
+    func acknowledging(_ step: DeliveryStep, _ task: TaskCore, _ callbacks: () -> Void) {
         let isKnown = task.locked { _ in if case .created = creation { true } else { false } }
-        if isKnown { session.add(.acknowledge(task: number, step)) }
+        let command = isKnown ? session.commands.encoded(.acknowledge(task: number, step)) : nil
+        callbacks()
+        if let command { session.add(command) }
         if step == .end { session.loop.post { self.session.wasTold(self) } }
     }
 

@@ -2,7 +2,7 @@ package import BackgroundTransfers
 internal import Foundation
 internal import Glibc
 internal import LoadingEvents
-package import LoadingStorage
+internal import LoadingStorage
 internal import LoadingTransport
 
 /// The service of background transfers, in this process.

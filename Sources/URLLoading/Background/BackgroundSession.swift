@@ -142,6 +142,10 @@ final class BackgroundSession: @unchecked Sendable {
         if commands.add(command) { loop.post { self.send() } }
     }
 
+    func add(_ command: EncodedCommand) {
+        if commands.add(command) { loop.post { self.send() } }
+    }
+
     /// The folder for the files of requests; nil before the session was attached.
     var uploads: String? { shared.values.uploads }
     /// Why the service is lost for good.
@@ -296,7 +300,7 @@ final class BackgroundSession: @unchecked Sendable {
             checkReplay()
         case .invalidated: end()
         // For administrators.
-        case .transfers, .changed, .removed, .controlled: break
+        case .transfers, .changed, .removed, .described, .controlled: break
         }
     }
 

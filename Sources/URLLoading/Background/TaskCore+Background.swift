@@ -223,6 +223,11 @@ extension TaskCore {
 
     // MARK: The end
 
+    /// Makes callbacks of the end, which the service of a background session has to know of.
+    func acknowledging(_ step: DeliveryStep, _ callbacks: () -> Void) {
+        if let background { background.acknowledging(step, self, callbacks) } else { callbacks() }
+    }
+
     /// Retains the public task for the callbacks of the end, although the task may never have been resumed.
     func holdForEnd() {
         let held = core.waitingTask(number)

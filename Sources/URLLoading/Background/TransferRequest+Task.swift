@@ -15,6 +15,7 @@ extension TransferDescription {
         let limit = task.core.configuration.timeoutIntervalForResource
         resourceTimeout = limit.isFinite && limit > 0 ? limit : nil
         asksWhenDue = task.wantsDelays
+        (expectsToSend, expectsToReceive) = (task.expectsToSend, task.expectsToReceive)
         switch task.kind {
         case .download(let stopped?):
             request.resumption = .download(TransferResumption.Download(stopped.point, path: stopped.path))

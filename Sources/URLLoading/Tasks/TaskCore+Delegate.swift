@@ -187,8 +187,9 @@ extension TaskCore {
         }
         switch result {
         case .delegate:
-            _ = delegates.offer { $0.urlSession(session, task: task, didCompleteWithError: error) }
-            background?.wasTold(.end, self)
+            acknowledging(.end) {
+                _ = delegates.offer { $0.urlSession(session, task: task, didCompleteWithError: error) }
+            }
         case .handler(let handler):
             if let error { handler(nil, nil, error) } else { handler(body.data, task.response, nil) }
         case .fileHandler(let handler):
@@ -219,8 +220,9 @@ extension TaskCore {
             _ = delegates.offer { $0.urlSession(session, dataTask: task, didReceive: data) }
         case let task as URLSessionDownloadTask:
             guard let file else { return }
-            _ = delegates.offer { $0.urlSession(session, downloadTask: task, didFinishDownloadingTo: file) }
-            background?.wasTold(.file, self)
+            acknowledging(.file) {
+                _ = delegates.offer { $0.urlSession(session, downloadTask: task, didFinishDownloadingTo: file) }
+            }
             // The program has moved the file if it needs it.
             UnfinishedFiles.shared.remove(file.path)
         default: break

@@ -34,12 +34,22 @@ extension TaskCore {
 
     var expectsToSend: Int64 {
         get { locked { $0.expectsToSend } }
-        set { locked { $0.expectsToSend = newValue } }
+        set {
+            locked {
+                $0.expectsToSend = newValue
+                background?.tell($0)
+            }
+        }
     }
 
     var expectsToReceive: Int64 {
         get { locked { $0.expectsToReceive } }
-        set { locked { $0.expectsToReceive = newValue } }
+        set {
+            locked {
+                $0.expectsToReceive = newValue
+                background?.tell($0)
+            }
+        }
     }
 
     var taskDescription: String? {

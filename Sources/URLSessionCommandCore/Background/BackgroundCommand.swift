@@ -169,9 +169,21 @@ struct BackgroundCommand {
 
     private func log() throws(UsageError) -> ExitCode {
         let names = options.words
-        return try withTransfers { transfers, _ throws(UsageError) in
-            for transfer in try TransferSelection.find(names, among: transfers) {
-                try print(TransferDetails.text(transfer, now: Self.now, isUTF8: terminal.isUTF8))
+        return try withTransfers { transfers, service throws(UsageError) in
+            let found = try TransferSelection.find(names, among: transfers)
+            guard let service else { return .success }
+            service.send(found.map { .describe($0.reference) })
+            var left = found.count
+            while left > 0 {
+                for notice in try notices(of: service, within: Self.patience) {
+                    guard case .described(_, let described) = notice else { continue }
+                    left -= 1
+                    // It may have been removed meanwhile.
+                    guard let described else { continue }
+                    try print(
+                        TransferDetails.text(
+                            described.transfer, history: described.history, now: Self.now, isUTF8: terminal.isUTF8))
+                }
             }
             return .success
         }

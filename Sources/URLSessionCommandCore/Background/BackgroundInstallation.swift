@@ -45,7 +45,7 @@ struct BackgroundInstallation {
         return [own, "background", BackgroundOptions.Action.serve.rawValue]
     }
 
-    /// A unit without the first line of these files is kept.
+    /// A unit that was not written by this command is not replaced.
     private func check(_ name: String) throws(UsageError) {
         let path = folder.appendingPathComponent(name).path
         guard FileManager.default.fileExists(atPath: path) else { return }

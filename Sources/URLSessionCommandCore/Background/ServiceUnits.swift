@@ -3,7 +3,7 @@ package struct ServiceUnits: Equatable, Sendable {
     package let socket: String
     package let service: String
 
-    /// The first line of each file. Files without it are not replaced.
+    /// The first line of each file. A file without it was not written by this command, and is not replaced.
     package static let mark = "# Written by 'urlsession background install'."
     package static let socketName = "urlsessiond.socket"
     package static let serviceName = "urlsessiond.service"

@@ -19,6 +19,7 @@ package enum TransferJSON {
         var expectedToReceive: Int64?
         var sent: Int64
         var expectedToSend: Int64?
+        var bytesPerSecond: Int64?
     }
 
     /// An array with a final line feed. Without its optional members where nothing is known.
@@ -32,7 +33,8 @@ package enum TransferJSON {
                 url: transfer.url, description: transfer.taskDescription, state: state.key, code: state.code,
                 date: state.date, received: progress.received,
                 expectedToReceive: progress.toReceive < 0 ? nil : progress.toReceive, sent: progress.sent,
-                expectedToSend: progress.toSend < 0 ? nil : progress.toSend)
+                expectedToSend: progress.toSend < 0 ? nil : progress.toSend,
+                bytesPerSecond: transfer.bytesPerSecond.map { Int64(min(max($0, 0), 1e15)) })
         }
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]

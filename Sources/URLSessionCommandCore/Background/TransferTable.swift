@@ -26,13 +26,12 @@ package struct TransferTable {
     /// The heads and a line for each transfer, without line feeds.
     ///
     /// - Parameters:
-    ///   - rates: Bytes per second. Nil for a table without rates and bars.
+    ///   - rates: Bytes per second. Nil for a table without bars, with the rates that the service has told.
     ///   - now: Seconds since 1970.
     package func lines(
         _ transfers: [ListedTransfer], rates: [TransferReference: Double]? = nil, now: Double
     ) -> [String] {
-        var names = ["APPLICATION", "SESSION", "TASK", "STATE", "PROGRESS", "SIZE"]
-        if rates != nil { names.append("RATE") }
+        let names = ["APPLICATION", "SESSION", "TASK", "STATE", "PROGRESS", "SIZE", "RATE"]
         let numbers: Set<String> = ["TASK", "SIZE", "RATE"]
         let head = (names + ["URL"]).map { Cell(text: $0, color: .bold, isNumber: numbers.contains($0)) }
         let rows = [head] + transfers.map { cells($0, rates, now) }
@@ -49,11 +48,8 @@ package struct TransferTable {
             Cell(text: progress(count, expected, drawsBar: rates != nil)),
             Cell(text: Quantity.bytes(expected > 0 ? expected : count), isNumber: true),
         ]
-        if let rates {
-            let rate = rates[transfer.reference] ?? 0
-            cells.append(
-                Cell(text: rate >= 1 ? Quantity.bytes(Int64(min(rate, 1e15))) + "/s" : "-", isNumber: true))
-        }
+        let rate = (rates.map { $0[transfer.reference] } ?? transfer.bytesPerSecond) ?? 0
+        cells.append(Cell(text: rate >= 1 ? Quantity.bytes(Int64(min(rate, 1e15))) + "/s" : "-", isNumber: true))
         cells.append(Cell(text: TextSanitizer.clean(transfer.url, isUTF8: isUTF8)))
         return cells
     }

@@ -9,14 +9,18 @@ struct CommandSpoolTests {
         .resume(task: 1), .setTaskDescription(task: 1, "name"), .acknowledge(task: 1, .end),
     ]
 
+    private static func encoded(_ range: ClosedRange<Int>) -> [EncodedCommand] {
+        commands[range].map { EncodedCommand($0) }
+    }
+
     // BG-6, BG-12
     @Test("commands are read with their numbers, and emptied when all are committed") func written() throws {
         let folder = try TemporaryDirectory()
         let path = folder.path + "/spool"
         #expect(CommandSpool.entries(at: path) == [])
         let spool = try CommandSpool(path: path)
-        try spool.append(Array(Self.commands[0...1]), from: 7)
-        try spool.append([Self.commands[2]], from: 9)
+        try spool.append(Self.encoded(0...1), from: 7)
+        try spool.append(Self.encoded(2...2), from: 9)
         let entries = CommandSpool.entries(at: path)
         #expect(entries.map(\.number) == [7, 8, 9])
         #expect(entries.map(\.command) == Self.commands)
@@ -24,9 +28,9 @@ struct CommandSpoolTests {
         #expect(CommandSpool.entries(at: path).count == 3)
         spool.committed(9)
         #expect(CommandSpool.entries(at: path) == [])
-        try spool.append([Self.commands[0]], from: 10)
+        try spool.append(Self.encoded(0...0), from: 10)
         // What another program has left before stays readable.
-        try CommandSpool(path: path).append([Self.commands[1]], from: 11)
+        try CommandSpool(path: path).append(Self.encoded(1...1), from: 11)
         #expect(CommandSpool.entries(at: path).map(\.number) == [10, 11])
     }
 
@@ -37,7 +41,7 @@ struct CommandSpoolTests {
         let spool = try CommandSpool(path: path)
         var ends: [Int] = [0]
         for (index, command) in Self.commands.enumerated() {
-            try spool.append([command], from: UInt64(index + 1))
+            try spool.append([EncodedCommand(command)], from: UInt64(index + 1))
             ends.append(try Data(contentsOf: URL(fileURLWithPath: path)).count)
         }
         let bytes = Array(try Data(contentsOf: URL(fileURLWithPath: path)))

@@ -81,6 +81,11 @@ struct DiskRecord {
         let promised: Int
     }
 
+    /// The numbers that were marked before that operation.
+    func marks(before end: Int) -> Set<Int> {
+        Set(operations[..<end].compactMap { if case .marked(let number) = $0 { number } else { nil } })
+    }
+
     /// States for each moment: nothing is lost; everything that may be; only content; only names; names from one on; some; half
     /// of the last write.
     func crashes<Generator: RandomNumberGenerator>(using generator: inout Generator) -> [Crash] {
@@ -136,7 +141,10 @@ struct DiskRecord {
                 at: folder.appendingPathComponent(name), withIntermediateDirectories: true)
         }
         for (name, inode) in names {
-            try contents[inode, default: Data()].write(to: folder.appendingPathComponent(name))
+            let file = folder.appendingPathComponent(name)
+            // With its folder, all names in it are lost.
+            guard FileManager.default.fileExists(atPath: file.deletingLastPathComponent().path) else { continue }
+            try contents[inode, default: Data()].write(to: file)
         }
     }
 

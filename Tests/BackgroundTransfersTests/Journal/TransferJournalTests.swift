@@ -18,9 +18,8 @@ private final class JournalScene: Sendable {
     init(in given: String? = nil) throws {
         temporary = given == nil ? try TemporaryDirectory() : nil
         folder = given ?? temporary?.path ?? ""
-        let (messages, losses) = (messages, losses)
-        journal = TransferJournal(
-            in: StorageDirectory(path: folder), notify: { messages.record($0) }, lost: { losses.record(1) })
+        let messages = messages
+        journal = TransferJournal(in: StorageDirectory(path: folder), notify: { messages.record($0) })
     }
 
     var file: URL { URL(fileURLWithPath: folder + "/journal") }
@@ -32,7 +31,12 @@ private final class JournalScene: Sendable {
     func contents() async throws -> JournalContents { try await load().get() }
 
     func apply(_ changes: [JournalChange]) async -> StorageFailure? {
-        await withCheckedContinuation { continuation in journal.apply(changes) { continuation.resume(returning: $0) } }
+        await withCheckedContinuation { [losses] continuation in
+            journal.apply(changes) { failure, hasLostRecords in
+                if hasLostRecords { losses.record(1) }
+                continuation.resume(returning: failure)
+            }
+        }
     }
 
     static func session(_ name: String = "s", next: Int = 1) -> SessionRecord {
@@ -193,25 +197,12 @@ private final class JournalScene: Sendable {
         #expect(await scene.apply([.transfer(record)]) == nil)
     }
 
-    // BG-5
-    @Test("a file is synchronized") func synchronize() async throws {
-        let scene = try JournalScene()
-        try Data(count: 1234).write(to: URL(fileURLWithPath: scene.folder + "/part"))
-        let sizes: [Result<Int64, StorageFailure>] = await withCheckedContinuation { continuation in
-            scene.journal.synchronize(file: scene.folder + "/part") { first in
-                scene.journal.synchronize(file: scene.folder + "/none") { continuation.resume(returning: [first, $0]) }
-            }
-        }
-        #expect(try sizes[0].get() == 1234)
-        #expect(throws: StorageFailure.self) { try sizes[1].get() }
-    }
-
     // BG-2: 10,000 transfers
     @Test("many transfers share few transactions") func many() async throws {
         let scene = try JournalScene()
         let done = EventRecorder<Int>()
         for task in 1...10_000 {
-            scene.journal.apply([.transfer(JournalScene.transfer(task, size: 600))]) { failure in
+            scene.journal.apply([.transfer(JournalScene.transfer(task, size: 600))]) { failure, _ in
                 if failure == nil { done.record(task) }
             }
         }

@@ -1,9 +1,10 @@
-import BackgroundTransfers
 import Foundation
 import LoadingSemantics
 import LoadingTestSupport
 import TestSupport
 import Testing
+
+@testable import BackgroundTransfers
 
 /// Real programs are launched (BG-11).
 @Suite(.leakChecked) struct ProgramLauncherTests {
@@ -86,6 +87,20 @@ import Testing
         try bus.startSystemd(noting: directory.file("seen").path)
         #expect(try await launch(.systemdUnit("backup.service"), bus: bus.address, until: 2) == [.started, .ended])
         #expect(try String(contentsOf: directory.file("seen"), encoding: .utf8) == "backup.service replace")
+    }
+
+    // BG-11: as systemd-escape does it
+    @Test(
+        "the instance of a template unit is the identifier",
+        arguments: [
+            ("photos", "backup@photos.service"), ("my downloads", "backup@my\\x20downloads.service"),
+            ("com.example/a-b", "backup@com.example-a\\x2db.service"), (".x", "backup@\\x2ex.service"),
+            ("ä\n", "backup@\\xc3\\xa4\\x0a.service"), ("", "backup@.service"),
+        ])
+    func template(identifier: String, unit: String) {
+        #expect(ProgramLauncher.unit("backup@.service", identifier) == unit)
+        #expect(ProgramLauncher.unit("backup.service", identifier) == "backup.service")
+        #expect(ProgramLauncher.unit("backup@x.service", identifier) == "backup@x.service")
     }
 
     // BG-11

@@ -294,7 +294,7 @@ import URLLoading
         #expect(service.files(in: "uploads") == [])
     }
 
-    // BG-20: the service goes on, and another session is told
+    // BG-6, BG-20: the service goes on, and another session is told
     @Test("a session that leaves its tasks") func aSessionThatLeavesItsTasks() async throws {
         let mayAnswer = Signal("the answer")
         let server = try ScriptedServer { connection in
@@ -308,7 +308,9 @@ import URLLoading
         let leaving = session(first)
         let task = leaving.downloadTask(with: server.url())
         task.taskDescription = "the one"
+        task.countOfBytesClientExpectsToSend = 100
         task.resume()
+        task.countOfBytesClientExpectsToReceive = 4
         leaving.finishTasksAndInvalidate()
         #expect(try await first.calls.waitUntil("the session's end") { $0.last == .invalid } == [.invalid])
         let second = BackgroundDelegate()
@@ -318,6 +320,8 @@ import URLLoading
         #expect(tasks.map { $0.taskDescription } == ["the one"])
         #expect(tasks.map { $0.originalRequest?.url } == [server.url()])
         #expect(tasks.map { $0.state } == [.running])
+        #expect(tasks.map { $0.countOfBytesClientExpectsToSend } == [100])
+        #expect(tasks.map { $0.countOfBytesClientExpectsToReceive } == [4])
         mayAnswer.fire()
         _ = try await second.calls.waitUntil("the task's end") { $0.contains { $0.isCompletion } }
         #expect(

@@ -12,6 +12,8 @@ import URLLoading
 final class BackgroundServiceInProcess: @unchecked Sendable {
     // Sendable: the service is confined to its loop, and the lock guards the rest.
     let folder: TemporaryDirectory
+    /// With the files of the service.
+    let path: String
     let loop = EventLoops.assign()
     private let lock = NSLock()
     private let host: LoopBox<Host>
@@ -25,13 +27,19 @@ final class BackgroundServiceInProcess: @unchecked Sendable {
         var service: TransferService?
     }
 
-    init() throws {
+    /// - Parameters:
+    ///   - path: The folder of the service; nil for that of the test.
+    ///   - prepare: Called with that path before the service is started.
+    init(in path: String? = nil, prepare: (String) throws -> Void = { _ in }) throws {
         host = LoopBox(Host(), on: loop)
         folder = try TemporaryDirectory()
+        self.path = path ?? folder.path
         for name in ["files", "uploads", "spool"] {
-            try FileManager.default.createDirectory(at: folder.file(name), withIntermediateDirectories: true)
+            try FileManager.default.createDirectory(
+                atPath: self.path + "/" + name, withIntermediateDirectories: true)
         }
-        journal = TransferJournal(in: StorageDirectory(path: folder.path))
+        try prepare(self.path)
+        journal = TransferJournal(in: StorageDirectory(path: self.path))
         start()
     }
 
@@ -42,7 +50,7 @@ final class BackgroundServiceInProcess: @unchecked Sendable {
             let service = TransferService(
                 on: loop,
                 folders: ServiceFolders(
-                    files: folder.path + "/files", uploads: folder.path + "/uploads", spool: folder.path + "/spool"),
+                    files: path + "/files", uploads: path + "/uploads", spool: path + "/spool"),
                 journal: journal, program: "test", makeEnvironment: makeBackgroundEnvironment)
             service.start()
             host.value.service = service
@@ -82,7 +90,7 @@ final class BackgroundServiceInProcess: @unchecked Sendable {
     func restart() {
         breakConnections()
         stop()
-        journal = TransferJournal(in: StorageDirectory(path: folder.path))
+        journal = TransferJournal(in: StorageDirectory(path: path))
         start()
     }
 
@@ -148,8 +156,34 @@ final class BackgroundServiceInProcess: @unchecked Sendable {
         try await eventually { [self] in (try? transfers.allSatisfy { $0.status == .finished }) == true }
     }
 
+    /// What the journal has, as a new process reads it.
+    func journalContents() throws -> JournalContents { try Self.journalContents(in: path) }
+
+    static func journalContents(in path: String) throws -> JournalContents {
+        let done = DispatchSemaphore(value: 0)
+        let result = Watched<Result<JournalContents, StorageFailure>?>(nil)
+        TransferJournal(in: StorageDirectory(path: path), notify: { _ in }).load { loaded in
+            result.withValue { $0 = loaded }
+            done.signal()
+        }
+        done.wait()
+        return try result.current?.get() ?? JournalContents()
+    }
+
+    /// Makes a journal with those records.
+    static func writeJournal(_ changes: [JournalChange], in path: String) throws {
+        let done = DispatchSemaphore(value: 0)
+        let result = Watched<StorageFailure?>(nil)
+        TransferJournal(in: StorageDirectory(path: path)).apply(changes) { failure, _ in
+            result.withValue { $0 = failure }
+            done.signal()
+        }
+        done.wait()
+        if let failure = result.current { throw failure }
+    }
+
     /// The files in a folder of the service.
     func files(in name: String) -> [String] {
-        (try? FileManager.default.contentsOfDirectory(atPath: folder.file(name).path))?.sorted() ?? []
+        (try? FileManager.default.contentsOfDirectory(atPath: path + "/" + name))?.sorted() ?? []
     }
 }

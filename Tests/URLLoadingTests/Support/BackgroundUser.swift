@@ -27,9 +27,20 @@ final class BackgroundUser: Sendable {
         }
     }
 
+    /// Makes downloads in a session, and is killed.
+    func start(_ identifier: String, _ urls: [String]) throws -> (exit: ChildProcess.Exit, lines: [String]) {
+        try run(["start", identifier, "die"] + urls)
+    }
+
     /// Its output lines, and how it ended.
     func run(
         _ arguments: String..., launchedFor identifier: String? = nil
+    ) throws -> (exit: ChildProcess.Exit, lines: [String]) {
+        try run(arguments, launchedFor: identifier)
+    }
+
+    private func run(
+        _ arguments: [String], launchedFor identifier: String? = nil
     ) throws -> (exit: ChildProcess.Exit, lines: [String]) {
         var environment = [
             "XDG_CACHE_HOME": home.path + "/cache", "XDG_DATA_HOME": home.path + "/data",

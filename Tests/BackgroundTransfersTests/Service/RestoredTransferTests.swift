@@ -1,0 +1,117 @@
+import Foundation
+import LoadingPipeline
+import TestSupport
+import Testing
+
+@testable import BackgroundTransfers
+
+/// What a new process of the service trusts of the files of an earlier one.
+struct RestoredTransferTests {
+    private let folder: TemporaryDirectory
+
+    init() throws { folder = try TemporaryDirectory() }
+
+    private func part(_ name: String, received: Int64, total: Int64? = nil) throws -> TransferResumption {
+        let json = """
+            {"path": "\(folder.path)/\(name)", "originalURL": "http://a/", "url": "http://a/", "fields": [], \
+            "entityTag": "\\"1\\"", "bytesReceived": \(received)\(total.map { ", \"total\": \($0)" } ?? "")}
+            """
+        return .download(try JSONDecoder().decode(TransferResumption.Download.self, from: Data(json.utf8)))
+    }
+
+    private func received(_ resumption: TransferResumption?) -> Int64? {
+        guard case .download(let part)? = resumption else { return nil }
+        return part.bytesReceived
+    }
+
+    private func record() -> TransferRecord {
+        TransferRecord(
+            application: "app", session: "s",
+            description: TransferDescription(
+                task: 1, kind: .download, request: TransferRequest(url: "http://a/", folder: folder.path)))
+    }
+
+    private func write(_ count: Int, to name: String) throws {
+        try Data(count: count).write(to: URL(fileURLWithPath: folder.path + "/" + name))
+    }
+
+    // BG-5: a killed process leaves all bytes; a power failure only those that were synchronized
+    @Test(
+        "what counts of a file",
+        arguments: [
+            // Length, synchronized, same boot, counted.
+            (1000, 400, true, 1000), (1000, 400, false, 400), (300, 400, true, 300), (300, 400, false, 300),
+            (1000, 0, false, 0), (0, 0, true, 0), (2000, 400, true, 1999), (2000, 2000, false, 1999),
+        ])
+    func counted(length: Int, synced: Int64, isSameBoot: Bool, expected: Int64) throws {
+        try write(length, to: "part")
+        var record = record()
+        record.resumption = try part("part", received: 5000, total: 2000)
+        record.syncedBytes = synced
+        record.boot = "this"
+        let restored = ServiceTransfer.restored(record, boot: isSameBoot ? "this" : "next")
+        #expect(received(restored.resumption) == expected)
+        // What is requested again is not certain any more.
+        #expect(restored.syncedBytes == min(synced, expected))
+    }
+
+    // BG-5
+    @Test("a file that is gone, or that is longer than the resource") func useless() throws {
+        var record = record()
+        record.resumption = try part("none", received: 10, total: 2000)
+        record.boot = "this"
+        #expect(ServiceTransfer.restored(record, boot: "this").resumption == nil)
+        try write(2001, to: "long")
+        record.resumption = try part("long", received: 10, total: 2000)
+        #expect(ServiceTransfer.restored(record, boot: "this").resumption == nil)
+        #expect(ServiceTransfer.restored(record, boot: "this").syncedBytes == 0)
+    }
+
+    // BG-8: the download starts again in a new file, whose bytes nothing is known of
+    @Test("a new file has no synchronized bytes") func newFile() throws {
+        var machine = TransferMachine(record(), isConditionMet: true)
+        _ = machine.handle(.resume, now: 1)
+        _ = machine.handle(.place, now: 1)
+        #expect(machine.handle(.checkpoint(try part("first", received: 10)), now: 2) == [.save])
+        machine.update { $0.syncedBytes = 4096 }
+        // The same file goes on.
+        _ = machine.handle(.checkpoint(try part("first", received: 5000)), now: 3)
+        #expect(machine.record.syncedBytes == 4096)
+        _ = machine.handle(.checkpoint(try part("second", received: 10)), now: 4)
+        #expect(machine.record.syncedBytes == 0)
+        machine.update { $0.syncedBytes = 8 }
+        // The file was cut.
+        _ = machine.handle(.checkpoint(try part("second", received: 6)), now: 5)
+        #expect(machine.record.syncedBytes == 6)
+        // The attempt ends without a part.
+        _ = machine.handle(.failed(TransferFailure(code: -1005), nil, jitter: 0), now: 6)
+        #expect(machine.record.syncedBytes == 0)
+        // The journal keeps the number.
+        var record = record()
+        record.resumption = try part("part", received: 10)
+        record.syncedBytes = 7
+        #expect(try JSONDecoder().decode(TransferRecord.self, from: JSONEncoder().encode(record)).syncedBytes == 7)
+    }
+}
+
+/// What a start of the service removes.
+struct FileKeeperTests {
+    // BG-2: a program may be about to create the task of a young copy
+    @Test("files that nothing refers to") func clean() throws {
+        let folder = try TemporaryDirectory()
+        func names() throws -> [String] { try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted() }
+        for name in ["known", "orphan"] { _ = try folder.write("x", to: name) }
+        try FileManager.default.createSymbolicLink(atPath: folder.path + "/link", withDestinationPath: "/etc/hostname")
+        try FileManager.default.createDirectory(at: folder.file("folder"), withIntermediateDirectories: false)
+        let known: Set = [folder.path + "/known"]
+        let now = Int(Date().timeIntervalSince1970)
+        FileKeeper.clean(folder.path, keeping: known, minimumAge: 3600, now: now + 3500)
+        #expect(try names() == ["folder", "known", "link", "orphan"])
+        FileKeeper.clean(folder.path, keeping: known, minimumAge: 3600, now: now + 3700)
+        #expect(try names() == ["folder", "known", "link"])
+        _ = try folder.write("x", to: "orphan")
+        FileKeeper.clean(folder.path, keeping: known)
+        #expect(try names() == ["folder", "known", "link"])
+        FileKeeper.clean(folder.path + "/missing", keeping: [])
+    }
+}

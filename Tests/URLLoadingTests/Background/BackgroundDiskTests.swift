@@ -1,0 +1,185 @@
+import BackgroundTransfers
+import Foundation
+import LoadingPipeline
+import LoadingSemantics
+import TestSupport
+import Testing
+import URLLoading
+
+/// Background sessions whose service has trouble with its disk: the program is told, and nothing else is lost.
+@Suite(.leavesNothing) struct BackgroundDiskTests {
+    private func session(
+        _ service: BackgroundServiceInProcess, _ delegate: BackgroundDelegate, _ identifier: String = "test"
+    ) -> URLSession {
+        URLSession(configuration: service.configuration(identifier), delegate: delegate, delegateQueue: nil)
+    }
+
+    private func end(_ session: URLSession, _ delegate: BackgroundDelegate) async throws {
+        session.finishTasksAndInvalidate()
+        _ = try await delegate.calls.waitUntil("the session's end") { $0.last == .invalid }
+    }
+
+    private static func reason(_ error: URLError?) -> String {
+        (error?.userInfo[NSUnderlyingErrorKey] as? NSError)?.localizedDescription ?? ""
+    }
+
+    /// The descriptions of the tasks in the journal, in their order.
+    private static func names(_ service: BackgroundServiceInProcess) -> [String]? {
+        let transfers = try? service.journalContents().transfers.sorted { $0.description.task < $1.description.task }
+        return transfers?.map { $0.description.request.taskDescription ?? "-" }
+    }
+
+    /// Fills the disk to its last byte.
+    private static func fill(_ disk: SmallDisk) throws {
+        let file = try FileHandle(forWritingTo: Self.emptyFile(disk.path + "/filler"))
+        defer { try? file.close() }
+        for size in [4096, 1] { while (try? file.write(contentsOf: Data(count: size))) != nil {} }
+    }
+
+    private static func emptyFile(_ path: String) -> URL {
+        FileManager.default.createFile(atPath: path, contents: nil)
+        return URL(fileURLWithPath: path)
+    }
+
+    // BG-7, ERR-1: a session that cannot be noted does not exist, and works when there is room
+    @Test(
+        "a full disk, or a read-only one", .enabled(if: SmallDisk.isAvailable, "no file system can be mounted"),
+        arguments: ["full", "read-only"])
+    func unusable(how: String) async throws {
+        let server = try ScriptedServer.answering(.text("content"))
+        defer { server.stop() }
+        let disk = try SmallDisk(size: 400_000)
+        let service = try BackgroundServiceInProcess(in: disk.path) { _ in
+            if how == "full" { try Self.fill(disk) } else { try disk.setReadOnly(true) }
+        }
+        let delegate = BackgroundDelegate()
+        let refused = session(service, delegate)
+        refused.downloadTask(with: server.url()).resume()
+        _ = try await delegate.calls.waitUntil("the task's end") { $0.contains { $0.isCompletion } }
+        let error = try #require(delegate.errors.events.first ?? nil)
+        #expect(error.code == .backgroundSessionWasDisconnected)
+        #expect(Self.reason(error).hasPrefix("the journal of the background service: "))
+        try await end(refused, delegate)
+        #expect(server.requests.isEmpty)
+        // There is room now.
+        if how == "full" {
+            try FileManager.default.removeItem(atPath: disk.path + "/filler")
+        } else {
+            try disk.setReadOnly(false)
+        }
+        let next = BackgroundDelegate()
+        let session = session(service, next)
+        session.downloadTask(with: server.url()).resume()
+        _ = try await next.calls.waitUntil("the task's end") { $0.contains(.completed(1, nil)) }
+        #expect(next.contents.events == [Data("content".utf8)])
+        try await end(session, next)
+        service.stop()
+    }
+
+    // BG-6: a new task fails, and the others stay
+    @Test("a disk that becomes full", .enabled(if: SmallDisk.isAvailable, "no file system can be mounted"))
+    func becomesFull() async throws {
+        let server = try ScriptedServer.answering(.text("content"))
+        defer { server.stop() }
+        let disk = try SmallDisk(size: 400_000)
+        let service = try BackgroundServiceInProcess(in: disk.path)
+        let delegate = BackgroundDelegate()
+        let session = session(service, delegate)
+        let old = session.downloadTask(with: server.url("/old"))
+        old.taskDescription = "old"
+        try await eventually { Self.names(service) == ["old"] }
+        try Self.fill(disk)
+        let new = session.downloadTask(with: server.url("/new"))
+        new.resume()
+        _ = try await delegate.calls.waitUntil("the end of the new task") { $0.contains { $0.isCompletion } }
+        #expect(delegate.errors.events.compactMap { $0?.code } == [.cannotWriteToFile])
+        try FileManager.default.removeItem(atPath: disk.path + "/filler")
+        old.resume()
+        _ = try await delegate.calls.waitUntil("the end of the old task") { $0.contains(.completed(1, nil)) }
+        try await end(session, delegate)
+        #expect(delegate.contents.events == [Data("content".utf8)])
+        #expect(service.files(in: "files") == [])
+        service.stop()
+    }
+
+    // BG-5, BG-6: the service has everything in memory, and writes it again
+    @Test("a journal that is removed while it is in use") func removedJournal() async throws {
+        let service = try BackgroundServiceInProcess()
+        let delegate = BackgroundDelegate()
+        let session = session(service, delegate)
+        let url = try #require(URL(string: "http://localhost/"))
+        for name in ["first", "second"] {
+            let task = session.downloadTask(with: url)
+            task.taskDescription = name
+        }
+        try await eventually { Self.names(service) == ["first", "second"] }
+        try FileManager.default.removeItem(atPath: service.path + "/journal")
+        let third = session.downloadTask(with: url)
+        third.taskDescription = "third"
+        try await eventually { Self.names(service) == ["first", "second", "third"] }
+        let contents = try service.journalContents()
+        #expect(contents.sessions.map(\.nextIdentifier) == [4])
+        session.invalidateAndCancel()
+        _ = try await delegate.calls.waitUntil("the session's end") { $0.last == .invalid }
+        service.stop()
+    }
+
+    // BG-2: the copy of one upload is gone, which is not the trouble of other programs
+    @Test("a body that is removed") func removedBody() async throws {
+        let server = try ScriptedServer.answering(.text("content"))
+        defer { server.stop() }
+        let service = try BackgroundServiceInProcess()
+        let (first, second) = (BackgroundDelegate(), BackgroundDelegate())
+        let (broken, other) = (session(service, first, "broken"), session(service, second, "other"))
+        let file = try service.folder.write("from a file", to: "own/body")
+        var request = URLRequest(url: server.url("/up"))
+        request.httpMethod = "PUT"
+        let upload = broken.uploadTask(with: request, fromFile: file)
+        try await eventually { Self.names(service) == ["-"] }
+        let copy = try #require(service.files(in: "uploads").first)
+        try FileManager.default.removeItem(atPath: service.path + "/uploads/" + copy)
+        // The journal cannot promise the file any more.
+        upload.taskDescription = "changed"
+        other.downloadTask(with: server.url("/down")).resume()
+        _ = try await first.calls.waitUntil("the upload's end") { $0.contains { $0.isCompletion } }
+        _ = try await second.calls.waitUntil("the download's end") { $0.contains(.completed(1, nil)) }
+        #expect(first.errors.events.compactMap { $0?.code } == [.cannotWriteToFile])
+        try await end(broken, first)
+        try await end(other, second)
+        #expect(try service.journalContents().transfers == [])
+        service.stop()
+    }
+
+    // BG-6, BG-12: a session that is not used for a month is forgotten, and there are not more than a thousand without tasks
+    @Test("old sessions") func oldSessions() async throws {
+        let now = Date().timeIntervalSince1970
+        func record(_ name: String, days: Double) -> SessionRecord {
+            var record = SessionRecord(application: "app", description: SessionDescription(identifier: name))
+            (record.lastUsed, record.nextIdentifier, record.commands) = (now - days * 86_400, 7, 9)
+            return record
+        }
+        let task = TransferRecord(
+            application: "app", session: "old with a task",
+            description: TransferDescription(
+                task: 1, kind: .download, request: TransferRequest(url: "http://localhost/", folder: "/")))
+        let service = try BackgroundServiceInProcess { path in
+            var changes: [JournalChange] = [
+                .session(record("old", days: 32)), .session(record("old with a task", days: 32)),
+                .session(record("young", days: 0)),
+            ]
+            changes += (1...1000).map { .session(record("s\($0)", days: 1 + Double($0) / 100)) }
+            changes.append(.transfer(task))
+            try BackgroundServiceInProcess.writeJournal(changes, in: path)
+            // It would be carried out again if the record were forgotten before it.
+            let spool = path + "/spool/app"
+            try FileManager.default.createDirectory(atPath: spool, withIntermediateDirectories: true)
+            FileManager.default.createFile(atPath: spool + "/old", contents: Data("spool".utf8))
+        }
+        try await eventually { (try? service.journalContents().sessions.count) == 1001 }
+        let left = Set(try service.journalContents().sessions.map(\.description.identifier))
+        #expect(left.isSuperset(of: ["old with a task", "young", "s1", "s999"]))
+        #expect(left.isDisjoint(with: ["old", "s1000"]))
+        #expect(!FileManager.default.fileExists(atPath: service.path + "/spool/app/old"))
+        service.stop()
+    }
+}
