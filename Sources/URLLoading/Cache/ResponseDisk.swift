@@ -4,9 +4,9 @@ internal import LoadingSemantics
 internal import LoadingStorage
 internal import Synchronization
 
-/// The disk tier of a cache. All operations run on its own thread, in order; a loop gets results later. That there is no
-/// response is known at once: without an index file, or once its keys are listed. What others have changed is checked at
-/// intervals.
+/// The disk tier of a cache. All operations run on its own thread, in order; a loop gets results later. That there is
+/// no response is known at once: without an index file, or once its keys are listed. What others have changed is
+/// checked at intervals.
 final class ResponseDisk: FlushedStore {
     typealias Answer = @Sendable (CachedURLResponse?) -> Void
 
@@ -63,8 +63,16 @@ final class ResponseDisk: FlushedStore {
         return false
     }
 
-    /// Whether there may be a response for a key, as far as known without disk access: others may have stored one since the
-    /// last check.
+    /// The same for lookups of the loader, which may miss what others have stored since the last check.
+    var mayHoldAnyKey: Bool {
+        guard mayHoldAnything else { return false }
+        if !keys.excludeAll { return true }
+        lookAgain()
+        return false
+    }
+
+    /// Whether there may be a response for a key, as far as known without disk access: others may have stored one since
+    /// the last check.
     func mayHold(_ key: CacheKey) -> Bool {
         guard mayHoldAnything else { return false }
         if !keys.exclude(key) { return true }

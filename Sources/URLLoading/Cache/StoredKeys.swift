@@ -38,6 +38,9 @@ final class StoredKeys: @unchecked Sendable {
         }
     }
 
+    /// Whether the archive certainly has no key at all, as far as this process knows.
+    var excludeAll: Bool { lock.withLock { hashes?.isEmpty ?? false } }
+
     /// The key is about to be written. `noteWritten` follows.
     func willWrite(_ key: CacheKey) {
         let hash = Self.hash(key)
