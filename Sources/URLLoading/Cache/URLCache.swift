@@ -13,7 +13,7 @@ internal import LoadingStorage
 /// A subclass can store responses elsewhere: the loader calls the methods with a task.
 open class URLCache: NSObject, @unchecked Sendable {
     // Sendable: `lock` guards all mutable state. It also separates accesses, so exclusive access is not checked.
-    private let lock = Lock()
+    private let lock = Lock(.middle)
     /// Guarded by `lock`.
     @exclusivity(unchecked) private var memory: ResponseMemory
     /// Guarded by `lock`.
