@@ -170,7 +170,10 @@ def finish(arguments: argparse.Namespace, facts: dict, samples: list[Sample]) ->
     if arguments.markdown:
         # A part of the work replaces its own section alone.
         sections = {
-            "results": [work.name for work in measured.values() if work.version == 1 and not work.messages],
+            "results": [
+                work.name for work in measured.values() if work.version == 1 and not work.messages and not work.session
+            ],
+            "defaults": [work.name for work in measured.values() if work.session],
             "multiplexed": [work.name for work in measured.values() if work.version != 1],
             "messages": [work.name for work in measured.values() if work.messages],
         }

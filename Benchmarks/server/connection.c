@@ -173,12 +173,12 @@ static void respond(struct connection *connection, const char *status, uint64_t 
     connection->body_left = length;
 }
 
-/// What caches may do with a small response.
+/// What caches may do with a small response. The date of all is old, so a fresh one has to be fresh for long.
 enum caching { validated, unstored, fresh };
 
 /// The small responses never change, so each is formatted once.
 static void respond_small(struct connection *connection, enum caching caching) {
-    static const char *const directives[] = {"no-cache", "no-store", "max-age=86400"};
+    static const char *const directives[] = {"no-cache", "no-store", "max-age=2147483647"};
     static struct {
         char bytes[response_room + small_body];
         size_t length;

@@ -3,7 +3,8 @@ package import LoadingTransport
 
 /// The request of a load: the engine's form of a `URLRequest`, with the session's defaults applied.
 ///
-/// Copies share their values until one is changed: every stage of a load reads the request, and only redirects change it.
+/// Copies share their values until one is changed: every stage of a load reads the request, and only redirects change
+/// it.
 package struct LoadRequest {
     private var values: Values
 

@@ -1,6 +1,6 @@
 // One program for two implementations of URLSession: this package's and the toolchain's. It does what a careful user
-// would do: no URL cache, the number of connections the work asks for, one request value used again. With --session it does
-// what most users do, who change nothing: memory (the default cache), disk (the same without memory).
+// would do: no URL cache, the number of connections the work asks for, one request value used again. With --session it
+// does what most users do, who change nothing: memory (the default cache), disk (the same without memory).
 //
 // Modes: completion (handlers), delegate (body counted or written to --file as it comes), async (a task group as wide
 // as the concurrency), download (downloadTask, the file moved to --file), upload (uploadTask from a file), bytes

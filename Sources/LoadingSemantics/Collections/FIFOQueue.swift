@@ -1,7 +1,7 @@
 /// A queue, first in, first out. Removing the first element takes constant time on average.
 ///
-/// Usable from inlined code, as otherwise other modules would call it without specialisation: that alone was a seventh of
-/// the instructions of a small request.
+/// Usable from inlined code, as otherwise other modules would call it without specialisation: that alone was a seventh
+/// of the instructions of a small request.
 @usableFromInline
 package struct FIFOQueue<Element> {
     /// Removed elements are nil.

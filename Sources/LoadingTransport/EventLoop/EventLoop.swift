@@ -20,8 +20,8 @@ package final class EventLoop: @unchecked Sendable {
     // holds the baton; the baton is passed with release and acquire ordering. Debug builds check confinement.
     //
     // Exclusive access to the time, the timers, the registrations and the lists of work is not checked: they are only
-    // assigned, swapped or appended to, and no other code runs during that; the target of a timer is released afterwards. A job that posts
-    // another job appends to `inbox`, and `jobs` is only read while jobs run.
+    // assigned, swapped or appended to, and no other code runs during that; the target of a timer and a handler are
+    // released afterwards. A job that posts another job appends to `inbox`, and `jobs` is only read while jobs run.
 
     // MARK: Confined to the thread that runs the loop
 
@@ -187,9 +187,12 @@ package final class EventLoop: @unchecked Sendable {
             registrations[registration.index].generation == registration.generation
         else { return }
         _ = cll_epoll_remove(poll, descriptor)
-        registrations[registration.index].handler = nil
+        var handler: (any ReadinessHandler)?
+        swap(&registrations[registration.index].handler, &handler)
         registrations[registration.index].generation &+= 1
         freeRegistrations.append(registration.index)
+        // Released here, because its deinitialiser may run any code.
+        withExtendedLifetime(handler) {}
     }
 
     /// Calls `handler` again in the next turn, with an empty readiness, without waiting for the kernel.

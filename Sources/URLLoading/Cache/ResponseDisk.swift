@@ -4,9 +4,9 @@ internal import LoadingSemantics
 internal import LoadingStorage
 internal import Synchronization
 
-/// The disk tier of a cache. All operations run on its own thread, in order; a loop gets results later. That there is no
-/// response is known at once: without an index file, or once its keys are listed. What others have changed is checked at
-/// intervals.
+/// The disk tier of a cache. All operations run on its own thread, in order; a loop gets results later. That there is
+/// no response is known at once: without an index file, or once its keys are listed. What others have changed is
+/// checked at intervals.
 final class ResponseDisk: FlushedStore {
     typealias Answer = @Sendable (CachedURLResponse?) -> Void
 
@@ -24,6 +24,11 @@ final class ResponseDisk: FlushedStore {
     private let isLooking = Atomic(false)
     /// The size of pending writes in bytes.
     private let waiting = Atomic<Int>(0)
+    /// What this process has stored in the folder, and how much of that this cache has.
+    private let changes: FolderChanges
+    private let ownChanges = Atomic<Int>(0)
+    /// What others had stored at the last check.
+    private let seenChanges: Atomic<Int>
     /// What may be in the archive.
     private let keys = StoredKeys()
     /// The pending removals, ordered after earlier writes.
@@ -36,6 +41,8 @@ final class ResponseDisk: FlushedStore {
     /// - Parameter capacity: In bytes.
     init(in directory: StorageDirectory, capacity: Int) {
         self.directory = directory
+        changes = FolderChanges.of(directory)
+        seenChanges = Atomic(changes.count)
         thread = StorageThread(named: "url-store") {
             ResponseArchive(in: directory, capacity: Int64(capacity), notify: StorageMessage.show)
         }
@@ -60,16 +67,30 @@ final class ResponseDisk: FlushedStore {
     var mayHoldAnything: Bool {
         if isWritten.load(ordering: .relaxed) || !isWithoutIndex.load(ordering: .relaxed) { return true }
         lookAgain()
-        return false
+        return isOutdated
     }
 
-    /// Whether there may be a response for a key, as far as known without disk access: others may have stored one since the
-    /// last check.
+    /// What other caches of this process have stored in the folder.
+    private var changesOfOthers: Int { changes.count - ownChanges.load(ordering: .relaxed) }
+
+    /// Whether they have stored something since the last check.
+    private var isOutdated: Bool { changesOfOthers != seenChanges.load(ordering: .relaxed) }
+
+    /// The same for lookups of the loader, which may miss what others have stored since the last check.
+    var mayHoldAnyKey: Bool {
+        guard mayHoldAnything else { return false }
+        if !keys.excludeAll { return true }
+        lookAgain()
+        return isOutdated
+    }
+
+    /// Whether there may be a response for a key, as far as known without disk access: others may have stored one since
+    /// the last check.
     func mayHold(_ key: CacheKey) -> Bool {
         guard mayHoldAnything else { return false }
         if !keys.exclude(key) { return true }
         lookAgain()
-        return false
+        return isOutdated
     }
 
     private func lookAgain() {
@@ -81,8 +102,10 @@ final class ResponseDisk: FlushedStore {
             !isLooking.exchange(true, ordering: .relaxed)
         else { return }
         perform { [self] archive in
+            let seen = changesOfOthers
             isWithoutIndex.store(!archive.hasIndex, ordering: .relaxed)
             keys.refresh(from: archive)
+            seenChanges.store(seen, ordering: .relaxed)
             isLooking.store(false, ordering: .relaxed)
         }
     }
@@ -95,9 +118,10 @@ final class ResponseDisk: FlushedStore {
 
     func find(_ key: CacheKey, _ answer: @escaping Answer) {
         perform { [self] archive in
+            let seen = changesOfOthers
             let found = response(for: key, in: archive)
             answer(found)
-            keys.noteLookup(isVain: found == nil, in: archive)
+            if keys.noteLookup(isVain: found == nil, in: archive) { seenChanges.store(seen, ordering: .relaxed) }
         }
     }
 
@@ -143,7 +167,11 @@ final class ResponseDisk: FlushedStore {
         keys?.willWrite(key)
         perform { [self] archive in
             work(archive)
-            keys?.noteWritten(in: archive)
+            if let keys {
+                keys.noteWritten(in: archive)
+                ownChanges.add(1, ordering: .relaxed)
+                changes.note()
+            }
             waiting.subtract(size, ordering: .relaxed)
         }
         removals.close()

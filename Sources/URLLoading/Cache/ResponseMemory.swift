@@ -31,6 +31,8 @@ struct ResponseMemory {
         didSet { trim() }
     }
 
+    var isEmpty: Bool { places.isEmpty }
+
     init(capacity: Int) { self.capacity = max(0, capacity) }
 
     /// The response of a key, which becomes the most recently used.

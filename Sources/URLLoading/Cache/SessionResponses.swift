@@ -21,12 +21,11 @@ final class SessionResponses: ResponseStore {
             if load.request.cachePolicy.ignoresStored {
                 return .now(CacheContents(entry: nil, limit: cache.limit, isLookedUp: false))
             }
-            guard let key = load.request.cacheKey else { return .now(CacheContents(entry: nil, limit: cache.limit)) }
-            let (known, limit) = cache.knownResponse(for: key)
+            let (known, limit) = cache.knownResponse(for: load.request.cacheKey)
             switch known {
             case .found(let cached): return .now(CacheContents(cached, limit: limit))
             case .none: return .now(CacheContents(entry: nil, limit: limit))
-            case .onDisk(let disk):
+            case .onDisk(let key, let disk):
                 let lookup = load.makeContentsLookup()
                 cache.lookUp(key, on: disk) { lookup.answer(CacheContents($0, limit: limit)) }
                 return .later

@@ -5,8 +5,7 @@ internal import LoadingStorage
 /// The keys that the disk tier may hold, as hashes in memory: most lookups find nothing, and need no disk for that.
 ///
 /// The set is listed from the archive, and gets each key that is to be stored before it is written. It may contain keys
-/// that are gone; then the disk is asked in vain. What other processes, or other caches on the same folder, have stored
-/// is missing until `refresh`.
+/// that are gone; then the disk is asked in vain. What other processes have stored is missing until `refresh`.
 final class StoredKeys: @unchecked Sendable {
     // Sendable: `lock` guards the mutable state.
     private let lock = Lock()
@@ -38,6 +37,9 @@ final class StoredKeys: @unchecked Sendable {
         }
     }
 
+    /// Whether the archive certainly has no key at all, as far as this process knows.
+    var excludeAll: Bool { lock.withLock { hashes?.isEmpty ?? false } }
+
     /// The key is about to be written. `noteWritten` follows.
     func willWrite(_ key: CacheKey) {
         let hash = Self.hash(key)
@@ -65,7 +67,10 @@ final class StoredKeys: @unchecked Sendable {
     }
 
     /// A lookup is done. Lists the keys if they are unknown, or if too many of them are gone.
-    func noteLookup(isVain: Bool, in archive: ResponseArchive) {
+    ///
+    /// - Returns: Whether the keys were listed.
+    @discardableResult
+    func noteLookup(isVain: Bool, in archive: ResponseArchive) -> Bool {
         let mustList = lock.withLock {
             guard let hashes else { return true }
             if isVain { vainLookups += 1 }
@@ -73,6 +78,7 @@ final class StoredKeys: @unchecked Sendable {
             return vainLookups > 32 + hashes.count / 64
         }
         if mustList { list(archive) }
+        return mustList
     }
 
     /// Lists the keys if another process has changed the archive, or the index is another file.

@@ -13,7 +13,7 @@ internal import LoadingStorage
 /// A subclass can store responses elsewhere: the loader calls the methods with a task.
 open class URLCache: NSObject, @unchecked Sendable {
     // Sendable: `lock` guards all mutable state. It also separates accesses, so exclusive access is not checked.
-    private let lock = Lock()
+    private let lock = Lock(.middle)
     /// Guarded by `lock`.
     @exclusivity(unchecked) private var memory: ResponseMemory
     /// Guarded by `lock`.
@@ -264,21 +264,23 @@ extension URLCache {
     enum KnownResponse {
         case found(CachedURLResponse)
         /// It can be looked up there.
-        case onDisk(ResponseDisk)
+        case onDisk(CacheKey, ResponseDisk)
         case none
     }
 
-    /// The response for a key as far as it is known without waiting, and `limit`. Takes the lock once.
-    func knownResponse(for key: CacheKey) -> (KnownResponse, limit: Int64) {
+    /// The response for a key as far as it is known without waiting, and `limit`. An empty cache needs no key.
+    func knownResponse(for key: @autoclosure () -> CacheKey?) -> (KnownResponse, limit: Int64) {
         lock.lock()
         let limit = CacheEntryLimits(memoryCapacity: Int64(memory.capacity), diskCapacity: Int64(diskLimit)).limit
-        if let found = memory.response(for: key.text) {
-            lock.unlock()
-            return (.found(found), limit)
-        }
+        let isMemoryEmpty = memory.isEmpty
         let disk = openDisk()
         lock.unlock()
-        if let disk, disk.mayHold(key) { return (.onDisk(disk), limit) }
+        let mayBeOnDisk = disk?.mayHoldAnyKey ?? false
+        guard !isMemoryEmpty || mayBeOnDisk, let key = key() else { return (.none, limit) }
+        if !isMemoryEmpty, let found = lock.withLock({ memory.response(for: key.text) }) {
+            return (.found(found), limit)
+        }
+        if mayBeOnDisk, let disk, disk.mayHold(key) { return (.onDisk(key, disk), limit) }
         return (.none, limit)
     }
 

@@ -68,7 +68,7 @@ final class RequestStorage: @unchecked Sendable {
     var method = "GET"
     /// In the order and spelling of their first assignment.
     private(set) var fields: [(name: String, value: String)] = []
-    /// The indices of many fields, by name in lower case. Made and kept by changes, because a read may be concurrent to others.
+    /// The indices of many fields, by name in lower case. Made and kept by changes, because reads may be concurrent.
     private var indices: [String: Int] = [:]
     var body = Body.none
     private var box: UncommonFieldsBox?

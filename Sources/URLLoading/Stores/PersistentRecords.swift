@@ -11,8 +11,8 @@ internal import Synchronization
 /// ``isLoaded`` and continues in ``whenLoaded(_:)``. Other threads block. Accesses check for changes of other processes
 /// at intervals; these are adopted if the memory has not changed meanwhile.
 final class PersistentRecords<Memory: RecordMemory>: FlushedStore, @unchecked Sendable {
-    // Sendable: the mutable state is guarded by `lock`, or atomic. The lock also separates accesses to the memory, so exclusive
-    // access to it is not checked.
+    // Sendable: the mutable state is guarded by `lock`, or atomic. The lock also separates accesses to the memory, so
+    // exclusive access to it is not checked.
     typealias Change = RecordChange<Memory.Record>
 
     private typealias AnyRecordStore = any RecordStore<Memory.Record>

@@ -111,9 +111,8 @@ import Testing
                 guard case .store(let response) = decision else { throw CacheFixtures.NotStored(decision: decision) }
                 return response
             }()
-            var request = try CacheFixtures.request(exchange.requestFields)
             for policy in CachePolicy.allCases {
-                request.policy = policy
+                let request = try CacheFixtures.request(exchange.requestFields, policy: policy)
                 let decision = CacheRules.decide(
                     request, stored: [stored], now: CacheFixtures.start + exchange.now)
                 // The text of each would take longer than the rules.

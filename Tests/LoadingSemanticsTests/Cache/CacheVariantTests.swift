@@ -74,8 +74,9 @@ import Testing
     // CACHE-18, CACHE-30: what goes to disk need not be what was sent.
     @Test func secretsCanBeHashed() throws {
         let seen = Mutex<[[UInt8]]>([])
-        var request = try CacheFixtures.request([("Cookie", "secret")])
-        request.fingerprint = { bytes in
+        let request = CacheRequest(
+            url: try HTTPURL("https://example.com/"), fields: HTTPFields([("Cookie", "secret")])
+        ) { bytes in
             seen.withLock { $0.append(bytes) }
             return [UInt8(truncatingIfNeeded: bytes.count)]
         }
