@@ -69,7 +69,9 @@ final class AddressRace<Candidate: AddressRaceCandidate>: LoopTimerTarget {
         self.outcome = outcome
         if let path = destinations.socketPath { return connect(locally: path) }
         if let literal {
-            guard destinations.addressFamilies.contains(literal.family) else { return fail(.cannotFindHost) }
+            guard destinations.addressFamilies.contains(literal.family) else {
+                return fail(.connectionAttemptFailed(EAFNOSUPPORT))
+            }
             return perform(.resolved(literal.family, [literal]))
         }
         if let literals = destinations.addresses(of: place) { return connect(toGiven: literals) }
