@@ -5,7 +5,7 @@ URL ?=
 FILTER ?=
 filter = $(if $(FILTER),--filter '$(FILTER)')
 
-.PHONY: run test plain test-plain test-tsan test-asan test-engine-tsan soak fuzz fuzz-check bench budgets documentation examples overlay graphs
+.PHONY: run install test plain test-plain test-tsan test-asan test-engine-tsan soak fuzz fuzz-check bench budgets documentation examples overlay graphs
 .PHONY: lint format layers behaviour clean
 
 # Builds the client and shows the main job; with URL=https://… it loads that URL.
@@ -17,6 +17,14 @@ ifeq ($(URL),)
 else
 	.build/release/urlsession get --metrics --include '$(URL)'
 endif
+
+# The client, its manual page and the completions of shells, which the client prints itself.
+PREFIX ?= /usr/local
+DESTDIR ?=
+install:
+	@scripts/install build
+	$(SWIFT) build -c release --product urlsession
+	scripts/install-command .build/release/urlsession '$(DESTDIR)$(PREFIX)'
 
 # Every test, in three processes. In each, one at a time, because each checks that it leaves no descriptor and no thread behind.
 # With FILTER=… some tests, in one process.

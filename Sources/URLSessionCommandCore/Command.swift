@@ -1,3 +1,5 @@
+import Foundation
+
 #if canImport(Musl)
     import Musl
 #else
@@ -16,18 +18,24 @@ package enum Command {
         // With SIGPIPE ignored, a closed reader makes `write` fail with EPIPE instead of ending the process.
         signal(SIGPIPE, SIG_IGN)
         do throws(UsageError) {
-            switch try Arguments.parse(arguments) {
+            let files = ConfigurationFiles.ofUser(ProcessInfo.processInfo.environment)
+            switch try Arguments.parse(arguments, files: files) {
             case .help(let help): return show(help.text)
             case .version: return show("urlsession \(version) (swift-url-loading)\n")
             case .demo(let color, let showsProgress):
                 return Demo(color: color, showsProgress: showsProgress, terminal: terminal).run()
-            case .load(let request): return try Transfer(request, terminal: terminal).run()
+            case .load(let request):
+                return try LoadSeries([request], SeriesOptions(), terminal: terminal).run()
+            case .loads(let requests, let options):
+                return try LoadSeries(requests, options, terminal: terminal).run()
             case .webSocket(let request, let options):
                 return try WebSocketCommand(request, options, terminal: terminal).run()
             case .connect(let request, let options):
                 return try ConnectCommand(request, options, terminal: terminal).run()
             case .background(let request, let options):
                 return try BackgroundCommand(request, options, terminal: terminal).run()
+            case .completion(let shell): return show(shell.script)
+            case .manual: return show(ManualPage.text)
             case .download(let request): return try Download(request, terminal: terminal).run()
             }
         } catch {

@@ -1,3 +1,4 @@
+internal import Glibc
 internal import LoadingEvents
 internal import LoadingSemantics
 internal import LoadingTransport
@@ -12,9 +13,15 @@ final class AddressRace<Candidate: AddressRaceCandidate>: LoopTimerTarget {
     typealias Failure = AddressRaceFailure
     /// Starts a candidate for an address. Its outcome is reported once, never before this returns.
     typealias Begin = (SocketAddress, @escaping (LoadError?) -> Void) throws(POSIXFailure) -> Candidate
+    /// The same for a local socket.
+    typealias BeginLocally = (String, @escaping (LoadError?) -> Void) throws(POSIXFailure) -> Candidate
 
     private let begin: Begin
     private let origin: ConnectionKey
+    private let destinations: ConnectionDestinations
+    /// The host and port that is connected to: those of the origin, unless the session has other ones for it.
+    private let place: HostPort
+    private let beginLocally: BeginLocally?
     private let loop: EventLoop
     private let resolver: NameResolver
     private let literal: SocketAddress?
@@ -39,15 +46,19 @@ final class AddressRace<Candidate: AddressRaceCandidate>: LoopTimerTarget {
     ///   - awaitsServices: Whether connecting waits for `servicesKnown`, up to a short time limit.
     init(
         to origin: ConnectionKey, on loop: EventLoop, resolver: NameResolver, awaitsServices: Bool = false,
+        destinations: ConnectionDestinations = ConnectionDestinations(), beginLocally: BeginLocally? = nil,
         begin: @escaping Begin
     ) {
         self.begin = begin
+        self.beginLocally = beginLocally
         self.origin = origin
+        self.destinations = destinations
         self.loop = loop
         self.resolver = resolver
-        literal = SocketAddress(literal: origin.host, port: origin.port)
+        place = destinations.destination(of: origin.place)
+        literal = SocketAddress(literal: place.host, port: place.port)
         eyeballs = HappyEyeballs(
-            families: literal.map { [$0.family] } ?? [.ipv4, .ipv6], awaitsServices: awaitsServices,
+            families: literal.map { [$0.family] } ?? destinations.addressFamilies, awaitsServices: awaitsServices,
             limits: loop.limits)
     }
 
@@ -56,18 +67,24 @@ final class AddressRace<Candidate: AddressRaceCandidate>: LoopTimerTarget {
     ) {
         self.record = record
         self.outcome = outcome
-        if let literal { return perform(.resolved(literal.family, [literal])) }
-        if origin.service.requiresDNSSEC, !NameResolver.isLocal(origin.host) {
-            // The resolver does not validate DNSSEC (CONN-20).
-            let box = LoopBox(self)
-            return loop.post { box.value.end(.failure(.unreachable(.cannotFindHost))) }
+        if let path = destinations.socketPath { return connect(locally: path) }
+        if let literal {
+            guard destinations.addressFamilies.contains(literal.family) else {
+                return fail(.connectionAttemptFailed(EAFNOSUPPORT))
+            }
+            return perform(.resolved(literal.family, [literal]))
         }
-        record(.resolutionStarted(host: origin.host))
+        if let literals = destinations.addresses(of: place) { return connect(toGiven: literals) }
+        if origin.service.requiresDNSSEC, !NameResolver.isLocal(place.host) {
+            // The resolver does not validate DNSSEC (CONN-20).
+            return fail(.cannotFindHost)
+        }
+        record(.resolutionStarted(host: place.host))
         resolve()
     }
 
     func cancel() {
-        if !running.isEmpty, loop.now &- firstConnectTime > loop.limits.addressSilence { resolver.forget(origin.host) }
+        if !running.isEmpty, loop.now &- firstConnectTime > loop.limits.addressSilence { resolver.forget(place.host) }
         outcome = nil
         perform(.cancelled)
         stop()
@@ -82,10 +99,10 @@ final class AddressRace<Candidate: AddressRaceCandidate>: LoopTimerTarget {
     // MARK: Names
 
     private func resolve() {
-        for family in [SocketAddress.Family.ipv6, .ipv4] {
+        for family in [SocketAddress.Family.ipv6, .ipv4] where destinations.addressFamilies.contains(family) {
             unresolvedFamilies += 1
             let box = LoopBox(self)
-            let ticket = resolver.resolve(AddressQuery(origin.host, family), on: loop) { answer, isRemembered in
+            let ticket = resolver.resolve(AddressQuery(place.host, family), on: loop) { answer, isRemembered in
                 box.value.resolved(family, answer, isRemembered: isRemembered)
             }
             tickets.append(ticket)
@@ -103,7 +120,7 @@ final class AddressRace<Candidate: AddressRaceCandidate>: LoopTimerTarget {
             if resolvedCount == addresses.count { recordResolution() }
             if !addresses.isEmpty { onAddresses?(addresses) }
             guard outcome != nil else { return }
-            let new = addresses.map { $0.with(port: origin.port) }.filter { !tried.contains($0) }
+            let new = addresses.map { $0.with(port: place.port) }.filter { !tried.contains($0) }
             perform(.resolved(family, new))
         case .failure(let failure) where resolvedCount == 0 && failure.isLackOfMeans:
             // The resolver needs descriptors too.
@@ -132,13 +149,13 @@ final class AddressRace<Candidate: AddressRaceCandidate>: LoopTimerTarget {
         guard literal == nil, resolvedCount > 0, worst.code != LoadError.notConnectedToInternet.code else {
             return end(.failure(.unreachable(worst)))
         }
-        resolver.forget(origin.host)
+        resolver.forget(place.host)
         guard hasRememberedAddresses else { return end(.failure(.unreachable(worst))) }
         hasRememberedAddresses = false
         rememberedFailure = worst
         resolvedCount = 0
         tickets = []
-        eyeballs = HappyEyeballs(limits: loop.limits)
+        eyeballs = HappyEyeballs(families: destinations.addressFamilies, limits: loop.limits)
         resolve()
     }
 
@@ -183,6 +200,42 @@ final class AddressRace<Candidate: AddressRaceCandidate>: LoopTimerTarget {
 
     func timerFired(_ timer: LoopTimer) { perform(.deadline) }
 
+    // MARK: Given destinations
+
+    /// Tries the addresses that the session has for the host, without a query.
+    private func connect(toGiven literals: [String]) {
+        let families = destinations.addressFamilies
+        let given = literals.compactMap { SocketAddress(literal: $0, port: place.port) }
+            .filter { families.contains($0.family) }
+        guard !given.isEmpty else { return fail(.cannotFindHost) }
+        for family in [SocketAddress.Family.ipv6, .ipv4] where families.contains(family) {
+            perform(.resolved(family, given.filter { $0.family == family }))
+        }
+    }
+
+    private func connect(locally path: String) {
+        guard let beginLocally else { return fail(.connectionAttemptFailed(EPROTONOSUPPORT)) }
+        record?(.connectStarted(address: path))
+        firstConnectTime = loop.now
+        do throws(POSIXFailure) {
+            let candidate = try beginLocally(path) { [self] failure in
+                guard outcome != nil, let candidate = running.removeValue(forKey: 0) else { return }
+                guard let failure else { return end(.success(candidate)) }
+                candidate.close()
+                end(.failure(.unreachable(failure)))
+            }
+            running[0] = candidate
+        } catch {
+            fail(.connectionAttemptFailed(error.code))
+        }
+    }
+
+    /// Reports a failure in a later turn.
+    private func fail(_ error: LoadError) {
+        let box = LoopBox(self)
+        loop.post { box.value.end(.failure(.unreachable(error))) }
+    }
+
     // MARK: The end
 
     private func end(_ result: Result<Candidate, Failure>) {
@@ -218,13 +271,19 @@ extension ByteStream: AddressRaceCandidate {}
 
 extension AddressRace<ByteStream> {
     /// A race of TCP connections.
-    convenience init(to origin: ConnectionKey, on loop: EventLoop, resolver: NameResolver, awaitsServices: Bool = false)
-    {
-        self.init(to: origin, on: loop, resolver: resolver, awaitsServices: awaitsServices) {
-            (address, told) throws(POSIXFailure) in
-            try ByteStream.connect(
-                to: address, treatedAs: origin.service, on: loop, owner: ConnectingStream(told))
-        }
+    convenience init(
+        to origin: ConnectionKey, on loop: EventLoop, resolver: NameResolver, awaitsServices: Bool = false,
+        destinations: ConnectionDestinations = ConnectionDestinations()
+    ) {
+        self.init(
+            to: origin, on: loop, resolver: resolver, awaitsServices: awaitsServices, destinations: destinations,
+            beginLocally: { path, told throws(POSIXFailure) in
+                try ByteStream.connect(toPath: path, on: loop, owner: ConnectingStream(told))
+            },
+            begin: { address, told throws(POSIXFailure) in
+                try ByteStream.connect(
+                    to: address, treatedAs: origin.service, on: loop, owner: ConnectingStream(told))
+            })
     }
 }
 
@@ -239,6 +298,16 @@ private final class ConnectingStream: ByteStreamOwner {
         case nil: break
         case .success: told(nil)
         case .failure(let failure): told(.connectionAttemptFailed(failure.code))
+        }
+    }
+}
+
+extension ConnectionDestinations {
+    fileprivate var addressFamilies: Set<SocketAddress.Family> {
+        switch families {
+        case .all: [.ipv4, .ipv6]
+        case .ipv4: [.ipv4]
+        case .ipv6: [.ipv6]
         }
     }
 }

@@ -53,7 +53,8 @@ final class TransportConnector {
         }
         stepBeginning = pool.loop.now
         let race = AddressRace(
-            to: origin.firstHop, on: pool.loop, resolver: pool.resolver, awaitsServices: awaitsServices)
+            to: origin.firstHop, on: pool.loop, resolver: pool.resolver, awaitsServices: awaitsServices,
+            destinations: pool.destinations)
         self.race = race
         race.onAddresses = { [weak self] in self?.onAddresses?($0) }
         race.start(record: { [weak self] in self?.onEvent?($0) }) { [weak self] in self?.raceEnded($0) }

@@ -71,7 +71,9 @@ final class HTTP3Connector {
             isSecure: true, host: service.host ?? primaryOrigin.key.host, port: service.port,
             service: primaryOrigin.key.service
         )
-        let race = AddressRace<HTTP3Connection>(to: place, on: pool.loop, resolver: pool.resolver) {
+        let race = AddressRace<HTTP3Connection>(
+            to: place, on: pool.loop, resolver: pool.resolver, destinations: pool.destinations
+        ) {
             [primaryOrigin, pool, service, weak self] (address, told) throws(POSIXFailure) in
             self?.recordStart()
             let peer = ConnectionSecurity.QUICPeer(origin: primaryOrigin.key, place: place.place)

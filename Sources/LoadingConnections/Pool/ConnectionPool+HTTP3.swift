@@ -24,10 +24,12 @@ extension ConnectionPool {
     /// to reach an alternative endpoint of the same origin.
     func mayFindHTTP3(of origin: ConnectionKey) -> Bool {
         maySpeakHTTP3(origin) && !http3Services.isBroken(origin.place, at: loop.now)
+            && !destinations.replaces(origin.place)
     }
 
     func maySpeakHTTP3(_ origin: ConnectionKey) -> Bool {
         origin.mayShare && origin.proxyMode == nil && security.allowsHTTP3 && requiredVersion != .http2
+            && destinations.socketPath == nil
     }
 
     /// The `Alt-Svc` fields of a response (CONN-6).

@@ -32,6 +32,8 @@ package final class ConnectionPool {
     package var maximumPerHost: Int
     /// The only version of HTTP that may be used; nil for all.
     @exclusivity(unchecked) package var requiredVersion: HTTPVersion?
+    /// Where connections go instead of where DNS leads. Proxies must not be used together with other hosts.
+    package var destinations = ConnectionDestinations()
     /// Whether no origin is reached through a proxy.
     let isAlwaysDirect: Bool
     @exclusivity(unchecked) private(set) var origins: [ConnectionKey: OriginConnections] = [:]

@@ -55,6 +55,39 @@ package final class ByteStream: ReadinessHandler {
         return stream
     }
 
+    /// The same for a local socket (unix(7)). A path that begins with NUL is a name in the abstract namespace.
+    package static func connect(
+        toPath path: String, on loop: EventLoop, owner: any ByteStreamOwner
+    ) throws(POSIXFailure) -> ByteStream {
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        let bytes = Array(path.utf8)
+        // A path needs its NUL; a name ends with the length.
+        let isAbstract = bytes.first == 0
+        guard bytes.count < MemoryLayout.size(ofValue: address.sun_path) else { throw POSIXFailure(ENAMETOOLONG) }
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: bytes) }
+        let headSize = MemoryLayout<sockaddr_un>.offset(of: \.sun_path) ?? MemoryLayout<sa_family_t>.size
+        let length = socklen_t(headSize + bytes.count + (isAbstract ? 0 : 1))
+        let descriptor = cll_stream_socket(AF_UNIX, 0)
+        guard descriptor >= 0 else { throw POSIXFailure(cll_errno()) }
+        guard !DescriptorReserve.contains(descriptor),
+            let stream = ByteStream(descriptor: descriptor, loop: loop, owner: owner)
+        else {
+            Glibc.close(descriptor)
+            throw POSIXFailure(EMFILE)
+        }
+        let result = withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { Glibc.connect(descriptor, $0, length) }
+        }
+        guard result == 0 else {
+            // EAGAIN: the queue of the server is full.
+            let code = cll_errno()
+            stream.close()
+            throw POSIXFailure(code)
+        }
+        return stream
+    }
+
     /// Wraps a connected, non-blocking socket of any kind and takes ownership of it. Returns nil, with errno set and
     /// without ownership, if the loop cannot register it.
     package init?(descriptor: Int32, loop: EventLoop, owner: any ByteStreamOwner) {

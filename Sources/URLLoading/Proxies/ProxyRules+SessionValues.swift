@@ -11,9 +11,10 @@ extension ProxyRules {
         self.init(
             configurations: session.proxyConfigurations.map { ProxyConfigurationRules($0) },
             dictionary: session.proxySettings().map { ProxyDictionary($0.mapValues { .init($0) }) },
-            system: ProxyEnvironment(Self.environment),
+            system: ProxyEnvironment(session.proxyVariables ?? Self.environment),
             // Under CGI, HTTP_PROXY is set from a header field of the client, so libproxy must not read it.
-            knowsDesktop: getenv("REQUEST_METHOD") == nil && ProxyResolver.knowsDesktop)
+            knowsDesktop: session.proxyVariables == nil && getenv("REQUEST_METHOD") == nil
+                && ProxyResolver.knowsDesktop)
     }
 
     /// The current values of the proxy environment variables.

@@ -23,6 +23,7 @@ extension LoadingEnvironment {
             maximumPerHost: values.httpMaximumConnectionsPerHost, isAlwaysDirect: proxies.rules.isEmpty,
             alternatives: alternatives ?? values.alternatives)
         pool.requiredVersion = values.requiredHTTPVersion
+        pool.destinations = values.destinations
         let agent = userAgent ?? RequestDefaults.userAgent(programVersion: values.programVersion)
         self.init(
             loop: loop, pool: pool,

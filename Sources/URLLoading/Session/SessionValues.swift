@@ -61,6 +61,10 @@ package struct SessionValues: @unchecked Sendable {
     package var downloadFolder: String?
     /// The required HTTP version; nil for any.
     package var requiredHTTPVersion: HTTPVersion?
+    /// Where connections go instead of where DNS leads.
+    package var destinations = ConnectionDestinations()
+    /// The proxy variables instead of those of the environment; nil for the environment.
+    package var proxyVariables: [String: String]?
     /// Called with each sent and received head.
     package var headObserver: (@Sendable (MessageHead) -> Void)?
     /// Called with each event of each task.

@@ -340,6 +340,19 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         set { write(newValue) { swap(&$0.requiredHTTPVersion, &$1) } }
     }
 
+    /// Where connections go instead of where DNS leads. Not part of Apple's API, so not public.
+    package var destinations: ConnectionDestinations {
+        get { read { $0.destinations } }
+        set { write(newValue) { swap(&$0.destinations, &$1) } }
+    }
+
+    /// The proxy variables instead of those of the environment (PROXY-8); nil for the environment, and if that has none,
+    /// the desktop. Not part of Apple's API, so not public.
+    package var proxyVariables: [String: String]? {
+        get { read { $0.proxyVariables } }
+        set { write(newValue) { swap(&$0.proxyVariables, &$1) } }
+    }
+
     /// Called with each sent and received head, on a thread that must not be blocked. The metrics contain the heads
     /// too. Not part of Apple's API, so not public.
     package var headObserver: (@Sendable (MessageHead) -> Void)? {

@@ -29,7 +29,7 @@ extension Arguments {
         return .background(request, options)
     }
 
-    private func check(_ action: BackgroundOptions.Action) throws(UsageError) {
+    private mutating func check(_ action: BackgroundOptions.Action) throws(UsageError) {
         let allowed: Set<CommandOption> =
             switch action {
             case .add: [.header, .userAgent, .output, .upload, .method, .silent, .showError, .discretionary]
@@ -37,7 +37,8 @@ extension Arguments {
             case .watch: [.color]
             default: []
             }
-        for option in used where !allowed.contains(option) {
+        try settleOutput("background")
+        for option in used where option != .noDefaults && !allowed.contains(option) {
             throw UsageError("'background \(action.rawValue)' does not take --\(option.long)")
         }
         if case .standardOutput(exactly: true) = request.destination {

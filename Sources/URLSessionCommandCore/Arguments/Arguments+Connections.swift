@@ -2,18 +2,20 @@
 extension Arguments {
     /// `ws URL`
     mutating func openWebSocket() throws(UsageError) -> CommandLineAction {
-        try refuse(Self.notForWebSocket, "ws")
         guard words.count > 1, !words[1].isEmpty else { throw UsageError("'ws' needs a URL") }
         guard words.count == 2 else { throw UsageError("one WebSocket at a time; '\(words[2])' is one too many") }
         request.url = try URLArgument.webSocket(words[1])
         guard !request.printsArchive else { throw UsageError("standard output has the messages: use --har FILE") }
-        try settleArchive()
+        try settleOutput("ws")
+        guard request.cookieSources.allSatisfy({ $0.contains("=") }) else {
+            throw UsageError("'ws' takes -b with cookies (a=b), not with a file")
+        }
+        try settleArchive(request)
         return .webSocket(request, webSocket)
     }
 
     /// `connect HOST PORT` or `connect HOST:PORT`
     mutating func connect() throws(UsageError) -> CommandLineAction {
-        try refuse(Self.notForConnect, "connect")
         guard words.count > 1, words.count < 4 else { throw UsageError("'connect' needs a host and a port") }
         let (host, port) = try words.count == 3 ? (words[1], words[2]) : Self.hostAndPort(words[1])
         var options = ConnectOptions(host: Self.withoutBrackets(host), port: try Self.port(port))
@@ -21,20 +23,10 @@ extension Arguments {
             throw UsageError("'\(host)' is not a host", exitCode: .malformedURL)
         }
         options.security = security
+        try settleOutput("connect")
         request.url = options.url
         return .connect(request, options)
     }
-
-    /// A WebSocket has no method and no body, and its responses are not printed.
-    private static let notForWebSocket: Set<CommandOption> = [
-        .method, .data, .json, .remoteName, .http2, .http3, .include, .head,
-    ]
-    /// What belongs to HTTP.
-    private static let notForConnect: Set<CommandOption> = [
-        .method, .header, .data, .json, .remoteName, .follow, .noFollow, .maximumRedirects, .http11, .http2, .http3,
-        .include, .fail, .compressed, .userAgent, .metrics, .har, .harSecrets, .head, .user, .basic, .digest,
-        .negotiate, .ntlm,
-    ]
 
     // MARK: Values
 

@@ -1,6 +1,8 @@
+internal import LoadingSemantics
+
 /// Parses a command line into a `CommandLineAction`. Does not access files, the network or the environment.
 package struct Arguments {
-    private static let verbs: Set<String> = ["get", "post", "put", "delete", "head", "patch", "options"]
+    static let verbs: Set<String> = ["get", "post", "put", "delete", "head", "patch", "options"]
 
     var words: [String] = []
     var used: [CommandOption] = []
@@ -9,19 +11,107 @@ package struct Arguments {
     var security = ConnectOptions.Security.none
     var listsJSON = false
     var uploadedFile: String?
-    private var method: String?
-    private var data: [CommandLineRequest.Body] = []
-    private var json: CommandLineRequest.Body?
-    private var usesRemoteName = false
+    var method: String?
+    var data: [DataPiece] = []
+    var json: CommandLineRequest.Body?
+    var form: [FormPart] = []
+    var usesQuery = false
+    var uploads: [String] = []
+    var outputs: [Output] = []
+    var namesAllRemotely = false
+    var series = SeriesOptions()
     private var wantsHelp = false
     private var wantsVersion = false
+    /// Files whose switches are being read, to end cycles.
+    private var openConfigurations: [String] = []
+    private let files: ConfigurationFiles
 
-    private init() {}
+    /// Where the body of one URL goes.
+    enum Output: Equatable {
+        case destination(CommandLineRequest.Destination)
+        case remoteName
+    }
 
-    package static func parse(_ arguments: [String]) throws(UsageError) -> CommandLineAction {
-        var parser = Arguments()
+    private init(_ files: ConfigurationFiles) { self.files = files }
+
+    /// - Parameter files: Reads the files of `-K`, and names the default one.
+    package static func parse(
+        _ arguments: [String], files: ConfigurationFiles = .none
+    ) throws(UsageError) -> CommandLineAction {
+        var parser = Arguments(files)
+        if let path = files.defaultPath, !["-q", "--disable"].contains(arguments.first) {
+            try parser.readDefaults(path, for: firstWord(of: arguments))
+        }
         try parser.readAll(arguments)
         return try parser.action()
+    }
+
+    // MARK: Configuration files
+
+    /// The switches of the default file that the command takes. The file is for all commands.
+    private mutating func readDefaults(_ path: String, for word: String?) throws(UsageError) {
+        let refused = Self.refused(by: word)
+        guard word != "background", refused.count < CommandOption.allCases.count, let text = try files.readDefault(path)
+        else { return }
+        for entry in try ConfigurationText.entries(of: text, path) {
+            let (option, value) = try resolved(entry, path)
+            if !refused.contains(option), option.owner == nil || option.owner == word { try apply(option, value) }
+        }
+    }
+
+    private mutating func readConfiguration(_ path: String) throws(UsageError) {
+        guard !openConfigurations.contains(path) else { throw UsageError("-K: '\(path)' reads itself") }
+        openConfigurations.append(path)
+        defer { openConfigurations.removeLast() }
+        for entry in try ConfigurationText.entries(of: try files.read(path), path) {
+            let (option, value) = try resolved(entry, path)
+            try apply(option, value)
+        }
+    }
+
+    private func resolved(
+        _ entry: ConfigurationText.Entry, _ path: String
+    ) throws(UsageError) -> (CommandOption, String) {
+        let place = "'\(path)', line \(entry.line): "
+        let option: CommandOption
+        do throws(UsageError) {
+            option =
+                if entry.isLetter, let letter = entry.name.first {
+                    try Self.option(letter)
+                } else {
+                    try Self.option(entry.name)
+                }
+        } catch {
+            throw UsageError(place + error.message)
+        }
+        if option.takesValue {
+            guard let value = entry.value else { throw UsageError("\(place)\(entry.name) needs a value") }
+            return (option, value)
+        }
+        guard entry.value?.isEmpty ?? true else { throw UsageError("\(place)\(entry.name) takes no value") }
+        return (option, "")
+    }
+
+    /// The first argument that is not a switch or its value.
+    private static func firstWord(of arguments: [String]) -> String? {
+        var rest = arguments[...]
+        while let argument = rest.popFirst() {
+            if argument == "--" { return rest.first }
+            if argument.hasPrefix("--") {
+                let name = String(argument.dropFirst(2))
+                if CommandOption(long: name)?.takesValue ?? false { _ = rest.popFirst() }
+            } else if argument.hasPrefix("-"), argument != "-" {
+                var letters = argument.dropFirst()
+                while let letter = letters.popFirst() {
+                    guard CommandOption(short: letter)?.takesValue ?? false else { continue }
+                    if letters.isEmpty { _ = rest.popFirst() }
+                    break
+                }
+            } else {
+                return argument
+            }
+        }
+        return nil
     }
 
     // MARK: Reading
@@ -45,10 +135,7 @@ package struct Arguments {
     private mutating func readLong(_ text: Substring, _ rest: inout ArraySlice<String>) throws(UsageError) {
         let equals = text.firstIndex(of: "=")
         let name = String(text[..<(equals ?? text.endIndex)])
-        guard let option = CommandOption(long: name) else {
-            let nearest = Suggestion.nearest(to: name, among: CommandOption.allNames)
-            throw UsageError("unknown switch --\(name)" + (nearest.map { ": did you mean --\($0)?" } ?? ""))
-        }
+        let option = try Self.option(name)
         if option == .json, words.first == "background" {
             guard equals == nil else { throw UsageError("'background' takes --json without a value") }
             used.append(option)
@@ -69,9 +156,7 @@ package struct Arguments {
     private mutating func readShort(_ text: Substring, _ rest: inout ArraySlice<String>) throws(UsageError) {
         var text = text
         while let letter = text.popFirst() {
-            guard let option = CommandOption(short: letter) else {
-                throw UsageError("unknown switch -\(letter)")
-            }
+            let option = try Self.option(letter)
             if !option.takesValue {
                 try apply(option, "")
             } else if !text.isEmpty {
@@ -84,19 +169,104 @@ package struct Arguments {
         }
     }
 
+    private static func option(_ name: String) throws(UsageError) -> CommandOption {
+        if let option = CommandOption(long: name) { return option }
+        if let advice = RefusedOption.advice(long: name) { throw UsageError("--\(name): \(advice)") }
+        let nearest = Suggestion.nearest(to: name, among: CommandOption.allNames)
+        throw UsageError("unknown switch --\(name)" + (nearest.map { ": did you mean --\($0)?" } ?? ""))
+    }
+
+    private static func option(_ letter: Character) throws(UsageError) -> CommandOption {
+        if let option = CommandOption(short: letter) { return option }
+        if let advice = RefusedOption.advice(short: letter) { throw UsageError("-\(letter): \(advice)") }
+        throw UsageError("unknown switch -\(letter)")
+    }
+
     private mutating func apply(_ option: CommandOption, _ value: String) throws(UsageError) {
         used.append(option)
         switch option {
         case .method: method = try Self.method(value)
         case .header: request.headers.append(try Self.headerEdit(value))
-        case .data: data.append(try Self.body(value))
+        case .data: data.append(try .written(value, .withoutLineBreaks))
+        case .dataBinary: data.append(try .written(value, .exact))
+        case .dataRaw: data.append(DataPiece(.text(value)))
+        case .dataURLEncoded: data.append(try .encoded(value))
+        case .form: form.append(try .written(value))
+        case .formString: form.append(try .plain(value))
+        case .query: usesQuery = true
+        case .uploadFile:
+            guard !value.isEmpty else { throw UsageError("-T needs the name of a file, or - for standard input") }
+            uploads.append(value)
         case .json:
             guard json == nil else { throw UsageError("--json can be given once") }
             json = try Self.body(value)
         case .output:
             guard !value.isEmpty else { throw UsageError("-o needs the name of a file, or - for standard output") }
-            request.destination = value == "-" ? .standardOutput(exactly: true) : .file(value)
-        case .remoteName: usesRemoteName = true
+            outputs.append(.destination(value == "-" ? .standardOutput(exactly: true) : .file(value)))
+        case .remoteName: outputs.append(.remoteName)
+        case .remoteNameAll: namesAllRemotely = true
+        case .remoteHeaderName: request.usesServerName = true
+        case .outputFolder:
+            guard !value.isEmpty else { throw UsageError("--output-dir needs the name of a folder") }
+            request.outputFolder = value
+        case .createFolders: request.createsFolders = true
+        case .remoteTime: request.keepsRemoteTime = true
+        case .url: words.append(value)
+        case .bearer: request.bearer = try Self.fieldValue(value, "--oauth2-bearer")
+        case .referer: request.referer = try Self.fieldValue(value, "-e")
+        case .range: request.range = try Self.range(value)
+        case .timeCondition:
+            guard !value.isEmpty, value != "-" else { throw UsageError("-z needs a date or a file") }
+            request.timeCondition = value
+        case .cookie: request.cookieSources.append(value)
+        case .cookieJar:
+            guard !value.isEmpty else { throw UsageError("-c needs the name of a file, or - for standard output") }
+            request.cookieJar = value
+        case .junkSessionCookies: request.leavesOutSessionCookies = true
+        case .session: request.session = try .named(value, isReadOnly: false)
+        case .sessionReadOnly: request.session = try .named(value, isReadOnly: true)
+        case .retry: request.retry.count = try Self.count(value, "--retry", from: 0)
+        case .retryDelay: request.retry.delay = try Self.secondsOrZero(value, "--retry-delay")
+        case .retryMaximumTime: request.retry.maximumTime = try Self.secondsOrZero(value, "--retry-max-time")
+        case .retryAllErrors: request.retry.afterAllErrors = true
+        case .retryRefused: request.retry.afterRefusal = true
+        case .limitRate: request.rateLimit = try Self.size(value, "--limit-rate")
+        case .maximumFileSize: request.maximumFileSize = try Self.size(value, "--max-filesize")
+        case .parallel: series.isParallel = true
+        case .parallelMaximum: series.maximumParallel = try Self.count(value, "--parallel-max", from: 1)
+        case .failEarly: series.failsEarly = true
+        case .proxy: request.network.proxy = try NetworkOptions.proxy(value)
+        case .proxyUser: request.network.proxyUser = value
+        case .noProxy: request.network.noProxy = value
+        case .resolve: try request.network.resolve(value)
+        case .connectTo: try request.network.connect(value)
+        case .ipv4: request.network.destinations.families = .ipv4
+        case .ipv6: request.network.destinations.families = .ipv6
+        case .unixSocket, .abstractUnixSocket:
+            guard !value.isEmpty, value.utf8.count < 107 else {
+                throw UsageError("--\(option.long) needs a path of at most 106 bytes")
+            }
+            request.network.destinations.socketPath = option == .unixSocket ? value : "\0" + value
+        case .key: request.key = value
+        case .keyPassword: request.keyPassword = value
+        case .tlsMinimum: request.minimumTLS = try .written(value, "--tls-min")
+        case .tlsMaximum: request.maximumTLS = value == "default" ? nil : try .written(value, "--tls-max")
+        case .tls1, .tls10: request.minimumTLS = .tls10
+        case .tls11: request.minimumTLS = .tls11
+        case .tls12: request.minimumTLS = .tls12
+        case .tls13: request.minimumTLS = .tls13
+        case .dumpHeader:
+            guard !value.isEmpty else { throw UsageError("-D needs the name of a file, or - for standard output") }
+            request.headPath = value
+        case .writeOut: request.writeOut = try WriteOutFormat(try writeOutText(value))
+        case .failWithBody:
+            request.failsOnHTTPError = true
+            request.keepsErrorBody = true
+        case .configuration: try readConfiguration(value)
+        case .noDefaults:
+            guard used.count == 1 else { throw UsageError("-q must be the first switch") }
+        // What they ask for is always so.
+        case .progressBar, .noBuffer, .globOff: break
         case .follow: request.followsRedirects = true
         case .noFollow: request.followsRedirects = false
         case .maximumRedirects:
@@ -120,14 +290,14 @@ package struct Arguments {
         case .digest: request.schemes.insert(.digest)
         case .negotiate: request.schemes.insert(.negotiate)
         case .ntlm: request.schemes.insert(.ntlm)
-        case .connectTimeout:
-            throw UsageError(
-                "--connect-timeout: URLSession has none; use --idle-timeout (no progress) or -m (whole load)")
+        case .connectTimeout: request.connectTimeout = try Self.seconds(value, "--connect-timeout")
         case .include: request.includesHead = true
         case .verbose: request.verbosity = min(request.verbosity + 1, 2)
         case .silent: request.isSilent = true
         case .showError: request.showsErrors = true
-        case .fail: request.failsOnHTTPError = true
+        case .fail:
+            request.failsOnHTTPError = true
+            request.keepsErrorBody = false
         case .userAgent: request.userAgent = value
         case .noProgress: request.showsProgress = false
         case .color:
@@ -174,45 +344,32 @@ package struct Arguments {
                 throw UsageError("--\(option.long) belongs to '\(owner)'")
             }
         }
+        let refused = Self.refused(by: words.first)
+        for option in used where refused.contains(option) {
+            throw UsageError("'\(words.first ?? "")' does not take --\(option.long)")
+        }
         switch words.first {
         case "download": return try download()
         case "ws": return try openWebSocket()
         case "connect": return try connect()
         case "background": return try background()
-        default: break
+        case "completion": return try completion()
+        case "manual": return .manual
+        default: return try loads()
         }
-        if words.first == "upload" { try readUpload() }
-        if let verb = words.first, Self.verbs.contains(verb.lowercased()) {
-            words.removeFirst()
-            method = try conflictFree(verb.uppercased())
-            if words.isEmpty { throw UsageError("'\(verb)' needs a URL") }
+    }
+
+    private func completion() throws(UsageError) -> CommandLineAction {
+        guard words.count == 2, let shell = CompletionShell(rawValue: words[1]) else {
+            let names = CompletionShell.allCases.map(\.rawValue).joined(separator: ", ")
+            throw UsageError("'completion' needs one of \(names)")
         }
-        guard let url = words.first, !url.isEmpty else { throw UsageError("a URL is missing") }
-        guard words.count == 1 else {
-            let commands = Self.verbs.union([
-                "download", "upload", "ws", "connect", "background", "demo", "help", "version",
-            ])
-            if let nearest = Suggestion.nearest(to: url, among: Array(commands)) {
-                throw UsageError("unknown command '\(url)': did you mean '\(nearest)'?")
-            }
-            throw UsageError("one URL at a time; '\(words[1])' is one too many")
-        }
-        request.url = url
-        try settleBody()
-        if request.isUpload { method = method ?? "PUT" }
-        request.method = method ?? (request.body == .none ? "GET" : "POST")
-        if request.body != .none, request.method == "GET" {
-            throw UsageError("URLSession sends no body with GET; use post, or put the data into the URL's query")
-        }
-        if usesRemoteName { request.destination = .file(try URLArgument.remoteName(of: url)) }
-        try settleArchive()
-        try settleVersion()
-        return .load(request)
+        return .completion(shell)
     }
 
     private func demo() throws(UsageError) -> CommandLineAction {
         guard words.count == 1 else { throw UsageError("'demo' takes no URL") }
-        for option in used where option != .color && option != .noProgress {
+        for option in used where option != .color && option != .noProgress && option != .noDefaults {
             throw UsageError("'demo' does not take --\(option.long)")
         }
         return .demo(color: request.color, showsProgress: request.showsProgress)
@@ -220,42 +377,36 @@ package struct Arguments {
 
     /// `download URL [FILE]`
     private mutating func download() throws(UsageError) -> CommandLineAction {
-        try refuse(Self.notForDownload, "download")
         guard words.count > 1, !words[1].isEmpty else { throw UsageError("'download' needs a URL") }
         guard words.count < 4 else { throw UsageError("one download at a time; '\(words[3])' is one too many") }
         request.url = words[1]
         if words.count == 3 {
             guard !words[2].isEmpty, words[2] != "-" else { throw UsageError("'download' needs the name of a file") }
-            guard case .standardOutput = request.destination, !usesRemoteName else {
+            guard outputs.isEmpty else {
                 throw UsageError("two names for the file: '\(words[2])' and that of -o or -O")
             }
             request.destination = .file(words[2])
-        } else if case .standardOutput = request.destination {
+        } else if case .destination(.file(let path))? = outputs.last {
+            request.destination = .file(path)
+        } else {
             request.destination = .file(try URLArgument.remoteName(of: request.url, for: "'download'"))
         }
-        try settleArchive()
+        try settleArchive(request)
         try settleVersion()
         return .download(request)
     }
 
-    /// Switches that `download` does not accept: it is always a GET whose body is written to a file unchanged.
-    private static let notForDownload: Set<CommandOption> = [.method, .data, .json, .include, .head]
-
     /// `upload FILE URL` is `put URL -d @FILE` with an upload task.
-    private mutating func readUpload() throws(UsageError) {
+    mutating func readUpload() throws(UsageError) {
         guard words.count > 2, !words[1].isEmpty, words[1] != "-" else {
             throw UsageError("'upload' needs a file and a URL")
         }
-        guard data.isEmpty, json == nil else { throw UsageError("'upload' takes its body from the file") }
-        data = [.file(words[1])]
+        guard data.isEmpty, json == nil, form.isEmpty, uploads.isEmpty else {
+            throw UsageError("'upload' takes its body from the file")
+        }
+        request.body = .file(words[1])
         request.isUpload = true
         words.removeFirst(2)
-    }
-
-    func refuse(_ options: Set<CommandOption>, _ command: String) throws(UsageError) {
-        for option in used where options.contains(option) {
-            throw UsageError("'\(command)' does not take --\(option.long)")
-        }
     }
 
     func backgroundMethod(isUpload: Bool) throws(UsageError) -> String {
@@ -264,12 +415,12 @@ package struct Arguments {
         return method
     }
 
-    private func conflictFree(_ new: String) throws(UsageError) -> String {
+    func conflictFree(_ new: String) throws(UsageError) -> String {
         if let method, method != new { throw UsageError("two methods: \(new) and \(method)") }
         return new
     }
 
-    func settleArchive() throws(UsageError) {
+    func settleArchive(_ request: CommandLineRequest) throws(UsageError) {
         if request.harIncludesSecrets, request.harPath == nil {
             throw UsageError("--har-with-secrets needs --har FILE")
         }
@@ -279,41 +430,59 @@ package struct Arguments {
     }
 
     /// HTTP/2 and HTTP/3 are negotiated in the TLS handshake (ALPN), so they need https.
-    private func settleVersion() throws(UsageError) {
+    func settleVersion() throws(UsageError) {
         guard let version = request.version, version != .http1 else { return }
         let scheme = URLArgument.complete(request.url).prefix { $0 != ":" }.lowercased()
         guard scheme != "https" else { return }
         throw UsageError("\(version.rawValue) needs https, not \(scheme)", exitCode: .unavailable)
     }
 
-    private mutating func settleBody() throws(UsageError) {
-        if let json {
-            guard data.isEmpty else { throw UsageError("--json and --data exclude each other") }
-            request.body = json
-            request.isJSON = true
-            return
-        }
-        if data.count < 2 {
-            request.body = data.first ?? .none
-            return
-        }
-        var parts: [String] = []
-        for piece in data {
-            guard case .text(let text) = piece else {
-                throw UsageError("a file or standard input must be the only --data")
-            }
-            parts.append(text)
-        }
-        request.body = .text(parts.joined(separator: "&"))
-    }
-
     // MARK: Values
 
-    private static func body(_ value: String) throws(UsageError) -> CommandLineRequest.Body {
-        if value == "@-" { return .standardInput }
-        guard value.hasPrefix("@") else { return .text(value) }
-        guard value.count > 1 else { throw UsageError("'@' needs the name of a file, or - for standard input") }
-        return .file(String(value.dropFirst()))
+    static func body(_ value: String) throws(UsageError) -> CommandLineRequest.Body {
+        switch try DataPiece.written(value, .exact).source {
+        case .text(let text): .text(text)
+        case .file(let path): .file(path)
+        case .standardInput: .standardInput
+        }
+    }
+
+    private static func secondsOrZero(_ value: String, _ name: String) throws(UsageError) -> Double {
+        guard let seconds = Double(value), seconds >= 0, seconds.isFinite else {
+            throw UsageError("\(name) needs a number of seconds, not '\(value)'")
+        }
+        return seconds
+    }
+
+    private static func count(_ value: String, _ name: String, from least: Int) throws(UsageError) -> Int {
+        guard let count = Int(value), count >= least else {
+            throw UsageError("\(name) needs a whole number from \(least), not '\(value)'")
+        }
+        return count
+    }
+
+    private static func fieldValue(_ value: String, _ name: String) throws(UsageError) -> String {
+        guard !value.utf8.contains(where: { $0 == 10 || $0 == 13 || $0 == 0 }) else {
+            throw UsageError("the value of \(name) has a line break in it")
+        }
+        return value
+    }
+
+    /// `0-499`, `500-`, `-500`, several of them separated by commas. A number alone begins an open range, as in curl.
+    private static func range(_ value: String) throws(UsageError) -> String {
+        let parts = value.split(separator: ",", omittingEmptySubsequences: false)
+        let isValid = parts.allSatisfy { part in
+            let ends = part.split(separator: "-", omittingEmptySubsequences: false)
+            guard ends.count <= 2, part != "-", !part.isEmpty else { return false }
+            return ends.allSatisfy { $0.utf8.allSatisfy { 0x30...0x39 ~= $0 } }
+        }
+        guard isValid else { throw UsageError("-r needs 0-499, 500- or -500, not '\(value)'") }
+        return parts.count == 1 && !value.contains("-") ? value + "-" : value
+    }
+
+    private func writeOutText(_ value: String) throws(UsageError) -> String {
+        guard value.hasPrefix("@") else { return value }
+        return try files.read(String(value.dropFirst()))
     }
 
     private static func seconds(_ value: String, _ name: String) throws(UsageError) -> Double {
@@ -335,6 +504,9 @@ package struct Arguments {
             let name = String(text[..<colon])
             let value = text[text.index(after: colon)...].trimmingBlanks()
             guard isToken(name) else { throw UsageError("'\(name)' is not the name of a header field") }
+            if !value.isEmpty, ReservedFields.treatment(of: name) == .ignored {
+                throw UsageError("-H: URLSession sends its own \(name)" + Self.advice(forReserved: name))
+            }
             guard !value.utf8.contains(where: { $0 == 10 || $0 == 13 || $0 == 0 }) else {
                 throw UsageError("the value of \(name) has a line break in it")
             }
@@ -344,6 +516,10 @@ package struct Arguments {
             return .set(name: String(text.dropLast()), value: "")
         }
         throw UsageError("-H needs 'Name: value', not '\(text)'")
+    }
+
+    private static func advice(forReserved name: String) -> String {
+        name.lowercased() == "host" ? ": put the host into the URL, and its address into --connect-to or --resolve" : ""
     }
 
     /// RFC 9110 section 5.6.2.

@@ -5,6 +5,9 @@ package struct CommandLineRequest: Equatable, Sendable {
         case text(String)
         case file(String)
         case standardInput
+        /// Joined with `&`.
+        case pieces([DataPiece])
+        case form([FormPart])
     }
 
     package enum Destination: Equatable, Sendable {
@@ -34,6 +37,19 @@ package struct CommandLineRequest: Equatable, Sendable {
     package var headers: [HeaderEdit] = []
     package var body = Body.none
     package var isJSON = false
+    /// Data for the query of the URL (`-G`).
+    package var query: [DataPiece] = []
+    /// `-r`, without the unit.
+    package var range: String?
+    /// `-z`: a date or a file, after `-` if the response must be older.
+    package var timeCondition: String?
+    package var referer: String?
+    package var bearer: String?
+    /// `-b`: texts with `=`, and files.
+    package var cookieSources: [String] = []
+    package var cookieJar: String?
+    package var leavesOutSessionCookies = false
+    package var session: NamedSession.Selection?
     package var version: Version?
     package var userAgent: String?
     package var destination = Destination.standardOutput(exactly: false)
@@ -43,12 +59,25 @@ package struct CommandLineRequest: Equatable, Sendable {
     package var timeout: Double?
     /// Limit without progress, in seconds (`timeoutIntervalForRequest`).
     package var idleTimeout: Double?
+    /// Limit until a connection is there, in seconds.
+    package var connectTimeout: Double?
+    package var retry = RetryOptions()
+    /// Bytes per second.
+    package var rateLimit: Int?
+    /// The largest body, in bytes.
+    package var maximumFileSize: Int?
+    package var network = NetworkOptions()
+    package var minimumTLS: TLSVersionNumber?
+    package var maximumTLS: TLSVersionNumber?
     /// Accepts any certificate.
     package var isInsecure = false
     /// A file with the only certificate authorities to trust.
     package var authorityPath: String?
     /// A file with the client's certificate and key, optionally followed by a colon and a password.
     package var certificate: String?
+    /// A file with the private key, if `certificate` does not contain it.
+    package var key: String?
+    package var keyPassword: String?
     /// Hashes of public keys (`--pin`). The server's key must match one of them.
     package var pins: [String] = []
     /// A user name, optionally followed by a colon and a password.
@@ -61,6 +90,19 @@ package struct CommandLineRequest: Equatable, Sendable {
     package var isSilent = false
     package var showsErrors = false
     package var failsOnHTTPError = false
+    /// Whether the body of such a response is written nevertheless.
+    package var keepsErrorBody = false
+    /// Lets the server name the file of `-O`.
+    package var usesServerName = false
+    package var outputFolder: String?
+    package var createsFolders = false
+    /// Gives the file the time of `Last-Modified`.
+    package var keepsRemoteTime = false
+    /// The file of the response heads; `-` for standard output.
+    package var headPath: String?
+    package var writeOut: WriteOutFormat?
+    /// The place among the URLs of the command line, from 0.
+    package var number = 0
     package var showsProgress = true
     package var color = ColorChoice.auto
     package var showsMetrics = false
@@ -68,6 +110,8 @@ package struct CommandLineRequest: Equatable, Sendable {
     package var showsTrace = false
     /// Sends the body with an upload task.
     package var isUpload = false
+    /// As `isUpload`, but as curl's `-T` without a `Content-Type`.
+    package var isPut = false
     /// Resumes an earlier download.
     package var resumes = true
     /// A download may replace an existing file.
@@ -88,6 +132,8 @@ package struct CommandLineRequest: Equatable, Sendable {
 /// The command that the command line selects.
 package enum CommandLineAction: Equatable, Sendable {
     case load(CommandLineRequest)
+    /// Several URLs.
+    case loads([CommandLineRequest], SeriesOptions)
     /// `urlsession download`, to the file in `destination`.
     case download(CommandLineRequest)
     /// `urlsession ws`
@@ -99,4 +145,6 @@ package enum CommandLineAction: Equatable, Sendable {
     case demo(color: CommandLineRequest.ColorChoice, showsProgress: Bool)
     case help(HelpText)
     case version
+    case completion(CompletionShell)
+    case manual
 }

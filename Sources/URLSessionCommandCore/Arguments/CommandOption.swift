@@ -1,140 +1,86 @@
-/// The switches, with curl's names as aliases.
+/// The switches, with curl's names where curl has the same one. `facts` is the one table from which the parser, the
+/// suggestions, the manual page and the completions of shells are made.
 enum CommandOption: CaseIterable {
-    case method, header, data, json, output, remoteName, follow, noFollow, maximumRedirects, timeout, idleTimeout
-    case http11, http2, http3, include, verbose, silent, showError, fail, compressed, userAgent, noProgress
-    case color, metrics, har, harSecrets, head, help, version, insecure, connectTimeout
-    case authority, certificate, pin
+    case method, header, data, dataBinary, dataRaw, dataURLEncoded, json, form, formString, query, uploadFile, head
+    case bearer, referer, userAgent, range, timeCondition, http11, http2, http3, url
+    case cookie, cookieJar, junkSessionCookies, session, sessionReadOnly
+    case timeout, connectTimeout, idleTimeout, retry, retryDelay, retryMaximumTime, retryAllErrors, retryRefused
+    case limitRate, maximumFileSize
+    case follow, noFollow, maximumRedirects
+    case parallel, parallelMaximum, failEarly
+    case proxy, proxyUser, noProxy, resolve, connectTo, ipv4, ipv6, unixSocket, abstractUnixSocket
+    case insecure, authority, certificate, key, keyPassword, pin
+    case tlsMinimum, tlsMaximum, tls1, tls10, tls11, tls12, tls13
     case user, basic, digest, negotiate, ntlm
-    case resume, noResume, force, trace
+    case output, remoteName, remoteNameAll, remoteHeaderName, outputFolder, createFolders, remoteTime
+    case include, dumpHeader, writeOut, verbose, silent, showError, noProgress, progressBar, noBuffer, color
+    case fail, failWithBody, compressed
+    case metrics, trace, har, harSecrets
+    case configuration, noDefaults, globOff, help, version
+    case resume, noResume, force
     case subprotocol, binary, whole, ping, maximumMessage, wait
     case tls, startTLS
     case upload, discretionary
 
-    var long: String {
-        switch self {
-        case .method: "method"
-        case .header: "header"
-        case .data: "data"
-        case .json: "json"
-        case .output: "output"
-        case .remoteName: "remote-name"
-        case .follow: "follow"
-        case .noFollow: "no-follow"
-        case .maximumRedirects: "max-redirects"
-        case .timeout: "timeout"
-        case .idleTimeout: "idle-timeout"
-        case .http11: "http1.1"
-        case .http2: "http2"
-        case .http3: "http3"
-        case .include: "include"
-        case .verbose: "verbose"
-        case .silent: "silent"
-        case .showError: "show-error"
-        case .fail: "fail"
-        case .compressed: "compressed"
-        case .userAgent: "user-agent"
-        case .noProgress: "no-progress"
-        case .color: "color"
-        case .metrics: "metrics"
-        case .har: "har"
-        case .harSecrets: "har-with-secrets"
-        case .head: "head"
-        case .help: "help"
-        case .version: "version"
-        case .insecure: "insecure"
-        case .connectTimeout: "connect-timeout"
-        case .authority: "cacert"
-        case .certificate: "cert"
-        case .pin: "pin"
-        case .user: "user"
-        case .basic: "basic"
-        case .digest: "digest"
-        case .negotiate: "negotiate"
-        case .ntlm: "ntlm"
-        case .resume: "resume"
-        case .noResume: "no-resume"
-        case .force: "force"
-        case .trace: "trace"
-        case .subprotocol: "protocol"
-        case .binary: "binary"
-        case .whole: "whole"
-        case .ping: "ping"
-        case .maximumMessage: "max-message"
-        case .wait: "wait"
-        case .tls: "tls"
-        case .startTLS: "starttls"
-        case .upload: "upload"
-        case .discretionary: "discretionary"
-        }
-    }
-
+    var long: String { facts.long }
+    var short: Character? { facts.short }
+    var takesValue: Bool { facts.value != nil }
     /// The only command that takes the switch; nil if several do.
-    var owner: String? {
-        switch self {
-        case .resume, .noResume, .force: "download"
-        case .subprotocol, .binary, .whole, .ping, .maximumMessage, .wait: "ws"
-        case .tls, .startTLS: "connect"
-        case .upload, .discretionary: "background"
-        default: nil
+    var owner: String? { facts.section.owner }
+
+    /// What is known of a switch.
+    struct Facts {
+        var long: String
+        var short: Character?
+        /// The name of the value; nil for a switch without one.
+        var value: String?
+        var section: OptionSection
+        /// One sentence without a full stop.
+        var summary: String
+        /// curl's other names for the same.
+        var aliases: [String]
+
+        init(
+            _ section: OptionSection, _ long: String, value: String? = nil, aliases: [String] = [], _ summary: String
+        ) {
+            self.section = section
+            self.long = long
+            self.value = value
+            self.aliases = aliases
+            self.summary = summary
+        }
+
+        init(
+            _ section: OptionSection, _ long: String, _ short: Character, value: String? = nil,
+            aliases: [String] = [], _ summary: String
+        ) {
+            self.section = section
+            self.long = long
+            self.short = short
+            self.value = value
+            self.aliases = aliases
+            self.summary = summary
         }
     }
-
-    /// curl's names for switches that have another name here.
-    private static let aliases: [String: CommandOption] = [
-        "request": .method, "location": .follow, "max-redirs": .maximumRedirects, "max-time": .timeout,
-        "data-binary": .data, "data-raw": .data, "no-progress-meter": .noProgress,
-        "pinnedpubkey": .pin, "http3-only": .http3, "har-secrets": .harSecrets,
-    ]
 
     /// All long names, including aliases.
-    static let allNames = allCases.map(\.long) + aliases.keys
+    static let allNames = allCases.flatMap { [$0.facts.long] + $0.facts.aliases }
 
-    var short: Character? {
-        switch self {
-        case .method: "X"
-        case .header: "H"
-        case .data: "d"
-        case .output: "o"
-        case .remoteName: "O"
-        case .follow: "L"
-        case .timeout: "m"
-        case .include: "i"
-        case .verbose: "v"
-        case .silent: "s"
-        case .showError: "S"
-        case .fail: "f"
-        case .userAgent: "A"
-        case .head: "I"
-        case .help: "h"
-        case .version: "V"
-        case .insecure: "k"
-        case .certificate: "E"
-        case .user: "u"
-        default: nil
-        }
-    }
+    private static let byName: [String: CommandOption] = Dictionary(
+        allCases.flatMap { option in ([option.facts.long] + option.facts.aliases).map { ($0, option) } },
+        uniquingKeysWith: { first, _ in first })
 
-    var takesValue: Bool {
-        switch self {
-        case .method, .header, .data, .json, .output, .maximumRedirects, .timeout, .idleTimeout, .userAgent, .color,
-            .har, .connectTimeout, .authority, .certificate, .pin, .user, .subprotocol,
-            .ping, .maximumMessage, .wait, .startTLS, .upload:
-            true
-        default:
-            false
-        }
-    }
+    private static let byLetter: [Character: CommandOption] = Dictionary(
+        allCases.compactMap { option in option.facts.short.map { ($0, option) } },
+        uniquingKeysWith: { first, _ in first })
 
     init?(long name: String) {
-        if let match = Self.allCases.first(where: { $0.long == name }) ?? Self.aliases[name] {
-            self = match
-        } else {
-            return nil
-        }
+        guard let match = Self.byName[name] else { return nil }
+        self = match
     }
 
     init?(short name: Character) {
-        guard let match = Self.allCases.first(where: { $0.short == name }) else { return nil }
+        guard let match = Self.byLetter[name] else { return nil }
         self = match
     }
 }

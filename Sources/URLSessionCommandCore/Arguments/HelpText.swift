@@ -25,24 +25,23 @@ package enum HelpText: Equatable, Sendable, CaseIterable {
     }
 
     private static let generalText = """
-        urlsession [get|post|put|delete|head|patch|options] URL [switches]
-        urlsession download URL [FILE]   urlsession upload FILE URL   urlsession demo
+        urlsession [get|post|put|delete|head|patch|options] URL... [switches]
+        urlsession download URL [FILE]   upload FILE URL   demo  manual  completion NAME
         urlsession ws URL   connect HOST PORT   background …   (more with 'help ws' …)
 
-        Request  -X, --method NAME      -H, --header 'Name: value'   ('Name:' removes)
-                 -d, --data TEXT|@FILE|@- (stdin)      --json TEXT|@FILE|@-
-                 -A, --user-agent TEXT  -I, --head   --http1.1, --http2, --http3 (only)
-        Time     -m, --timeout SECONDS  --idle-timeout SECONDS (no progress at all)
-        TLS      -k, --insecure         --cacert FILE  -E, --cert FILE[:PASSWORD]
-                 --pin sha256//HASH     (of the server's key)
-        User     -u, --user NAME[:PASSWORD]  --basic, --digest, --negotiate, --ntlm
-        Redirect -L, --follow (default) --no-follow    --max-redirects COUNT
-        Output   -o, --output FILE|-    -O, --remote-name   --no-resume, --force
-                 -i, --include (head)   -v, --verbose  (-vv shows secrets too)
-                 -s, --silent           -S, --show-error
-                 --no-progress          --color auto|always|never
-        Insight  --metrics (times)  --trace (calls)  --har FILE, --har-with-secrets
-        Scripts  -f, --fail (exit 22 from 400 on)  -h, --help  -V, --version
+        Request  -X NAME  -H 'Name: value'  -I  -A TEXT  -e URL  -r RANGE  -z DATE|FILE
+                 -d DATA|@FILE  --data-binary, --data-raw, --data-urlencode  -G (query)
+                 --json DATA  -F NAME=TEXT|@FILE  -T FILE  --http1.1, --http2, --http3
+        Cookies  -b TEXT|FILE  -c FILE  --session NAME        User  -u NAME[:PASSWORD]
+                 --oauth2-bearer TOKEN  --basic, --digest, --negotiate, --ntlm
+        Time     -m, --connect-timeout, --idle-timeout SECONDS  --retry N --limit-rate N
+        Network  -x PROXY  --noproxy HOSTS --resolve, --connect-to  -4 -6  --unix-socket
+        TLS      -k  --cacert FILE  -E, --cert FILE  --key FILE --pin HASH --tls-min 1.3
+        Redirect -L (default), --no-follow  --max-redirects N   Several  -Z, --parallel
+        Output   -o FILE  -O, -OJ  --output-dir, --create-dirs  -i  -D FILE  -w FORMAT
+                 -v, -vv (secrets too)  -s  -S  --no-progress  --color auto|always|never
+        Insight  --metrics (times)  --trace (calls)  --har FILE    Scripts  -f (exit 22)
+        Files    -K FILE  -q (no default file)              -h, --help  -V, --version
 
         A terminal gets head, colour and layout; a pipe or file the exact bytes.
         Exit  0 done   1 scheme   2 usage   3 URL   4 not available   6 host not found

@@ -13,11 +13,18 @@ package struct BodyPresenter: Sendable {
     private let isUTF8: Bool
     private var form: Form
     private var lastByte: UInt8 = 10
+    /// As the response names it.
+    private let charset: String?
+    /// Nil for UTF-8, and for exact bytes.
+    private var decoder: CharsetDecoder?
 
-    /// - Parameter isFormatted: False if the output is a file or pipe. Then the bytes are unchanged.
-    package init(mimeType: String?, isFormatted: Bool, style: TextStyle, isUTF8: Bool) {
+    /// - Parameters:
+    ///   - isFormatted: False if the output is a file or pipe. Then the bytes are unchanged.
+    ///   - charset: That of the response's `Content-Type`.
+    package init(mimeType: String?, charset: String? = nil, isFormatted: Bool, style: TextStyle, isUTF8: Bool) {
         self.style = style
         self.isUTF8 = isUTF8
+        self.charset = charset
         let type = MediaType(mimeType)
         form = !isFormatted ? .exact : type == .binary ? .refused : .undecided(type)
     }
@@ -34,7 +41,19 @@ package struct BodyPresenter: Sendable {
     }
 
     package mutating func add(_ bytes: some Collection<UInt8>) -> [UInt8] {
-        if case .undecided(let type) = form, !bytes.isEmpty { decide(type, bytes) }
+        if case .exact = form { return Array(bytes) }
+        if case .undecided(let type) = form, !bytes.isEmpty {
+            decoder = CharsetDecoder(charset ?? CharsetDecoder.charset(in: bytes))
+            let text = decoder?.add(bytes) ?? Array(bytes)
+            // Of some charsets there is no text before the end.
+            decide(type, text.isEmpty ? Array(bytes) : text)
+            return present(text)
+        }
+        return present(decoder?.add(bytes) ?? Array(bytes))
+    }
+
+    /// Formats UTF-8.
+    private mutating func present(_ bytes: some Collection<UInt8>) -> [UInt8] {
         var output: [UInt8] = []
         switch form {
         case .exact: return Array(bytes)
@@ -57,7 +76,7 @@ package struct BodyPresenter: Sendable {
     /// The remaining output. Adds a line break if the last one is missing, so that the shell prompt begins on its own
     /// line.
     package mutating func finish() -> [UInt8] {
-        var output: [UInt8] = []
+        var output = present(decoder?.finish() ?? [])
         switch form {
         case .exact, .undecided, .refused: return []
         case .json(var highlighter): highlighter.finish(to: &output)

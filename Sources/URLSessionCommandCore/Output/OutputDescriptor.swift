@@ -20,8 +20,12 @@ package struct OutputDescriptor {
     /// Creates the file, or truncates an existing one.
     ///
     /// - Parameter isPrivate: Whether only the owner may read it (mode 0600). Applies to regular files only.
-    package static func create(path: String, isPrivate: Bool = false) throws(FileError) -> OutputDescriptor {
-        let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, isPrivate ? 0o600 : 0o666)
+    /// - Parameter isNew: Whether an existing file is an error (EEXIST).
+    package static func create(
+        path: String, isPrivate: Bool = false, isNew: Bool = false
+    ) throws(FileError) -> OutputDescriptor {
+        let flags = O_WRONLY | O_CREAT | O_CLOEXEC | (isNew ? O_EXCL : O_TRUNC)
+        let descriptor = open(path, flags, isPrivate ? 0o600 : 0o666)
         guard descriptor >= 0 else { throw FileError(path: path, code: errno) }
         var status = stat()
         if isPrivate, fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
@@ -72,6 +76,12 @@ package struct OutputDescriptor {
 
     package func write(_ text: String) throws(FileError) {
         try write(Array(text.utf8))
+    }
+
+    /// Sets the file's time of change, in seconds since 1970. A failure is ignored.
+    func setTime(_ time: Int64) {
+        let times = [timespec(tv_sec: Int(time), tv_nsec: 0), timespec(tv_sec: Int(time), tv_nsec: 0)]
+        _ = futimens(descriptor, times)
     }
 
     /// Closes the file. `close` can report errors that `write` did not, such as an exceeded quota.

@@ -1,10 +1,24 @@
 import Dispatch
 import Foundation
 
+/// Where the progress of one transfer is shown.
+protocol ProgressDisplay: AnyObject, Sendable {
+    /// Starts drawing.
+    func begin()
+    /// Begins with `count` bytes that do not count towards the rate.
+    func begin(at count: Int64)
+    /// - Parameter expected: Negative when unknown.
+    func update(received: Int64, expected: Int64)
+    /// Clears what is drawn while `printMessage` runs, which prints a message.
+    func interrupt(_ printMessage: () -> Void)
+    /// Stops drawing and clears what is drawn. May be called repeatedly.
+    func end()
+}
+
 /// Draws the progress of a transfer on standard error ten times per second, and clears it at the end.
 ///
 /// Unchecked: `lock` guards the mutable state. The timer runs on its own queue.
-final class ProgressBar: @unchecked Sendable {
+final class ProgressBar: ProgressDisplay, @unchecked Sendable {
     private let lock = NSLock()
     private let terminal: Terminal
     private let start = DispatchTime.now().uptimeNanoseconds

@@ -17,13 +17,17 @@ package struct RequestBuilder {
         case standardInput
         /// Not a regular file, or one whose reported size is wrong.
         case stream(URL)
+        /// Several sources, one after the other.
+        case composed(ComposedBody)
     }
 
     package let request: URLRequest
     package let body: Body
+    /// The condition of `-z`.
+    let timeCondition: TimeCondition?
 
     package init(_ command: CommandLineRequest) throws(UsageError) {
-        let text = URLArgument.complete(command.url)
+        let text = try URLArgument.complete(command.url, query: DataReader.query(of: command.query))
         guard let url = URL(string: text), url.scheme != nil else {
             throw UsageError("'\(command.url)' is not a URL", exitCode: .malformedURL)
         }
@@ -32,8 +36,29 @@ package struct RequestBuilder {
         }
         var request = URLRequest(url: url)
         request.httpMethod = command.method
-        body = try Self.body(command.body, isUpload: command.isUpload)
-        for (name, value) in Self.fields(command) { request.setValue(value, forHTTPHeaderField: name) }
+        var fields = Self.fields(command)
+        if case .form(let parts) = command.body {
+            let form = try MultipartForm(parts)
+            body = form.body.asBody
+            if !fields.contains(where: { $0.name.lowercased() == "content-type" }) {
+                fields.append(("Content-Type", form.contentType))
+            }
+        } else {
+            body = try Self.body(command.body, isUpload: command.isUpload || command.isPut)
+        }
+        if command.range != nil || command.timeCondition != nil,
+            !["http", "https"].contains(url.scheme?.lowercased())
+        {
+            throw UsageError("-r and -z are about HTTP, not about \(url.scheme ?? "")", exitCode: .unavailable)
+        }
+        if let text = command.timeCondition {
+            let condition = try TimeCondition(text)
+            timeCondition = condition
+            fields.append(condition.field)
+        } else {
+            timeCondition = nil
+        }
+        for (name, value) in fields { request.setValue(value, forHTTPHeaderField: name) }
         if case .data(let data) = body { request.httpBody = data }
         self.request = request
     }
@@ -53,8 +78,23 @@ package struct RequestBuilder {
             streamed.httpBodyStream = InputStream(fileAtPath: "/dev/stdin")
         case .stream(let url):
             streamed.httpBodyStream = InputStream(url: url)
+        case .composed(let composed):
+            if let length = composed.length { streamed.setValue("\(length)", forHTTPHeaderField: "Content-Length") }
+            streamed.httpBodyStream = composed.newStream()
         }
         return streamed
+    }
+
+    /// The same, but the body is read at a rate.
+    func streamedRequest(limitedBy limiter: RateLimiter) -> URLRequest {
+        var limited = streamedRequest
+        if case .data(let data) = body {
+            limited.httpBody = nil
+            limited.setValue("\(data.count)", forHTTPHeaderField: "Content-Length")
+            limited.httpBodyStream = InputStream(data: data)
+        }
+        if let stream = limited.httpBodyStream { limited.httpBodyStream = LimitedStream(stream, limiter) }
+        return limited
     }
 
     /// A new stream of the body; nil if the body cannot be read again or is not a stream.
@@ -65,7 +105,17 @@ package struct RequestBuilder {
             var status = stat()
             guard stat(url.path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
             return InputStream(url: url)
+        case .composed(let composed): return composed.isRepeatable ? composed.newStream() : nil
         case .none, .data, .standardInput: return nil
+        }
+    }
+
+    /// Whether the request can be made again.
+    var isRepeatable: Bool {
+        switch body {
+        case .none, .data, .file: true
+        case .standardInput: false
+        case .stream, .composed: newBodyStream != nil
         }
     }
 
@@ -76,9 +126,23 @@ package struct RequestBuilder {
             fields = [("Content-Type", "application/json"), ("Accept", "application/json")]
         } else if command.isUpload {
             fields = [("Content-Type", "application/octet-stream")]
+        } else if command.isPut {
+            fields = []
+        } else if case .form = command.body {
+            // With the boundary, which is not known yet.
+            fields = []
         } else if command.body != .none {
             fields = [("Content-Type", "application/x-www-form-urlencoded")]
         }
+        if let referer = command.referer { fields.append(("Referer", referer)) }
+        if let bearer = command.bearer { fields.append(("Authorization", "Bearer \(bearer)")) }
+        if let range = command.range {
+            // A part of a compressed body could not be decoded.
+            fields += [("Range", "bytes=\(range)"), ("Accept-Encoding", "identity")]
+        }
+        // Without files the text is sent as it is written; with them the cookies are in the storage.
+        let texts = command.cookieSources.filter { $0.contains("=") }
+        if !texts.isEmpty, !command.usesCookieStorage { fields.append(("Cookie", texts.joined(separator: "; "))) }
         if let userAgent = command.userAgent { fields.append(("User-Agent", userAgent)) }
         // The first edit of a name replaces the implied field. Later edits of the same name append values.
         var edited: Set<String> = []
@@ -101,9 +165,15 @@ package struct RequestBuilder {
     }
 
     /// An ephemeral session: each run starts without cookies, cache and credentials.
-    package static func configuration(_ command: CommandLineRequest) -> URLSessionConfiguration {
+    package static func configuration(
+        _ command: CommandLineRequest, cookies: HTTPCookieStorage? = nil
+    ) -> URLSessionConfiguration {
         let configuration = URLSessionConfiguration.ephemeral
         configuration.urlCache = nil
+        configuration.destinations = command.network.destinations
+        configuration.proxyVariables = command.network.proxyVariables(ProcessInfo.processInfo.environment)
+        if let version = command.minimumTLS { configuration.tlsMinimumSupportedProtocolVersion = version.value }
+        if let version = command.maximumTLS { configuration.tlsMaximumSupportedProtocolVersion = version.value }
         configuration.programVersion = Command.version
         configuration.requiredHTTPVersion =
             switch command.version {
@@ -114,6 +184,10 @@ package struct RequestBuilder {
             }
         if let timeout = command.timeout { configuration.timeoutIntervalForResource = timeout }
         if let idle = command.idleTimeout { configuration.timeoutIntervalForRequest = idle }
+        if let cookies {
+            configuration.httpCookieStorage = cookies
+            configuration.httpCookieAcceptPolicy = .always
+        }
         // Otherwise the cookie store, which is empty, would replace the user's Cookie field.
         if fields(command).contains(where: { $0.name.lowercased() == "cookie" }) {
             configuration.httpShouldSetCookies = false
@@ -123,7 +197,8 @@ package struct RequestBuilder {
 
     private static func body(_ body: CommandLineRequest.Body, isUpload: Bool) throws(UsageError) -> Body {
         switch body {
-        case .none: return .none
+        case .none, .form: return .none
+        case .pieces(let pieces): return try DataReader.body(of: pieces).asBody
         case .text(let text): return .data(Data(text.utf8))
         case .standardInput: return .standardInput
         case .file(let path):

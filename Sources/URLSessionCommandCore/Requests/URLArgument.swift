@@ -14,6 +14,28 @@ package enum URLArgument {
         return (isLocal(host.lowercased()) ? "http://" : "https://") + text
     }
 
+    /// The same with data added to the query, before the fragment.
+    static func complete(_ text: String, query: String) -> String {
+        let url = complete(text)
+        guard !query.isEmpty else { return url }
+        let fragment = url.firstIndex(of: "#") ?? url.endIndex
+        let base = url[..<fragment]
+        let separator = base.contains("?") ? (base.hasSuffix("?") || base.hasSuffix("&") ? "" : "&") : "?"
+        return base + separator + query + url[fragment...]
+    }
+
+    /// The URL for `-T`: if its path ends with `/`, or is missing, the file's name is appended.
+    static func withFileName(of file: String, _ text: String) -> String {
+        let url = complete(text)
+        guard let start = url.firstRange(of: "://")?.upperBound else { return text }
+        let end = url[start...].firstIndex { $0 == "?" || $0 == "#" } ?? url.endIndex
+        let place = url[start..<end]
+        let hasPath = place.contains("/")
+        guard !hasPath || place.hasSuffix("/") else { return text }
+        let name = file.split(separator: "/").last.map { PercentCoding.encoded(String($0)) } ?? ""
+        return url[..<end] + (hasPath ? "" : "/") + name + url[end...]
+    }
+
     /// The URL of a WebSocket: completed as other URLs, with `ws` for `http` and `wss` for `https`.
     package static func webSocket(_ text: String) throws(UsageError) -> String {
         let url = complete(text)

@@ -36,6 +36,31 @@ enum PercentCoding {
         return encoded
     }
 
+    /// Encodes everything except the unreserved characters (RFC 3986 §2.3).
+    static func encoded(_ text: String) -> String { encoded(Array(text.utf8)) }
+
+    static func encoded(_ bytes: [UInt8]) -> String {
+        encoded(bytes) { byte in
+            switch byte {
+            case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
+            default: "-._~".utf8.contains(byte)
+            }
+        }
+    }
+
+    static func encoded(_ bytes: [UInt8], keeping isKept: (UInt8) -> Bool) -> String {
+        let digits = Array("0123456789ABCDEF".utf8)
+        var encoded: [UInt8] = []
+        for byte in bytes {
+            if isKept(byte) {
+                encoded.append(byte)
+            } else {
+                encoded += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+            }
+        }
+        return String(decoding: encoded, as: UTF8.self)
+    }
+
     private static func value(_ digit: UInt8?) -> UInt8? {
         switch digit {
         case let digit? where 0x30...0x39 ~= digit: digit - 0x30

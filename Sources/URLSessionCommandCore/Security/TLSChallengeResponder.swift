@@ -22,7 +22,7 @@ struct TLSChallengeResponder: Sendable {
         isInsecure = command.isInsecure
         anchors = if let path = command.authorityPath { try Self.anchors(path) } else { nil }
         pins = try Self.pins(command.pins)
-        credential = if let certificate = command.certificate { try Self.credential(certificate) } else { nil }
+        credential = if let certificate = command.certificate { try Self.credential(certificate, command) } else { nil }
     }
 
     /// The certificate of `--cert`, for servers that request a client certificate.
@@ -67,6 +67,11 @@ struct TLSChallengeResponder: Sendable {
         return anchors
     }
 
+    private static func pem(_ certificate: Data) -> String {
+        "-----BEGIN CERTIFICATE-----\n\(certificate.base64EncodedString(options: .lineLength64Characters))\n"
+            + "-----END CERTIFICATE-----\n"
+    }
+
     /// The certificates of a PEM text.
     private static func pemBlocks(_ text: String) -> [Data] {
         text.components(separatedBy: "-----BEGIN CERTIFICATE-----").dropFirst().compactMap { block in
@@ -78,14 +83,25 @@ struct TLSChallengeResponder: Sendable {
 
     /// Reads a PKCS #12 archive, or PEM with certificate and key. The text after the last colon is the password, unless
     /// the whole text is the path of an existing file.
-    private static func credential(_ text: String) throws(UsageError) -> URLCredential {
+    private static func credential(
+        _ text: String, _ command: CommandLineRequest
+    ) throws(UsageError) -> URLCredential {
         var path = text
-        var password: String?
+        var password = command.keyPassword
         if access(path, F_OK) != 0, let colon = text.lastIndex(of: ":") {
             path = String(text[..<colon])
             password = String(text[text.index(after: colon)...])
         }
-        let data = try contents(path)
+        var data = try contents(path)
+        if let key = command.key {
+            let certificate = String(decoding: data, as: UTF8.self)
+            guard certificate.contains("-----BEGIN CERTIFICATE-----") else {
+                throw UsageError(
+                    "--key goes with a certificate in PEM, and '\(path)' is none", exitCode: .clientCertificate)
+            }
+            // The key of the other file counts, whatever the first one contains.
+            data = Data(pemBlocks(certificate).map(pem).joined().utf8) + (try contents(key))
+        }
         var items: CFArray?
         let options = [kSecImportExportPassphrase as String: password ?? ""] as CFDictionary
         switch SecPKCS12Import(data as CFData, options, &items) {

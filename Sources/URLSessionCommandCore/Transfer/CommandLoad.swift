@@ -1,5 +1,6 @@
 import Dispatch
 import Foundation
+import LoadingEvents
 import URLLoading
 
 /// The base class of all commands that load: runs one task in its own session and keeps its result. Subclasses handle
@@ -13,10 +14,11 @@ class CommandLoad: NSObject, URLSessionTaskDelegate, @unchecked Sendable {
     final let terminal: Terminal
     final let verboseOutput: VerboseOutput
     final let heads: HeadRecorder
-    final let progress: ProgressBar?
+    final let progress: (any ProgressDisplay)?
     /// Why the client cancelled the load. Takes precedence over the error of the cancellation.
     final let stop = StopReason()
     private let challenges: ChallengeResponder
+    private let connectDeadline: ConnectDeadline?
     private let started = DispatchTime.now().uptimeNanoseconds
     private let finished = DispatchSemaphore(value: 0)
 
@@ -30,24 +32,56 @@ class CommandLoad: NSObject, URLSessionTaskDelegate, @unchecked Sendable {
     ///   - retaining: Which response heads are kept for the subclass.
     init(
         _ command: CommandLineRequest, _ builder: RequestBuilder, _ challenges: ChallengeResponder, terminal: Terminal,
-        drawsProgress: Bool, retaining: HeadRecorder.Retention
+        drawsProgress: Bool, retaining: HeadRecorder.Retention, board: ProgressBoard? = nil
     ) {
         self.command = command
         self.builder = builder
         self.challenges = challenges
         self.terminal = terminal
         verboseOutput = VerboseOutput(command, terminal: terminal)
-        heads = HeadRecorder(verboseOutput, retaining: retaining, keepsTunnels: command.harPath != nil)
-        let isQuiet = command.isSilent || !command.showsProgress || command.verbosity > 0 || command.showsTrace
-        progress = terminal.errorIsTerminal && drawsProgress && !isQuiet ? ProgressBar(terminal: terminal) : nil
+        heads = HeadRecorder(
+            verboseOutput, retaining: retaining, keepsTunnels: command.harPath != nil || command.writeOut != nil)
+        connectDeadline = command.connectTimeout.map { ConnectDeadline($0) }
+        let isShown = terminal.errorIsTerminal && drawsProgress && Self.allowsProgress(command)
+        if let board, isShown {
+            progress = board.row(name: Self.shortName(command))
+        } else {
+            progress = isShown ? ProgressBar(terminal: terminal) : nil
+        }
+    }
+
+    /// Whether the switches allow a progress bar.
+    static func allowsProgress(_ command: CommandLineRequest) -> Bool {
+        !command.isSilent && command.showsProgress && command.verbosity == 0 && !command.showsTrace
+    }
+
+    /// The name of the file, or of the host.
+    private static func shortName(_ command: CommandLineRequest) -> String {
+        let path = command.destination.path ?? command.url.split(separator: "?").first.map(String.init) ?? command.url
+        return TextSanitizer.clean(path.split(separator: "/").last.map(String.init) ?? path)
     }
 
     /// Runs the task, and returns after the last delegate callback.
-    final func load(_ configuration: URLSessionConfiguration, _ makeTask: (URLSession) -> URLSessionTask) {
-        configuration.headObserver = { [heads] in heads.observe($0) }
+    ///
+    /// - Parameter shared: The session of several loads; nil for one of its own.
+    final func load(
+        _ configuration: URLSessionConfiguration, in shared: SharedSession? = nil,
+        _ makeTask: (URLSession) -> URLSessionTask
+    ) {
+        let observer: @Sendable (MessageHead) -> Void = { [heads, connectDeadline] head in
+            heads.observe(head)
+            if !head.isOfTunnel, case .request = head.start { connectDeadline?.disarm() }
+        }
         let trace = command.showsTrace ? DelegateTrace(self) : nil
-        let session = URLSession(configuration: configuration, delegate: trace ?? self, delegateQueue: nil)
+        let session: URLSession
+        if let shared {
+            session = shared.session(configuration, observer: observer)
+        } else {
+            configuration.headObserver = observer
+            session = URLSession(configuration: configuration, delegate: trace ?? self, delegateQueue: nil)
+        }
         let task = makeTask(session)
+        if shared != nil { task.delegate = trace ?? self }
         let interruption = Interruption { [self] code in
             stop.set(TransferFailure(code, ""))
             progress?.end()
@@ -59,14 +93,29 @@ class CommandLoad: NSObject, URLSessionTaskDelegate, @unchecked Sendable {
         // Streams have no request.
         if let request = task.currentRequest { verboseOutput.request(request) }
         progress?.begin()
+        armConnectDeadline(task)
         task.resume()
         began(task)
-        session.finishTasksAndInvalidate()
+        if shared == nil { session.finishTasksAndInvalidate() }
         finished.wait()
+        connectDeadline?.disarm()
         settle()
-        trace?.waitForEnd()
+        if shared == nil { trace?.waitForEnd() }
         progress?.end()
         interruption.end()
+    }
+
+    private func armConnectDeadline(_ task: URLSessionTask) {
+        guard let connectDeadline, let limit = command.connectTimeout else { return }
+        connectDeadline.arm { [self, weak task] in
+            let host = TransferFailure.Context(url: task?.currentRequest?.url?.absoluteString ?? command.url).authority
+            stop.set(
+                TransferFailure(
+                    .timedOut,
+                    "no connection to \(TextSanitizer.clean(host)) within \(TransferFailure.plain(limit)) s: "
+                        + "allow more time with --connect-timeout"))
+            task?.cancel()
+        }
     }
 
     // MARK: For subclasses
@@ -132,6 +181,7 @@ class CommandLoad: NSObject, URLSessionTaskDelegate, @unchecked Sendable {
             return task.cancel()
         }
         verboseOutput.redirect()
+        armConnectDeadline(task)
         completionHandler(request)
     }
 
@@ -159,6 +209,7 @@ class CommandLoad: NSObject, URLSessionTaskDelegate, @unchecked Sendable {
 
     final func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
         loadError = error
+        connectDeadline?.disarm()
         ended(task)
         finished.signal()
     }

@@ -22,6 +22,7 @@ package enum ExitCode: Int32, Equatable, Sendable, CaseIterable {
     case clientCertificate = 58
     case serverCertificate = 60
     case badContentCoding = 61
+    /// The body is larger than allowed, or the method has none.
     case bodyNotAllowed = 63
     case startTLSRefused = 64
     case bodyCannotBeResent = 65

@@ -1,57 +1,135 @@
 import Foundation
+import LoadingEvents
 import URLLoading
 
 /// Runs one load and writes each piece of the body as it arrives.
 final class Transfer: CommandLoad, URLSessionDataDelegate, @unchecked Sendable {
     // Sendable: as the superclass.
     private let output: TransferOutput
+    private let shared: LoadSeries.Shared
+    private let policy: RetryPolicy
+    private let limiter: RateLimiter?
 
     private var response: URLResponse?
     private var requestBody: HARRecord.Body?
     private var responseBody: HARRecord.Body?
+    /// The last response head, and the size of all of them as text.
+    private var lastHead: MessageHead?
+    private var headBytes = 0
+    /// The status for which the load was ended, so that it can be tried again.
+    private var passingStatus: RetryPolicy.Cause?
+    /// The failure of a response whose body is written nevertheless.
+    private var errorStatus: TransferFailure?
+    private var result: TransferFailure?
 
-    init(_ command: CommandLineRequest, terminal: Terminal) throws(UsageError) {
+    init(
+        _ command: CommandLineRequest, terminal: Terminal, shared: LoadSeries.Shared, retrying policy: RetryPolicy
+    ) throws(UsageError) {
         let builder = try RequestBuilder(command)
         let challenges = try ChallengeResponder(command, url: builder.request.url)
         output = TransferOutput(command, terminal: terminal)
+        self.shared = shared
+        self.policy = policy
+        limiter = command.rateLimit.map { RateLimiter(bytesPerSecond: $0) }
         // While a body is sent nothing else is printed, so a progress bar can be shown.
         let hasRoom = !output.isTerminal || builder.body != .none
+        let keepsAll = command.includesHead || command.headPath != nil || command.writeOut != nil
         super.init(
             command, builder, challenges, terminal: terminal, drawsProgress: hasRoom,
-            retaining: command.includesHead ? .all : .last)
+            retaining: keepsAll ? .all : .last, board: shared.board)
         if command.harPath != nil {
             responseBody = HARRecord.Body()
             switch builder.body {
             case .data(let data): requestBody = HARRecord.Body(data)
-            case .file, .standardInput, .stream, .none: break
+            case .file, .standardInput, .stream, .composed, .none: break
             }
         }
     }
 
-    /// Runs the load, and returns after all output has been written.
-    func run() -> ExitCode {
-        load(RequestBuilder.configuration(command), makeTask)
+    /// Runs the load, and returns after the body has been written.
+    func load() {
+        load(RequestBuilder.configuration(command, cookies: shared.cookies), in: shared.session, makeTask)
+        takeHeads()
+        result = failure(hasResponse: response != nil, expected: response?.expectedContentLength ?? -1) ?? errorStatus
+    }
+
+    /// Why the load has failed, if trying again may help.
+    var retryCause: RetryPolicy.Cause? {
+        guard policy.triesLeft > 0, builder.isRepeatable, !output.isFinal else { return nil }
+        if let passingStatus { return passingStatus }
+        return result.flatMap { $0.exitCode == .success ? nil : .failure($0.exitCode) }
+    }
+
+    /// The reason of the failure, without advice.
+    var reason: String {
+        let message = result?.message ?? ""
+        return message.firstRange(of: ": ").map { String(message[..<$0.lowerBound]) } ?? message
+    }
+
+    func printWarning(_ text: String) {
+        guard !command.isSilent else { return }
+        let line = "urlsession: \(text)\n"
+        if let board = shared.board { board.interrupt { StandardError.write(line) } } else { StandardError.write(line) }
+    }
+
+    /// Reports the end of the load, once.
+    func conclude() -> ExitCode {
         var report = TransferReport(command: command, terminal: terminal, verboseOutput: verboseOutput)
         report.metrics = metrics
-        report.failure = failure(hasResponse: response != nil, expected: response?.expectedContentLength ?? -1)
+        report.failure = result
         report.tunnelExchanges = heads.tunnelExchanges
         report.requestBody = requestBody
         report.responseBody = response == nil ? nil : responseBody
-        return report.conclude()
+        report.board = shared.board
+        let code = report.conclude()
+        return writeOut() ?? code
+    }
+
+    /// Prints the text of `-w`. The exit code if that fails.
+    private func writeOut() -> ExitCode? {
+        guard let format = command.writeOut else { return nil }
+        var values = WriteOut(command: command)
+        values.metrics = metrics
+        values.response = response
+        values.head = lastHead
+        values.headBytes = headBytes
+        values.tunnelExchanges = heads.tunnelExchanges
+        values.failure = result
+        values.fileName = output.writtenPath
+        do throws(FileError) {
+            for (text, isError) in values.output(format) {
+                try (isError ? OutputDescriptor.standardError : .standardOutput).write(text)
+            }
+            return nil
+        } catch {
+            return TransferFailure(error).exitCode
+        }
     }
 
     private func makeTask(in session: URLSession) -> URLSessionTask {
-        guard command.isUpload, case .file(let file) = builder.body else {
+        if let limiter, builder.body != .none {
+            return session.dataTask(with: builder.streamedRequest(limitedBy: limiter))
+        }
+        guard command.isUpload || command.isPut, case .file(let file) = builder.body else {
             return session.dataTask(with: builder.streamedRequest)
         }
         return session.uploadTask(with: builder.request, fromFile: file)
+    }
+
+    /// Takes the heads that have arrived, for all that wants them.
+    @discardableResult private func takeHeads() -> [MessageHead] {
+        let new = heads.takeResponses()
+        if let last = new.last { lastHead = last }
+        if command.writeOut != nil { headBytes += new.reduce(0) { $0 + $1.text.utf8.count } }
+        do throws(FileError) { try shared.dump?.write(new) } catch { stop.set(TransferFailure(error)) }
+        return new
     }
 
     // MARK: CommandLoad
 
     override func follows(_ redirect: HTTPURLResponse, _ task: URLSessionTask) -> Bool {
         guard command.followsRedirects else { return false }
-        attempt(task) { () throws(FileError) in try output.redirect(redirect, heads.takeResponses()) }
+        attempt(task) { () throws(FileError) in try output.redirect(redirect, takeHeads()) }
         return true
     }
 
@@ -60,7 +138,15 @@ final class Transfer: CommandLoad, URLSessionDataDelegate, @unchecked Sendable {
     }
 
     /// A file can be sent again after a redirect or a challenge. Standard input and pipes cannot.
-    override func newBodyStream() -> InputStream? { builder.newBodyStream }
+    override func newBodyStream() -> InputStream? {
+        guard let limiter else { return builder.newBodyStream }
+        return builder.isRepeatable ? builder.streamedRequest(limitedBy: limiter).httpBodyStream : nil
+    }
+
+    override func interrupt(_ task: URLSessionTask) {
+        limiter?.end()
+        super.interrupt(task)
+    }
 
     override func sent(_ total: Int64, of expected: Int64) {
         progress?.update(received: total, expected: expected)
@@ -75,13 +161,14 @@ final class Transfer: CommandLoad, URLSessionDataDelegate, @unchecked Sendable {
         self.response = response
         received = 0
         if output.isTerminal { progress?.end() } else if builder.body != .none { progress?.begin(at: 0) }
-        if let http = response as? HTTPURLResponse {
-            if command.failsOnHTTPError, http.statusCode >= 400 {
-                end(dataTask, .httpError, "\(shown(http)): leave out -f to see its body")
-                return completionHandler(.cancel)
-            }
+        let newHeads = takeHeads()
+        if let http = response as? HTTPURLResponse, ends(dataTask, http) { return completionHandler(.cancel) }
+        if let limit = command.maximumFileSize, response.expectedContentLength > Int64(limit) {
+            let size = Quantity.bytes(response.expectedContentLength)
+            end(dataTask, .bodyNotAllowed, "the body of \(shownURL) has \(size), more than --max-filesize allows")
+            return completionHandler(.cancel)
         }
-        attempt(dataTask) { () throws(FileError) in try output.begin(response, heads.takeResponses()) }
+        attempt(dataTask) { () throws(FileError) in try output.begin(response, newHeads) }
         refuseBinary(dataTask)
         completionHandler(stop.value == nil ? .allow : .cancel)
     }
@@ -89,10 +176,44 @@ final class Transfer: CommandLoad, URLSessionDataDelegate, @unchecked Sendable {
     func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
         guard stop.value == nil else { return }
         received += Int64(data.count)
+        if let limit = command.maximumFileSize, received > Int64(limit) {
+            let size = Quantity.bytes(Int64(limit))
+            return end(dataTask, .bodyNotAllowed, "the body of \(shownURL) is larger than \(size) (--max-filesize)")
+        }
         responseBody?.add(data)
         attempt(dataTask) { () throws(FileError) in try output.add(data) }
         refuseBinary(dataTask)
         progress?.update(received: received, expected: response?.expectedContentLength ?? -1)
+        limiter?.wait(for: data.count)
+    }
+
+    /// Whether the load ends with this head. The body is then not written.
+    private func ends(_ task: URLSessionTask, _ response: HTTPURLResponse) -> Bool {
+        let status = response.statusCode
+        let retryAfter = response.value(forHTTPHeaderField: "Retry-After").flatMap {
+            RetryAfter.seconds($0, at: Date())
+        }
+        let cause = RetryPolicy.Cause.status(status, retryAfter: retryAfter)
+        if policy.allows(cause), builder.isRepeatable {
+            passingStatus = cause
+            end(task, .httpError, "\(shown(response)): it failed each time")
+            return true
+        }
+        if command.failsOnHTTPError, status >= 400 {
+            if command.keepsErrorBody {
+                errorStatus = TransferFailure(.httpError, shown(response))
+                return false
+            }
+            end(task, .httpError, "\(shown(response)): leave out -f to see its body")
+            return true
+        }
+        if status == 200, let condition = builder.timeCondition,
+            !condition.isMet(lastModified: response.value(forHTTPHeaderField: "Last-Modified"))
+        {
+            end(task, .success, "")
+            return true
+        }
+        return false
     }
 
     // MARK: Ending

@@ -100,7 +100,7 @@ package struct TransferFailure: Error, Equatable, Sendable {
         case .requestBodyStreamExhausted:
             self.init(
                 .bodyCannotBeResent,
-                "\(authority) needs the body again, and its source can be read only once: send it from a file (-d @FILE)"
+                "\(authority) needs the body again, and its source can be read only once: send it from a file (--data-binary @FILE)"
             )
         case .fileDoesNotExist, .fileIsDirectory, .noPermissionsToReadFile:
             self.init(.fileUnreadable, "cannot read \(context.shownURL)\(cause): check its name and permissions")
@@ -160,7 +160,7 @@ package struct TransferFailure: Error, Equatable, Sendable {
             "the connection to \(context.authority) was lost\(cause): the response is incomplete, try again")
     }
 
-    private static func plain(_ seconds: Double) -> String {
+    static func plain(_ seconds: Double) -> String {
         seconds == seconds.rounded() && seconds < 1e9 ? "\(Int(seconds))" : "\(seconds)"
     }
 

@@ -1,5 +1,6 @@
 import Foundation
 import LoadingEvents
+internal import LoadingSemantics
 import URLLoading
 
 /// Writes a response to its destination. The file of `-o` is created when the response begins, so a load without a
@@ -8,6 +9,7 @@ final class TransferOutput {
     private let command: CommandLineRequest
     private let terminal: Terminal
     private let style: TextStyle
+    private var destination: CommandLineRequest.Destination
     private var descriptor: OutputDescriptor?
     private var presenter: BodyPresenter?
 
@@ -18,11 +20,19 @@ final class TransferOutput {
     init(_ command: CommandLineRequest, terminal: Terminal) {
         self.command = command
         self.terminal = terminal
+        destination = command.destination
         let form = OutputForm(command, terminal: terminal)
         isTerminal = form.isTerminal
         isFormatted = form.isFormatted
         style = form.style
     }
+
+    /// The file that was written; nil for standard output, and before the response.
+    private(set) var writtenPath: String?
+    /// Whether something was written that cannot be taken back.
+    private(set) var isFinal = false
+    /// The time that the file gets, in seconds since 1970.
+    private var remoteTime: Int64?
 
     var isRefused: Bool { presenter?.isRefused ?? false }
 
@@ -34,6 +44,12 @@ final class TransferOutput {
 
     /// - Parameter heads: As for `redirect`.
     func begin(_ response: URLResponse, _ heads: [MessageHead]) throws(FileError) {
+        if command.keepsRemoteTime,
+            let text = (response as? HTTPURLResponse)?.value(forHTTPHeaderField: "Last-Modified")
+        {
+            remoteTime = HTTPDate.parse(text, at: nil)
+        }
+        nameByServer(response)
         let isHeadRequest = command.method == "HEAD"
         let isShown =
             command.includesHead || isHeadRequest || (isFormatted && !command.isSilent && command.verbosity == 0)
@@ -41,8 +57,9 @@ final class TransferOutput {
             try writeHeads(http, command.includesHead ? heads : heads.suffix(1))
         }
         presenter = BodyPresenter(
-            mimeType: response.mimeType, isFormatted: isFormatted, style: style, isUTF8: terminal.isUTF8)
-        if case .file = command.destination { _ = try opened() }
+            mimeType: response.mimeType, charset: (response as? HTTPURLResponse)?.textEncodingName,
+            isFormatted: isFormatted, style: style, isUTF8: terminal.isUTF8)
+        if case .file = destination { _ = try opened() }
     }
 
     func add(_ data: Data) throws(FileError) {
@@ -62,13 +79,24 @@ final class TransferOutput {
     func finish() throws(FileError) {
         guard let descriptor else { return }
         try descriptor.write(presenter?.finish() ?? [])
+        if writtenPath != nil, let remoteTime { descriptor.setTime(remoteTime) }
         try descriptor.finish()
         self.descriptor = nil
     }
 
     /// With `--har -` standard output gets only the archive, which contains the body.
     private var isDiscarded: Bool {
-        if case .standardOutput = command.destination { command.printsArchive } else { false }
+        if case .standardOutput = destination { command.printsArchive } else { false }
+    }
+
+    /// `-J`: the name in `Content-Disposition`, in the folder of the name that the URL has.
+    private func nameByServer(_ response: URLResponse) {
+        guard command.usesServerName, case .file(let path) = destination,
+            let value = (response as? HTTPURLResponse)?.value(forHTTPHeaderField: "Content-Disposition"),
+            let name = ContentDisposition.filename(in: value)
+        else { return }
+        let folder = path.lastIndex(of: "/").map { path[...$0] } ?? ""
+        destination = .file(folder + name)
     }
 
     private func writeHeads(_ response: HTTPURLResponse, _ heads: some Collection<MessageHead>) throws(FileError) {
@@ -89,7 +117,17 @@ final class TransferOutput {
 
     private func opened() throws(FileError) -> OutputDescriptor {
         if let descriptor { return descriptor }
-        let new = try OutputDescriptor.opened(command.destination)
+        let new: OutputDescriptor
+        switch destination {
+        case .standardOutput:
+            new = .standardOutput
+            isFinal = true
+        case .file(let path):
+            if command.createsFolders { try Folders.create(forFile: path) }
+            // A name that the server has chosen must not replace a file.
+            new = try OutputDescriptor.create(path: path, isNew: command.usesServerName)
+            writtenPath = path
+        }
         descriptor = new
         return new
     }

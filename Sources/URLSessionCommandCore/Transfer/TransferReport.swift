@@ -11,13 +11,15 @@ struct TransferReport {
     var requestBody: HARRecord.Body?
     var responseBody: HARRecord.Body?
     var tunnelExchanges: [HeadRecorder.TunnelExchange] = []
+    /// Draws the progress of other loads, between which messages are printed.
+    var board: ProgressBoard?
 
     func conclude() -> ExitCode {
         verboseOutput.metrics(metrics)
         if command.showsMetrics { printWaterfall() }
         let archiveFailure = writeArchive()
         for failure in [failure, archiveFailure].compactMap({ $0 }) where !failure.message.isEmpty {
-            if !command.isSilent || command.showsErrors { StandardError.write("urlsession: \(failure.message)\n") }
+            if !command.isSilent || command.showsErrors { print("urlsession: \(failure.message)\n") }
         }
         return failure?.exitCode ?? archiveFailure?.exitCode ?? .success
     }
@@ -27,7 +29,11 @@ struct TransferReport {
         let style = TextStyle(command.color, isTerminal: terminal.errorIsTerminal, terminal: terminal)
         let waterfall = Waterfall(style: style, isUTF8: terminal.isUTF8, columns: terminal.columns)
         let lines = waterfall.lines(TransactionTimeline.all(in: metrics), duration: metrics.taskInterval.duration)
-        StandardError.write(lines.map { $0 + "\n" }.joined())
+        print(lines.map { $0 + "\n" }.joined())
+    }
+
+    private func print(_ text: String) {
+        if let board { board.interrupt { StandardError.write(text) } } else { StandardError.write(text) }
     }
 
     private func writeArchive() -> TransferFailure? {

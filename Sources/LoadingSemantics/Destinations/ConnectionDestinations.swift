@@ -1,0 +1,68 @@
+/// Where connections go instead of where DNS leads: other addresses, other hosts, one address family, or a local
+/// socket. TLS still authenticates the host of the URL.
+package struct ConnectionDestinations: Sendable, Hashable {
+    /// The address families that are used.
+    package enum Families: Sendable, Hashable {
+        case all
+        case ipv4
+        case ipv6
+    }
+
+    private struct Redirection: Sendable, Hashable {
+        /// Nil for any.
+        let host: String?
+        let port: UInt16?
+        /// Nil for the same.
+        let newHost: String?
+        let newPort: UInt16?
+    }
+
+    package var families = Families.all
+    /// The path of a local stream socket, through which every host is reached. A path that begins with NUL is a name in
+    /// the abstract namespace (unix(7)).
+    package var socketPath: String?
+    /// Literals. The host `*` is any host.
+    private var addresses: [HostPort: [String]] = [:]
+    private var redirections: [Redirection] = []
+
+    package init() {}
+
+    package var isEmpty: Bool { self == ConnectionDestinations() }
+
+    /// Sets the addresses of a host. Returns false, without a change, if one of them is not an address literal.
+    package mutating func resolve(host: String, port: UInt16, to literals: [String]) -> Bool {
+        guard !literals.isEmpty,
+            literals.allSatisfy({ IPAddressRange.bytes(String($0.prefix { $0 != "%" })) != nil })
+        else { return false }
+        addresses[HostPort(host.lowercased(), port)] = literals
+        return true
+    }
+
+    package mutating func forget(host: String, port: UInt16) { addresses[HostPort(host.lowercased(), port)] = nil }
+
+    /// Connects to another host. The first redirection that matches counts.
+    package mutating func connect(host: String?, port: UInt16?, toHost newHost: String?, port newPort: UInt16?) {
+        redirections.append(
+            Redirection(host: host?.lowercased(), port: port, newHost: newHost?.lowercased(), newPort: newPort))
+    }
+
+    /// The given addresses of a host; nil if its name is to be resolved.
+    package func addresses(of place: HostPort) -> [String]? {
+        if addresses.isEmpty { return nil }
+        return addresses[place] ?? addresses[HostPort("*", place.port)]
+    }
+
+    /// The place to connect to instead of this one, which may be the same.
+    package func destination(of place: HostPort) -> HostPort {
+        let match = redirections.first {
+            ($0.host ?? place.host) == place.host && ($0.port ?? place.port) == place.port
+        }
+        guard let match else { return place }
+        return HostPort(match.newHost ?? place.host, match.newPort ?? place.port)
+    }
+
+    /// Whether the place is reached at another one than DNS tells, so its records there do not count.
+    package func replaces(_ place: HostPort) -> Bool {
+        socketPath != nil || addresses(of: place) != nil || destination(of: place) != place
+    }
+}

@@ -1,0 +1,55 @@
+import Foundation
+import URLLoading
+
+/// The cookies of one run: read from the files of `-b` and a named session, and written to the file of `-c`.
+struct CookieJarFile {
+    let storage = HTTPCookieStorage()
+    private let path: String?
+
+    /// Nil if the command line names no file and no session.
+    init?(_ command: CommandLineRequest, urls: [URL]) throws(UsageError) {
+        guard command.usesCookieStorage else { return nil }
+        path = command.cookieJar
+        storage.cookieAcceptPolicy = .always
+        for source in command.cookieSources {
+            if source.contains("=") {
+                for cookie in urls.flatMap({ CookieFile.cookies(ofText: source, for: $0) }) {
+                    storage.setCookie(cookie)
+                }
+            } else {
+                try read(source, leavingOutSessions: command.leavesOutSessionCookies, host: urls.first?.host ?? "")
+            }
+        }
+    }
+
+    /// As in curl, a file that does not exist has no cookies, and an empty name no file.
+    private func read(_ path: String, leavingOutSessions: Bool, host: String) throws(UsageError) {
+        if path.isEmpty { return }
+        let data: Data
+        do throws(FileError) {
+            data = try FileContents.readAll(path == "-" ? "/dev/stdin" : path)
+        } catch {
+            if error.code == ENOENT { return }
+            throw UsageError("cannot read the cookies of '\(path)': \(error.reason)", exitCode: .readError)
+        }
+        for cookie in CookieFile.cookies(in: String(decoding: data, as: UTF8.self), host: host)
+        where !leavingOutSessions || !cookie.isSessionOnly {
+            storage.setCookie(cookie)
+        }
+    }
+
+    /// Writes the file of `-c`, if there is one.
+    func write() throws(FileError) {
+        guard let path else { return }
+        let text = CookieFile.text(of: storage.cookies ?? [])
+        if path == "-" { return try OutputDescriptor.standardOutput.write(text) }
+        try PrivateFile.replace(path, with: Data(text.utf8))
+    }
+}
+
+extension CommandLineRequest {
+    /// Whether cookies are kept in a storage, or sent as the text of `-b` only.
+    var usesCookieStorage: Bool {
+        cookieJar != nil || session != nil || cookieSources.contains { !$0.contains("=") }
+    }
+}

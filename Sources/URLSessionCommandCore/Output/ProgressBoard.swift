@@ -1,0 +1,126 @@
+import Dispatch
+import Foundation
+
+/// Draws the progress of several transfers on standard error, one line for each, ten times per second.
+///
+/// Unchecked: `lock` guards the mutable state. The timer runs on its own queue.
+final class ProgressBoard: @unchecked Sendable {
+    /// The line of one transfer.
+    final class Row: ProgressDisplay, @unchecked Sendable {
+        // Sendable: the board's lock guards the mutable state.
+        private unowned let board: ProgressBoard
+        fileprivate let name: String
+        fileprivate var received: Int64 = 0
+        fileprivate var expected: Int64 = -1
+        fileprivate var meter = RateMeter()
+        fileprivate var isShown = false
+        fileprivate var start: Double = 0
+
+        fileprivate init(_ board: ProgressBoard, name: String) {
+            self.board = board
+            self.name = name
+        }
+
+        func begin() {
+            board.change { now in
+                isShown = true
+                start = now
+                meter = RateMeter(count: 0, time: now)
+            }
+        }
+
+        func begin(at count: Int64) {
+            board.change { now in
+                received = count
+                meter = RateMeter(count: count, time: now)
+            }
+        }
+
+        func update(received: Int64, expected: Int64) {
+            board.change { _ in
+                self.received = received
+                self.expected = expected
+            }
+        }
+
+        func interrupt(_ printMessage: () -> Void) { board.interrupt(printMessage) }
+
+        func end() { board.change { _ in isShown = false } }
+    }
+
+    private static let mostRows = 20
+
+    private let terminal: Terminal
+    private let beginning = DispatchTime.now().uptimeNanoseconds
+    private let lock = NSLock()
+    private var rows: [Row] = []
+    private var timer: (any DispatchSourceTimer)?
+    private var drawnLines = 0
+
+    init(terminal: Terminal) {
+        self.terminal = terminal
+        let timer = DispatchSource.makeTimerSource(queue: DispatchQueue(label: "urlsession.progress"))
+        timer.schedule(deadline: .now() + .milliseconds(100), repeating: .milliseconds(100), leeway: .milliseconds(10))
+        timer.setEventHandler { [weak self] in self?.draw() }
+        self.timer = timer
+        timer.activate()
+    }
+
+    func row(name: String) -> Row {
+        let row = Row(self, name: name)
+        lock.withLock { rows.append(row) }
+        return row
+    }
+
+    func interrupt(_ printMessage: () -> Void) {
+        lock.withLock {
+            clear()
+            printMessage()
+        }
+    }
+
+    /// Stops drawing and clears the lines.
+    func end() {
+        lock.withLock {
+            timer?.cancel()
+            timer = nil
+            clear()
+        }
+    }
+
+    private var now: Double { Double(DispatchTime.now().uptimeNanoseconds - beginning) / 1e9 }
+
+    fileprivate func change(_ body: (Double) -> Void) { lock.withLock { body(now) } }
+
+    private func clear() {
+        guard drawnLines > 0 else { return }
+        StandardError.write("\u{1B}[\(drawnLines)A\r\u{1B}[J")
+        drawnLines = 0
+    }
+
+    private func draw() {
+        lock.withLock {
+            guard timer != nil else { return }
+            let now = now
+            let shown = rows.filter { $0.isShown && $0.received > 0 }
+            for row in shown { row.meter.add(count: row.received, time: now) }
+            var lines = shown.prefix(Self.mostRows).map { line(of: $0, now) }
+            if shown.count > lines.count { lines.append("… and \(shown.count - lines.count) more") }
+            guard !lines.isEmpty || drawnLines > 0 else { return }
+            clear()
+            StandardError.write(lines.map { $0 + "\n" }.joined())
+            drawnLines = lines.count
+        }
+    }
+
+    /// The name takes at most a third of the line.
+    private func line(of row: Row, _ now: Double) -> String {
+        let width = max(4, min(24, terminal.columns / 3))
+        let name = row.name.count <= width ? row.name : "…" + row.name.suffix(width - 1)
+        let text = ProgressText(
+            received: row.received, expected: row.expected, bytesPerSecond: row.meter.bytesPerSecond,
+            elapsed: now - row.start)
+        return name.leftAligned(width) + " "
+            + text.line(columns: max(1, terminal.columns - width - 1), isUTF8: terminal.isUTF8)
+    }
+}

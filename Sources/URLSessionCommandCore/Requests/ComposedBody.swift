@@ -1,0 +1,184 @@
+import Foundation
+
+#if canImport(Musl)
+    import Musl
+#else
+    import Glibc
+#endif
+
+/// A body of several sources, read one after the other while they are sent.
+package struct ComposedBody: Equatable, Sendable {
+    package enum Segment: Equatable, Sendable {
+        case bytes([UInt8])
+        /// - Parameter stripsLineBreaks: Whether CR, LF and NUL are left out.
+        case file(String, stripsLineBreaks: Bool)
+    }
+
+    private(set) var segments: [Segment] = []
+    /// In bytes; nil if it is not known.
+    private(set) var length: Int64? = 0
+    /// Whether all sources can be read again.
+    private(set) var isRepeatable = true
+
+    mutating func add(_ text: String) { add(Array(text.utf8)) }
+
+    mutating func add(_ bytes: [UInt8]) {
+        if case .bytes(let last)? = segments.last {
+            segments[segments.count - 1] = .bytes(last + bytes)
+        } else {
+            segments.append(.bytes(bytes))
+        }
+        length = length.map { $0 + Int64(bytes.count) }
+    }
+
+    /// Adds a file. One that is not regular, and one of `/proc`, has no known length.
+    mutating func add(file path: String, stripsLineBreaks: Bool = false) throws(UsageError) {
+        var status = stat()
+        guard stat(path, &status) == 0, access(path, R_OK) == 0 else {
+            throw UsageError("cannot read '\(path)': \(String(cString: strerror(errno)))", exitCode: .readError)
+        }
+        guard status.st_mode & S_IFMT != S_IFDIR else {
+            throw UsageError("cannot send '\(path)': it is a directory", exitCode: .readError)
+        }
+        segments.append(.file(path, stripsLineBreaks: stripsLineBreaks))
+        let isRegular = status.st_mode & S_IFMT == S_IFREG
+        if !isRegular { isRepeatable = false }
+        var count: Int64?
+        if isRegular {
+            count =
+                status.st_size == 0 || stripsLineBreaks ? try Self.count(path, stripsLineBreaks) : Int64(status.st_size)
+            // Files of `/proc` have bytes, and may have other ones next time.
+            if status.st_size == 0, count != 0 { count = nil }
+        }
+        length = count.flatMap { count in length.map { $0 + count } }
+    }
+
+    private static func count(_ path: String, _ stripsLineBreaks: Bool) throws(UsageError) -> Int64 {
+        let stream = BodyStream([.file(path, stripsLineBreaks: stripsLineBreaks)])
+        stream.open()
+        defer { stream.close() }
+        var buffer = [UInt8](repeating: 0, count: 64 * 1024)
+        var total: Int64 = 0
+        while true {
+            let count = stream.read(&buffer, maxLength: buffer.count)
+            if count == 0 { return total }
+            guard count > 0 else {
+                let reason = (stream.streamError as NSError?).map { String(cString: strerror(Int32($0.code))) } ?? ""
+                throw UsageError("cannot read '\(path)': \(reason)", exitCode: .readError)
+            }
+            total += Int64(count)
+        }
+    }
+
+    func newStream() -> InputStream { BodyStream(segments) }
+
+    /// The simplest form of the same body.
+    var asBody: RequestBuilder.Body {
+        if segments.isEmpty { return .data(Data()) }
+        if segments.count == 1, case .bytes(let bytes) = segments[0] { return .data(Data(bytes)) }
+        return .composed(self)
+    }
+}
+
+/// Reads segments one after the other. Used by one thread at a time, as every stream.
+final class BodyStream: InputStream {
+    private var segments: ArraySlice<ComposedBody.Segment>
+    /// The rest of the current bytes.
+    private var bytes: ArraySlice<UInt8> = []
+    private var file: Int32 = -1
+    private var strips = false
+    private var status = Stream.Status.notOpen
+    private var failure: (any Error)?
+
+    init(_ segments: [ComposedBody.Segment]) {
+        self.segments = segments[...]
+        super.init(data: Data())
+    }
+
+    deinit { closeFile() }
+
+    override func open() { status = .open }
+
+    override func close() {
+        closeFile()
+        status = .closed
+    }
+
+    override var streamStatus: Stream.Status { status }
+    override var streamError: (any Error)? { failure }
+    override var hasBytesAvailable: Bool { status == .open }
+
+    override func read(_ buffer: UnsafeMutablePointer<UInt8>, maxLength length: Int) -> Int {
+        guard status == .open, length > 0 else { return status == .atEnd ? 0 : -1 }
+        while true {
+            if !bytes.isEmpty {
+                let piece = bytes.prefix(length)
+                piece.withUnsafeBufferPointer {
+                    if let start = $0.baseAddress { buffer.update(from: start, count: $0.count) }
+                }
+                bytes = bytes.dropFirst(piece.count)
+                return piece.count
+            }
+            if file >= 0 {
+                let count = readFile(buffer, length)
+                if count != 0 { return count }
+                // A piece of line breaks only is not the end.
+                if file >= 0 { continue }
+            }
+            switch segments.popFirst() {
+            case nil:
+                status = .atEnd
+                return 0
+            case .bytes(let next): bytes = next[...]
+            case .file(let path, let strips):
+                self.strips = strips
+                #if canImport(Musl)
+                    file = Musl.open(path, O_RDONLY | O_CLOEXEC)
+                #else
+                    file = Glibc.open(path, O_RDONLY | O_CLOEXEC)
+                #endif
+                if file < 0 { return fail() }
+            }
+        }
+    }
+
+    /// At the end of the file it is closed.
+    private func readFile(_ buffer: UnsafeMutablePointer<UInt8>, _ length: Int) -> Int {
+        while true {
+            #if canImport(Musl)
+                let count = Musl.read(file, buffer, length)
+            #else
+                let count = Glibc.read(file, buffer, length)
+            #endif
+            if count < 0, errno == EINTR { continue }
+            if count < 0 { return fail() }
+            if count == 0 {
+                closeFile()
+                return 0
+            }
+            guard strips else { return count }
+            var kept = 0
+            for index in 0..<count where ![10, 13, 0].contains(buffer[index]) {
+                buffer[kept] = buffer[index]
+                kept += 1
+            }
+            return kept
+        }
+    }
+
+    private func fail() -> Int {
+        failure = NSError(domain: NSPOSIXErrorDomain, code: Int(errno))
+        status = .error
+        return -1
+    }
+
+    private func closeFile() {
+        guard file >= 0 else { return }
+        #if canImport(Musl)
+            _ = Musl.close(file)
+        #else
+            _ = Glibc.close(file)
+        #endif
+        file = -1
+    }
+}

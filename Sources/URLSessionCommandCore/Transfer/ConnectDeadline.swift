@@ -1,0 +1,31 @@
+import Dispatch
+import Foundation
+
+/// The time limit of `--connect-timeout`: from the start of a request until its connection carries it.
+///
+/// Unchecked: `lock` guards the mutable state. The timer and the heads of requests come on different threads.
+final class ConnectDeadline: @unchecked Sendable {
+    private let seconds: Double
+    private let queue = DispatchQueue(label: "urlsession.connect")
+    private let lock = NSLock()
+    private var expiry: DispatchWorkItem?
+
+    init(_ seconds: Double) { self.seconds = seconds }
+
+    /// Calls `expired` on a private queue if `disarm` is not called in time.
+    func arm(_ expired: @escaping @Sendable () -> Void) {
+        let item = DispatchWorkItem(block: expired)
+        lock.withLock {
+            expiry?.cancel()
+            expiry = item
+        }
+        queue.asyncAfter(deadline: .now() + seconds, execute: item)
+    }
+
+    func disarm() {
+        lock.withLock {
+            expiry?.cancel()
+            expiry = nil
+        }
+    }
+}
