@@ -120,13 +120,16 @@ package final class ResponseArchive {
     /// In one read of the index, since each takes and releases locks.
     package func whole(for key: CacheKey) -> (entry: ArchivedEntry, body: Data)? {
         var inline: Data?
+        var isThere = false
         let found = read { (index) throws(StorageFailure) in
             inline = nil
+            isThere = false
             return try index.snapshot { () throws(StorageFailure) in
                 var found: ArchivedEntry?
                 var row: ResponseRow?
                 try index.rows(ResponseRow.select + " WHERE key = ? LIMIT 1", [.text(key.text)]) {
                     (columns) throws(StorageFailure) in
+                    isThere = true
                     guard let number = columns.first?.integer, let whole = ResponseRow(sealed: columns.dropFirst()),
                         whole.key == key.text, !removals.covers(whole)
                     else { return }
@@ -139,6 +142,7 @@ package final class ResponseArchive {
                 return found
             }
         }
+        if found != nil, !isThere { return nil }
         // What is damaged, missing or in a file is handled in steps.
         guard let found, let entry = found, let inline, isWhole(inline, entry) else {
             return entry(for: key).flatMap { entry in body(of: entry).map { (entry, $0) } }
