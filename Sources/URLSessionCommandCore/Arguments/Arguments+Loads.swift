@@ -84,7 +84,7 @@ extension Arguments {
 
     private func body(of pieces: [DataPiece]) -> CommandLineRequest.Body {
         let texts = pieces.compactMap(\.plainText)
-        if texts.count == pieces.count { return .text(texts.filter { !$0.isEmpty }.joined(separator: "&")) }
+        if texts.count == pieces.count { return .text(texts.joined(separator: "&")) }
         if pieces.count == 1, pieces[0].coding == .exact {
             switch pieces[0].source {
             case .text(let text): return .text(text)

@@ -5,9 +5,8 @@ enum DataReader {
     /// The body of the pieces, joined with `&`. Files are read while they are sent, unless they are encoded.
     static func body(of pieces: [DataPiece]) throws(UsageError) -> ComposedBody {
         var body = ComposedBody()
-        for piece in pieces {
-            // As in curl, an empty piece takes no separator before the next one.
-            if body.length != 0 { body.add("&") }
+        for (index, piece) in pieces.enumerated() {
+            if index > 0 { body.add("&") }
             let strips = piece.coding == .withoutLineBreaks
             switch (piece.source, piece.coding) {
             case (.text(let text), .exact), (.text(let text), .withoutLineBreaks): body.add(text)
@@ -24,8 +23,8 @@ enum DataReader {
     /// The query of the pieces for `-G`. What a URL cannot contain is percent-encoded.
     static func query(of pieces: [DataPiece]) throws(UsageError) -> String {
         var query: [UInt8] = []
-        for piece in pieces {
-            if !query.isEmpty { query.append(UInt8(ascii: "&")) }
+        for (index, piece) in pieces.enumerated() {
+            if index > 0 { query.append(UInt8(ascii: "&")) }
             query += try bytes(of: piece)
         }
         return PercentCoding.encoded(query) { byte in
