@@ -9,10 +9,13 @@
 #include <string.h>
 #include <sys/auxv.h>
 
-// What describes the class URLSession. The toolchain's is absent unless something else links it: statically, then the weak
+// What describes the toolchain's class URLSession. It is absent unless something else links it: statically, then the weak
 // reference finds it, or as a library, then the process does.
-extern const char own_session[] __asm__("$s10URLLoading10URLSessionCMn");
 extern const char toolchain_session[] __asm__("$s20FoundationNetworking10URLSessionCMn") __attribute__((weak));
+
+// Each copy of the library has this, and finds its own by the second name: the first one is that of the first copy in the process.
+const char url_loading_copy[1] = { 0 };
+static const char own_copy[1] __attribute__((alias("url_loading_copy")));
 
 static const char *file_of(const void *address) {
     Dl_info info;
@@ -36,11 +39,11 @@ __attribute__((constructor)) static void report_mixtures(void) {
             "Declare it there, or build all packages with the overlay; see \"Three ways in\" in the README. "
             "URLSESSION_MIXTURE=allow hides this line.\n", file_of(other));
 
-    const void *first = dlsym(program, "$s10URLLoading10URLSessionCMn");
-    if (first != NULL && first != own_session)
+    const void *first = dlsym(program, "url_loading_copy");
+    if (first != NULL && first != own_copy)
         dprintf(2,
             "URLLoading: this library is in this process twice: in %s and in %s. Build with the overlay or with a dependency on "
             "swift-url-loading, not with both; see \"Three ways in\" in the README. "
-            "URLSESSION_MIXTURE=allow hides this line.\n", file_of(first), file_of(own_session));
+            "URLSESSION_MIXTURE=allow hides this line.\n", file_of(first), file_of(own_copy));
     dlclose(program);
 }

@@ -13,6 +13,9 @@ let package = Package(
     ],
     targets: [
         .executableTarget(name: "App", dependencies: ["Client", "Stubs", "Models", "Neighbours", networking]),
+        // Programs without networking must link too.
+        .executableTarget(name: "FoundationTool"),
+        .executableTarget(name: "CTool"),
         .testTarget(name: "AppTests", dependencies: ["Client", "Stubs", networking]),
     ]
 )

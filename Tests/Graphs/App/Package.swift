@@ -9,6 +9,9 @@ let package = Package(
     ],
     targets: [
         .executableTarget(name: "App", dependencies: ["Client", "Stubs", "Models", "Neighbours"]),
+        // Programs without networking must link too.
+        .executableTarget(name: "FoundationTool"),
+        .executableTarget(name: "CTool"),
         .testTarget(name: "AppTests", dependencies: ["Client", "Stubs"]),
     ]
 )
