@@ -24,6 +24,8 @@ package final class CommandSpool {
     }
 
     /// Opens the file for appending. It is created if necessary, with mode 0600.
+    ///
+    /// A process that was killed within a write may have left a torn entry, which would hide those that follow. It is removed.
     package init(path: String) throws(Failure) {
         descriptor = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
         guard descriptor >= 0 else { throw Failure(code: cll_errno()) }
@@ -31,6 +33,9 @@ package final class CommandSpool {
             close(descriptor)
             throw error
         }
+        let bytes = Self.bytes(of: descriptor)
+        let end = Self.parse(bytes).end
+        if end < bytes.count { _ = ftruncate(descriptor, off_t(end)) }
     }
 
     deinit { close(descriptor) }
@@ -114,7 +119,10 @@ package final class CommandSpool {
         }
     }
 
-    package static func entries(in bytes: [UInt8]) -> [Entry] {
+    package static func entries(in bytes: [UInt8]) -> [Entry] { parse(bytes).entries }
+
+    /// The whole entries, and where they end.
+    private static func parse(_ bytes: [UInt8]) -> (entries: [Entry], end: Int) {
         var entries: [Entry] = []
         var start = 0
         while bytes.count - start >= headSize {
@@ -133,7 +141,7 @@ package final class CommandSpool {
             entries.append(Entry(number: number, command: message.content))
             start += headSize + length
         }
-        return entries
+        return (entries, start)
     }
 }
 

@@ -150,7 +150,7 @@ final class ServiceSession {
         isLaunched = false
         notices += known.map { .task($0.state) }
         notices.append(.listed)
-        notices += known.compactMap { transfer in transfer.record.end.map { (transfer, $0) } }
+        notices += known.filter(\.isEndCommitted).compactMap { transfer in transfer.record.end.map { (transfer, $0) } }
             .sorted { $0.1.order < $1.1.order }.map { .ended(task: $0.0.reference.task, $0.1) }
         notices.append(.replayed)
         client.isListed = true

@@ -27,6 +27,7 @@ final class ServiceTransfer {
         self.machine = machine
         self.session = session
         unsyncedFrom = machine.record.syncedBytes
+        isEndCommitted = machine.record.end != nil
     }
 
     private var service: TransferService { session.service }
@@ -41,6 +42,8 @@ final class ServiceTransfer {
         }
     }
     var hasEnded: Bool { record.end != nil }
+    /// Whether the end may be told: an end that the journal does not have would be told again by another process.
+    private(set) var isEndCommitted: Bool
     /// Nil while no load runs.
     var bytesPerSecond: Double? { rate?.bytesPerSecond(at: service.loop.now) }
     /// Whether the load runs, but waits for a route to the server.
@@ -166,7 +169,10 @@ final class ServiceTransfer {
         }
         count()
         service.commits.save(self)
-        service.commits.after { [self] _ in session.transferEnded(self) }
+        service.commits.after { [self] _ in
+            isEndCommitted = true
+            session.transferEnded(self)
+        }
     }
 
     /// The journal could not promise the file of the record, which is gone or cannot be written to disk.

@@ -58,6 +58,19 @@ struct CommandSpoolTests {
         }
     }
 
+    // BG-12: a program is killed within a write, and the next one goes on
+    @Test("a torn entry hides nothing that follows") func torn() throws {
+        let folder = try TemporaryDirectory()
+        let path = folder.path + "/spool"
+        try CommandSpool(path: path).append(Self.encoded(0...0), from: 1)
+        let whole = try Data(contentsOf: URL(fileURLWithPath: path))
+        for count in 1..<whole.count {
+            try (whole + whole.prefix(count)).write(to: URL(fileURLWithPath: path))
+            try CommandSpool(path: path).append(Self.encoded(2...2), from: 2)
+            #expect(CommandSpool.entries(at: path).map(\.number) == [1, 2])
+        }
+    }
+
     @Test("no other file is opened") func links() throws {
         let folder = try TemporaryDirectory()
         let target = try folder.write("mine", to: "target")
