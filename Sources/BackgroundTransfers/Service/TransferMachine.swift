@@ -146,7 +146,7 @@ package struct TransferMachine: Equatable, Sendable {
         case .decide(let request):
             guard phase == .waiting(.decision) else { return [] }
             record.isDecided = true
-            if let request { record.description.request = request }
+            if let request { replaceRequest(by: request) }
             return [.save] + settle(now)
         case .timePassed: return isActive ? [] : settle(now)
         case .conditionChanged(let isMet):
@@ -290,6 +290,18 @@ package struct TransferMachine: Equatable, Sendable {
         case .queued: return [.leaveSchedule] + end(for: made, record.resumption)
         case .suspended, .waiting, .ended: return end(for: made, record.resumption)
         }
+    }
+
+    /// Another request for the same task: what the service keeps for the task stays, since a program does not know it.
+    private mutating func replaceRequest(by request: TransferRequest) {
+        let old = record.description.request
+        var new = request
+        new.identifier = old.identifier
+        new.folder = old.folder
+        new.bodyFile = old.bodyFile
+        new.isUpload = old.isUpload
+        new.resumption = old.resumption
+        record.description.request = new
     }
 
     private mutating func timeOut() -> [Action] {

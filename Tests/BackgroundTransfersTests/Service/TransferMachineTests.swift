@@ -188,6 +188,27 @@ struct TransferMachineTests {
         #expect(moved.handle(.setEarliestBegin(5), now: 12) == [.save, .enqueue])
     }
 
+    // BG-17
+    @Test("another request keeps the files of its task") func anotherRequest() throws {
+        let part = try Self.part(7)
+        var machine = Self.machine {
+            $0.description.asksWhenDue = true
+            $0.description.request.earliestBegin = 5
+            $0.description.request.bodyFile = "/uploads/body"
+            $0.description.request.resumption = part
+        }
+        #expect(machine.handle(.resume, now: 10) == [.save, .due])
+        // As a program sends it: without anything that only the service knows.
+        var sent = TransferRequest(url: "http://example.com/other", folder: "")
+        sent.isUpload = false
+        #expect(machine.handle(.decide(sent), now: 11) == [.save, .enqueue])
+        var expected = TransferRequest(url: "http://example.com/other", folder: "/files")
+        expected.identifier = 1
+        expected.bodyFile = "/uploads/body"
+        expected.resumption = part
+        #expect(machine.record.description.request == expected)
+    }
+
     // BG-16, BG-23
     @Test("a discretionary transfer") func discretionary() throws {
         var machine = Self.machine(isConditionMet: false) { $0.description.request.isDiscretionary = true }
