@@ -57,8 +57,15 @@ import URLSessionCommandCore
         }
         #expect(try Arguments.parse(["http://h/", "-d", "a=1"]) == body(.text("a=1")))
         #expect(try Arguments.parse(["http://h/", "-d", "a=1", "-d", "b=2"]) == body(.text("a=1&b=2")))
-        #expect(try Arguments.parse(["http://h/", "-d", "@some/file"]) == body(.file("some/file")))
-        #expect(try Arguments.parse(["http://h/", "-d@-"]) == body(.standardInput))
+        #expect(
+            try Arguments.parse(["http://h/", "-d", "@some/file"])
+                == body(.pieces([DataPiece(.file("some/file"), .withoutLineBreaks)])))
+        #expect(
+            try Arguments.parse(["http://h/", "-d@-"]) == body(.pieces([DataPiece(.standardInput, .withoutLineBreaks)]))
+        )
+        #expect(try Arguments.parse(["http://h/", "--data-binary", "@some/file"]) == body(.file("some/file")))
+        #expect(try Arguments.parse(["http://h/", "--data-binary", "@-"]) == body(.standardInput))
+        #expect(try Arguments.parse(["http://h/", "--data-raw", "@-"]) == body(.text("@-")))
         #expect(
             try Arguments.parse(["put", "http://h/", "--json", "{}"])
                 == load {
@@ -188,7 +195,46 @@ import URLSessionCommandCore
     @Test(arguments: [
         ([], "a URL is missing"),
         (["get"], "'get' needs a URL"),
-        (["http://a/", "http://b/"], "one URL at a time; 'http://b/' is one too many"),
+        (["http://a/", "-o", "a", "-o", "b"], "more -o and -O than URLs"),
+        (["http://a/", "-T", "a", "-T", "b"], "more -T than URLs"),
+        (["http://a/", "-d", "a", "-F", "b=c"], "one body only: -d, --json, -F and -T exclude each other"),
+        (["http://a/", "-J"], "-J names the file of -O, which is missing"),
+        (["http://a/", "-C", "-"], "-C: use 'urlsession download', which resumes"),
+        (["http://a/", "--interface", "eth0"], "--interface: URLSession has no choice of the interface: use -4 or -6"),
+        (
+            ["http://a/", "-H", "Host: b"],
+            "-H: URLSession sends its own Host: put the host into the URL, and its address into --connect-to or --resolve"
+        ),
+        (["http://a/", "-H", "Transfer-Encoding: chunked"], "-H: URLSession sends its own Transfer-Encoding"),
+        (["http://a/", "-r", "a"], "-r needs 0-499, 500- or -500, not 'a'"),
+        (["http://a/", "-w", "%{nope}"], "-w: unknown variable %{nope}"),
+        (["http://a/", "-w", "%{http_cod}"], "-w: unknown variable %{http_cod}: did you mean %{http_code}?"),
+        (["http://a/", "-w", "%{certs}"], "-w: URLSession does not tell %{certs}"),
+        (["http://a/", "-x", "socks5://p"], "-x socks5://: the proxy resolves names: use socks5h://"),
+        (["http://a/", "-F", "a=@b,c"], "-F: one file for each -F; a name with a comma needs quotation marks"),
+        (["http://a/", "-F", "a=(;type=x/y"], "-F: parts within parts are not supported"),
+        (
+            ["http://a/", "-F", "a=b;c"],
+            "-F: 'c' is not type=, filename= or headers=: put a text with a semicolon in quotation marks"
+        ),
+        (["http://a/", "--tls-max", "1.1"], "--tls-max 1.1 needs --tls-min: TLS 1.2 is the lowest by default"),
+        (["http://a/", "--tls-min", "1.3", "--tls-max", "1.2"], "--tls-max is lower than --tls-min"),
+        (["http://a/", "--tls-min", "2"], "--tls-min is 1.0, 1.1, 1.2 or 1.3, not '2'"),
+        (["http://a/", "--key", "k"], "--key needs the certificate: --cert FILE"),
+        (["http://a/", "--resolve", "a:80"], "--resolve needs HOST:PORT:ADDRESS, not 'a:80'"),
+        (["http://a/", "--resolve", "a:80:b"], "--resolve needs HOST:PORT:ADDRESS, not 'a:80:b'"),
+        (["http://a/", "--connect-to", "a"], "--connect-to needs HOST:PORT:HOST:PORT, not 'a'"),
+        (
+            ["http://a/", "--session", ".."],
+            "--session needs a name of letters, digits, - _ and ., or a path with /, not '..'"
+        ),
+        (["http://a/", "--json", "1", "-G"], "-G puts data into the query: use it with -d or --data-urlencode"),
+        (["download", "http://a/", "--limit-rate", "1K"], "'download' does not take --limit-rate"),
+        (["ws", "http://a/", "-w", "a"], "'ws' does not take --write-out"),
+        (["connect", "a", "1", "-b", "a=b"], "'connect' does not take --cookie"),
+        (["completion", "csh"], "'completion' needs one of bash, zsh, fish"),
+        (["http://a/", "http://b/", "--har", "f"], "--har is about one URL"),
+        (["http://a/", "http://b/", "-d", "@-"], "standard input can be sent to one URL only"),
         (["--wrong"], "unknown switch --wrong"),
         (["-Q"], "unknown switch -Q"),
         (["-m"], "-m needs a value"),
@@ -204,7 +250,6 @@ import URLSessionCommandCore
         (["-H", "a b: c", "h"], "'a b' is not the name of a header field"),
         (["-H", "a: b\r\nc: d", "h"], "the value of a has a line break in it"),
         (["-d", "@", "h"], "'@' needs the name of a file, or - for standard input"),
-        (["-d", "a", "-d", "@f", "h"], "a file or standard input must be the only --data"),
         (["-d", "a", "--json", "{}", "h"], "--json and --data exclude each other"),
         (["-O", "http://h/"], "-O: the URL names no file; use -o FILE"),
         (["-O", "http://h/.."], "-O: the URL names no file; use -o FILE"),
@@ -218,7 +263,7 @@ import URLSessionCommandCore
         (["demo", "-i"], "'demo' does not take --include"),
         (
             ["get", "http://h/", "-d", "a"],
-            "URLSession sends no body with GET; use post, or put the data into the URL's query"
+            "URLSession sends no body with GET; use post, or put the data into the URL's query with -G"
         ),
     ])
     func usageErrors(_ arguments: [String], _ message: String) {

@@ -85,7 +85,7 @@ import URLSessionCommandCore
         defer { harness.server.stop() }
         let url = harness.server.url("/").absoluteString
         let size = try String(contentsOfFile: "/proc/version", encoding: .utf8).utf8.count
-        #expect(try harness.run(url, "-s", "-d", "@/proc/version").output == "POST chunked \(size)")
+        #expect(try harness.run(url, "-s", "--data-binary", "@/proc/version").output == "POST chunked \(size)")
         #expect(try harness.run("upload", "/proc/version", url, "-s").output == "PUT chunked \(size)")
         let empty = try harness.folder.write("", to: "empty").path
         #expect(try harness.run("upload", empty, url, "-s").output == "PUT 0 0")

@@ -1,4 +1,5 @@
 import Dispatch
+import Foundation
 
 #if canImport(Musl)
     import Musl
@@ -6,28 +7,55 @@ import Dispatch
     import Glibc
 #endif
 
-/// Handles SIGINT and SIGTERM: cancels the load instead of ending the process at once.
+/// Handles SIGINT and SIGTERM while it exists: cancels a load instead of ending the process at once.
 struct Interruption {
-    private let sources: [any DispatchSourceSignal]
+    private let number: Int
 
-    /// Calls `handler` once, on a private queue. A second signal ends the process at once.
-    init(_ handler: @escaping @Sendable (ExitCode) -> Void) {
+    /// Calls `handler` once, on a private queue. A second signal ends the process at once, and so does one without any
+    /// handler.
+    init(_ handler: @escaping @Sendable (ExitCode) -> Void) { number = InterruptionSignals.shared.add(handler) }
+
+    func end() { InterruptionSignals.shared.remove(number) }
+}
+
+/// The signals of the process. There is one source for each, because a second one for the same signal, made after the
+/// first was cancelled, is not notified.
+///
+/// Unchecked: `lock` guards the mutable state.
+private final class InterruptionSignals: @unchecked Sendable {
+    static let shared = InterruptionSignals()
+
+    private let lock = NSLock()
+    private var handlers: [Int: @Sendable (ExitCode) -> Void] = [:]
+    private var lastNumber = 0
+    private var sources: [any DispatchSourceSignal] = []
+
+    func add(_ handler: @escaping @Sendable (ExitCode) -> Void) -> Int {
+        lock.withLock {
+            if sources.isEmpty { watch() }
+            lastNumber += 1
+            handlers[lastNumber] = handler
+            return lastNumber
+        }
+    }
+
+    func remove(_ number: Int) { lock.withLock { handlers[number] = nil } }
+
+    private func watch() {
         let queue = DispatchQueue(label: "urlsession.interruption")
         sources = [(SIGINT, ExitCode.interrupted), (SIGTERM, .terminated)].map { number, code in
             signal(number, SIG_IGN)
             let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
-            source.setEventHandler {
+            source.setEventHandler { [self] in
                 signal(number, SIG_DFL)
+                let interrupted = lock.withLock { Array(handlers.values) }
+                if interrupted.isEmpty { _exit(code.rawValue) }
                 // A blocked write to a full pipe could delay the end forever. Exit after one second in any case.
                 DispatchQueue.global().asyncAfter(deadline: .now() + 1) { _exit(code.rawValue) }
-                handler(code)
+                for handler in interrupted { handler(code) }
             }
             source.activate()
             return source
         }
-    }
-
-    func end() {
-        for source in sources { source.cancel() }
     }
 }

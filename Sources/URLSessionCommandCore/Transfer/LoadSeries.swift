@@ -72,7 +72,9 @@ final class LoadSeries: @unchecked Sendable {
             return code
         } catch {
             let failure = TransferFailure(error)
-            if requests.first.map({ !$0.isSilent || $0.showsErrors }) ?? true, !failure.message.isEmpty {
+            // A load that could not write its heads has said so.
+            let isShown = requests.first.map { !$0.isSilent || $0.showsErrors } ?? true
+            if code == .success, isShown, !failure.message.isEmpty {
                 StandardError.write("urlsession: \(TextSanitizer.clean(failure.message))\n")
             }
             return code == .success ? failure.exitCode : code

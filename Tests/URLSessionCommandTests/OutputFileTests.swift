@@ -1,0 +1,99 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// Where heads and bodies go: `-D`, `-O`, `-J`, `--output-dir`, `--create-dirs`, `-R`, `--fail-with-body`, `-w`.
+@Suite struct OutputFileTests {
+    private func harness() throws -> CommandHarness {
+        try CommandHarness(
+            .answering { request in
+                switch request.path {
+                case "/from": .redirect(to: "/a.txt")
+                case "/named":
+                    .text("named").with(field: "Content-Disposition", "attachment; filename=\"../server.txt\"")
+                case "/missing": .text("not here", status: 404)
+                case "/old": .text("old").with(field: "Last-Modified", "Tue, 02 Jan 2024 03:04:05 GMT")
+                default: .text(request.path)
+                }
+            })
+    }
+
+    @Test func headsGoToAFile() throws {
+        let harness = try harness()
+        defer { harness.server.stop() }
+        #expect(try harness.runInFolder(["-s", "-D", "heads", harness.url("/from")]).output == "/a.txt")
+        let heads = try String(decoding: Data(contentsOf: harness.folder.file("heads")), as: UTF8.self)
+        #expect(heads.hasPrefix("HTTP/1.1 302 Found\r\nLocation: /a.txt\r\n"))
+        #expect(heads.contains("\r\n\r\nHTTP/1.1 200 OK\r\n"))
+        #expect(heads.hasSuffix("\r\n\r\n"))
+        let printed = try harness.runInFolder(["-s", "-f", "-D", "-", harness.url("/missing")])
+        #expect(printed.exit == .code(22))
+        #expect(printed.output.hasPrefix("HTTP/1.1 404 Not Found\r\n"))
+        #expect(!printed.output.contains("not here"))
+    }
+
+    @Test func namesOfFiles() throws {
+        let harness = try harness()
+        defer { harness.server.stop() }
+        #expect(try harness.runInFolder(["-s", "-O", harness.url("/b.txt?c")]).exit == .code(0))
+        #expect(try harness.text("b.txt") == "/b.txt")
+        #expect(try harness.runInFolder(["-sOJ", harness.url("/named")]).exit == .code(0))
+        #expect(try harness.text("_._server.txt") == "named")
+        let again = try harness.runInFolder(["-OJ", harness.url("/named")])
+        #expect(again.exit == .code(23))
+        #expect(again.output.hasSuffix("File exists\n"))
+        // Without a name from the server it is that of the URL.
+        #expect(try harness.runInFolder(["-sOJ", harness.url("/c.txt")]).exit == .code(0))
+        #expect(try harness.text("c.txt") == "/c.txt")
+    }
+
+    @Test func foldersAreCreated() throws {
+        let harness = try harness()
+        defer { harness.server.stop() }
+        let line = ["-s", "-o", "x/y/z.txt", harness.url("/d")]
+        #expect(try harness.runInFolder(line).exit == .code(23))
+        #expect(try harness.runInFolder(["--create-dirs"] + line).exit == .code(0))
+        #expect(try harness.text("x/y/z.txt") == "/d")
+        #expect(
+            try harness.runInFolder(["-s", "--create-dirs", "--output-dir", "w/v", "-O", harness.url("/e")]).exit
+                == .code(0))
+        #expect(try harness.text("w/v/e") == "/e")
+    }
+
+    @Test func timeOfTheServer() throws {
+        let harness = try harness()
+        defer { harness.server.stop() }
+        #expect(try harness.runInFolder(["-s", "-R", "-O", harness.url("/old")]).exit == .code(0))
+        let date = try FileManager.default.attributesOfItem(atPath: harness.path("old"))[.modificationDate] as? Date
+        #expect(date == Date(timeIntervalSince1970: 1_704_164_645))
+    }
+
+    @Test func bodyOfAFailure() throws {
+        let harness = try harness()
+        defer { harness.server.stop() }
+        let (exit, output) = try harness.run("--fail-with-body", harness.url("/missing"))
+        #expect(exit == .code(22))
+        #expect(output == "not hereurlsession: SERVER/missing answered 404 Not Found\n")
+        #expect(try harness.run("-sf", harness.url("/missing")).output == "")
+    }
+
+    @Test func writeOut() throws {
+        let harness = try harness()
+        defer { harness.server.stop() }
+        let failed = "%{stderr}%{http_code}%{onerror} failed: %{exitcode} %{errormsg}"
+        #expect(try harness.runInFolder(["-s", "-w", failed, harness.url("/x")]).output.contains("200"))
+        #expect(!(try harness.runInFolder(["-s", "-w", failed, harness.url("/x")]).output.contains("failed")))
+        let output = try harness.runInFolder(["-sf", "-w", failed, harness.url("/missing")]).output
+        #expect(output.hasPrefix("404 failed: 22 http://127.0.0.1:"))
+        _ = try harness.write("%{http_code}", to: "format")
+        #expect(try harness.runInFolder(["-s", "-o", "b", "-w", "@format", harness.url()]).output == "200")
+        let json = try harness.runInFolder(["-s", "-o", "b", "-w", "%{json}", harness.url()]).output
+        let values = try #require(try JSONSerialization.jsonObject(with: Data(json.utf8)) as? [String: Any])
+        #expect(values["http_code"] as? Int == 200)
+        #expect(values["filename_effective"] as? String == "b")
+        let times = ["time_connect", "time_pretransfer", "time_starttransfer", "time_total"].compactMap {
+            values[$0] as? Double
+        }
+        #expect(times.count == 4 && times == times.sorted() && times[0] > 0)
+    }
+}
