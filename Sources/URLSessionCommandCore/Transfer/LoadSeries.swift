@@ -18,6 +18,7 @@ final class LoadSeries: @unchecked Sendable {
     private let lock = NSLock()
     private var next = 0
     private var isOver = false
+    private var hasResponse = false
     private var lastFailure: ExitCode?
 
     /// What the loads share.
@@ -33,11 +34,12 @@ final class LoadSeries: @unchecked Sendable {
         var requests = requests
         let urls = requests.compactMap { URL(string: URLArgument.complete($0.url)) }
         if let first = requests.first, let selection = first.session, let url = urls.first {
-            guard urls.allSatisfy({ $0.host == url.host && $0.port == url.port }) else {
-                throw UsageError("--session belongs to one host, and the URLs name several")
+            let origin = NamedSession.origin(of: url)
+            guard urls.count == requests.count, urls.allSatisfy({ NamedSession.origin(of: $0) == origin }) else {
+                throw UsageError("--session belongs to one scheme, host and port, and the URLs name several")
             }
             let path = try NamedSession.path(selection, url, ProcessInfo.processInfo.environment)
-            var session = try NamedSession.read(path)
+            var session = try NamedSession.read(path, origin: origin)
             for index in requests.indices { session.apply(to: &requests[index]) }
             session.update(from: first)
             kept = selection.isReadOnly ? nil : (session, path)
@@ -64,7 +66,8 @@ final class LoadSeries: @unchecked Sendable {
         do throws(FileError) {
             try dump?.finish()
             try jar?.write()
-            if let kept {
+            // What no server has answered may be a mistake.
+            if let kept, lock.withLock({ hasResponse }) {
                 var session = kept.session
                 session.cookies = CookieFile.text(of: jar?.storage.cookies ?? [])
                 try session.write(kept.path)
@@ -150,6 +153,7 @@ final class LoadSeries: @unchecked Sendable {
         while true {
             let transfer = try Transfer(request, terminal: terminal, shared: shared, retrying: policy)
             transfer.load()
+            if transfer.hasResponse { lock.withLock { hasResponse = true } }
             let elapsed = Double(DispatchTime.now().uptimeNanoseconds - start) / 1e9
             guard let cause = transfer.retryCause, let delay = policy.delay(after: cause, elapsed: elapsed) else {
                 return transfer.conclude()

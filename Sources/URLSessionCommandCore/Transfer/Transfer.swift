@@ -53,6 +53,8 @@ final class Transfer: CommandLoad, URLSessionDataDelegate, @unchecked Sendable {
         result = failure(hasResponse: response != nil, expected: response?.expectedContentLength ?? -1) ?? errorStatus
     }
 
+    var hasResponse: Bool { response != nil }
+
     /// Why the load has failed, if trying again may help.
     var retryCause: RetryPolicy.Cause? {
         guard policy.triesLeft > 0, builder.isRepeatable, !output.isFinal else { return nil }
