@@ -128,7 +128,9 @@ extension Arguments {
         if usesProxy, network.destinations.socketPath != nil {
             throw UsageError("-x and --unix-socket exclude each other")
         }
-        if usesProxy, used.contains(.connectTo) { throw UsageError("-x and --connect-to exclude each other") }
+        for option in [CommandOption.connectTo, .resolve] where usesProxy && used.contains(option) {
+            throw UsageError("-x and --\(option.long) exclude each other")
+        }
     }
 
     // MARK: What commands take
