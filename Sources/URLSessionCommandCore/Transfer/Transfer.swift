@@ -30,7 +30,7 @@ final class Transfer: CommandLoad, URLSessionDataDelegate, @unchecked Sendable {
         output = TransferOutput(command, terminal: terminal)
         self.shared = shared
         self.policy = policy
-        limiter = command.rateLimit.map { RateLimiter(bytesPerSecond: $0) }
+        limiter = command.rateLimit.map { RateLimiter(bytesPerSecond: $0, timeout: command.timeout) }
         // While a body is sent nothing else is printed, so a progress bar can be shown.
         let hasRoom = !output.isTerminal || builder.body != .none
         let keepsAll = command.includesHead || command.headPath != nil || command.writeOut != nil
@@ -100,7 +100,7 @@ final class Transfer: CommandLoad, URLSessionDataDelegate, @unchecked Sendable {
         values.fileName = output.writtenPath
         do throws(FileError) {
             for (text, isError) in values.output(format) {
-                try (isError ? OutputDescriptor.standardError : .standardOutput).write(text)
+                try (isError ? OutputDescriptor.standardError : .standardOutput).write(shown: text)
             }
             return nil
         } catch {
@@ -177,6 +177,22 @@ final class Transfer: CommandLoad, URLSessionDataDelegate, @unchecked Sendable {
 
     func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
         guard stop.value == nil else { return }
+        guard let limiter else { return take(data, dataTask) }
+        // In small pieces, because other callbacks wait for this one.
+        var rest = data[...]
+        while !rest.isEmpty, stop.value == nil {
+            let piece = rest.prefix(limiter.pieceSize)
+            rest = rest.dropFirst(piece.count)
+            take(piece, dataTask)
+            if !limiter.wait(for: piece.count) {
+                return end(
+                    dataTask, .timedOut,
+                    "the time for \(shownURL) is over: allow more with -m, or a higher rate with --limit-rate")
+            }
+        }
+    }
+
+    private func take(_ data: Data, _ dataTask: URLSessionDataTask) {
         received += Int64(data.count)
         if let limit = command.maximumFileSize, received > Int64(limit) {
             let size = Quantity.bytes(Int64(limit))
@@ -186,7 +202,6 @@ final class Transfer: CommandLoad, URLSessionDataDelegate, @unchecked Sendable {
         attempt(dataTask) { () throws(FileError) in try output.add(data) }
         refuseBinary(dataTask)
         progress?.update(received: received, expected: response?.expectedContentLength ?? -1)
-        limiter?.wait(for: data.count)
     }
 
     /// Whether the load ends with this head. The body is then not written.
