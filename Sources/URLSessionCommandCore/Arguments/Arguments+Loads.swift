@@ -107,7 +107,10 @@ extension Arguments {
             for option in [CommandOption.har, .trace] where used.contains(option) {
                 throw UsageError("--\(option.long) is about one URL")
             }
-            if request.body.isStandardInput { throw UsageError("standard input can be sent to one URL only") }
+            let standardInputs = uploads.filter { $0 == "-" || $0 == "." }.count
+            if request.body.isStandardInput || standardInputs > 1 {
+                throw UsageError("standard input can be sent to one URL only")
+            }
         }
         try settleNetwork()
         if request.key != nil, request.certificate == nil {

@@ -91,7 +91,7 @@ final class LoadSeries: @unchecked Sendable {
         defer { shared.session?.end() }
         var code = ExitCode.success
         for request in requests {
-            code = try load(request, shared)
+            code = requests.count == 1 ? try load(request, shared) : loadOfSeveral(request, shared)
             if code.endsSeries || options.failsEarly && code != .success { break }
         }
         return code
@@ -115,14 +115,7 @@ final class LoadSeries: @unchecked Sendable {
         var shared = Shared(cookies: jar?.storage, dump: dump, board: board, session: SharedSession())
         defer { shared.session?.end() }
         while let request = take() {
-            let code: ExitCode
-            do throws(UsageError) {
-                code = try load(request, shared)
-            } catch {
-                code = error.exitCode
-                let line = "urlsession: \(TextSanitizer.clean(error.message))\n"
-                if let board { board.interrupt { StandardError.write(line) } } else { StandardError.write(line) }
-            }
+            let code = loadOfSeveral(request, shared)
             if code != .success { failed(code) }
             // A session of a cancelled load may still be at work.
             if code.endsSeries { shared.session = nil }
@@ -146,6 +139,17 @@ final class LoadSeries: @unchecked Sendable {
     }
 
     // MARK: One load
+
+    /// A URL that cannot be loaded does not keep the others from it.
+    private func loadOfSeveral(_ request: CommandLineRequest, _ shared: Shared) -> ExitCode {
+        do throws(UsageError) {
+            return try load(request, shared)
+        } catch {
+            let line = "urlsession: \(TextSanitizer.clean(error.message))\n"
+            if let board { board.interrupt { StandardError.write(line) } } else { StandardError.write(line) }
+            return error.exitCode
+        }
+    }
 
     private func load(_ request: CommandLineRequest, _ shared: Shared) throws(UsageError) -> ExitCode {
         var policy = RetryPolicy(request.retry)
