@@ -78,6 +78,12 @@ package struct OutputDescriptor {
         try write(Array(text.utf8))
     }
 
+    /// Whether what was written can be replaced.
+    var isRegularFile: Bool {
+        var status = stat()
+        return fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
+    }
+
     /// Writes text from a server. On a terminal, control characters are shown instead of obeyed.
     func write(shown text: String) throws(FileError) {
         guard isatty(descriptor) == 1 else { return try write(text) }

@@ -155,16 +155,14 @@ final class LoadSeries: @unchecked Sendable {
         var policy = RetryPolicy(request.retry)
         let start = DispatchTime.now().uptimeNanoseconds
         while true {
-            let transfer = try Transfer(request, terminal: terminal, shared: shared, retrying: policy)
+            let transfer = try Transfer(request, terminal: terminal, shared: shared, retrying: policy, since: start)
             transfer.load()
             if transfer.hasResponse { lock.withLock { hasResponse = true } }
-            let elapsed = Double(DispatchTime.now().uptimeNanoseconds - start) / 1e9
-            guard let cause = transfer.retryCause, let delay = policy.delay(after: cause, elapsed: elapsed) else {
-                return transfer.conclude()
-            }
+            guard let next = transfer.nextTry() else { return transfer.conclude() }
+            policy = next.policy
             let left = Quantity.count(policy.triesLeft, "try").replacing("trys", with: "tries")
-            transfer.printWarning("\(transfer.reason): trying again in \(Self.shown(delay)) s, \(left) left")
-            if let code = Pause.wait(delay) { return code }
+            transfer.printWarning("\(transfer.reason): trying again in \(Self.shown(next.delay)) s, \(left) left")
+            if let code = Pause.wait(next.delay) { return code }
         }
     }
 
