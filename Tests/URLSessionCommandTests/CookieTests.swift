@@ -83,6 +83,11 @@ import Testing
         #expect(!output.dropFirst("given=3".count).contains("given"))
     }
 
+    @Test(arguments: ["http", "https", "HTTPS"]) func textForHTTPSIsSecure(_ scheme: String) throws {
+        let url = try #require(URL(string: "\(scheme)://h.example/"))
+        #expect(CookieFile.cookies(ofText: "a=1; b=2", for: url).allSatisfy { $0.isSecure == (scheme != "http") })
+    }
+
     @Test func linesOfHeadersAreCookiesToo() throws {
         let harness = try harness()
         defer { harness.server.stop() }
