@@ -32,6 +32,13 @@ import Testing
         #expect(shown([0x1B, 0x00, 0x41, 0x00], "utf-16le", piece: 100) == "^[A\n")
     }
 
+    /// The time does not grow with the square of the size: that would be minutes.
+    @Test(.timeLimit(.minutes(1))) func muchInvalidText() throws {
+        let decoder = try #require(CharsetDecoder("euc-jp"))
+        let output = decoder.add([UInt8](repeating: 0x8F, count: 2_000_000)) + decoder.finish()
+        #expect(output.starts(with: [0xEF, 0xBF, 0xBD]))
+    }
+
     @Test func charsetsThatTheTextNames() {
         let html = Array("<html><meta charset=\"iso-8859-15\">".utf8) + [0xA4]
         #expect(shown(html, nil, piece: 1000).hasSuffix("€\n"))

@@ -2,6 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
+@testable import URLSessionCommandCore
+
 /// `-b`, `-c` and `--session`.
 @Suite struct CookieTests {
     private func harness() throws -> CommandHarness {
@@ -36,6 +38,42 @@ import Testing
         #expect(try harness.runInFolder(["-s", "-b", "missing", harness.url()]).output == "- - -")
     }
 
+    @Test func sessionStaysInItsFolderAndOrigin() throws {
+        let harness = try harness()
+        defer { harness.server.stop() }
+        let port = harness.server.port
+        let upwards = "http://..%2f..%2fesc.localhost:\(port)/"
+        _ = try harness.runInFolder(["-s", "--session", "me", "--connect-to", "::127.0.0.1:\(port)", upwards])
+        #expect(try harness.names().filter { $0.contains("esc") } == [])
+        let first = ["-s", "--session", "./here.json", "--oauth2-bearer", "t"]
+        #expect(try harness.runInFolder(first + [harness.url()]).output == "- Bearer t -")
+        let other = try harness.runInFolder(["-s", "--session", "./here.json", "http://localhost:\(port)/"])
+        #expect(other.exit == .code(2))
+        #expect(other.output.contains("belongs to http_127.0.0.1_\(port), not to http_localhost_\(port)"))
+    }
+
+    /// What nothing has answered is not kept.
+    @Test func sessionNeedsAResponse() throws {
+        let harness = try harness()
+        defer { harness.server.stop() }
+        let line = ["-s", "--session", "./none.json", "--oauth2-bearer", "t", "http://127.0.0.1:1/"]
+        #expect(try harness.runInFolder(line).exit == .code(7))
+        #expect(try harness.names() == [])
+    }
+
+    /// A link with the name that a temporary file could have is not followed.
+    @Test func privateFileIsReplacedInOneStep() throws {
+        let harness = try harness()
+        defer { harness.server.stop() }
+        _ = try harness.write("before", to: "victim")
+        let jar = harness.path("jar")
+        try FileManager.default.createSymbolicLink(
+            atPath: jar + ".\(getpid()).new", withDestinationPath: harness.path("victim"))
+        try PrivateFile.replace(jar, with: Data("secret".utf8))
+        #expect(try harness.text("victim") == "before")
+        #expect(try harness.text("jar") == "secret")
+    }
+
     @Test func textIsNotWrittenIntoTheJar() throws {
         let harness = try harness()
         defer { harness.server.stop() }
@@ -43,6 +81,11 @@ import Testing
         let output = try harness.runInFolder(line).output
         #expect(output.hasPrefix("given=3 - -# Netscape HTTP Cookie File\n"))
         #expect(!output.dropFirst("given=3".count).contains("given"))
+    }
+
+    @Test(arguments: ["http", "https", "HTTPS"]) func textForHTTPSIsSecure(_ scheme: String) throws {
+        let url = try #require(URL(string: "\(scheme)://h.example/"))
+        #expect(CookieFile.cookies(ofText: "a=1; b=2", for: url).allSatisfy { $0.isSecure == (scheme != "http") })
     }
 
     @Test func linesOfHeadersAreCookiesToo() throws {
@@ -61,7 +104,7 @@ import Testing
         #expect(try harness.runInFolder(first + [harness.url("/set")]).output == "- Bearer t 1")
         let second = try harness.runInFolder(["-s", "--session", "me", harness.url()]).output
         #expect(second.hasSuffix(" Bearer t 1") && second.contains("kept=1") && second.contains("short=2"))
-        let path = "urlsession/sessions/127.0.0.1_\(harness.server.port)/me.json"
+        let path = "urlsession/sessions/http_127.0.0.1_\(harness.server.port)/me.json"
         let mode = try FileManager.default.attributesOfItem(atPath: harness.path(path))[.posixPermissions] as? Int
         #expect(mode == 0o600)
         let before = try harness.text(path)

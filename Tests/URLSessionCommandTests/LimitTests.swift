@@ -41,6 +41,18 @@ import Testing
         #expect(try harness.text("out").count == (isUpload ? 6 : size))
     }
 
+    /// Callbacks that wait for the rate hold back that of the time limit.
+    @Test func rateKeepsTheTimeLimit() throws {
+        let harness = try CommandHarness(.answering { _ in .bytes([UInt8](repeating: 65, count: 300_000)) })
+        defer { harness.server.stop() }
+        let line = ["-s", "--limit-rate", "10K", "-m", "1", "-o", "out", harness.url()]
+        let start = ContinuousClock.now
+        #expect(try harness.runInFolder(line).exit == .code(28))
+        // At the rate it takes half a minute.
+        #expect(ContinuousClock.now - start < .seconds(15))
+        #expect(try harness.text("out").count < 100_000)
+    }
+
     @Test func rateLimiterWaits() {
         let limiter = RateLimiter(bytesPerSecond: 1000)
         let start = ContinuousClock.now

@@ -29,6 +29,21 @@ import Testing
             try proxy.runInFolder(["-s", "-x", "", "http://a.invalid/"], environment: environment).exit == .code(6))
     }
 
+    /// The proxy would be reached at the other place, and get its password there.
+    @Test func otherAddressesAreReachedWithoutProxy() throws {
+        let harness = try CommandHarness(.answering { .text("\($0.target) \($0["Proxy-Authorization"] ?? "-")") })
+        defer { harness.server.stop() }
+        let port = harness.server.port
+        let environment = ["http_proxy": "http://u:p@127.0.0.1:1"]
+        for option in [["--connect-to", "::127.0.0.1:\(port)"], ["--resolve", "*:\(port):127.0.0.1"]] {
+            let line = ["-s"] + option + ["http://name.invalid:\(port)/a"]
+            #expect(try harness.runInFolder(line, environment: environment).output == "/a -")
+            let both = try harness.runInFolder(["-x", "127.0.0.1:1"] + line)
+            #expect(both.exit == .code(2))
+            #expect(both.output == "urlsession: -x and \(option[0]) exclude each other\n")
+        }
+    }
+
     // PROXY-5
     @Test func socksProxies() throws {
         let socks = try ScriptedServer.socks4 { place, request in .text("\(place) \(request.target)") }

@@ -55,6 +55,16 @@ import Testing
         #expect(["-1", "soon", ""].map { RetryAfter.seconds($0, at: now) } == [nil, nil, nil])
     }
 
+    /// There is no time for another try, so this response is the last one.
+    @Test func lastResponseIsWritten() throws {
+        let harness = try CommandHarness(
+            .answering { _ in .text("busy", status: 503).with(field: "Retry-After", "100") })
+        defer { harness.server.stop() }
+        let line = ["-s", "--retry", "3", "--retry-max-time", "1", harness.url()]
+        #expect(try harness.runInFolder(line) == RunningCommand.Outcome(exit: .code(0), output: "busy"))
+        #expect(harness.server.requests.count == 1)
+    }
+
     /// A server that fails a number of times.
     private func harness(failing count: Int, _ failure: CannedResponse = .text("busy", status: 503)) throws
         -> CommandHarness

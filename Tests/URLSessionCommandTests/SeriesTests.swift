@@ -28,6 +28,20 @@ import Testing
         #expect(try harness.runInFolder(uploads).output == "PUT /x/f upPUT /y upGET /z ")
     }
 
+    /// The others are loaded, and what they share is written.
+    @Test func oneURLIsWrong() throws {
+        let harness = try CommandHarness(.echoing())
+        defer { harness.server.stop() }
+        let line = ["-s", "-c", "jar", harness.url("/a"), "http://[bad", harness.url("/b")]
+        let outcome = try harness.runInFolder(line)
+        #expect(outcome.exit == .code(0))
+        #expect(harness.server.requests.map(\.path) == ["/a", "/b"])
+        #expect(try harness.names() == ["jar"])
+        let both = try harness.runInFolder(["-s", "-T", "-", "-T", "-", harness.url("/a"), harness.url("/b")])
+        #expect(both.exit == .code(2))
+        #expect(both.output == "urlsession: standard input can be sent to one URL only\n")
+    }
+
     @Test func lastURLDecides() throws {
         let harness = try CommandHarness(.answering { $0.path == "/ok" ? .text("ok") : .text("no", status: 404) })
         defer { harness.server.stop() }

@@ -121,11 +121,14 @@ extension ConnectionPool {
     /// A connection of another origin whose server may also serve this origin, because this host's name has the same
     /// address (RFC 9113 §9.1.1). The caller must check whether the certificate covers this origin.
     func candidate(for origin: ConnectionKey, at addresses: [SocketAddress]) -> (any MultiplexedConnection)? {
-        guard origin.mayShare, origin.proxyMode == nil, !coalescingDisallowed.contains(origin) else { return nil }
+        guard origin.mayShare, origin.proxyMode == nil, !coalescingDisallowed.contains(origin),
+            !destinations.replaces(origin.place)
+        else { return nil }
         return origins.values.lazy.compactMap(\.shared).first { connection in
             guard !connection.isRetired, !connection.isClosed, connection.isTrusted,
                 connection.primaryOrigin.key.proxyMode == nil,
                 connection.primaryOrigin.key.port == origin.port,
+                !destinations.replaces(connection.primaryOrigin.key.place),
                 connection.primaryOrigin.key.service == origin.service,
                 let peer = connection.peer
             else { return false }

@@ -8,9 +8,15 @@ extension ConnectionPool {
     /// The endpoint for HTTP/3 with an origin; nil if HTTP/3 is not tried.
     func http3Service(of origin: ConnectionKey, isAssumed: Bool) -> AlternativeService? {
         guard maySpeakHTTP3(origin) else { return nil }
-        return http3Services.service(
+        let service = http3Services.service(
             of: origin.place, isAssumed: isAssumed, mayBeElsewhere: isAlwaysDirect, isWatched: routes != nil,
             at: loop.now)
+        // An alternative that a server at another place has named would be looked for where DNS leads.
+        if destinations.replaces(origin.place), let named = service?.hostPort(for: origin.place), named != origin.place
+        {
+            return nil
+        }
+        return service
     }
 
     /// The same, from HTTPS records.

@@ -27,6 +27,9 @@ package struct ConnectionDestinations: Sendable, Hashable {
 
     package init() {}
 
+    /// Whether any place is reached at another one than DNS tells.
+    package var redirects: Bool { socketPath != nil || !addresses.isEmpty || !redirections.isEmpty }
+
     package var isEmpty: Bool { self == ConnectionDestinations() }
 
     /// Sets the addresses of a host. Returns false, without a change, if one of them is not an address literal.

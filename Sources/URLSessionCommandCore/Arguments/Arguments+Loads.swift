@@ -107,7 +107,10 @@ extension Arguments {
             for option in [CommandOption.har, .trace] where used.contains(option) {
                 throw UsageError("--\(option.long) is about one URL")
             }
-            if request.body.isStandardInput { throw UsageError("standard input can be sent to one URL only") }
+            let standardInputs = uploads.filter { $0 == "-" || $0 == "." }.count
+            if request.body.isStandardInput || standardInputs > 1 {
+                throw UsageError("standard input can be sent to one URL only")
+            }
         }
         try settleNetwork()
         if request.key != nil, request.certificate == nil {
@@ -128,7 +131,9 @@ extension Arguments {
         if usesProxy, network.destinations.socketPath != nil {
             throw UsageError("-x and --unix-socket exclude each other")
         }
-        if usesProxy, used.contains(.connectTo) { throw UsageError("-x and --connect-to exclude each other") }
+        for option in [CommandOption.connectTo, .resolve] where usesProxy && used.contains(option) {
+            throw UsageError("-x and --\(option.long) exclude each other")
+        }
     }
 
     // MARK: What commands take

@@ -80,9 +80,12 @@ enum CookieFile {
         text.split(separator: ";").compactMap { pair in
             let parts = pair.drop { $0 == " " }.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             guard parts.count == 2, let host = url.host else { return nil }
-            return HTTPCookie(properties: [
+            var properties: [HTTPCookiePropertyKey: Any] = [
                 .domain: host, .path: "/", .name: String(parts[0]), .value: String(parts[1]), .comment: commentOfText,
-            ])
+            ]
+            // A redirect must not send it in clear text.
+            if url.scheme?.lowercased() == "https" { properties[.secure] = "TRUE" }
+            return HTTPCookie(properties: properties)
         }
     }
 }

@@ -1,7 +1,7 @@
 import Foundation
 import URLLoading
 
-/// What `--session` keeps for a host between two runs: cookies, the user, and header fields.
+/// What `--session` keeps for an origin between two runs: cookies, the user, and header fields.
 package struct NamedSession: Codable, Equatable {
     /// The session that the command line names.
     package struct Selection: Equatable, Sendable {
@@ -30,6 +30,8 @@ package struct NamedSession: Codable, Equatable {
     }
 
     private var version = 1
+    /// Nothing of the session is sent to another origin.
+    private let origin: String
     var fields: [Field] = []
     /// As `-u` has it.
     var user: String?
@@ -38,30 +40,45 @@ package struct NamedSession: Codable, Equatable {
     /// In Netscape's format.
     var cookies = ""
 
-    init() {}
+    init(origin: String) { self.origin = origin }
 
-    /// The file of a session. A session belongs to a host and its port.
+    /// The scheme, host and port of a URL, as a file name: of other bytes than letters, digits, `-`, `_` and `.`, which
+    /// a decoded host may contain, the code is used.
+    static func origin(of url: URL) -> String {
+        let scheme = (url.scheme ?? "").lowercased()
+        let port = url.port ?? (scheme == "https" ? 443 : 80)
+        let text = "\(scheme)_\((url.host ?? "").lowercased())_\(port)"
+        return PercentCoding.encoded(Array(text.utf8)) { byte in
+            switch byte {
+            case 0x30...0x39, 0x61...0x7A: true
+            default: "-_.".utf8.contains(byte)
+            }
+        }
+    }
+
+    /// The file of a session. A session belongs to an origin.
     static func path(_ selection: Selection, _ url: URL, _ environment: [String: String]) throws(UsageError) -> String {
         if selection.name.contains("/") { return selection.name }
         guard let folder = UserFolders.configuration(environment) else {
             throw UsageError("--session: there is no home folder; name a file with a / in its path")
         }
-        let host = (url.host ?? "").lowercased().replacing(":", with: "_")
-        let place = url.port.map { "\(host)_\($0)" } ?? host
-        return "\(folder)/sessions/\(place.isEmpty ? "no-host" : place)/\(selection.name).json"
+        return "\(folder)/sessions/\(origin(of: url))/\(selection.name).json"
     }
 
     /// Empty if there is no file.
-    static func read(_ path: String) throws(UsageError) -> NamedSession {
+    static func read(_ path: String, origin: String) throws(UsageError) -> NamedSession {
         let data: Data
         do throws(FileError) {
             data = try FileContents.readAll(path)
         } catch {
-            if error.code == ENOENT { return NamedSession() }
+            if error.code == ENOENT { return NamedSession(origin: origin) }
             throw UsageError("cannot read the session '\(path)': \(error.reason)", exitCode: .readError)
         }
         guard let session = try? JSONDecoder().decode(NamedSession.self, from: data), session.version == 1 else {
             throw UsageError("'\(path)' is not a session of urlsession: remove it", exitCode: .readError)
+        }
+        guard session.origin == origin else {
+            throw UsageError("the session '\(path)' belongs to \(session.origin), not to \(origin): use another name")
         }
         return session
     }

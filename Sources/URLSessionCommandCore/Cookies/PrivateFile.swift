@@ -19,9 +19,11 @@ enum PrivateFile {
             target = String(cString: resolved)
             free(resolved)
         }
-        let new = target + ".\(getpid()).new"
+        // In a shared folder others may create a link with a name that they can guess. One that exists is not opened.
+        let new = target + ".\(String(UInt64.random(in: .min ... .max), radix: 36)).new"
+        let file = try OutputDescriptor.create(path: new, isPrivate: true, isNew: true)
         do throws(FileError) {
-            try write(new, data)
+            try write(data, to: file)
             guard rename(new, target) == 0 else { throw FileError(path: path, code: errno) }
         } catch {
             unlink(new)
@@ -30,8 +32,16 @@ enum PrivateFile {
     }
 
     private static func write(_ path: String, _ data: Data) throws(FileError) {
-        let file = try OutputDescriptor.create(path: path, isPrivate: true)
-        try file.write([UInt8](data))
+        try write(data, to: try OutputDescriptor.create(path: path, isPrivate: true))
+    }
+
+    private static func write(_ data: Data, to file: OutputDescriptor) throws(FileError) {
+        do throws(FileError) {
+            try file.write([UInt8](data))
+        } catch {
+            try? file.finish()
+            throw error
+        }
         try file.finish()
     }
 }

@@ -31,20 +31,22 @@ final class CharsetDecoder: @unchecked Sendable {
     deinit { iconv_close(descriptor) }
 
     func add(_ bytes: some Collection<UInt8>) -> [UInt8] {
-        var input = pending + bytes
+        let input = pending + bytes
         pending = []
         var output: [UInt8] = []
-        while !input.isEmpty {
-            let (used, code) = convert(&input, to: &output)
-            input.removeFirst(used)
+        var piece = [UInt8](repeating: 0, count: max(256, min(input.count * 2, 64 * 1024)))
+        var position = 0
+        while position < input.count {
+            let (used, code) = convert(input[position...], through: &piece, to: &output)
+            position += used
             switch code {
             case 0, E2BIG: continue
-            case EINVAL where input.count < Self.longestCharacter:
-                pending = input
+            case EINVAL where input.count - position < Self.longestCharacter:
+                pending = Array(input[position...])
                 return output
             default:
                 output += Self.replacement
-                if !input.isEmpty { input.removeFirst() }
+                position += 1
             }
         }
         return output
@@ -55,15 +57,17 @@ final class CharsetDecoder: @unchecked Sendable {
         return pending.isEmpty ? [] : Self.replacement
     }
 
-    /// Converts as much as fits into a piece. Returns the number of bytes that were used, and why it ended.
-    private func convert(_ input: inout [UInt8], to output: inout [UInt8]) -> (used: Int, code: Int32) {
-        var piece = [UInt8](repeating: 0, count: max(256, min(input.count * 2, 64 * 1024)))
+    /// Converts as much as fits into the piece. Returns the number of bytes that were used, and why it ended.
+    private func convert(
+        _ input: ArraySlice<UInt8>, through piece: inout [UInt8], to output: inout [UInt8]
+    ) -> (used: Int, code: Int32) {
         var left = input.count
         var room = piece.count
         var code: Int32 = 0
-        input.withUnsafeMutableBytes { source in
+        input.withUnsafeBytes { source in
             piece.withUnsafeMutableBytes { target in
-                var from = source.baseAddress?.assumingMemoryBound(to: CChar.self)
+                // iconv does not write to its input.
+                var from = UnsafeMutableRawPointer(mutating: source.baseAddress)?.assumingMemoryBound(to: CChar.self)
                 var to = target.baseAddress?.assumingMemoryBound(to: CChar.self)
                 // iconv reports failure as -1.
                 if iconv(descriptor, &from, &left, &to, &room) == size_t.max { code = errno }

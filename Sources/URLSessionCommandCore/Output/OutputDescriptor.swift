@@ -78,6 +78,22 @@ package struct OutputDescriptor {
         try write(Array(text.utf8))
     }
 
+    /// Whether what was written can be replaced.
+    var isRegularFile: Bool {
+        var status = stat()
+        return fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
+    }
+
+    /// Writes text from a server. On a terminal, control characters are shown instead of obeyed.
+    func write(shown text: String) throws(FileError) {
+        guard isatty(descriptor) == 1 else { return try write(text) }
+        var sanitizer = TextSanitizer()
+        var output: [UInt8] = []
+        for byte in text.utf8 { sanitizer.add(byte, to: &output) }
+        sanitizer.finish(to: &output)
+        try write(output)
+    }
+
     /// Sets the file's time of change, in seconds since 1970. A failure is ignored.
     func setTime(_ time: Int64) {
         let times = [timespec(tv_sec: Int(time), tv_nsec: 0), timespec(tv_sec: Int(time), tv_nsec: 0)]

@@ -23,7 +23,7 @@ struct MultipartForm {
         var fileName = part.fileName
         var type = part.type
         if case .attachment(let path) = part.content {
-            let own = path.split(separator: "/").last.map(String.init) ?? path
+            let own = path.utf8.split(separator: UInt8(ascii: "/")).last.map { String(Substring($0)) } ?? path
             fileName = fileName ?? own
             type = type ?? Self.type(ofFile: own)
         }
@@ -40,9 +40,12 @@ struct MultipartForm {
         body.add("\r\n")
     }
 
-    /// The encoding of the HTML standard: only what would end the name.
+    /// The encoding of the HTML standard: only the bytes that would end the name. Not by characters, because CRLF is
+    /// one, and so is a quotation mark with a combining one.
     private static func escaped(_ name: String) -> String {
-        name.replacing("\"", with: "%22").replacing("\r", with: "%0D").replacing("\n", with: "%0A")
+        PercentCoding.encoded(Array(name.utf8)) { byte in
+            byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\r") && byte != UInt8(ascii: "\n")
+        }
     }
 
     /// curl's list.

@@ -5,8 +5,8 @@ import URLLoading
 extension NetworkOptions {
     /// The proxy variables of the session; nil for those of the environment.
     func proxyVariables(_ environment: [String: String]) -> [String: String]? {
-        // A local socket is not reached through a proxy.
-        if destinations.socketPath != nil { return [:] }
+        // The connection to a proxy would be redirected, with its password.
+        if destinations.redirects { return [:] }
         guard proxy != nil || noProxy != nil else { return nil }
         var variables: [String: String] = [:]
         let own = noProxy ?? environment["no_proxy"] ?? environment["NO_PROXY"] ?? ""

@@ -62,10 +62,10 @@ package enum URLArgument {
     package static func remoteName(of text: String, for option: String = "-O") throws(UsageError) -> String {
         let url = complete(text)
         let afterScheme = url.firstRange(of: "://").map { url[$0.upperBound...] } ?? url[...]
-        let path = afterScheme.prefix { $0 != "?" && $0 != "#" }
-        let name =
-            path.firstIndex(of: "/") == nil
-            ? "" : path.split(separator: "/", omittingEmptySubsequences: false).last ?? ""
+        // By bytes: a slash with a combining mark is a slash to the file system.
+        let path = afterScheme.utf8.prefix { $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }
+        let slash = path.lastIndex(of: UInt8(ascii: "/"))
+        let name = slash.map { Substring(path[path.index(after: $0)...]) } ?? ""
         guard !name.isEmpty, name != ".", name != ".." else {
             throw UsageError("\(option): the URL names no file; use -o FILE")
         }

@@ -28,14 +28,17 @@ final class HeadDump: @unchecked Sendable {
                 descriptor = try OutputDescriptor.create(path: path)
             }
         }
-        try descriptor?.write(text)
+        try descriptor?.write(shown: text)
     }
 
     /// Closes the file. Without any response it is created empty, as in curl.
     func finish() throws(FileError) {
         lock.lock()
         defer { lock.unlock() }
-        if descriptor == nil, path != "-" { descriptor = try OutputDescriptor.create(path: path) }
+        if descriptor == nil, path != "-" {
+            if createsFolders { try Folders.create(forFile: path) }
+            descriptor = try OutputDescriptor.create(path: path)
+        }
         try descriptor?.finish()
         descriptor = nil
     }

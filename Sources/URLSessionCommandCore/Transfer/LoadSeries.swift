@@ -18,6 +18,7 @@ final class LoadSeries: @unchecked Sendable {
     private let lock = NSLock()
     private var next = 0
     private var isOver = false
+    private var hasResponse = false
     private var lastFailure: ExitCode?
 
     /// What the loads share.
@@ -33,11 +34,12 @@ final class LoadSeries: @unchecked Sendable {
         var requests = requests
         let urls = requests.compactMap { URL(string: URLArgument.complete($0.url)) }
         if let first = requests.first, let selection = first.session, let url = urls.first {
-            guard urls.allSatisfy({ $0.host == url.host && $0.port == url.port }) else {
-                throw UsageError("--session belongs to one host, and the URLs name several")
+            let origin = NamedSession.origin(of: url)
+            guard urls.count == requests.count, urls.allSatisfy({ NamedSession.origin(of: $0) == origin }) else {
+                throw UsageError("--session belongs to one scheme, host and port, and the URLs name several")
             }
             let path = try NamedSession.path(selection, url, ProcessInfo.processInfo.environment)
-            var session = try NamedSession.read(path)
+            var session = try NamedSession.read(path, origin: origin)
             for index in requests.indices { session.apply(to: &requests[index]) }
             session.update(from: first)
             kept = selection.isReadOnly ? nil : (session, path)
@@ -64,7 +66,8 @@ final class LoadSeries: @unchecked Sendable {
         do throws(FileError) {
             try dump?.finish()
             try jar?.write()
-            if let kept {
+            // What no server has answered may be a mistake.
+            if let kept, lock.withLock({ hasResponse }) {
                 var session = kept.session
                 session.cookies = CookieFile.text(of: jar?.storage.cookies ?? [])
                 try session.write(kept.path)
@@ -88,7 +91,7 @@ final class LoadSeries: @unchecked Sendable {
         defer { shared.session?.end() }
         var code = ExitCode.success
         for request in requests {
-            code = try load(request, shared)
+            code = requests.count == 1 ? try load(request, shared) : loadOfSeveral(request, shared)
             if code.endsSeries || options.failsEarly && code != .success { break }
         }
         return code
@@ -112,14 +115,7 @@ final class LoadSeries: @unchecked Sendable {
         var shared = Shared(cookies: jar?.storage, dump: dump, board: board, session: SharedSession())
         defer { shared.session?.end() }
         while let request = take() {
-            let code: ExitCode
-            do throws(UsageError) {
-                code = try load(request, shared)
-            } catch {
-                code = error.exitCode
-                let line = "urlsession: \(TextSanitizer.clean(error.message))\n"
-                if let board { board.interrupt { StandardError.write(line) } } else { StandardError.write(line) }
-            }
+            let code = loadOfSeveral(request, shared)
             if code != .success { failed(code) }
             // A session of a cancelled load may still be at work.
             if code.endsSeries { shared.session = nil }
@@ -144,19 +140,29 @@ final class LoadSeries: @unchecked Sendable {
 
     // MARK: One load
 
+    /// A URL that cannot be loaded does not keep the others from it.
+    private func loadOfSeveral(_ request: CommandLineRequest, _ shared: Shared) -> ExitCode {
+        do throws(UsageError) {
+            return try load(request, shared)
+        } catch {
+            let line = "urlsession: \(TextSanitizer.clean(error.message))\n"
+            if let board { board.interrupt { StandardError.write(line) } } else { StandardError.write(line) }
+            return error.exitCode
+        }
+    }
+
     private func load(_ request: CommandLineRequest, _ shared: Shared) throws(UsageError) -> ExitCode {
         var policy = RetryPolicy(request.retry)
         let start = DispatchTime.now().uptimeNanoseconds
         while true {
-            let transfer = try Transfer(request, terminal: terminal, shared: shared, retrying: policy)
+            let transfer = try Transfer(request, terminal: terminal, shared: shared, retrying: policy, since: start)
             transfer.load()
-            let elapsed = Double(DispatchTime.now().uptimeNanoseconds - start) / 1e9
-            guard let cause = transfer.retryCause, let delay = policy.delay(after: cause, elapsed: elapsed) else {
-                return transfer.conclude()
-            }
+            if transfer.hasResponse { lock.withLock { hasResponse = true } }
+            guard let next = transfer.nextTry() else { return transfer.conclude() }
+            policy = next.policy
             let left = Quantity.count(policy.triesLeft, "try").replacing("trys", with: "tries")
-            transfer.printWarning("\(transfer.reason): trying again in \(Self.shown(delay)) s, \(left) left")
-            if let code = Pause.wait(delay) { return code }
+            transfer.printWarning("\(transfer.reason): trying again in \(Self.shown(next.delay)) s, \(left) left")
+            if let code = Pause.wait(next.delay) { return code }
         }
     }
 

@@ -1,3 +1,4 @@
+import Dispatch
 import Foundation
 import LoadingEvents
 import URLLoading
@@ -7,7 +8,9 @@ final class Transfer: CommandLoad, URLSessionDataDelegate, @unchecked Sendable {
     // Sendable: as the superclass.
     private let output: TransferOutput
     private let shared: LoadSeries.Shared
-    private let policy: RetryPolicy
+    private var policy: RetryPolicy
+    /// When the first try began, on the clock of `DispatchTime`, in nanoseconds.
+    private let firstStart: UInt64
     private let limiter: RateLimiter?
 
     private var response: URLResponse?
@@ -16,21 +19,23 @@ final class Transfer: CommandLoad, URLSessionDataDelegate, @unchecked Sendable {
     /// The last response head, and the size of all of them as text.
     private var lastHead: MessageHead?
     private var headBytes = 0
-    /// The status for which the load was ended, so that it can be tried again.
-    private var passingStatus: RetryPolicy.Cause?
+    /// The time until the next try, if the load was ended for it.
+    private var retryDelay: Double?
     /// The failure of a response whose body is written nevertheless.
     private var errorStatus: TransferFailure?
     private var result: TransferFailure?
 
     init(
-        _ command: CommandLineRequest, terminal: Terminal, shared: LoadSeries.Shared, retrying policy: RetryPolicy
+        _ command: CommandLineRequest, terminal: Terminal, shared: LoadSeries.Shared, retrying policy: RetryPolicy,
+        since firstStart: UInt64
     ) throws(UsageError) {
         let builder = try RequestBuilder(command)
         let challenges = try ChallengeResponder(command, url: builder.request.url)
         output = TransferOutput(command, terminal: terminal)
         self.shared = shared
         self.policy = policy
-        limiter = command.rateLimit.map { RateLimiter(bytesPerSecond: $0) }
+        self.firstStart = firstStart
+        limiter = command.rateLimit.map { RateLimiter(bytesPerSecond: $0, timeout: command.timeout) }
         // While a body is sent nothing else is printed, so a progress bar can be shown.
         let hasRoom = !output.isTerminal || builder.body != .none
         let keepsAll = command.includesHead || command.headPath != nil || command.writeOut != nil
@@ -53,11 +58,22 @@ final class Transfer: CommandLoad, URLSessionDataDelegate, @unchecked Sendable {
         result = failure(hasResponse: response != nil, expected: response?.expectedContentLength ?? -1) ?? errorStatus
     }
 
-    /// Why the load has failed, if trying again may help.
-    var retryCause: RetryPolicy.Cause? {
-        guard policy.triesLeft > 0, builder.isRepeatable, !output.isFinal else { return nil }
-        if let passingStatus { return passingStatus }
-        return result.flatMap { $0.exitCode == .success ? nil : .failure($0.exitCode) }
+    var hasResponse: Bool { response != nil }
+
+    /// The time until the next try in seconds, and what is left for it. Nil if there is none.
+    func nextTry() -> (delay: Double, policy: RetryPolicy)? {
+        if retryDelay == nil, let result, result.exitCode != .success {
+            retryDelay = delay(after: .failure(result.exitCode))
+        }
+        guard let retryDelay else { return nil }
+        output.discard()
+        return (retryDelay, policy)
+    }
+
+    private func delay(after cause: RetryPolicy.Cause) -> Double? {
+        guard builder.isRepeatable, !output.isFinal else { return nil }
+        let elapsed = Double(DispatchTime.now().uptimeNanoseconds - firstStart) / 1e9
+        return policy.delay(after: cause, elapsed: elapsed)
     }
 
     /// The reason of the failure, without advice.
@@ -98,7 +114,7 @@ final class Transfer: CommandLoad, URLSessionDataDelegate, @unchecked Sendable {
         values.fileName = output.writtenPath
         do throws(FileError) {
             for (text, isError) in values.output(format) {
-                try (isError ? OutputDescriptor.standardError : .standardOutput).write(text)
+                try (isError ? OutputDescriptor.standardError : .standardOutput).write(shown: text)
             }
             return nil
         } catch {
@@ -175,6 +191,22 @@ final class Transfer: CommandLoad, URLSessionDataDelegate, @unchecked Sendable {
 
     func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
         guard stop.value == nil else { return }
+        guard let limiter else { return take(data, dataTask) }
+        // In small pieces, because other callbacks wait for this one.
+        var rest = data[...]
+        while !rest.isEmpty, stop.value == nil {
+            let piece = rest.prefix(limiter.pieceSize)
+            rest = rest.dropFirst(piece.count)
+            take(piece, dataTask)
+            if !limiter.wait(for: piece.count) {
+                return end(
+                    dataTask, .timedOut,
+                    "the time for \(shownURL) is over: allow more with -m, or a higher rate with --limit-rate")
+            }
+        }
+    }
+
+    private func take(_ data: Data, _ dataTask: URLSessionDataTask) {
         received += Int64(data.count)
         if let limit = command.maximumFileSize, received > Int64(limit) {
             let size = Quantity.bytes(Int64(limit))
@@ -184,7 +216,6 @@ final class Transfer: CommandLoad, URLSessionDataDelegate, @unchecked Sendable {
         attempt(dataTask) { () throws(FileError) in try output.add(data) }
         refuseBinary(dataTask)
         progress?.update(received: received, expected: response?.expectedContentLength ?? -1)
-        limiter?.wait(for: data.count)
     }
 
     /// Whether the load ends with this head. The body is then not written.
@@ -194,8 +225,8 @@ final class Transfer: CommandLoad, URLSessionDataDelegate, @unchecked Sendable {
             RetryAfter.seconds($0, at: Date())
         }
         let cause = RetryPolicy.Cause.status(status, retryAfter: retryAfter)
-        if policy.allows(cause), builder.isRepeatable {
-            passingStatus = cause
+        if stop.value == nil, let delay = delay(after: cause) {
+            retryDelay = delay
             end(task, .httpError, "\(shown(response)): it failed each time")
             return true
         }

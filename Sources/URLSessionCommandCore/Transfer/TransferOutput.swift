@@ -76,6 +76,11 @@ final class TransferOutput {
         try descriptor.write(presenter?.add(data) ?? [])
     }
 
+    /// Removes the file that the server has named, and that is new, so that the next try can create it.
+    func discard() {
+        if command.usesServerName, let writtenPath { unlink(writtenPath) }
+    }
+
     func finish() throws(FileError) {
         guard let descriptor else { return }
         try descriptor.write(presenter?.finish() ?? [])
@@ -127,6 +132,7 @@ final class TransferOutput {
             // A name that the server has chosen must not replace a file.
             new = try OutputDescriptor.create(path: path, isNew: command.usesServerName)
             writtenPath = path
+            isFinal = isFinal || !new.isRegularFile
         }
         descriptor = new
         return new
