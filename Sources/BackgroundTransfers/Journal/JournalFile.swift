@@ -11,6 +11,8 @@ package final class JournalFile {
     private let lost: @Sendable () -> Void
     private let directory: StorageDirectory
     private var areFoldersSynchronized = false
+    /// The bodies of uploads that this process has synchronized.
+    private var synchronizedBodies: [TransferReference: String] = [:]
 
     package init(
         in directory: StorageDirectory, notify: @escaping @Sendable (StorageMessage) -> Void,
@@ -112,6 +114,14 @@ package final class JournalFile {
             for change in changes { try write(change, to: database, encoder) }
         }
         if file.hasLostFile() { lost() }
+        if isDone != nil {
+            for case .transferRemoved(let reference) in changes { synchronizedBodies[reference] = nil }
+            for case .sessionRemoved(let session) in changes {
+                synchronizedBodies = synchronizedBodies.filter {
+                    $0.key.application != session.application || $0.key.session != session.session
+                }
+            }
+        }
         return isDone != nil
     }
 
@@ -168,8 +178,14 @@ package final class JournalFile {
         return groups.map { group in
             do throws(StorageFailure) {
                 for case .transfer(let record) in group {
-                    guard let path = record.promisedFile else { continue }
-                    _ = try SynchronizedFile.synchronize(path)
+                    guard let path = record.promisedFile ?? unsynchronizedBody(of: record) else { continue }
+                    do throws(StorageFailure) {
+                        _ = try SynchronizedFile.synchronize(path)
+                    } catch {
+                        // The load reports a body that is gone. Its record is written in any case.
+                        if record.started != nil, record.end == nil { continue }
+                        throw error
+                    }
                     let folder = SynchronizedFile.folder(of: path)
                     // Once: all files had their names before this was called.
                     if folders[folder] == nil {
@@ -179,12 +195,22 @@ package final class JournalFile {
                             })
                     }
                     if let failure = folders[folder] ?? nil { throw failure }
+                    if record.end == nil { synchronizedBodies[record.reference] = path }
                 }
                 return nil
             } catch {
                 return error
             }
         }
+    }
+
+    /// The body of an upload, unless it was synchronized for an earlier record.
+    private func unsynchronizedBody(of record: TransferRecord) -> String? {
+        guard let path = record.neededBody else {
+            synchronizedBodies[record.reference] = nil
+            return nil
+        }
+        return synchronizedBodies[record.reference] == path ? nil : path
     }
 
     private static func failure(of work: () throws(StorageFailure) -> Void) -> StorageFailure? {

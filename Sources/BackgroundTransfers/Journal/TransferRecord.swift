@@ -50,16 +50,15 @@ package struct TransferRecord: Codable, Equatable, Sendable {
         syncedBytes = min(syncedBytes, now.bytesReceived)
     }
 
-    /// The file that must be on the disk, complete, before this record is in the journal.
+    /// The downloaded file, which must be on the disk, complete, before this record is in the journal.
     package var promisedFile: String? {
-        if let end {
-            // Later it is not needed any more, and may be removed.
-            if case .file(let path) = end.outcome, end.told == .nothing { return path }
-            return nil
-        }
-        // Before its first start. Synchronizing again costs little.
-        return started == nil ? description.request.bodyFile : nil
+        // Later it is not needed any more, and may be removed.
+        guard case .file(let path)? = end?.outcome, end?.told == .nothing else { return nil }
+        return path
     }
+
+    /// The file of an upload's body, which must be on the disk before the first record of the transfer is in the journal.
+    package var neededBody: String? { end == nil ? description.request.bodyFile : nil }
 
     package var reference: TransferReference {
         TransferReference(application: application, session: session, task: description.task)

@@ -93,7 +93,11 @@ final class CommitQueue {
 
     private func wrote(_ batch: Batch, _ failure: StorageFailure?, hasLostRecords: Bool) {
         if hasLostRecords { recordsWereLost() }
-        if let failure, let transfer = batch.transfers.values.first(where: { $0.record.promisedFile == failure.path }) {
+        if let failure,
+            let transfer = batch.transfers.values.first(where: {
+                ($0.record.promisedFile ?? $0.record.neededBody) == failure.path
+            })
+        {
             // The trouble of one file is not that of the others.
             transfer.promisedFileIsLost(failure)
             return write(batch.without(removedTransfers))

@@ -21,7 +21,7 @@ import Testing
         }
     }
 
-    // BG-5, BG-6, BG-19: in the order of their creation, a few of each session at once, without its program
+    // BG-5, BG-6, BG-19: a few of each session at once, without its program
     @Test("the machine is started again") func theMachineIsStartedAgain() async throws {
         let user = try BackgroundUser()
         let mayAnswer = Signal("the answer")
@@ -48,8 +48,8 @@ import Testing
         // The first program after the start. Those of the others come later.
         #expect(try user.run("list", "a").lines == (1...Self.count).map { "task \($0) \($0) 0" })
         try await arrivals.wait(for: "four of each session") { $0.running >= 12 ? true : nil }
-        let first: Set = [1, 2, 3, 4]
-        #expect(arrivals.current.order.mapValues { Set($0) } == ["a": first, "b": first, "c": first])
+        // Which ones depends on what was under way before: that is tried again after a pause.
+        #expect(arrivals.current.order.mapValues { Set($0).count } == ["a": 4, "b": 4, "c": 4])
         mayAnswer.fire()
         let all = Array(1...Self.count)
         for session in Self.sessions {
