@@ -14,6 +14,20 @@ private func readme2(session: URLSession, request: URLRequest, url: URL) async t
 }
 
 private func readme3(session: URLSession, request: URLRequest, url: URL) throws {
+    .product(name: "URLLoading", package: "swift-url-loading", condition: .when(platforms: [.linux]))
+}
+
+private func readme4(session: URLSession, request: URLRequest, url: URL) throws {
+    #if canImport(URLLoading)
+    #else
+    #endif
+}
+
+private func readme5(session: URLSession, request: URLRequest, url: URL) throws {
+    .product(name: "FoundationNetworking", package: "swift-url-loading")
+}
+
+private func readme6(session: URLSession, request: URLRequest, url: URL) throws {
     final class Downloads: NSObject, URLSessionDownloadDelegate, Sendable {
         func urlSession(_ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL) {
             try? FileManager.default.moveItem(atPath: location.path, toPath: "/tmp/big.iso")
