@@ -13,20 +13,6 @@ private func readme2(session: URLSession, request: URLRequest, url: URL) async t
     for try await line in bytes.lines { print("as they came:", line) }
 }
 
-private func readme3(session: URLSession, request: URLRequest, url: URL) throws {
-    .product(name: "URLLoading", package: "swift-url-loading", condition: .when(platforms: [.linux]))
-}
-
-private func readme4(session: URLSession, request: URLRequest, url: URL) throws {
-    #if canImport(URLLoading)
-    #else
-    #endif
-}
-
-private func readme5(session: URLSession, request: URLRequest, url: URL) throws {
-    .product(name: "FoundationNetworking", package: "swift-url-loading")
-}
-
 private func readme6(session: URLSession, request: URLRequest, url: URL) throws {
     final class Downloads: NSObject, URLSessionDownloadDelegate, Sendable {
         func urlSession(_ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL) {
