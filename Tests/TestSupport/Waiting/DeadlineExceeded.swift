@@ -18,5 +18,5 @@ package struct DeadlineExceeded: Error, CustomStringConvertible {
 
 extension Duration {
     /// How long a test waits for an event before it fails. Passing tests do not wait this long.
-    package static let testDeadline = Duration.seconds(10)
+    package static let testDeadline = Duration.seconds(30)
 }
