@@ -121,6 +121,8 @@ import URLLoading
         #expect(run.delegate.results.filter { $0.hasPrefix("received: ") } == ["received: -1001"])
         #expect(run.delegate.results.count == before + 2)
         #expect(run.task.closeCode == .abnormalClosure)
+        // A socket that is closed with unacknowledged bytes keeps the loop until then.
+        try await stepped.step(by: stepped.limits.lingeringClose)
     }
 
     // C-7, T-2: a suspended task has all the time
@@ -142,6 +144,8 @@ import URLLoading
         run.receive()
         try await stepped.step(by: TimeLimits.seconds(101))
         #expect(try await run.end().suffix(2) == [.completed(1, .timedOut), .invalid])
+        // A socket that is closed with unacknowledged bytes keeps the loop until then.
+        try await stepped.step(by: stepped.limits.lingeringClose)
     }
 
     // C-7, C-6: the first of both that is over, while nothing comes
@@ -184,6 +188,8 @@ import URLLoading
         _ = try await server.connection(0).waitForRequests(1)
         try await stepped.step(by: TimeLimits.seconds(6))
         #expect(try await run.end() == [.created(1), .metrics(1), .completed(1, .timedOut), .invalid])
+        // A socket that is closed with unacknowledged bytes keeps the loop until then.
+        try await stepped.step(by: stepped.limits.lingeringClose)
     }
 
     // MARK: Others
