@@ -70,7 +70,7 @@ final class CharsetDecoder: @unchecked Sendable {
                 var from = UnsafeMutableRawPointer(mutating: source.baseAddress)?.assumingMemoryBound(to: CChar.self)
                 var to = target.baseAddress?.assumingMemoryBound(to: CChar.self)
                 // iconv reports failure as -1.
-                if iconv(descriptor, &from, &left, &to, &room) == size_t.max { code = errno }
+                if iconv(descriptor, &from, &left, &to, &room) == -1 { code = errno }
             }
         }
         output += piece[..<(piece.count - room)]
