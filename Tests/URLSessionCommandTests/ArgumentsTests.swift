@@ -236,7 +236,7 @@ import URLSessionCommandCore
         (["http://a/", "http://b/", "--har", "f"], "--har is about one URL"),
         (["http://a/", "http://b/", "-d", "@-"], "standard input can be sent to one URL only"),
         (["--wrong"], "unknown switch --wrong"),
-        (["-Q"], "unknown switch -Q"),
+        (["-Q"], "-Q: URLSession sends no commands of FTP"),
         (["-m"], "-m needs a value"),
         (["--har"], "--har needs a value"),
         (["--metrics=1"], "--metrics takes no value"),

@@ -62,7 +62,7 @@ import URLSessionCommandCore
         let harness = try Harness()
         #expect(harness.run("/upload", "-d", "12345", "-o", harness.path("a")) == .success)
         #expect(try harness.text("a") == "{\"received\":5}")
-        try Data(count: 100_000).write(to: harness.folder.appendingPathComponent("body"))
+        try Data(repeating: 0x61, count: 100_000).write(to: harness.folder.appendingPathComponent("body"))
         #expect(harness.run("/upload", "-d", "@" + harness.path("body"), "-o", harness.path("b")) == .success)
         #expect(try harness.text("b") == "{\"received\":100000}")
     }
