@@ -82,7 +82,10 @@ package final class ScriptedServer: Sendable {
         components.port = port
         let parts = path.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
         components.percentEncodedPath = parts.first.map(String.init) ?? "/"
-        components.percentEncodedQuery = parts.count > 1 ? String(parts[1]) : nil
+        // What no URL contains is encoded: setting it would end the process.
+        let allowed = CharacterSet.urlQueryAllowed.union(CharacterSet(charactersIn: "%"))
+        components.percentEncodedQuery =
+            parts.count > 1 ? parts[1].addingPercentEncoding(withAllowedCharacters: allowed) : nil
         return components.url ?? URL(fileURLWithPath: "/")
     }
 
