@@ -40,7 +40,7 @@ import Testing
             #expect(try harness.runInFolder(line, environment: environment).output == "/a -")
             let both = try harness.runInFolder(["-x", "127.0.0.1:1"] + line)
             #expect(both.exit == .code(2))
-            #expect(both.output == "urlsession: -x and \(option[0]) exclude each other\n")
+            #expect(both.output == "urlsession: -x and \(option[0]) exclude each other (try 'urlsession --help')\n")
         }
     }
 

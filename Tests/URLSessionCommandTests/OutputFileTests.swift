@@ -23,7 +23,8 @@ import Testing
         defer { harness.server.stop() }
         #expect(try harness.runInFolder(["-s", "-D", "heads", harness.url("/from")]).output == "/a.txt")
         let heads = try String(decoding: Data(contentsOf: harness.folder.file("heads")), as: UTF8.self)
-        #expect(heads.hasPrefix("HTTP/1.1 302 Found\r\nLocation: /a.txt\r\n"))
+        #expect(heads.hasPrefix("HTTP/1.1 302 Found\r\n"))
+        #expect(heads.contains("\r\nLocation: /a.txt\r\n"))
         #expect(heads.contains("\r\n\r\nHTTP/1.1 200 OK\r\n"))
         #expect(heads.hasSuffix("\r\n\r\n"))
         let printed = try harness.runInFolder(["-s", "-f", "-D", "-", harness.url("/missing")])
@@ -38,7 +39,7 @@ import Testing
         #expect(try harness.runInFolder(["-s", "-O", harness.url("/b.txt?c")]).exit == .code(0))
         #expect(try harness.text("b.txt") == "/b.txt")
         #expect(try harness.runInFolder(["-sOJ", harness.url("/named")]).exit == .code(0))
-        #expect(try harness.text("_._server.txt") == "named")
+        #expect(try harness.text("___server.txt") == "named")
         let again = try harness.runInFolder(["-OJ", harness.url("/named")])
         #expect(again.exit == .code(23))
         #expect(again.output.hasSuffix("File exists\n"))

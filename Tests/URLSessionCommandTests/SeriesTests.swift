@@ -39,7 +39,7 @@ import Testing
         #expect(try harness.names() == ["jar"])
         let both = try harness.runInFolder(["-s", "-T", "-", "-T", "-", harness.url("/a"), harness.url("/b")])
         #expect(both.exit == .code(2))
-        #expect(both.output == "urlsession: standard input can be sent to one URL only\n")
+        #expect(both.output == "urlsession: standard input can be sent to one URL only (try 'urlsession --help')\n")
     }
 
     @Test func lastURLDecides() throws {

@@ -24,7 +24,7 @@ import Testing
         #expect(truncate(file.path, 12 << 20) == 0)
         let url = server.url("/").absoluteString
         let words =
-            command == ["upload"] ? ["upload", file.path, url] : ["post", url, "-d", "@" + file.path]
+            command == ["upload"] ? ["upload", file.path, url] : ["post", url, "--data-binary", "@" + file.path]
         let program = try CommandHarness.executable()
         let line = ([program] + words).map { "'\($0)'" }.joined(separator: " ")
         let output = harness.folder.file("output")

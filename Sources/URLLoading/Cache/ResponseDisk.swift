@@ -66,7 +66,7 @@ final class ResponseDisk: FlushedStore {
     /// Whether responses may be stored, as far as known without disk access.
     var mayHoldAnything: Bool {
         if isWritten.load(ordering: .relaxed) || !isWithoutIndex.load(ordering: .relaxed) { return true }
-        lookAgain()
+        _ = lookAgain()
         return isOutdated
     }
 
@@ -76,31 +76,36 @@ final class ResponseDisk: FlushedStore {
     /// Whether they have stored something since the last check.
     private var isOutdated: Bool { changesOfOthers != seenChanges.load(ordering: .relaxed) }
 
-    /// The same for lookups of the loader, which may miss what others have stored since the last check.
-    var mayHoldAnyKey: Bool {
-        guard mayHoldAnything else { return false }
-        if !keys.excludeAll { return true }
-        lookAgain()
-        return isOutdated
+    /// What is known of the keys without disk access.
+    enum Knowledge {
+        /// There is none.
+        case nothing
+        /// `mayHold` tells which there may be.
+        case listed
+        /// Others may have stored some since the last check: a lookup is done after the next one.
+        case outdated
     }
 
-    /// Whether there may be a response for a key, as far as known without disk access: others may have stored one since
-    /// the last check.
-    func mayHold(_ key: CacheKey) -> Bool {
-        guard mayHoldAnything else { return false }
-        if !keys.exclude(key) { return true }
-        lookAgain()
-        return isOutdated
+    /// For lookups of the loader, which may miss what other processes have stored since the last check.
+    var knowledge: Knowledge {
+        guard mayHoldAnything else { return .nothing }
+        if lookAgain() || isOutdated { return .outdated }
+        return keys.excludeAll ? .nothing : .listed
     }
 
-    private func lookAgain() {
+    /// Whether there may be a response for a key.
+    func mayHold(_ key: CacheKey) -> Bool { !keys.exclude(key) }
+
+    /// Starts a check of what others have stored, if one is due. Returns whether it was: a lookup that follows is done
+    /// after it.
+    private func lookAgain() -> Bool {
         let now = Self.now
         let next = nextLook.load(ordering: .relaxed)
         guard now >= next,
             nextLook.compareExchange(expected: next, desired: now + TimeLimits.standard.storeCheck, ordering: .relaxed)
                 .exchanged,
             !isLooking.exchange(true, ordering: .relaxed)
-        else { return }
+        else { return false }
         perform { [self] archive in
             let seen = changesOfOthers
             isWithoutIndex.store(!archive.hasIndex, ordering: .relaxed)
@@ -108,6 +113,7 @@ final class ResponseDisk: FlushedStore {
             seenChanges.store(seen, ordering: .relaxed)
             isLooking.store(false, ordering: .relaxed)
         }
+        return true
     }
 
     private static var now: Int {
@@ -168,7 +174,7 @@ final class ResponseDisk: FlushedStore {
         perform { [self] archive in
             work(archive)
             if let keys {
-                keys.noteWritten(in: archive)
+                keys.noteWritten(key, in: archive)
                 ownChanges.add(1, ordering: .relaxed)
                 changes.note()
             }

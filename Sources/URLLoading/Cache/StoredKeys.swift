@@ -11,8 +11,9 @@ final class StoredKeys: @unchecked Sendable {
     private let lock = Lock()
     /// Nil while the keys are unknown.
     private var hashes: HashSet?
-    /// The keys that are not written yet, in the order of the writes.
-    private var waiting = FIFOQueue<UInt64>()
+    /// The keys that are not written yet. Nearly in the order of the writes: two threads may announce in one order, and
+    /// submit in the other.
+    private var waiting: [UInt64] = []
     /// The state of the archive whose keys are listed.
     private var state: ResponseArchive.State?
     /// Whether a key was ever to be written.
@@ -57,10 +58,11 @@ final class StoredKeys: @unchecked Sendable {
 
     // MARK: On the archive's thread
 
-    /// The write that was announced first is done.
-    func noteWritten(in archive: ResponseArchive) {
+    /// A write that was announced is done.
+    func noteWritten(_ key: CacheKey, in archive: ResponseArchive) {
+        let hash = Self.hash(key)
         let mustList = lock.withLock {
-            _ = waiting.popFirst()
+            if let index = waiting.firstIndex(of: hash) { waiting.remove(at: index) }
             return (hashes?.count ?? 0) > mostKeys
         }
         if mustList { list(archive) }
@@ -94,10 +96,7 @@ final class StoredKeys: @unchecked Sendable {
         let state = archive.state
         let isWhole = archive.forEachKey { listed.insert(Self.hash($0)) }
         lock.withLock {
-            for hash in waiting.popAll() {
-                listed.insert(hash)
-                waiting.append(hash)
-            }
+            for hash in waiting { listed.insert(hash) }
             hashes = isWhole ? listed : nil
             mostKeys = 4 * listed.count + 4096
             self.state = state

@@ -275,12 +275,14 @@ extension URLCache {
         let isMemoryEmpty = memory.isEmpty
         let disk = openDisk()
         lock.unlock()
-        let mayBeOnDisk = disk?.mayHoldAnyKey ?? false
-        guard !isMemoryEmpty || mayBeOnDisk, let key = key() else { return (.none, limit) }
+        let onDisk = disk?.knowledge ?? .nothing
+        guard !isMemoryEmpty || onDisk != .nothing, let key = key() else { return (.none, limit) }
         if !isMemoryEmpty, let found = lock.withLock({ memory.response(for: key.text) }) {
             return (.found(found), limit)
         }
-        if mayBeOnDisk, let disk, disk.mayHold(key) { return (.onDisk(key, disk), limit) }
+        if let disk, onDisk == .outdated || onDisk == .listed && disk.mayHold(key) {
+            return (.onDisk(key, disk), limit)
+        }
         return (.none, limit)
     }
 

@@ -29,7 +29,7 @@ package struct ConfigurationFiles: Sendable {
     /// The text of a file; `-` is standard input.
     func read(_ path: String) throws(UsageError) -> String {
         do throws(FileError) {
-            return String(decoding: try contents(path == "-" ? "/dev/stdin" : path), as: UTF8.self)
+            return String(decoding: try contents(path == "-" ? FileContents.standardInput : path), as: UTF8.self)
         } catch {
             throw UsageError("cannot read '\(path)': \(error.reason)", exitCode: .readError)
         }

@@ -27,7 +27,7 @@ struct CookieJarFile {
         if path.isEmpty { return }
         let data: Data
         do throws(FileError) {
-            data = try FileContents.readAll(path == "-" ? "/dev/stdin" : path)
+            data = try FileContents.readAll(path == "-" ? FileContents.standardInput : path)
         } catch {
             if error.code == ENOENT { return }
             throw UsageError("cannot read the cookies of '\(path)': \(error.reason)", exitCode: .readError)

@@ -45,8 +45,9 @@ package struct ComposedBody: Equatable, Sendable {
         if !isRegular { isRepeatable = false }
         var count: Int64?
         if isRegular {
-            count =
-                status.st_size == 0 || stripsLineBreaks ? try Self.count(path, stripsLineBreaks) : Int64(status.st_size)
+            let start = path == FileContents.standardInput ? FileContents.standardInputOffset : 0
+            let size = max(Int64(status.st_size - start), 0)
+            count = size == 0 || stripsLineBreaks ? try Self.count(path, stripsLineBreaks) : size
             // Files of `/proc` have bytes, and may have other ones next time.
             if status.st_size == 0, count != 0 { count = nil }
         }
@@ -132,11 +133,7 @@ final class BodyStream: InputStream {
             case .bytes(let next): bytes = next[...]
             case .file(let path, let strips):
                 self.strips = strips
-                #if canImport(Musl)
-                    file = Musl.open(path, O_RDONLY | O_CLOEXEC)
-                #else
-                    file = Glibc.open(path, O_RDONLY | O_CLOEXEC)
-                #endif
+                file = FileContents.open(path)
                 if file < 0 { return fail() }
             }
         }

@@ -13,7 +13,7 @@ enum DataReader {
             case (.file(let path), .exact), (.file(let path), .withoutLineBreaks):
                 try body.add(file: path, stripsLineBreaks: strips)
             case (.standardInput, .exact), (.standardInput, .withoutLineBreaks):
-                try body.add(file: "/dev/stdin", stripsLineBreaks: strips)
+                try body.add(file: FileContents.standardInput, stripsLineBreaks: strips)
             case (_, .urlEncoded): body.add(try bytes(of: piece))
             }
         }
@@ -40,7 +40,7 @@ enum DataReader {
             switch piece.source {
             case .text(let text): Array(text.utf8)
             case .file(let path): try read(path)
-            case .standardInput: try read("/dev/stdin")
+            case .standardInput: try read(FileContents.standardInput)
             }
         switch piece.coding {
         case .exact: return contents

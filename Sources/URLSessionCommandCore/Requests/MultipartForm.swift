@@ -34,7 +34,7 @@ struct MultipartForm {
         body.add(head + "\r\n")
         switch part.content {
         case .text(let text): body.add(text)
-        case .attachment("-"), .textOfFile("-"): try body.add(file: "/dev/stdin")
+        case .attachment("-"), .textOfFile("-"): try body.add(file: FileContents.standardInput)
         case .attachment(let path), .textOfFile(let path): try body.add(file: path)
         }
         body.add("\r\n")

@@ -75,7 +75,7 @@ package struct RequestBuilder {
             }
             streamed.httpBodyStream = InputStream(url: url)
         case .standardInput:
-            streamed.httpBodyStream = InputStream(fileAtPath: "/dev/stdin")
+            streamed.httpBodyStream = BodyStream([.file(FileContents.standardInput, stripsLineBreaks: false)])
         case .stream(let url):
             streamed.httpBodyStream = InputStream(url: url)
         case .composed(let composed):
@@ -201,6 +201,7 @@ package struct RequestBuilder {
         case .pieces(let pieces): return try DataReader.body(of: pieces).asBody
         case .text(let text): return .data(Data(text.utf8))
         case .standardInput: return .standardInput
+        case .file(FileContents.standardInput): return .standardInput
         case .file(let path):
             var status = stat()
             guard stat(path, &status) == 0, access(path, R_OK) == 0 else {

@@ -48,6 +48,8 @@ final class ServiceScene: Sendable {
     func run(_ count: Int, _ words: [String]) throws -> [String] {
         let programs = try (0..<count).map { number in
             let output = directory.file("output-\(number)")
+            // Another run may have left one, and output is appended.
+            unlink(output.path)
             return (try ChildProcess(Self.program, words, environment: environment(), output: output), output)
         }
         let lines = try programs.flatMap { program, output in

@@ -138,12 +138,11 @@ import URLLoading
         try await eventually { Self.names(service) == ["-"] }
         let copy = try #require(service.files(in: "uploads").first)
         try FileManager.default.removeItem(atPath: service.path + "/uploads/" + copy)
-        // The journal cannot promise the file any more.
-        upload.taskDescription = "changed"
+        upload.resume()
         other.downloadTask(with: server.url("/down")).resume()
         _ = try await first.calls.waitUntil("the upload's end") { $0.contains { $0.isCompletion } }
         _ = try await second.calls.waitUntil("the download's end") { $0.contains(.completed(1, nil)) }
-        #expect(first.errors.events.compactMap { $0?.code } == [.cannotWriteToFile])
+        #expect(first.errors.events.compactMap { $0?.code } == [.fileDoesNotExist])
         try await end(broken, first)
         try await end(other, second)
         #expect(try service.journalContents().transfers == [])

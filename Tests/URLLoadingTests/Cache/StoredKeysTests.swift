@@ -62,13 +62,27 @@ import Testing
         keys.list(archive)
         #expect(excluded(keys) == [false, false, true, true])
         store(0, in: archive)
-        keys.noteWritten(in: archive)
+        keys.noteWritten(key(0), in: archive)
         keys.list(archive)
         #expect(excluded(keys) == [false, false, true, true])
         // It was not stored after all.
-        keys.noteWritten(in: archive)
+        keys.noteWritten(key(1), in: archive)
         keys.list(archive)
         #expect(excluded(keys) == [false, true, true, true])
+    }
+
+    // CACHE-25
+    @Test("two threads announce their writes in one order, and write in the other") func otherOrder() throws {
+        let (archive, keys) = (archive(), StoredKeys())
+        keys.willWrite(key(0))
+        keys.willWrite(key(1))
+        store(1, in: archive)
+        keys.noteWritten(key(1), in: archive)
+        keys.list(archive)
+        #expect(excluded(keys) == [false, false, true, true])
+        store(0, in: archive)
+        keys.noteWritten(key(0), in: archive)
+        #expect(excluded(keys) == [false, false, true, true])
     }
 
     // CACHE-25, CACHE-30
@@ -81,6 +95,24 @@ import Testing
         #expect(excluded(keys) == [false, true, true, true])
         keys.refresh(from: archive)
         #expect(excluded(keys) == [false, false, true, true])
+    }
+
+    // CACHE-25, CACHE-30: the first lookup after the pause between two checks finds it, not the one after that
+    @Test("what another process stores is found when a check is due") func due() async throws {
+        let folder = StorageDirectory(path: directory.file("cache").path)
+        let other = archive()
+        store(0, in: other)
+        let disk = ResponseDisk(in: folder, capacity: 1 << 20)
+        // Lists the keys.
+        disk.find(key(9)) { _ in }
+        try await eventually {
+            disk.knowledge == .listed && !disk.mayHold(CacheKey(address: "https://none", partition: nil))
+        }
+        store(1, in: other)
+        try await Task.sleep(for: .seconds(TimeLimits.standard.storeCheck + 1))
+        #expect(disk.knowledge == .outdated)
+        #expect(disk.find(key(1)) != nil)
+        #expect(disk.mayHold(key(1)))
     }
 
     // CACHE-25, CACHE-30
