@@ -110,18 +110,18 @@ final class ServiceSession {
 
     /// Carries out what a program could not send any more, or what was sent to a service that did not live to commit it.
     private func readSpool(_ done: @escaping () -> Void) {
-        let (path, box, loop) = (service.folders.spool(of: reference), LoopBox((self, done)), service.loop)
+        let (path, loop) = (service.folders.spool(of: reference), service.loop)
+        let (session, finish) = (LoopBox(self), LoopBox(done))
         spoolReads += 1
         service.keeper.run {
             // For the program, which may make the file.
             mkdir(String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]), 0o700)
             let entries = CommandSpool.entries(at: path)
             loop.post {
-                let (session, done) = box.value
-                session.spoolReads -= 1
-                session.perform(entries)
-                done()
-                session.service.checkIdle()
+                session.value.spoolReads -= 1
+                session.value.perform(entries)
+                finish.value()
+                session.value.service.checkIdle()
             }
         }
     }
