@@ -3,6 +3,9 @@ import URLSessionCommandCore
 @main
 enum URLSessionCommand {
     static func main() {
-        Command.runAndExit(arguments: Array(CommandLine.arguments.dropFirst()))
+        let arguments = Array(CommandLine.arguments.dropFirst())
+        let list = UnsafeMutableBufferPointer(start: CommandLine.unsafeArgv, count: Int(CommandLine.argc))
+        ArgumentSecrets.hide(in: UnsafeMutableBufferPointer(rebasing: list.dropFirst()))
+        Command.runAndExit(arguments: arguments)
     }
 }

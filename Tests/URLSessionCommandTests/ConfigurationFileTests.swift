@@ -71,5 +71,12 @@ import Testing
         #expect(try harness.text("a") == "/file mine")
         #expect(try harness.runInFolder(["completion", "bash"]).exit == .code(0))
         #expect(try harness.runInFolder(["-s", "-q", harness.url("/x")]).exit == .code(2))
+        // What it names is a part of it.
+        let more = try harness.write("user-agent = more\nlimit-rate = 10M\n", to: "more")
+        _ = try harness.write("silent\nconfig = \(more)\n", to: "urlsession/config")
+        #expect(try harness.runInFolder([harness.url("/x")]).output == "/x more")
+        #expect(try harness.runInFolder(["download", harness.url("/file"), "b"]).exit == .code(0))
+        #expect(try harness.text("b") == "/file more")
+        #expect(try harness.runInFolder(["-K", more, "download", harness.url("/file"), "c"]).exit == .code(2))
     }
 }

@@ -39,6 +39,17 @@ import URLLoading
         #expect(try harness.runInFolder(["-s", "-b", "missing", harness.url()]).output == "- - -")
     }
 
+    // COOK-1: the field of -H and the cookies of a file are one list
+    @Test func fieldBesideAFile() throws {
+        let harness = try harness()
+        defer { harness.server.stop() }
+        #expect(try harness.runInFolder(["-s", "-c", "jar", harness.url("/set")]).exit == .code(0))
+        let both = try harness.runInFolder(["-s", "-b", "jar", "-H", "Cookie: own=3; two=4", harness.url()]).output
+        let cookies = both.split(separator: " ").dropLast(2).map { $0.replacing(";", with: "") }
+        #expect(cookies.sorted() == ["kept=1", "own=3", "short=2", "two=4"])
+        #expect(try harness.runInFolder(["-s", "-H", "Cookie: own=3", harness.url()]).output == "own=3 - -")
+    }
+
     @Test func sessionStaysInItsFolderAndOrigin() throws {
         let harness = try harness()
         defer { harness.server.stop() }

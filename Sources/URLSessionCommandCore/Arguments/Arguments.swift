@@ -24,6 +24,8 @@ package struct Arguments {
     private var wantsVersion = false
     /// Files whose switches are being read, to end cycles.
     private var openConfigurations: [String] = []
+    /// What the command does not take, while the default file and the files that it names are being read.
+    private var leftOut: Set<CommandOption> = []
     private let files: ConfigurationFiles
 
     /// Where the body of one URL goes.
@@ -53,19 +55,24 @@ package struct Arguments {
         let refused = Self.refused(by: word)
         guard word != "background", refused.count < CommandOption.allCases.count, let text = try files.readDefault(path)
         else { return }
-        for entry in try ConfigurationText.entries(of: text, path) {
-            let (option, value) = try resolved(entry, path)
-            if !refused.contains(option), option.owner == nil || option.owner == word { try apply(option, value) }
-        }
+        leftOut = refused.union(CommandOption.allCases.filter { $0.owner != nil && $0.owner != word })
+        defer { leftOut = [] }
+        openConfigurations.append(path)
+        defer { openConfigurations.removeLast() }
+        try applyAll(text, path)
     }
 
     private mutating func readConfiguration(_ path: String) throws(UsageError) {
         guard !openConfigurations.contains(path) else { throw UsageError("-K: '\(path)' reads itself") }
         openConfigurations.append(path)
         defer { openConfigurations.removeLast() }
-        for entry in try ConfigurationText.entries(of: try files.read(path), path) {
+        try applyAll(try files.read(path), path)
+    }
+
+    private mutating func applyAll(_ text: String, _ path: String) throws(UsageError) {
+        for entry in try ConfigurationText.entries(of: text, path) {
             let (option, value) = try resolved(entry, path)
-            try apply(option, value)
+            if !leftOut.contains(option) { try apply(option, value) }
         }
     }
 
@@ -94,23 +101,7 @@ package struct Arguments {
 
     /// The first argument that is not a switch or its value.
     private static func firstWord(of arguments: [String]) -> String? {
-        var rest = arguments[...]
-        while let argument = rest.popFirst() {
-            if argument == "--" { return rest.first }
-            if argument.hasPrefix("--") {
-                let name = String(argument.dropFirst(2))
-                if CommandOption(long: name)?.takesValue ?? false { _ = rest.popFirst() }
-            } else if argument.hasPrefix("-"), argument != "-" {
-                var letters = argument.dropFirst()
-                while let letter = letters.popFirst() {
-                    guard CommandOption(short: letter)?.takesValue ?? false else { continue }
-                    if letters.isEmpty { _ = rest.popFirst() }
-                    break
-                }
-            } else {
-                return argument
-            }
-        }
+        for case .word(let index) in ArgumentPiece.pieces(of: arguments) { return arguments[index] }
         return nil
     }
 

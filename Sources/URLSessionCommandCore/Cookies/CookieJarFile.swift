@@ -11,15 +11,18 @@ struct CookieJarFile {
         guard command.usesCookieStorage else { return nil }
         path = command.cookieJar
         storage.cookieAcceptPolicy = .always
+        for text in command.cookieFields { add(text, for: urls) }
         for source in command.cookieSources {
             if source.contains("=") {
-                for cookie in urls.flatMap({ CookieFile.cookies(ofText: source, for: $0) }) {
-                    storage.setCookie(cookie)
-                }
+                add(source, for: urls)
             } else {
                 try read(source, leavingOutSessions: command.leavesOutSessionCookies, host: urls.first?.host ?? "")
             }
         }
+    }
+
+    private func add(_ text: String, for urls: [URL]) {
+        for cookie in urls.flatMap({ CookieFile.cookies(ofText: text, for: $0) }) { storage.setCookie(cookie) }
     }
 
     /// As in curl, a file that does not exist has no cookies, and an empty name no file.
@@ -51,5 +54,12 @@ extension CommandLineRequest {
     /// Whether cookies are kept in a storage, or sent as the text of `-b` only.
     var usesCookieStorage: Bool {
         cookieJar != nil || session != nil || cookieSources.contains { !$0.contains("=") }
+    }
+
+    /// The values of `-H Cookie`, which are cookies as those of `-b` if there is a storage.
+    var cookieFields: [String] {
+        headers.compactMap { edit in
+            if case .set(let name, let value) = edit, name.lowercased() == "cookie" { value } else { nil }
+        }
     }
 }

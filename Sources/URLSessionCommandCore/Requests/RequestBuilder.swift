@@ -150,6 +150,7 @@ package struct RequestBuilder {
             switch edit {
             case .remove(let name):
                 fields.removeAll { $0.name.lowercased() == name.lowercased() }
+            case .set(let name, _) where command.usesCookieStorage && name.lowercased() == "cookie": break
             case .set(let name, let value):
                 if edited.insert(name.lowercased()).inserted {
                     fields.removeAll { $0.name.lowercased() == name.lowercased() }
