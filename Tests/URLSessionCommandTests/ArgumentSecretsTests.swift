@@ -7,15 +7,20 @@ import Testing
 
 /// Secrets of the command line, which other users see in the list of processes.
 @Suite struct ArgumentSecretsTests {
-    // ERR-16
     @Test(arguments: [
         (["-u", "me:pass", "http://a/"], ["-u", "       ", "http://a/"]),
         (["-sume:pass"], ["-su       "]),
         (["--user=me:pass", "--proxy-user", "a:b"], ["--user=       ", "--proxy-user", "   "]),
-        (["--oauth2-bearer", "t", "--bearer=t", "--pass", "p"], ["--oauth2-bearer", " ", "--bearer= ", "--pass", " "]),
+        (
+            ["--oauth2-bearer", "t", "--bearer=t", "--pass", "p"],
+            ["--oauth2-bearer", " ", "--bearer= ", "--pass", " "]
+        ),
         (["-H", "Authorization: Basic x", "-H", "Accept: a"], ["-H", "Authorization:        ", "-H", "Accept: a"]),
         (["-HCookie:a=b", "-b", "a=b", "-b", "file"], ["-HCookie:   ", "-b", "   ", "-b", "file"]),
-        (["https://me:pass@host/a@b", "-x", "http://p:q@proxy:1"], ["https://       @host/a@b", "-x", "http://   @proxy:1"]),
+        (
+            ["https://me:pass@host/a@b", "-x", "http://p:q@proxy:1"],
+            ["https://       @host/a@b", "-x", "http://   @proxy:1"]
+        ),
         (["--cert", "file:pass", "-o", "me:pass"], ["--cert", "file:    ", "-o", "me:pass"]),
         (["--", "-u", "http://a:b@c"], ["--", "-u", "http://   @c"]),
         (["-u"], ["-u"]),
@@ -34,7 +39,7 @@ import Testing
         #expect(result == shown.map { $0.replacing(/é$/, with: "  ") })
     }
 
-    // ERR-16: and the program has them all the same
+    /// And the program has them all the same.
     @Test func inTheListOfProcesses() async throws {
         let mayAnswer = Signal("the answer")
         let arrived = Signal("the request")

@@ -24,7 +24,11 @@ enum Loading {
             // Dispatch keeps what its first timers need: those that fire and those that are cancelled.
             try? await Signal("nothing").wait(within: .milliseconds(1))
             let fired = Signal("something")
-            Thread { fired.fire() }.start()
+            Thread {
+                // The first run loop makes that of the main thread as well.
+                _ = RunLoop.current
+                fired.fire()
+            }.start()
             try? await fired.wait()
             // The monitor of the system's routes, which is permanent after its first use.
             let waiting = URLSession { $0.waitsForConnectivity = true }

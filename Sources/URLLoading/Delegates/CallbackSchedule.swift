@@ -2,9 +2,9 @@ internal import CLoadingLinux
 internal import Dispatch
 internal import Foundation
 
-/// Where the callbacks of services come: on a run loop, or on a serial queue of the process.
+/// Where the callbacks of services and of `NSURLConnection` come: on a run loop, or on a serial queue of the process.
 struct CallbackSchedule {
-    /// All services and browsers share it, so that objects with the same delegate never call it at the same time.
+    /// All share it, so that objects with the same delegate never call it at the same time.
     private static let queue = DispatchQueue(label: "NetService")
 
     /// A run loop with modes.

@@ -1,0 +1,205 @@
+internal import Dispatch
+public import Foundation
+internal import LoadingEvents
+
+/// One load with callbacks on a run loop: the interface before ``URLSession``, for programs that still use it.
+///
+/// It is a task of a session that all connections share, with the default configuration. New programs use ``URLSession``.
+///
+/// **Threads.** All members are thread-safe. Callbacks come on the run loop of the thread that started the connection, while
+/// it runs in its default mode; after ``schedule(in:forMode:)`` before the start on that run loop, and after
+/// ``setDelegateQueue(_:)`` on that queue. On Linux only the program runs the run loops: a thread without one gets no
+/// callback.
+///
+/// **Lifetime.** From its start to its end the connection is retained, and retains its delegate.
+open class NSURLConnection: NSObject, @unchecked Sendable {
+    // Sendable: all mutable state is guarded by the lock. The delegate is called where the program has chosen.
+
+    private struct State {
+        var delegate: (any NSURLConnectionDelegate)?
+        var schedule = CallbackSchedule()
+        var isScheduled = false
+        var queue: OperationQueue?
+        var task: URLSessionTask?
+        var isStarted = false
+        var isEnded = false
+    }
+
+    private let lock = Lock()
+    private var state = State()
+    private let request: URLRequest
+
+    /// Creates a connection, and starts it if asked to.
+    ///
+    /// - Parameters:
+    ///   - request: A copy is made.
+    ///   - delegate: An ``NSURLConnectionDelegate``, usually an ``NSURLConnectionDataDelegate``.
+    ///   - startImmediately: Otherwise ``start()`` starts it.
+    /// - Returns: A connection in any case on Linux: one that cannot load its request fails.
+    public init?(request: URLRequest, delegate: Any?, startImmediately: Bool) {
+        self.request = request
+        super.init()
+        state.delegate = delegate as? any NSURLConnectionDelegate
+        if startImmediately { start() }
+    }
+
+    /// Creates a connection and starts it.
+    public convenience init?(request: URLRequest, delegate: Any?) {
+        self.init(request: request, delegate: delegate, startImmediately: true)
+    }
+
+    /// The request that the connection was created with.
+    open var originalRequest: URLRequest { request }
+
+    /// The request that is being sent, or was sent last: changed by redirects and by the delegate.
+    open var currentRequest: URLRequest { lock.withLock { state.task }?.currentRequest ?? request }
+
+    /// Starts the load. Without effect after the first call, and after ``cancel()``.
+    open func start() {
+        let isFirst = lock.withLock {
+            guard !state.isStarted, !state.isEnded else { return false }
+            state.isStarted = true
+            if !state.isScheduled, state.queue == nil {
+                state.schedule.add(.current, .default)
+                state.isScheduled = true
+            }
+            return true
+        }
+        guard isFirst else { return }
+        let isCalled = perform { connection, delegate in
+            guard let data = delegate as? any NSURLConnectionDataDelegate else {
+                return connection.send(connection.request)
+            }
+            guard let request = data.connection(connection, willSend: connection.request, redirectResponse: nil) else {
+                return connection.cancel()
+            }
+            connection.send(request)
+        }
+        if !isCalled { send(request) }
+    }
+
+    /// Ends the load. No callback comes after this, except one that another thread is in.
+    open func cancel() { end()?.cancel() }
+
+    /// Delivers the callbacks on a run loop, also in this mode. Another run loop replaces the one before.
+    open func schedule(in runLoop: RunLoop, forMode mode: RunLoop.Mode) {
+        lock.withLock {
+            guard !state.isEnded else { return }
+            state.schedule.add(runLoop, mode)
+            (state.isScheduled, state.queue) = (true, nil)
+        }
+    }
+
+    /// Takes a mode of a run loop back. On Linux, callbacks without a run loop come on a serial queue of the process.
+    open func unschedule(from runLoop: RunLoop, forMode mode: RunLoop.Mode) {
+        lock.withLock { state.schedule.remove(runLoop, mode) }
+    }
+
+    /// Delivers the callbacks on a queue; with nil on the run loop.
+    open func setDelegateQueue(_ queue: OperationQueue?) { lock.withLock { state.queue = queue } }
+
+    // MARK: The load
+
+    private func send(_ request: URLRequest) {
+        let delegate = lock.withLock { state.delegate }
+        let storesCredentials = delegate?.connectionShouldUseCredentialStorage(self) ?? true
+        let session = storesCredentials ? Self.session : Self.sessionWithoutCredentials
+        let task = session.dataTask(with: request)
+        task.delegate = ConnectionTaskDelegate(self)
+        let isCancelled = lock.withLock {
+            if !state.isEnded { state.task = task }
+            return state.isEnded
+        }
+        if isCancelled { task.cancel() } else { task.resume() }
+    }
+
+    /// Calls the delegate where the program wants it.
+    ///
+    /// - Returns: False without a delegate, or at the end. Then `body` is not called; nor is it if the end comes before it.
+    @discardableResult
+    func perform(
+        otherwise: (@Sendable () -> Void)? = nil,
+        _ body: @escaping @Sendable (NSURLConnection, any NSURLConnectionDelegate) -> Void
+    ) -> Bool {
+        let (delegate, queue, schedule) = lock.withLock { (state.delegate, state.queue, state.schedule) }
+        guard delegate != nil else { return false }
+        let call: @Sendable () -> Void = { [self] in
+            if let delegate = lock.withLock({ state.delegate }) { body(self, delegate) } else { otherwise?() }
+        }
+        if let queue { queue.addOperation(call) } else { schedule.perform(call) }
+        return true
+    }
+
+    /// Lets go of the delegate, the run loop and the task. Returns the task.
+    @discardableResult
+    func end() -> URLSessionTask? {
+        // Released outside the lock: an object's end may call anything.
+        let ended = lock.withLock {
+            let ended = state
+            state = State()
+            (state.isStarted, state.isEnded, state.task) = (true, true, ended.task)
+            return ended
+        }
+        return ended.task
+    }
+
+    // MARK: Shared sessions
+
+    // Their queues run nothing of the program, which may wait for a load on any thread.
+    private static let session = newSession { _ in }
+    private static let sessionWithoutCredentials = newSession { $0.urlCredentialStorage = nil }
+
+    private static func newSession(_ change: (URLSessionConfiguration) -> Void) -> URLSession {
+        let configuration = URLSessionConfiguration.default
+        change(configuration)
+        let queue = OperationQueue()
+        queue.name = "NSURLConnection"
+        queue.maxConcurrentOperationCount = 1
+        return URLSession(configuration: configuration, delegate: nil, delegateQueue: queue)
+    }
+
+    /// Whether there is a protocol for the request: `http`, `https`, `file`, `data`, `ftp`, or a registered ``URLProtocol``.
+    open class func canHandle(_ request: URLRequest) -> Bool {
+        let schemes: Set = ["http", "https", "file", "data", "ftp"]
+        if let scheme = request.url?.scheme?.lowercased(), schemes.contains(scheme) { return true }
+        return ProtocolRegistry.shared.classes.contains { $0.canInit(with: request) }
+    }
+
+    /// Loads a request, and blocks the thread until the end. Challenges are answered as without a delegate.
+    ///
+    /// - Parameter response: Set to the response, also if the load fails after it.
+    open class func sendSynchronousRequest(
+        _ request: URLRequest, returning response: UnsafeMutablePointer<URLResponse?>?
+    ) throws -> Data {
+        let ended = DispatchSemaphore(value: 0)
+        let outcome = Outcome()
+        session.dataTask(with: request) { data, response, error in
+            outcome.value = (data, response, error)
+            ended.signal()
+        }.resume()
+        ended.wait()
+        let (data, received, error) = outcome.value
+        response?.pointee = received
+        if let error { throw error }
+        return data ?? Data()
+    }
+
+    private final class Outcome: @unchecked Sendable {
+        // Sendable: written before the semaphore is signalled, and read after that.
+        var value: (Data?, URLResponse?, (any Error)?) = (nil, nil, nil)
+    }
+
+    /// Loads a request.
+    ///
+    /// - Parameters:
+    ///   - queue: Calls the handler.
+    ///   - handler: Gets the response and its body, or an error.
+    open class func sendAsynchronousRequest(
+        _ request: URLRequest, queue: OperationQueue,
+        completionHandler handler: @escaping @Sendable (URLResponse?, Data?, (any Error)?) -> Void
+    ) {
+        session.dataTask(with: request) { data, response, error in
+            queue.addOperation { handler(response, error == nil ? data : nil, error) }
+        }.resume()
+    }
+}
