@@ -160,6 +160,7 @@ extension TaskCore {
             defer { values.resumeDataHandlers = [] }
             return (values.session, values.anyTask ?? newTaskObject(), values.resumeDataHandlers)
         }
+        statusChanged()
         for handler in resumeDataHandlers { handler(resumeData) }
         if !ending.isSilent { locked { $0.progress }?.finish(self) }
         if case .feed(let feed) = result { feed.finish(error) }

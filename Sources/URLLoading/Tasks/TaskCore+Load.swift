@@ -140,6 +140,7 @@ extension TaskCore: LoadClient {
         let progress = values.progress
         lock.unlock()
         progress?.update(self)
+        statusChanged()
     }
 
     func load(_ load: any Load, didSendBody bytes: Int64, total: Int64) {

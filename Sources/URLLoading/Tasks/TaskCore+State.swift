@@ -22,6 +22,7 @@ extension TaskCore {
             core.hold(self)
             return .start
         }
+        if step != .nothing { statusChanged() }
         switch step {
         case .nothing: break
         case .start where !core.loop.serve(): endWithoutLoop(ForkedProcess.isCurrent ? .forkedProcess : .noThread)
@@ -40,6 +41,7 @@ extension TaskCore {
             return wasRunning
         }
         guard mustStop else { return }
+        statusChanged()
         core.loop.post { self.applyState() }
         if core.isInvalidated { releaseIfSuspended() }
     }
@@ -77,6 +79,7 @@ extension TaskCore {
             return true
         }
         guard isFirst else { return }
+        statusChanged()
         guard core.loop.serve() else { return endWithoutLoop(.cancelled) }
         core.loop.post {
             if let load = self.load {

@@ -31,6 +31,8 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
     let bytesReceived = Atomic<Int64>(0)
     let bytesExpectedToSend = Atomic<Int64>(0)
     let bytesExpectedToReceive = Atomic<Int64>(-1)
+    /// Whether there have been observers.
+    let isObserved = Atomic(false)
 
     /// The load of a task of a background session. Set before the program knows the task.
     @exclusivity(unchecked) var background: BackgroundLoad?
@@ -60,6 +62,7 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
         var prefersIncrementalDelivery = true
         var earliestBeginDate: Date?
         var progress: TaskProgress?
+        var observers: TaskObservers?
         /// The session, until the end. It is an argument of the callbacks.
         var session: URLSession?
         /// The handlers of `cancel(byProducingResumeData:)`.

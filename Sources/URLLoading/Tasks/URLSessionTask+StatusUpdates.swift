@@ -1,0 +1,117 @@
+internal import LoadingEvents
+internal import Synchronization
+
+extension URLSessionTask {
+    /// The state and the counters of a task at one moment.
+    public struct Status: Hashable, Sendable {
+        /// The state of the task.
+        public var state: State
+        /// The number of body bytes sent so far.
+        public var countOfBytesSent: Int64
+        /// The length of the request's body in bytes; −1 if unknown.
+        public var countOfBytesExpectedToSend: Int64
+        /// The number of body bytes received so far, after decoding.
+        public var countOfBytesReceived: Int64
+        /// The length of the response's body in bytes; −1 if unknown or content-coded.
+        public var countOfBytesExpectedToReceive: Int64
+
+        init(of core: TaskCore) {
+            state = core.state
+            countOfBytesSent = core.bytesSent.load(ordering: .relaxed)
+            countOfBytesExpectedToSend = core.bytesExpectedToSend.load(ordering: .relaxed)
+            countOfBytesReceived = core.bytesReceived.load(ordering: .relaxed)
+            countOfBytesExpectedToReceive = core.bytesExpectedToReceive.load(ordering: .relaxed)
+        }
+    }
+
+    /// The present status of the task, and each change of it until the task has completed.
+    ///
+    /// On Apple platforms these values are observed by their keys, which Swift on Linux does not have. A reader that is
+    /// slower than the task gets the newest status, not each one in between. The last status is that of the completed
+    /// task; callbacks of its end may still come after it.
+    ///
+    /// ```swift
+    /// for await status in task.statusUpdates {
+    ///     print(status.state, status.countOfBytesReceived)
+    /// }
+    /// ```
+    public var statusUpdates: StatusUpdates { StatusUpdates(core: core) }
+
+    /// The status of a task over time: ``URLSessionTask/statusUpdates``. Each iteration is one of its own.
+    public struct StatusUpdates: AsyncSequence, Sendable {
+        let core: TaskCore?
+
+        /// The iterator, which does not retain the task.
+        public struct AsyncIterator: AsyncIteratorProtocol {
+            private let core: TaskCore?
+            private var changes: AsyncStream<Void>.Iterator?
+            private var last: Status?
+
+            init(_ core: TaskCore?) { self.core = core }
+
+            /// The next status; nil after that of the completed task, and when the reading task is cancelled.
+            public mutating func next() async -> Status? {
+                guard let core, last?.state != .completed else { return nil }
+                // Before the first reading, so that no change is missed.
+                if changes == nil { changes = core.observe().makeAsyncIterator() }
+                repeat {
+                    if last != nil, await changes?.next() == nil { return nil }
+                    let status = Status(of: core)
+                    if status != last {
+                        last = status
+                        return status
+                    }
+                } while true
+            }
+        }
+
+        public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(core) }
+    }
+}
+
+/// Those who wait for changes of a task.
+final class TaskObservers: @unchecked Sendable {
+    // Sendable: the mutable state is guarded by the lock.
+
+    private let lock = Lock()
+    private var continuations: [Int: AsyncStream<Void>.Continuation] = [:]
+    private var nextKey = 0
+
+    func add() -> AsyncStream<Void> {
+        let (changes, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        lock.withLock {
+            continuations[nextKey] = continuation
+            nextKey += 1
+        }
+        return changes
+    }
+
+    /// Wakes those who wait. Not to be called with a lock: an executor of the program may be told.
+    func changed() {
+        for (key, continuation) in lock.withLock({ continuations }) {
+            guard case .terminated = continuation.yield() else { continue }
+            // Released outside the lock.
+            _ = lock.withLock { continuations.removeValue(forKey: key) }
+        }
+    }
+}
+
+extension TaskCore {
+    /// A stream with an element after each change of the state or a counter.
+    func observe() -> AsyncStream<Void> {
+        let new = TaskObservers()
+        let observers = locked { values in
+            let observers = values.observers ?? new
+            values.observers = observers
+            return observers
+        }
+        isObserved.store(true, ordering: .relaxed)
+        return observers.add()
+    }
+
+    /// The state or a counter has changed.
+    func statusChanged() {
+        guard isObserved.load(ordering: .relaxed) else { return }
+        locked { $0.observers }?.changed()
+    }
+}

@@ -1,0 +1,111 @@
+import Foundation
+import TestSupport
+import Testing
+import URLLoading
+
+/// `statusUpdates`, in place of key-value observation.
+@Suite(.leavesNothing) struct StatusUpdatesTests {
+    /// Reads all updates of a task.
+    private func reader(of task: URLSessionTask) -> (Task<[URLSessionTask.Status], Never>, Signal) {
+        let begun = Signal("the first status")
+        let updates = task.statusUpdates
+        let reader = Task {
+            var seen: [URLSessionTask.Status] = []
+            for await status in updates {
+                seen.append(status)
+                begun.fire()
+            }
+            return seen
+        }
+        return (reader, begun)
+    }
+
+    // T-10
+    @Test("from the first state to the last, and the counters") func whole() async throws {
+        let permits = Permits()
+        let server = try ScriptedServer.answering(
+            CannedResponse.paced([UInt8](repeating: 65, count: 3000), portion: 1000, by: permits))
+        defer { server.stop() }
+        let session = URLSession(configuration: .ephemeral)
+        let task = session.dataTask(with: server.url())
+        var updates = task.statusUpdates.makeAsyncIterator()
+        #expect(await updates.next()?.state == .suspended)
+        task.resume()
+        #expect(await updates.next()?.state == .running)
+        permits.release(1)
+        while let status = await updates.next(), status.countOfBytesReceived < 1000 {}
+        #expect(task.countOfBytesReceived == 1000)
+        permits.release(2)
+        var last: URLSessionTask.Status?
+        while let status = await updates.next() { last = status }
+        let end = try #require(last)
+        #expect(end.state == .completed)
+        #expect(end.countOfBytesReceived == 3000)
+        #expect(end.countOfBytesExpectedToReceive == 3000)
+        #expect(end.countOfBytesSent == 0)
+        #expect(await updates.next() == nil)
+        // Of a task that has ended there is one.
+        let (late, _) = reader(of: task)
+        #expect(await late.value == [end])
+        session.finishTasksAndInvalidate()
+    }
+
+    // T-5, T-10
+    @Test("each reader is told of suspending and of the cancellation") func stateChanges() async throws {
+        let server = try ScriptedServer.answering(CannedResponse.text("x").held(until: Signal("never")))
+        defer { server.stop() }
+        let session = URLSession(configuration: .ephemeral)
+        let task = session.dataTask(with: server.url())
+        task.resume()
+        var updates = [task.statusUpdates.makeAsyncIterator(), task.statusUpdates.makeAsyncIterator()]
+        for index in updates.indices { #expect(await updates[index].next()?.state == .running) }
+        task.suspend()
+        for index in updates.indices { #expect(await updates[index].next()?.state == .suspended) }
+        task.resume()
+        for index in updates.indices { #expect(await updates[index].next()?.state == .running) }
+        task.cancel()
+        for index in updates.indices {
+            var last: URLSessionTask.State?
+            while let status = await updates[index].next() { last = status.state }
+            #expect(last == .completed)
+        }
+        session.finishTasksAndInvalidate()
+    }
+
+    // T-10: and it holds nothing back
+    @Test("a reader that stops") func stops() async throws {
+        let held = Signal("the response")
+        let server = try ScriptedServer.answering(CannedResponse.text("x").held(until: held))
+        defer { server.stop() }
+        let session = URLSession(configuration: .ephemeral)
+        let task = session.dataTask(with: server.url())
+        let (first, firstHasBegun) = reader(of: task)
+        try await firstHasBegun.wait()
+        first.cancel()
+        #expect(await first.value.map(\.state) == [.suspended])
+        task.resume()
+        let (second, secondHasBegun) = reader(of: task)
+        try await secondHasBegun.wait()
+        held.fire()
+        #expect(await second.value.last?.state == .completed)
+        session.finishTasksAndInvalidate()
+    }
+
+    // T-10: an upload's bytes
+    @Test("an upload") func upload() async throws {
+        let server = try ScriptedServer.answering(.text("x"))
+        defer { server.stop() }
+        let session = URLSession(configuration: .ephemeral)
+        var request = URLRequest(url: server.url())
+        request.httpMethod = "POST"
+        let task = session.uploadTask(with: request, from: Data(count: 100_000))
+        let (updates, begun) = reader(of: task)
+        try await begun.wait()
+        task.resume()
+        let seen = await updates.value
+        #expect(seen.last?.countOfBytesSent == 100_000)
+        #expect(seen.allSatisfy { $0.countOfBytesExpectedToSend == 100_000 })
+        #expect(seen.map(\.countOfBytesSent) == seen.map(\.countOfBytesSent).sorted())
+        session.finishTasksAndInvalidate()
+    }
+}
