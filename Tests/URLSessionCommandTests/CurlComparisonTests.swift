@@ -26,7 +26,7 @@ import Testing
     }
 
     private static let lines = [
-        ["-d", "a=1", "-d", "b=2"], ["-d", "", "-d", "b"], ["-d", "@lines.txt"], ["-d", "x", "-d", "@lines.txt"],
+        ["-d", "a=1", "-d", "b=2"], ["-d", "@lines.txt"], ["-d", "x", "-d", "@lines.txt"],
         ["--data-binary", "@lines.txt"], ["--data-raw", "@lines.txt"], ["--data-ascii", "@lines.txt"],
         ["--data-urlencode", "a b=c d&é~-._"], ["--data-urlencode", "=x y"], ["--data-urlencode", "plain text"],
         ["--data-urlencode", "@lines.txt"], ["--data-urlencode", "n@lines.txt"],
@@ -37,14 +37,22 @@ import Testing
         ["-F", "f=@lines.txt;type=x/y;filename=other.bin"], ["-F", "f=@lines.txt;filename=\"a\\\"b;c\""],
         ["-F", "a=\"x;y\""], ["-F", "a=b;type=text/plain;charset=utf-8"], ["-F", "a=b;headers=\"X-A: 1\""],
         ["-F", "p=@picture.png", "-F", "q=@odd\"name", "-F", "a=b"], ["-F", "=nameless"], ["-F", "f=@empty"],
-        ["-T", "lines.txt"], ["-T", "empty"],
         ["--oauth2-bearer", "t0ken"], ["-e", "http://before/"], ["-b", "a=b; c=d"],
         ["-r", "0-1"], ["-r", "5"], ["-r", "-5"], ["-r", "0-1,-2"],
         ["-z", "Tue, 02 Jan 2024 03:04:05 GMT"], ["-z", "-Tue, 02 Jan 2024 03:04:05 GMT"], ["-z", "20240102"],
         ["-X", "PATCH", "-d", "a"], ["-I"], ["-A", "agent"],
     ]
 
-    @Test(arguments: lines) func sameRequests(_ line: [String]) throws {
+    /// What later releases do otherwise: an empty first piece is left out, and a query keeps the name of the file away.
+    private static let linesOfVersion7 = [["-d", "", "-d", "b"], ["-T", "lines.txt"], ["-T", "empty"]]
+
+    /// curl's major version.
+    private static let version: Int? = {
+        let output = (try? ChildProcess.run("/usr/bin/curl", ["-q", "--version"]))?.output
+        return output?.split(separator: " ").dropFirst().first?.split(separator: ".").first.flatMap { Int($0) }
+    }()
+
+    @Test(arguments: lines + (version == 7 ? linesOfVersion7 : [])) func sameRequests(_ line: [String]) throws {
         let harness = try CommandHarness(.echoing())
         defer { harness.server.stop() }
         _ = try harness.write("a b\r\nc&d\n", to: "lines.txt")
@@ -80,7 +88,8 @@ import Testing
             let ours = try harness.runInFolder(words.isEmpty ? ["--no-follow"] + line : line)
             let (_, output) = try ChildProcess.run(
                 "/bin/sh", ["-c", "cd \"$1\" && shift && exec curl -q \"$@\"", "sh", harness.folder.path] + line)
-            #expect(ours.output == output)
+            // Later releases write the scheme in lower case.
+            #expect(ours.output == output.replacing(" http ", with: " HTTP "))
         }
     }
 

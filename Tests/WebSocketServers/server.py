@@ -19,7 +19,9 @@ def parts(message, size):
     return [message[start:start + size] for start in range(0, len(message), size)] or [message]
 
 
-async def serve(websocket, path):
+async def serve(websocket):
+    # Before version 14 the connection has the path itself.
+    path = websocket.path if hasattr(websocket, "path") else websocket.request.path
     words = path.strip("/").split("/")
     if words[0] == "close":
         await websocket.recv()
@@ -41,6 +43,13 @@ async def serve(websocket, path):
                 await websocket.send(message)
 
 
+def select(first, second):
+    """The first subprotocol of the client that is known; none, if it has none."""
+    # Before version 14: the client's names and the server's. After it: the connection and the client's names.
+    offered = first if isinstance(first, (list, tuple)) else second
+    return next((name for name in offered if name in ("chat", "superchat")), None)
+
+
 async def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--port", type=int, required=True)
@@ -55,7 +64,7 @@ async def main():
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set_result, None)
     async with websockets.serve(
         serve, "127.0.0.1", options.port, ssl=context, max_size=None, subprotocols=["chat", "superchat"],
-        ping_interval=None,
+        select_subprotocol=select, ping_interval=None,
     ):
         await ended
 

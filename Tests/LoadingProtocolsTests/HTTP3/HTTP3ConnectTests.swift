@@ -11,7 +11,7 @@ struct HTTP3ConnectTests {
     @Test("what a server's settings say of extended CONNECT", arguments: [1, 2, 1_000])
     func settings(cut: Int) {
         let all: [([(UInt64, UInt64)], Bool)] = [
-            ([(8, 1)], true), ([(8, 0)], false), ([], false), ([(0x33, 8), (8, 1), (0x21_0000, 1 << 40)], true),
+            ([(8, 1)], true), ([(8, 0)], false), ([], false), ([(0x33, 1), (8, 1), (0x21_0000, 1 << 40)], true),
             ([(1 << 20, 8), (0x21, 1)], false),
         ]
         for (entries, expected) in all {

@@ -48,6 +48,13 @@ struct AvahiTests {
         }
     }
 
+    /// A session that does not ask the desktop for proxies: libproxy 0.5 keeps threads and descriptors.
+    private static func session() -> URLSession {
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.proxyVariables = [:]
+        return URLSession(configuration: configuration)
+    }
+
     private static let loopback = ["127.0.0.1", "::1"]
 
     private static func texts(_ addresses: [Data]?) -> Set<String> {
@@ -69,7 +76,7 @@ struct AvahiTests {
         defer { publisher.end() }
         let service = NetService(
             domain: "local.", type: "_greet._tcp.", name: "greeter", port: -1, discovery: discovery)
-        let session = URLSession(configuration: .ephemeral)
+        let session = Self.session()
         defer { session.invalidateAndCancel() }
         let task = session.streamTask(with: service)
         task.resume()

@@ -45,12 +45,13 @@ import Testing
         let coded = try ScriptedServer.answering(.text("x").with(field: "Content-Encoding", "br"))
         let zstd = try ScriptedServer.answering(.text("x").with(field: "Content-Encoding", "zstd"))
         defer { for server in [server, coded, zstd] { server.stop() } }
-        let names = ["libbrotlidec.so.1", "libbrotlidec.so", "libzstd.so.1", "libzstd.so"]
         #expect(
-            try run(without: names, server.url(), coded.url(), zstd.url()) == [
-                "200 gzip, deflate", "failed -1016 A library could not be loaded: libbrotlidec.so.1",
-                "failed -1016 A library could not be loaded: libzstd.so.1",
-            ])
+            try run(without: ["libbrotlidec.so.1", "libbrotlidec.so"], server.url(), coded.url())
+                == ["200 gzip, deflate", "failed -1016 A library could not be loaded: libbrotlidec.so.1"])
+        // Not over TLS: OpenSSL may need it as well.
+        #expect(
+            try run(without: ["libzstd.so.1", "libzstd.so"], zstd.url())
+                == ["failed -1016 A library could not be loaded: libzstd.so.1"])
         #expect(try run(without: [], server.url()) == ["200 gzip, deflate, br"])
     }
 
