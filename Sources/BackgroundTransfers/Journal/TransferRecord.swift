@@ -121,3 +121,44 @@ package struct JournalContents: Equatable, Sendable {
         self.transfers = transfers
     }
 }
+
+// MARK: The files that are needed
+
+extension JournalContents {
+    /// The paths of the files that its transfers refer to.
+    var files: Set<String> { Set(transfers.flatMap(\.files)) }
+}
+
+extension TransferRecord {
+    fileprivate var files: [String] {
+        var files = description.request.files
+        if let path = resumption?.file { files.append(path) }
+        switch end?.outcome {
+        case .file(let path): files.append(path)
+        case .failed(_, let resumption): if let path = resumption?.file { files.append(path) }
+        default: break
+        }
+        return files
+    }
+}
+
+extension ServiceCommand {
+    /// The paths of the files that a transfer will refer to, once the command is carried out.
+    var files: [String] {
+        switch self {
+        case .create(let description): description.request.files
+        case .begin(_, let request?): request.files
+        default: []
+        }
+    }
+}
+
+extension TransferRequest {
+    fileprivate var files: [String] { [bodyFile, resumption?.file].compactMap(\.self) }
+}
+
+extension TransferResumption {
+    fileprivate var file: String? {
+        if case .download(let part) = self { part.path } else { nil }
+    }
+}

@@ -93,18 +93,18 @@ package final class TransferService {
         case .success(let contents):
             for record in contents.sessions { sessions[record.reference] = ServiceSession(record, in: self) }
             for record in contents.transfers { sessions[record.sessionReference]?.restore(record) }
-            removeOrphans(contents)
             let paths = sessions.mapValues { folders.spool(of: $0.reference) }
             let (box, loop) = (LoopBox(self), loop)
             keeper.run {
                 let entries = paths.mapValues { CommandSpool.entries(at: $0) }
-                loop.post { box.value.restored(entries) }
+                loop.post { box.value.restored(contents, entries) }
             }
         }
     }
 
-    private func restored(_ entries: [SessionReference: [CommandSpool.Entry]]) {
+    private func restored(_ contents: JournalContents, _ entries: [SessionReference: [CommandSpool.Entry]]) {
         state = .running
+        removeOrphans(contents.files.union(entries.values.joined().flatMap(\.command.files)))
         // The session that was used first is the first one in the schedule.
         for session in sessions.values.sorted(by: { $0.record.lastUsed < $1.record.lastUsed }) {
             session.perform(entries[session.reference] ?? [])
@@ -133,22 +133,10 @@ package final class TransferService {
         for descriptor in waiting { accept(descriptor) }
     }
 
-    /// Removes what a killed process has left in the folder of responses.
-    private func removeOrphans(_ contents: JournalContents) {
-        var known: Set<String> = []
-        for record in contents.transfers {
-            for resumption in [record.resumption, record.description.request.resumption] {
-                if case .download(let part)? = resumption { known.insert(part.path) }
-            }
-            switch record.end?.outcome {
-            case .file(let path): known.insert(path)
-            case .failed(_, .download(let part)?): known.insert(part.path)
-            default: break
-            }
-        }
-        known.formUnion(contents.transfers.compactMap(\.description.request.bodyFile))
+    /// Removes what killed processes have left in the folders.
+    private func removeOrphans(_ known: Set<String>) {
         let (files, uploads) = (folders.files, folders.uploads)
-        keeper.run { [known] in
+        keeper.run {
             FileKeeper.clean(files, keeping: known)
             // A program may be about to create the task of a younger copy.
             FileKeeper.clean(uploads, keeping: known, minimumAge: 3600)

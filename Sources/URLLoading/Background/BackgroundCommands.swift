@@ -6,7 +6,8 @@ internal import LoadingTransport
 /// The commands of a background session, numbered, until the journal of the service has them. Thread-safe.
 ///
 /// A command is in the session's spool when `add` returns, so it is carried out even if the program is killed then. Before the session
-/// is attached for the first time there is no spool, and the commands wait in memory.
+/// is attached for the first time there is no spool, and the commands wait in memory. Answers to challenges are never in the spool,
+/// because they have passwords: if one is lost, the next program gets the challenge again.
 final class BackgroundCommands: @unchecked Sendable {
     // Sendable: `lock` guards everything.
     private let lock = Lock()
@@ -60,7 +61,9 @@ final class BackgroundCommands: @unchecked Sendable {
 
     private func addLocked(_ command: EncodedCommand) -> Bool {
         // Without the spool, which may be on a full disk, the command is lost only if the service ends before it has it.
-        if let spool { try? spool.append([command], from: first + UInt64(commands.count)) }
+        if let spool, !command.command.isAnswer {
+            try? spool.append([command], from: first + UInt64(commands.count))
+        }
         commands.append(command.command)
         return isConnected && commands.count - sent == 1
     }
@@ -74,18 +77,24 @@ final class BackgroundCommands: @unchecked Sendable {
                 commands = commands.map { $0.withIdentifiers(after: state.nextIdentifier - 1) }
                 first = state.commands + 1
                 spool = try? CommandSpool(path: state.spool)
-                if !commands.isEmpty { try? spool?.append(commands.map { EncodedCommand($0) }, from: first) }
+                spoolAll()
             } else {
                 remove(upTo: state.commands)
                 // The journal has lost commands that it had, so that the numbers of the others are too high.
                 if first != state.commands + 1 {
                     first = state.commands + 1
                     spool?.empty()
-                    if !commands.isEmpty { try? spool?.append(commands.map { EncodedCommand($0) }, from: first) }
+                    spoolAll()
                 }
             }
             sent = 0
             isConnected = true
+        }
+    }
+
+    private func spoolAll() {
+        for run in commands.indices.split(whereSeparator: { commands[$0].isAnswer }) {
+            try? spool?.append(commands[run].map { EncodedCommand($0) }, from: first + UInt64(run.lowerBound))
         }
     }
 
@@ -131,6 +140,10 @@ final class BackgroundCommands: @unchecked Sendable {
 }
 
 extension ServiceCommand {
+    fileprivate var isAnswer: Bool {
+        if case .answer = self { true } else { false }
+    }
+
     /// With the identifiers of tasks that were given before there was an offset.
     fileprivate func withIdentifiers(after offset: Int) -> ServiceCommand {
         func known(_ task: Int) -> Int { task < 0 ? offset - task : task }

@@ -92,6 +92,28 @@ struct RestoredTransferTests {
         record.syncedBytes = 7
         #expect(try JSONDecoder().decode(TransferRecord.self, from: JSONEncoder().encode(record)).syncedBytes == 7)
     }
+
+    // BG-2, BG-6: also those of commands that a program could not send, which may be older than any transfer
+    @Test("the files that are kept") func files() throws {
+        var record = record()
+        record.description.request.bodyFile = "/body"
+        record.resumption = try part("now", received: 1)
+        record.description.request.resumption = try part("before", received: 1)
+        var ended = self.record()
+        ended.end = TransferEnd(
+            order: 1, head: nil, progress: TransferProgress(), outcome: .file("/ended"), metrics: nil)
+        var failed = self.record()
+        failed.end = TransferEnd(
+            order: 2, head: nil, progress: TransferProgress(),
+            outcome: .failed(TransferFailure(code: -1001), try part("failed", received: 1)), metrics: nil)
+        let inFolder = { [folder] in folder.path + "/" + $0 }
+        #expect(
+            JournalContents(transfers: [record, ended, failed, self.record()]).files
+                == ["/body", inFolder("now"), inFolder("before"), "/ended", inFolder("failed")])
+        #expect(Set(ServiceCommand.create(record.description).files) == ["/body", inFolder("before")])
+        #expect(Set(ServiceCommand.begin(task: 1, record.description.request).files) == ["/body", inFolder("before")])
+        #expect(ServiceCommand.begin(task: 1, nil).files == [] && ServiceCommand.resume(task: 1).files == [])
+    }
 }
 
 /// What a start of the service removes.

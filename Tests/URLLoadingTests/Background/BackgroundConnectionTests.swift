@@ -41,6 +41,52 @@ import URLLoading
         #expect(try await end(session, delegate) == [.wrote(1, 168_640, -1), .wrote(1, 3906, -1), .invalid])
     }
 
+    // AUTH-33: the service does not commit, so everything else stays in the file
+    @Test("no answer to a challenge is on the disk, whose commands go on after it") func answersInTheSpool()
+        async throws
+    {
+        let service = try ScriptedBackgroundService()
+        defer { service.close() }
+        let delegate = BackgroundChallengeDelegate { _, reply in
+            reply(.useCredential, URLCredential(user: "user", password: "very-secret", persistence: .forSession))
+        }
+        let session = session(service, delegate)
+        let task = session.downloadTask(with: try #require(URL(string: "http://localhost/")))
+        task.resume()
+        #expect(task.taskIdentifier == 1)
+        let challenge = try JSONDecoder().decode(
+            TransferChallenge.self,
+            from: Data(
+                """
+                {"peer": "server", "kind": "http", "host": "localhost", "port": 80, "realm": "r", "scheme": "basic", \
+                "failures": 0, "certificates": []}
+                """.utf8))
+        service.send(.report(task: 1, TransferReport(number: 1, event: .challenge(challenge))))
+        let answer = ServiceCommand.answer(
+            task: 1,
+            TransferAnswer(
+                number: 1, decision: .credential(user: "user", password: "very-secret", isKept: true)))
+        _ = try await service.commands.wait(for: answer)
+        task.priority = 0.25
+        _ = try await service.commands.wait(for: .setPriority(task: 1, 0.25))
+        let path = service.folder.path + "/spool"
+        let text = String(decoding: try Data(contentsOf: URL(fileURLWithPath: path)), as: UTF8.self)
+        #expect(!text.contains("secret"))
+        let entries = CommandSpool.entries(at: path)
+        #expect(entries.map(\.command).suffix(2) == [.resume(task: 1), .setPriority(task: 1, 0.25)])
+        // The answer has the number between them.
+        let numbers = entries.map(\.number).suffix(2)
+        #expect(numbers.last == numbers.first.map { $0 + 2 })
+        service.send(
+            .ended(
+                task: 1,
+                TransferEnd(
+                    order: 1, head: nil, progress: TransferProgress(), outcome: .cancelledBySystem(reason: 0),
+                    metrics: nil)))
+        session.finishTasksAndInvalidate()
+        _ = try await delegate.calls.waitUntil("the session's end") { $0.last == .invalid }
+    }
+
     // BG-13, BG-14
     @Test("cancelled by the system", arguments: [0, 1, 2]) func cancelledByTheSystem(reason: Int) async throws {
         let service = try ScriptedBackgroundService()
