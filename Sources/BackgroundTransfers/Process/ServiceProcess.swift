@@ -158,8 +158,17 @@ package final class ServiceProcess {
         acceptAll()
         guard host.isIdle else { return }
         if listener.isOfSystemd { return endInOrder() }
-        // A holder is about to connect.
-        guard let lock = try? ServiceLock.ifFree(at: place.lockPath) else { return armIdleTimer() }
+        let lock: ServiceLock
+        do throws(ServiceStartFailure) {
+            // A holder is about to connect.
+            guard let free = try ServiceLock.ifFree(at: place.lockPath) else { return armIdleTimer() }
+            lock = free
+        } catch .socket(_, ENOENT) {
+            // The runtime folder was removed, as at the end of a login: nobody can connect.
+            return stop()
+        } catch {
+            return armIdleTimer()
+        }
         if isSocketOwn {
             // From here on a client cannot connect. It waits for the lock, then it starts another service.
             unlink(place.socketPath)

@@ -110,6 +110,17 @@ import Testing
         try await ServiceScene.waitForEnd(of: second)
     }
 
+    // BG-5: as when a login ends, whose runtime folder goes with it
+    @Test("it ends when it is idle and its socket's folder is gone") func idleWithoutFolder() async throws {
+        let scene = try ServiceScene(idle: 0.05)
+        let (program, service) = try scene.hold()
+        try FileManager.default.removeItem(
+            atPath: URL(fileURLWithPath: scene.place.socketPath).deletingLastPathComponent().path)
+        #expect(ServiceScene.isRunning(service))
+        program.end()
+        try await ServiceScene.waitForEnd(of: service)
+    }
+
     // BG-5: a program that connects while the service ends gets a reply, from this one or the next
     @Test("connecting while it ends") func idleRace() async throws {
         let scene = try ServiceScene(idle: 0)
@@ -222,8 +233,12 @@ import Testing
                 "-c",
                 """
                 import os, socket, time
+                # Under its name when it listens: one that does not is replaced.
+                path = '\(other.place.socketPath)'
                 listener = socket.socket(socket.AF_UNIX); os.setresuid(65534, 65534, 0)
-                os.seteuid(0); listener.bind('\(other.place.socketPath)'); os.seteuid(65534); listener.listen(); time.sleep(60)
+                os.seteuid(0); listener.bind(path + '.new')
+                os.seteuid(65534); listener.listen()
+                os.seteuid(0); os.rename(path + '.new', path); time.sleep(60)
                 """,
             ])
         defer { listener.end() }
