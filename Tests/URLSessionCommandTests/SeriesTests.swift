@@ -95,13 +95,16 @@ import Testing
 
     /// One bar for each load, on a pseudo-terminal.
     @Test(.enabled(if: access("/usr/bin/script", X_OK) == 0)) func barsOfParallelLoads() async throws {
-        let permits = Permits()
+        // Of each load, so that none of them takes what the other needs.
+        let permits = [Permits(), Permits()]
         let harness = try CommandHarness(
-            .answering { _ in
-                CannedResponse.paced([UInt8](repeating: 65, count: 2_000_000), portion: 1_000_000, by: permits)
+            .answering { request in
+                CannedResponse.paced(
+                    [UInt8](repeating: 65, count: 2_000_000), portion: 1_000_000,
+                    by: permits[request.path == "/1" ? 0 : 1])
             })
         defer { harness.server.stop() }
-        permits.release(2)
+        for permit in permits { permit.release(1) }
         let words = [try CommandHarness.executable(), "-Z", "-o", harness.path("one"), "-o", harness.path("two")]
         let line = (words + [harness.url("/1"), harness.url("/2")]).map { "'\($0)'" }.joined(separator: " ")
         let output = harness.folder.file("output")
@@ -113,7 +116,7 @@ import Testing
             let shown = (try? String(contentsOf: output, encoding: .utf8)) ?? ""
             return shown.split(separator: "\u{1B}[J").contains { $0.contains("one ") && $0.contains("two ") }
         }
-        permits.release(2)
+        for permit in permits { permit.release(1) }
         #expect(try process.waitForExit() == .code(0))
     }
 }
