@@ -31,6 +31,7 @@ package final class MessageSocket<Incoming: Codable & Sendable, Outgoing: Codabl
     private var queue: [Data] = []
     private var sentOfFirst = 0
     package private(set) var queuedBytes = 0
+    private let largestMessage: Int
     private let largestBacklog: Int
 
     /// Called when `queuedBytes` falls to `drainMark` or below, after it was above.
@@ -41,15 +42,18 @@ package final class MessageSocket<Incoming: Codable & Sendable, Outgoing: Codabl
     private static var bytesPerTurn: Int { 1 << 20 }
 
     /// - Parameters:
+    ///   - largestMessage: The limit for a message that is sent, in bytes.
     ///   - largestBacklog: The number of bytes that may wait for the peer when a message is sent. With more, the connection ends.
     ///   - receive: Receives all messages that were complete in a turn, in order. At least one.
     ///   - ended: Called once, unless `close` was called before. All messages before the end were received then.
     package init(
-        _ descriptor: Int32, on loop: EventLoop, largestBacklog: Int = 16 << 20,
+        _ descriptor: Int32, on loop: EventLoop, largestMessage: Int = ServiceProtocol.largestMessage,
+        largestBacklog: Int = 16 << 20,
         receive: @escaping ([Incoming]) -> Void, ended: @escaping (MessageSocketEnd) -> Void
     ) {
         self.descriptor = descriptor
         self.loop = loop
+        self.largestMessage = largestMessage
         self.largestBacklog = largestBacklog
         self.receive = receive
         self.ended = ended
@@ -89,8 +93,9 @@ package final class MessageSocket<Incoming: Codable & Sendable, Outgoing: Codabl
         guard !isClosed, !isBroken, !isEnding, pendingEnd == nil, !messages.isEmpty else { return true }
         var chunk = Data()
         for message in messages {
-            guard let content = try? TransferMessage(message).encoded(), content.count <= ServiceProtocol.largestMessage
-            else { return false }
+            guard let content = try? TransferMessage(message).encoded(), content.count <= largestMessage else {
+                return false
+            }
             MessageFrames.append(content, to: &chunk)
         }
         guard queuedBytes <= largestBacklog else {

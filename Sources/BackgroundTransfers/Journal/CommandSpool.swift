@@ -151,11 +151,12 @@ package final class CommandSpool {
 /// between the two gets the callback again.
 package struct EncodedCommand: Sendable {
     package let command: ServiceCommand
-    /// Nil if it has a number that JSON does not have.
+    /// Nil if it is too long, or has a number that JSON does not have.
     fileprivate let content: Data?
 
     package init(_ command: ServiceCommand) {
         self.command = command
-        content = try? TransferMessage(command).encoded()
+        let encoded = try? TransferMessage(command).encoded()
+        content = encoded.flatMap { $0.count <= ServiceProtocol.largestCommand ? $0 : nil }
     }
 }

@@ -1,11 +1,11 @@
 internal import CLoadingLinux
 internal import Glibc
-internal import LoadingStorage
+package import LoadingStorage
 
 /// Files whose content and name survive a power failure.
-enum SynchronizedFile {
+package enum SynchronizedFile {
     /// Synchronizes the content and the name. Returns the size.
-    static func synchronizeWithName(_ path: String) throws(StorageFailure) -> Int64 {
+    package static func synchronizeWithName(_ path: String) throws(StorageFailure) -> Int64 {
         let size = try synchronize(path)
         try synchronizeFolder(folder(of: path))
         return size

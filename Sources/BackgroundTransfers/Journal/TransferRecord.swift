@@ -38,6 +38,15 @@ package struct TransferRecord: Codable, Equatable, Sendable {
         self.description = description
     }
 
+    /// A transfer that a program has created, which may go on where another one has stopped. The program has synchronized its file.
+    init(new description: TransferDescription, application: String, session: String, boot: String) {
+        self.init(application: application, session: session, description: description)
+        guard let resumption = description.request.resumption else { return }
+        self.description.request.resumption = nil
+        self.resumption = resumption
+        if case .download(let part) = resumption { (syncedBytes, self.boot) = (part.bytesReceived, boot) }
+    }
+
     package mutating func note(_ kind: TransferEvent.Kind, at time: Double) {
         history = (history ?? []).suffix(Self.longestHistory - 1) + [TransferEvent(kind, at: time)]
     }

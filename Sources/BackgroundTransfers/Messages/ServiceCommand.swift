@@ -8,7 +8,10 @@ package enum ServiceCommand: Codable, Equatable, Sendable {
     // MARK: From the library
 
     /// Becomes the owner of the session, which is created if necessary. Answered by `attached` or `refused`.
-    case attach(SessionDescription)
+    ///
+    /// A session object that was attached before is refused if another one has been since: its tasks and the numbers of its commands
+    /// are those of the other one now.
+    case attach(SessionDescription, isAgain: Bool)
     // The following are numbered by their position: the first after `attached` has the number after `SessionState.commands`.
     // They are in the spool before they are sent. `committed` tells how far they are in the journal.
 
@@ -70,6 +73,10 @@ package enum ServiceProtocol {
     package static let oldestVersion = 1
     /// The limit for one message, in bytes. A longer one ends the connection.
     package static let largestMessage = 4 << 20
+    /// The limit for a command of a program: what it contains has to fit in a notice, with other things.
+    package static let largestCommand = 3 << 20
+    /// The limit for the names of applications and sessions, in UTF-8 code units.
+    static let longestName = 4096
 
     /// The newest version in common.
     package static func version(for hello: ServiceHello) -> Int? {

@@ -41,6 +41,28 @@ package enum ServiceNotice: Codable, Equatable, Sendable {
     case controlled(TransferReference, Bool)
 }
 
+extension ServiceNotice {
+    /// Without what a program can do without: the fields of a response, and metrics.
+    var shortened: ServiceNotice {
+        switch self {
+        case .task(var state):
+            state.head?.fields = []
+            return .task(state)
+        case .report(let task, var report):
+            if case .response(var head, let expected, let offset) = report.event {
+                head.fields = []
+                report.event = .response(head, expectedLength: expected, resumedOffset: offset)
+            }
+            return .report(task: task, report)
+        case .ended(let task, var end):
+            end.head?.fields = []
+            end.metrics = nil
+            return .ended(task: task, end)
+        default: return self
+        }
+    }
+}
+
 package struct ServiceWelcome: Codable, Equatable, Sendable {
     /// The version that both speak from now on.
     package var version: Int

@@ -3,6 +3,9 @@ package import FoundationEssentials
 /// A background session, as its configuration describes it. What is not named here has the defaults of a session.
 package struct SessionDescription: Codable, Equatable, Sendable {
     package var identifier: String
+    /// The session object of the program, by a random number. It has a spool of its own, so that nothing that it writes after another one
+    /// has attached is carried out.
+    package var owner: UInt64 = 0
     package var maximumPerHost = 6
     /// Raw values of `tls_protocol_version_t`.
     package var minimumTLS: UInt16 = 0x0303

@@ -20,8 +20,13 @@ final class ServiceClient {
             ended: { [weak self] _ in self?.ended() })
     }
 
-    func send(_ notice: ServiceNotice) { socket?.send(notice) }
-    func send(_ notices: [ServiceNotice]) { socket?.send(notices) }
+    func send(_ notice: ServiceNotice) { send([notice]) }
+
+    func send(_ notices: [ServiceNotice]) {
+        guard let socket, !socket.send(notices) else { return }
+        // One is too long for a message.
+        for notice in notices where !socket.send(notice) { socket.send(notice.shortened) }
+    }
 
     /// Whether the peer has closed its end, even if what it has sent was not read yet.
     var hasHungUp: Bool {
@@ -71,12 +76,14 @@ final class ServiceClient {
         }
         switch command {
         case .hello: refuse(.invalidMessage)
-        case .attach(let description):
-            guard session == nil, let application = hello.application, !description.identifier.isEmpty else {
+        case .attach(let description, let isAgain):
+            guard session == nil, let application = hello.application, !description.identifier.isEmpty,
+                max(application.utf8.count, description.identifier.utf8.count) <= ServiceProtocol.longestName
+            else {
                 return refuse(.invalidMessage)
             }
             let found = service.session(application, description)
-            if found.isOwned { return refuse(.sessionInUse) }
+            if found.isOwned || isAgain && found.wasOwnedByAnother(description.owner) { return refuse(.sessionInUse) }
             session = found
             found.attach(self, description)
         case .list, .watch:

@@ -17,10 +17,12 @@ package struct ServiceFolders: Equatable, Sendable {
         self.spool = spool
     }
 
-    /// The spool of a session.
-    func spool(of session: SessionReference) -> String {
-        // A name of up to 200 characters each, which does not contain "+".
-        "\(spool)/\(StorageDirectory.fileName(session.application))/\(StorageDirectory.fileName(session.session))"
+    /// The spool of a session object that owns the session, or has owned it last.
+    func spool(of session: SessionRecord) -> String {
+        // Names of up to 200 characters each, which do not contain "+".
+        let application = StorageDirectory.fileName(session.application)
+        let name = StorageDirectory.fileName(session.description.identifier)
+        return "\(spool)/\(application)/\(name)+\(String(session.description.owner, radix: 16))"
     }
 
     /// Whether the service may delete the path: a file right in one of its folders.
@@ -63,15 +65,24 @@ final class FileKeeper: Sendable {
     ///   - now: In seconds since 1970.
     static func clean(_ folder: String, keeping known: Set<String>, minimumAge: Int? = nil, now: Int = time(nil)) {
         let end = minimumAge.map { now - $0 } ?? .max
-        guard let directory = opendir(folder) else { return }
+        for name in names(in: folder) {
+            let path = folder + "/" + name
+            if !known.contains(path), isFile(path, namedBefore: end) { unlink(path) }
+        }
+    }
+
+    /// What is in a folder, in no order. Empty if it cannot be read.
+    static func names(in folder: String) -> [String] {
+        guard let directory = opendir(folder) else { return [] }
         defer { closedir(directory) }
+        var names: [String] = []
         while let entry = readdir(directory) {
             let name = withUnsafePointer(to: &entry.pointee.d_name) {
                 $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
             }
-            let path = folder + "/" + name
-            if name != ".", name != "..", !known.contains(path), isFile(path, namedBefore: end) { unlink(path) }
+            if name != ".", name != ".." { names.append(name) }
         }
+        return names
     }
 }
 

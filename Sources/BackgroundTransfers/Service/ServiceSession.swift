@@ -94,23 +94,21 @@ final class ServiceSession {
         return !owner.hasHungUp
     }
 
+    /// Whether another session object than this one was attached last.
+    func wasOwnedByAnother(_ number: UInt64) -> Bool { record.description.owner != number }
+
     func attach(_ client: ServiceClient, _ description: SessionDescription) {
-        var description = description
-        if description.isTrustUnknown, let kind = description.delegateKind, kind == record.description.delegateKind {
-            description.asksServerTrust = record.description.asksServerTrust
-        }
-        record.description = description
-        record.isInvalidated = false
-        record.lastUsed = service.now
         owner?.detach()
         owner = client
-        service.commits.save(self)
-        readSpool { [self] in attached(client) }
+        // The program is not launched while the spool is read.
+        launch.attached()
+        // The commands of the last owner come first.
+        readSpool { [self] in takeOver(by: client, description) }
     }
 
-    /// Carries out what a program could not send any more, or what was sent to a service that did not live to commit it.
+    /// Carries out what the last owner could not send any more, or what was sent to a service that did not live to commit it.
     private func readSpool(_ done: @escaping () -> Void) {
-        let (path, loop) = (service.folders.spool(of: reference), service.loop)
+        let (path, loop) = (service.folders.spool(of: record), service.loop)
         let (session, finish) = (LoopBox(self), LoopBox(done))
         spoolReads += 1
         service.keeper.run {
@@ -126,13 +124,24 @@ final class ServiceSession {
         }
     }
 
-    private func attached(_ client: ServiceClient) {
+    private func takeOver(by client: ServiceClient, _ description: SessionDescription) {
         guard owner === client else { return }
-        launch.attached()
+        let old = service.folders.spool(of: record)
+        var description = description
+        if description.isTrustUnknown, let kind = description.delegateKind, kind == record.description.delegateKind {
+            description.asksServerTrust = record.description.asksServerTrust
+        }
+        record.description = description
+        record.isInvalidated = false
+        record.lastUsed = service.now
+        service.commits.save(self)
         service.commits.after { [self] failure in
+            // The journal must not name a spool that is gone.
+            if failure == nil, old != service.folders.spool(of: record) { service.keeper.remove(old) }
             guard owner === client else { return }
             if let failure, record.commands == 0, transfers.isEmpty {
                 owner = nil
+                launch.detached()
                 service.forget(self)
                 return client.refuse(.journal("\(failure)"))
             }
@@ -144,7 +153,7 @@ final class ServiceSession {
         let known = transfersInOrder
         var state = SessionState(
             nextIdentifier: record.nextIdentifier, commands: record.commands,
-            spool: service.folders.spool(of: reference), uploads: service.folders.uploads, isLaunched: isLaunched)
+            spool: service.folders.spool(of: record), uploads: service.folders.uploads, isLaunched: isLaunched)
         state.asksServerTrust = record.description.asksServerTrust
         var notices: [ServiceNotice] = [.attached(state)]
         isLaunched = false
@@ -214,7 +223,8 @@ final class ServiceSession {
         var description = description
         description.request.folder = service.folders.files
         let transfer = add(
-            TransferRecord(application: record.application, session: reference.session, description: description))
+            TransferRecord(
+                new: description, application: record.application, session: reference.session, boot: Boot.identifier))
         service.commits.save(transfer)
         service.commits.after { [self] failure in
             if let failure { reject(transfer, failure) }

@@ -113,6 +113,7 @@ final class ServiceTransfer {
         guard let challenge, challenge.toProgram == answer.number else { return }
         self.challenge = nil
         count()
+        service.setWaits(self, false)
         load?.answer(TransferAnswer(number: challenge.ofLoad, decision: answer.decision))
     }
 
@@ -196,11 +197,12 @@ final class ServiceTransfer {
             count()
             tell(report.event)
             // It may wait for days, and others need the place.
-            service.leaveSchedule(self)
+            service.setWaits(self, true)
             session.considerLaunch()
         case .challengeWithdrawn:
             challenge = nil
             count()
+            service.setWaits(self, false)
             tell(report.event)
         case .response(let head, let expected, let offset):
             var progress = record.progress

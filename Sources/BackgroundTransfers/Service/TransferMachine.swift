@@ -227,7 +227,7 @@ package struct TransferMachine: Equatable, Sendable {
         phase = .running
         retryAt = nil
         var request = record.description.request
-        request.resumption = record.resumption ?? request.resumption
+        request.resumption = record.resumption
         if let deadline { request.totalTimeout = deadline - now }
         var actions: [Action] = []
         var offset: Int64 = 0
@@ -300,7 +300,6 @@ package struct TransferMachine: Equatable, Sendable {
         new.folder = old.folder
         new.bodyFile = old.bodyFile
         new.isUpload = old.isUpload
-        new.resumption = old.resumption
         record.description.request = new
     }
 

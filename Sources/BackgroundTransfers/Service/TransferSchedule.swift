@@ -4,13 +4,16 @@ package struct TransferSchedule: Sendable {
     package struct Limits: Sendable, Equatable {
         package var perSession: Int
         package var total: Int
+        /// How many of a session may leave their place to others while they wait for the program.
+        package var waiting: Int
 
         /// Decision: a session's transfers rarely need more to fill a link, and 32 connections at work cost little memory.
         package static let standard = Limits(perSession: 4, total: 32)
 
-        package init(perSession: Int, total: Int) {
+        package init(perSession: Int, total: Int, waiting: Int = 32) {
             self.perSession = perSession
             self.total = total
+            self.waiting = waiting
         }
     }
 
@@ -31,9 +34,11 @@ package struct TransferSchedule: Sendable {
         /// The number of the valid entry of each queued task.
         private var numbers: [Int: UInt64] = [:]
         var running: Set<Int> = []
+        /// Those that run, but wait for the program, and have left their place to others.
+        var waiting: Set<Int> = []
 
         var isQueueEmpty: Bool { numbers.isEmpty }
-        var isUnused: Bool { numbers.isEmpty && running.isEmpty }
+        var isUnused: Bool { numbers.isEmpty && running.isEmpty && waiting.isEmpty }
 
         mutating func append(_ entry: Entry) {
             numbers[entry.task] = entry.number
@@ -98,12 +103,32 @@ package struct TransferSchedule: Sendable {
     package mutating func remove(_ transfer: TransferReference) {
         guard var application = applications.removeValue(forKey: transfer.application) else { return }
         if var line = application.lines.removeValue(forKey: transfer.session) {
-            if !line.remove(transfer.task), line.running.remove(transfer.task) != nil { runningCount -= 1 }
+            if !line.remove(transfer.task), line.waiting.remove(transfer.task) == nil,
+                line.running.remove(transfer.task) != nil
+            {
+                runningCount -= 1
+            }
             if line.isQueueEmpty { application.turns.removeAll { $0 == transfer.session } }
             if !line.isUnused { application.lines[transfer.session] = line }
         }
         if application.turns.isEmpty { turns.removeAll { $0 == transfer.application } }
         if !application.lines.isEmpty { applications[transfer.application] = application }
+    }
+
+    /// A running transfer waits for its program, perhaps for days, and leaves its place to others, if not too many wait already. When it
+    /// goes on it counts again: there may be more than the limit then, because its server does not wait.
+    package mutating func setWaits(_ waits: Bool, _ transfer: TransferReference) {
+        guard var line = applications[transfer.application]?.lines[transfer.session] else { return }
+        if waits {
+            guard line.waiting.count < limits.waiting, line.running.remove(transfer.task) != nil else { return }
+            line.waiting.insert(transfer.task)
+            runningCount -= 1
+        } else {
+            guard line.waiting.remove(transfer.task) != nil else { return }
+            line.running.insert(transfer.task)
+            runningCount += 1
+        }
+        applications[transfer.application]?.lines[transfer.session] = line
     }
 
     /// Changes the place of a queued transfer.

@@ -93,7 +93,7 @@ package final class TransferService {
         case .success(let contents):
             for record in contents.sessions { sessions[record.reference] = ServiceSession(record, in: self) }
             for record in contents.transfers { sessions[record.sessionReference]?.restore(record) }
-            let paths = sessions.mapValues { folders.spool(of: $0.reference) }
+            let paths = sessions.mapValues { folders.spool(of: $0.record) }
             let (box, loop) = (LoopBox(self), loop)
             keeper.run {
                 let entries = paths.mapValues { CommandSpool.entries(at: $0) }
@@ -105,6 +105,7 @@ package final class TransferService {
     private func restored(_ contents: JournalContents, _ entries: [SessionReference: [CommandSpool.Entry]]) {
         state = .running
         removeOrphans(contents.files.union(entries.values.joined().flatMap(\.command.files)))
+        removeOrphanedSpools()
         // The session that was used first is the first one in the schedule.
         for session in sessions.values.sorted(by: { $0.record.lastUsed < $1.record.lastUsed }) {
             session.perform(entries[session.reference] ?? [])
@@ -143,6 +144,16 @@ package final class TransferService {
         }
     }
 
+    /// Removes the spools of session objects that have lost their session to others.
+    private func removeOrphanedSpools() {
+        let (spool, known) = (folders.spool, Set(sessions.values.map { folders.spool(of: $0.record) }))
+        keeper.run {
+            for application in FileKeeper.names(in: spool) {
+                FileKeeper.clean(spool + "/" + application, keeping: known)
+            }
+        }
+    }
+
     // MARK: Clients
 
     /// Takes a connected socket of this user.
@@ -173,7 +184,7 @@ package final class TransferService {
     }
 
     func remove(_ session: ServiceSession) {
-        let path = folders.spool(of: session.reference)
+        let path = folders.spool(of: session.record)
         let (box, loop) = (LoopBox((self, session)), loop)
         commits.after { [self] failure in
             guard failure == nil, session.isUnused else { return checkIdle() }
@@ -248,6 +259,12 @@ package final class TransferService {
 
     func leaveSchedule(_ transfer: ServiceTransfer) {
         schedule.remove(transfer.reference)
+        pump()
+    }
+
+    /// A running transfer waits for its program, or does not any more.
+    func setWaits(_ transfer: ServiceTransfer, _ waits: Bool) {
+        schedule.setWaits(waits, transfer.reference)
         pump()
     }
 
@@ -370,11 +387,27 @@ package final class TransferService {
             ($0.reference.application, $0.reference.session, $0.reference.task)
                 < ($1.reference.application, $1.reference.session, $1.reference.task)
         }
-        // Several messages, since one has a limit.
-        let size = 500
-        client.send(
-            stride(from: 0, to: all.count, by: size).map { .transfers(Array(all[$0..<min($0 + size, all.count)])) }
-                + [.listed])
+        client.send(Self.parts(of: all).map { .transfers($0) } + [.listed])
+    }
+
+    /// Lists that each fit in a message.
+    static func parts(of all: [ListedTransfer]) -> [[ListedTransfer]] {
+        var parts: [[ListedTransfer]] = []
+        var size = Int.max
+        for transfer in all {
+            // An octet has at most six characters in JSON. The other members have less than a kilobyte.
+            let texts = [
+                transfer.url, transfer.taskDescription, transfer.reference.application, transfer.reference.session,
+            ]
+            let next = texts.reduce(1024) { $0 + 6 * ($1?.utf8.count ?? 0) }
+            if next > ServiceProtocol.largestMessage - size {
+                parts.append([])
+                size = 1024
+            }
+            parts[parts.count - 1].append(transfer)
+            size += next
+        }
+        return parts
     }
 
     func control(_ reference: TransferReference, _ control: TransferControl) -> Bool {
@@ -392,11 +425,15 @@ package final class TransferService {
         transfer(reference).map { DescribedTransfer(transfer: listed($0), history: $0.record.history ?? []) }
     }
 
+    /// The number of characters of a text in a list, which is for people.
+    private static let longestListed = 4096
+
     private func listed(_ transfer: ServiceTransfer) -> ListedTransfer {
         let record = transfer.record
         return ListedTransfer(
-            reference: record.reference, url: record.description.request.url,
-            isUpload: record.description.kind == .upload, taskDescription: record.description.request.taskDescription,
+            reference: record.reference, url: String(record.description.request.url.prefix(Self.longestListed)),
+            isUpload: record.description.kind == .upload,
+            taskDescription: record.description.request.taskDescription.map { String($0.prefix(Self.longestListed)) },
             status: status(of: transfer), progress: record.progress, bytesPerSecond: transfer.bytesPerSecond)
     }
 

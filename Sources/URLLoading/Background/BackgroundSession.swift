@@ -15,6 +15,8 @@ final class BackgroundSession: @unchecked Sendable {
     // Sendable: `commands` and `shared` guard themselves, and the rest is immutable or confined to the loop.
 
     let identifier: String
+    /// Distinguishes this object from others with the same identifier, also those of other processes.
+    private let owner = UInt64.random(in: 1...UInt64.max)
     let loop: EventLoop
     let commands = BackgroundCommands()
     private let connector: @Sendable () -> Result<Int32, LoadError>
@@ -209,7 +211,9 @@ final class BackgroundSession: @unchecked Sendable {
         case .failure(let error): connectionFailed(error)
         case .success(let descriptor):
             phase = .attaching
-            let socket = MessageSocket<ServiceNotice, ServiceCommand>(descriptor, on: loop) { [weak self] notices in
+            let socket = MessageSocket<ServiceNotice, ServiceCommand>(
+                descriptor, on: loop, largestMessage: ServiceProtocol.largestCommand
+            ) { [weak self] notices in
                 for notice in notices { self?.receive(notice) }
             } ended: { [weak self] reason in
                 self?.connectionEnded(reason)
@@ -276,7 +280,9 @@ final class BackgroundSession: @unchecked Sendable {
         switch notice {
         case .welcome:
             guard let core else { return end() }
-            socket?.send(.attach(SessionDescription(core, identifier: identifier)))
+            var description = SessionDescription(core, identifier: identifier)
+            description.owner = owner
+            socket?.send(.attach(description, isAgain: hasAttached))
         case .refused(let refusal): refused(refusal)
         case .attached(let state): attached(state)
         case .task(let state): listed(state)

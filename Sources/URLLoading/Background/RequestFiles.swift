@@ -68,9 +68,16 @@ struct RequestFiles: Sendable {
                 // Without its file the download starts over.
                 guard (try? PrivateCopy.move(part.path, to: path)) != nil else { return .success(description.anew) }
                 UnfinishedFiles.shared.keep(part.path)
+                // The service counts on what the file has, also after a power cut.
+                guard (try? SynchronizedFile.synchronizeWithName(path)) != nil else {
+                    unlink(path)
+                    return .success(description.anew)
+                }
                 part.path = path
                 return .success(description.resuming(part))
             }
+            // Here, because the service would wait for it with all other changes. It reports a failure.
+            _ = try? SynchronizedFile.synchronizeWithName(path)
             return .success(description.sending(path))
         } catch {
             return .failure(.cannotWriteToFile(error.code))

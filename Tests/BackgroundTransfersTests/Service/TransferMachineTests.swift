@@ -68,6 +68,28 @@ struct TransferMachineTests {
         }
     }
 
+    // RES-1, BG-5: a download from resume data, which counts until an attempt has shown something else
+    @Test("cancelled, and attempted, where another task has stopped") func beganAfterAnother() throws {
+        var request = TransferRequest(url: Self.url, folder: "/files")
+        request.resumption = try Self.part(7)
+        let description = TransferDescription(task: 1, kind: .download, request: request)
+        let record = TransferRecord(new: description, application: "app", session: "s", boot: "this")
+        #expect(record.boot == "this" && record.syncedBytes == 7)
+        var machine = TransferMachine(record, isConditionMet: true)
+        #expect(
+            machine.handle(.cancel(reason: nil), now: 1)
+                == [.end(.failed(TransferFailure(code: -999), try Self.part(7)))])
+        machine = TransferMachine(record, isConditionMet: true)
+        _ = machine.handle(.resume, now: 1)
+        #expect(machine.handle(.place, now: 2) == [.start(request)])
+        #expect(machine.record.history?.last == TransferEvent(.began(offset: 7), at: 2))
+        // The server has another version, of which nothing has arrived.
+        #expect(machine.handle(Self.lost(), now: 3) == [.leaveSchedule, .save])
+        #expect(machine.handle(.timePassed, now: 1000) == [.enqueue])
+        request.resumption = nil
+        #expect(machine.handle(.place, now: 1000) == [.restarted(TransferProgress()), .start(request)])
+    }
+
     // BG-8: the delay doubles without progress, and begins anew with progress
     @Test("transient errors are tried again") func retries() {
         var machine = Self.running()
@@ -195,7 +217,7 @@ struct TransferMachineTests {
             $0.description.asksWhenDue = true
             $0.description.request.earliestBegin = 5
             $0.description.request.bodyFile = "/uploads/body"
-            $0.description.request.resumption = part
+            $0.resumption = part
         }
         #expect(machine.handle(.resume, now: 10) == [.save, .due])
         // As a program sends it: without anything that only the service knows.
@@ -205,8 +227,9 @@ struct TransferMachineTests {
         var expected = TransferRequest(url: "http://example.com/other", folder: "/files")
         expected.identifier = 1
         expected.bodyFile = "/uploads/body"
-        expected.resumption = part
         #expect(machine.record.description.request == expected)
+        expected.resumption = part
+        #expect(machine.handle(.place, now: 12) == [.start(expected)])
     }
 
     // BG-16, BG-23

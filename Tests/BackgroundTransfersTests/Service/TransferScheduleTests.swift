@@ -59,6 +59,40 @@ struct TransferScheduleTests {
         #expect(all(&schedule) == ["as2"])
     }
 
+    // BG-19, AUTH-33
+    @Test("those that wait for their program leave their places, a few of them") func waiting() {
+        var schedule = TransferSchedule(limits: .init(perSession: 2, total: 3, waiting: 2))
+        for task in 1...9 { schedule.enqueue(reference("a", "s", task), priority: 1) }
+        #expect(all(&schedule) == ["as1", "as2"])
+        schedule.setWaits(true, reference("a", "s", 1))
+        schedule.setWaits(true, reference("a", "s", 2))
+        #expect(schedule.runningCount == 0)
+        #expect(all(&schedule) == ["as3", "as4"])
+        // Two wait already.
+        schedule.setWaits(true, reference("a", "s", 3))
+        #expect(all(&schedule) == [])
+        // They have their answers: four run, and none follows before three have ended.
+        schedule.setWaits(false, reference("a", "s", 1))
+        schedule.setWaits(false, reference("a", "s", 2))
+        #expect(schedule.runningCount == 4)
+        for task in [1, 3] {
+            schedule.remove(reference("a", "s", task))
+            #expect(all(&schedule) == [])
+        }
+        schedule.remove(reference("a", "s", 2))
+        #expect(all(&schedule) == ["as5"])
+        // One that ends while it waits, one that is unknown, and one that is queued.
+        schedule.setWaits(true, reference("a", "s", 5))
+        schedule.remove(reference("a", "s", 5))
+        schedule.setWaits(false, reference("a", "s", 5))
+        schedule.setWaits(true, reference("b", "s", 5))
+        schedule.setWaits(true, reference("a", "s", 9))
+        #expect(schedule.runningCount == 1)
+        #expect(all(&schedule) == ["as6"])
+        for task in [4, 6, 7, 8, 9] { schedule.remove(reference("a", "s", task)) }
+        #expect(schedule.runningCount == 0)
+    }
+
     @Test("fifty applications, of which one has ten thousand transfers") func many() {
         var schedule = TransferSchedule()
         for task in 1...10_000 { schedule.enqueue(reference("big", "s", task), priority: 0.5) }

@@ -87,6 +87,27 @@ import URLLoading
         _ = try await delegate.calls.waitUntil("the session's end") { $0.last == .invalid }
     }
 
+    // BG-7: by which the service finds out whether another object has owned the session meanwhile
+    @Test("a session that is disconnected attaches again as the same") func attachesAgainAsTheSame() async throws {
+        let service = try ScriptedBackgroundService()
+        defer { service.close() }
+        let delegate = BackgroundDelegate()
+        let session = session(service, delegate)
+        session.downloadTask(with: try #require(URL(string: "http://localhost/"))).resume()
+        _ = try await service.commands.wait(for: .resume(task: 1))
+        service.close()
+        @Sendable func attachments() -> [(owner: UInt64, isAgain: Bool)] {
+            service.commands.events.compactMap {
+                if case .attach(let description, let isAgain) = $0 { (description.owner, isAgain) } else { nil }
+            }
+        }
+        try await eventually { attachments().count == 2 }
+        let found = attachments()
+        #expect(found.map(\.isAgain) == [false, true])
+        #expect(found[0].owner == found[1].owner && found[0].owner != 0)
+        _ = try await end(session, delegate)
+    }
+
     // BG-13, BG-14
     @Test("cancelled by the system", arguments: [0, 1, 2]) func cancelledByTheSystem(reason: Int) async throws {
         let service = try ScriptedBackgroundService()

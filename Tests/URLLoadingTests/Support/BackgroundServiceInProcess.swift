@@ -125,29 +125,18 @@ final class BackgroundServiceInProcess: @unchecked Sendable {
     /// All transfers, as an administrator sees them.
     var transfers: [ListedTransfer] {
         get throws {
-            let descriptor = try connect().get()
-            defer { close(descriptor) }
-            var frames = MessageFrames()
-            var commands = Data()
-            for command in [ServiceCommand.hello(ServiceHello(application: nil)), .list] {
-                MessageFrames.append(try TransferMessage(command).encoded(), to: &commands)
-            }
-            guard commands.withUnsafeBytes({ write(descriptor, $0.baseAddress, $0.count) }) == commands.count else {
-                throw TestSupport.POSIXFailure("write")
-            }
-            while true {
-                while let content = try frames.next() {
-                    if case .transfers(let listed) = try TransferMessage<ServiceNotice>(decoding: content).content {
-                        return listed
-                    }
+            let peer = BackgroundPeer(try connect().get())
+            defer { peer.close() }
+            try peer.send(.hello(ServiceHello(application: nil)), .list)
+            var all: [ListedTransfer] = []
+            while let notice = try peer.next() {
+                switch notice {
+                case .transfers(let listed): all += listed
+                case .listed: return all
+                default: break
                 }
-                var ready = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-                guard poll(&ready, 1, 10_000) == 1 else { throw TestSupport.POSIXFailure("poll") }
-                var bytes = [UInt8](repeating: 0, count: 65536)
-                let count = read(descriptor, &bytes, bytes.count)
-                guard count > 0 else { throw TestSupport.POSIXFailure("read") }
-                bytes.withUnsafeBytes { frames.append(UnsafeRawBufferPointer(rebasing: $0[..<count])) }
             }
+            throw BackgroundPeer.Unexpected()
         }
     }
 
