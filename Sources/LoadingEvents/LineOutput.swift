@@ -47,6 +47,25 @@ package enum StandardError {
     /// For log lines, which may be numerous.
     package static let log = LineOutput(STDERR_FILENO)
 
+    private static let lock = Lock()
+    /// Guarded by `lock`.
+    nonisolated(unsafe) private static var observer: (@Sendable (String) -> Void)?
+
+    /// Messages of `report` go there instead.
+    package static func observe(_ new: (@Sendable (String) -> Void)?) {
+        withExtendedLifetime(
+            lock.withLock { () -> Any? in
+                defer { observer = new }
+                return observer
+            }
+        ) {}
+    }
+
+    /// Tells the program's observer of messages, or else writes one line. `message` has no final full stop.
+    package static func report(_ message: String) {
+        if let observer = lock.withLock({ observer }) { observer(message) } else { write(message) }
+    }
+
     /// Writes one line. `message` has no final full stop.
     package static func write(_ message: String) {
         Array("URLLoading: \(message).\n".utf8).withUnsafeBytes {

@@ -51,8 +51,14 @@ package struct LoadEvent: Sendable, Equatable, Codable {
         case request(method: String, url: String)
         /// The cache decision: "serve", "revalidate", "load" or "fail".
         case cacheDecision(String, because: String)
+        /// The request has so many cookies.
+        case cookiesSent(Int)
+        /// The response has so many `Set-Cookie` fields.
+        case cookiesReceived(Int)
         /// A delegate is asked by an authentication method for a host, after that many failures.
         case challenge(method: String, host: String, port: Int, isProxy: Bool, failures: Int)
+        /// The delegate's answer: the name of the disposition.
+        case challengeAnswered(String)
         /// A message of a WebSocket was sent whole, or received.
         case webSocketMessage(isSent: Bool, isText: Bool, bytes: Int)
         /// A ping was sent (`isSent`), or its pong received.
@@ -61,6 +67,8 @@ package struct LoadEvent: Sendable, Equatable, Codable {
         case webSocketCloses(code: Int)
         /// The error of the task.
         case taskFailed(code: Int, reason: String)
+        /// The task has ended without an error.
+        case taskEnded
     }
 
     package enum FetchReason: Sendable, Equatable, Codable {

@@ -169,6 +169,13 @@ private func debugging1(session: URLSession, request: URLRequest, url: URL) asyn
     print(data.count)
 }
 
+private func logging1(session: URLSession, request: URLRequest, url: URL) throws {
+    URLSession.eventHandler = { event in
+        guard event.level >= .info else { return }
+        print(event.date, event.message, event.attributes)
+    }
+}
+
 private func movingFromAsyncHTTPClient1(session: URLSession, request: URLRequest, url: URL) async throws {
     var request = URLRequest(url: url)
     request.httpMethod = "POST"

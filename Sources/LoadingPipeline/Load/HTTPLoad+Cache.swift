@@ -48,6 +48,7 @@ extension HTTPLoad {
             // The stored cookies replace the caller's own field (COOK-22).
             sent.fields = sent.fields.without(names: ["Cookie"])
             sent.fields.append("Cookie", cookies)
+            log?.traceOnly(.cookiesSent(cookies.utf8.count { $0 == UInt8(ascii: ";") } + 1))
         }
         authenticate(&sent)
         if let webSocketOffer { addHandshake(webSocketOffer, to: &sent) }

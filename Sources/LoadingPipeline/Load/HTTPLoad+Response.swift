@@ -58,7 +58,10 @@ extension HTTPLoad {
     private func takeCookies(of head: ResponseHead) {
         // A 407 is the proxy's response, not the origin's.
         guard head.fields.contains("Set-Cookie"), head.status != 407, request.url.scheme != .ftp else { return }
-        environment.cookies?.receive(head.fields.values("Set-Cookie"), for: self)
+        guard let store = environment.cookies else { return }
+        let fields = head.fields.values("Set-Cookie")
+        log?.traceOnly(.cookiesReceived(fields.count))
+        store.receive(fields, for: self)
     }
 
     /// The announced length of a response without a body: a response to HEAD has the length that GET would return.

@@ -40,4 +40,14 @@ struct ChallengeAnswer: Sendable {
         self.disposition = disposition
         self.credential = disposition == .useCredential ? credential : nil
     }
+
+    /// For the log.
+    var name: String {
+        switch disposition {
+        case .useCredential: "useCredential"
+        case .performDefaultHandling: "performDefaultHandling"
+        case .cancelAuthenticationChallenge: "cancelAuthenticationChallenge"
+        case .rejectProtectionSpace: "rejectProtectionSpace"
+        }
+    }
 }

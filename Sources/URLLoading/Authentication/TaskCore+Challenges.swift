@@ -105,7 +105,10 @@ extension TaskCore {
             .challenge(
                 method: space.authenticationMethod, host: space.host, port: space.port, isProxy: space.isProxy(),
                 failures: challenge.previousFailureCount))
-        let pending = PendingChallenge(challenge, answer: answer)
+        let pending = PendingChallenge(challenge) { [log] given in
+            log?.traceOnly(.challengeAnswered(given.name))
+            answer(given)
+        }
         enqueue(.challenge(pending))
         return pending
     }

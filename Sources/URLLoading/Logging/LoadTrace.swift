@@ -38,7 +38,7 @@ struct LoadTrace {
             lines.append("\(hasNamedRequest ? "task" : request): failed \(code), \(reason)")
         default: transaction?.apply(event)
         }
-        if level >= .phases, let transaction, let words = phase(event.kind) {
+        if level >= .phases, let transaction, let words = Self.words(event.kind, request: request) {
             // The connection attempt may have begun earlier, for another task.
             let time = TraceText.milliseconds(max(0, event.time - transaction.start))
             lines.append("+\(time) ms \(words)")
@@ -75,13 +75,15 @@ struct LoadTrace {
     }
 
     /// The text of an event that has its own line at level `phases`.
-    private func phase(_ event: LoadEvent.Kind) -> String? {
+    static func words(_ event: LoadEvent.Kind, request: String) -> String? {
         switch event {
         case .fetchStarted(let reason): "begins: \(reason)"
         case .request: request
         case .waitingForConnectivity: "waits for connectivity"
         case .cacheDecision(let decision, let reason): "cache: \(decision), because: \(reason)"
         case .servedFromCache: "cache: served"
+        case .cookiesSent(let count): "cookies: \(count) sent"
+        case .cookiesReceived(let count): "cookies: \(count) received"
         case .resolutionStarted(let host): "DNS: looks up \(host)"
         case .resolutionEnded(let addresses): "DNS: \(addresses) addresses"
         case .connectStarted(let address): "connect: \(address)"
@@ -91,6 +93,7 @@ struct LoadTrace {
         case .connectionAssigned(let facts): "connection: \(facts.protocolName), \(TraceText.connection(facts))"
         case .challenge(let method, let host, let port, let isProxy, let failures):
             "challenge: \(method) of \(isProxy ? "proxy " : "")\(host):\(port), \(failures) refused before"
+        case .challengeAnswered(let disposition): "challenge: \(disposition)"
         case .requestHeadSent(let bytes): "request: head sent, \(bytes) bytes"
         case .requestEnded(let bytes, _): "request: sent, \(bytes) bytes of body"
         case .informationalResponse(let status): "response: interim \(status)"
@@ -108,7 +111,7 @@ struct LoadTrace {
         case .webSocketCloses(let code): "WebSocket: closes, \(code)"
         case .webSocketClosed(let code): "WebSocket: close frame received, \(code)"
         // Logged elsewhere.
-        case .requestStarted, .messageHead, .ended, .taskFailed: nil
+        case .requestStarted, .messageHead, .ended, .taskFailed, .taskEnded: nil
         }
     }
 }

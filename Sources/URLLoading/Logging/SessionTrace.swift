@@ -1,21 +1,19 @@
 internal import LoadingEvents
-internal import Synchronization
 
 /// Logs the tasks of one session.
 final class SessionTrace: Sendable {
     private let level: TraceLevel
-    /// Identifies the session within the process.
     private let number: Int
 
-    private static let count = Atomic(0)
-
-    private init(_ level: TraceLevel) {
+    private init(_ level: TraceLevel, _ number: Int) {
         self.level = level
-        number = Self.count.add(1, ordering: .relaxed).newValue
+        self.number = number
     }
 
     /// Nil unless logging is enabled in the environment.
-    static func ifWanted() -> SessionTrace? { TraceLevel.ofProcess.map { SessionTrace($0) } }
+    ///
+    /// - Parameter number: Identifies the session within the process.
+    static func ifWanted(_ number: Int) -> SessionTrace? { TraceLevel.ofProcess.map { SessionTrace($0, number) } }
 
     func ofTask(_ identifier: Int) -> some EventTrace {
         TaskTrace(LoadTrace(level: level, name: "\(number).\(identifier)"))

@@ -101,15 +101,18 @@ enum TraceText {
 
     /// TLS version and cipher suite.
     static func tls(_ version: UInt16, _ suite: UInt16) -> String {
-        let name =
-            switch version {
-            case 0x0301: "1.0"
-            case 0x0302: "1.1"
-            case 0x0303: "1.2"
-            case 0x0304: "1.3"
-            default: "0x\(String(version, radix: 16))"
-            }
-        return "version \(name), cipher suite 0x\(String(suite, radix: 16))"
+        "version \(Self.version(version)), cipher suite 0x\(String(suite, radix: 16))"
+    }
+
+    /// The version of TLS.
+    static func version(_ number: UInt16) -> String {
+        switch number {
+        case 0x0301: "1.0"
+        case 0x0302: "1.1"
+        case 0x0303: "1.2"
+        case 0x0304: "1.3"
+        default: "0x\(String(number, radix: 16))"
+        }
     }
 }
 

@@ -110,7 +110,8 @@ extension TransactionRecord {
             hasFailed = true
             responseBodyBytesAfterDecoding = decoded
         case .fetchStarted, .waitingForConnectivity, .informationalResponse, .ended, .request, .cacheDecision,
-            .challenge, .taskFailed, .webSocketOpened, .webSocketClosed, .webSocketMessage, .webSocketPing,
+            .cookiesSent, .cookiesReceived, .challenge, .challengeAnswered, .taskFailed, .taskEnded, .webSocketOpened,
+            .webSocketClosed, .webSocketMessage, .webSocketPing,
             .webSocketCloses:
             break
         }

@@ -15,7 +15,7 @@ extension AppTransportSecurity {
 
     private static let reporter = IssueReporter()
 
-    /// Writes each issue to standard error once per process.
+    /// Reports each issue once per process: to standard error, or to the program's `eventHandler`.
     private final class IssueReporter: @unchecked Sendable {
         // Sendable because `messages` is guarded by `lock`.
         private let lock = Lock()
@@ -27,7 +27,7 @@ extension AppTransportSecurity {
             for issue in issues {
                 let text = "NSAppTransportSecurity: \(issue.description)"
                 let isNew = lock.withLock { messages.count < Self.maximumCount && messages.insert(text).inserted }
-                if isNew { StandardError.write(text) }
+                if isNew { StandardError.report(text) }
             }
         }
     }

@@ -5,6 +5,7 @@ internal import LoadingPipeline
 internal import LoadingProtocols
 internal import LoadingSemantics
 internal import LoadingTransport
+internal import Synchronization
 
 /// The state of a session: its values, tasks, loop, and invalidation.
 final class SessionCore: ForkGuarded, @unchecked Sendable {
@@ -19,6 +20,9 @@ final class SessionCore: ForkGuarded, @unchecked Sendable {
     let loop: EventLoop
     /// Logs the tasks, if enabled.
     let trace: SessionTrace?
+    /// Identifies the session within the process, in logs.
+    let number = SessionCore.count.add(1, ordering: .relaxed).newValue
+    private static let count = Atomic(0)
     private let boxedEnvironment: LoopBox<LoadingEnvironment>
     /// The connection of a background session. Nil without a delegate, which such a session needs (BG-3): then nothing happens.
     let background: BackgroundSession?
@@ -79,7 +83,7 @@ final class SessionCore: ForkGuarded, @unchecked Sendable {
         currentDelegate = delegate
         currentDelegateReference = delegate.map { DelegateReference($0) }
         loop = configuration.loop ?? EventLoops.assign()
-        trace = SessionTrace.ifWanted()
+        trace = SessionTrace.ifWanted(number)
         delivery = DeliveryQueue(loop: loop, operationQueue: queue)
         background = configuration.identifier.flatMap { [loop] in
             delegate == nil ? nil : BackgroundSession($0, configuration, on: loop)

@@ -17,6 +17,7 @@ extension TaskCore {
     /// The event log, if anything reads it.
     func makeLog() {
         var trace: (any EventTrace)? = core.trace?.ofTask(identifier)
+        if EventDelivery.shared.isWanted { trace = TaskEvents(session: core.number, task: identifier, next: trace) }
         if let observer = core.configuration.eventObserver { trace = ObservedTrace(observer, next: trace) }
         if wantsMetrics, hasRequest {
             log = EventLog(trace: trace)

@@ -87,7 +87,7 @@ extension TaskCore {
             log?.record(.ended, at: EventLog.now)
         }
         endError = error
-        if let error { log?.traceOnly(.taskFailed(code: error.code, reason: error.reasonForTrace)) }
+        log?.traceOnly(error.map { .taskFailed(code: $0.code, reason: $0.reasonForTrace) } ?? .taskEnded)
         load = nil
         withdrawChallenge()
         // File operations may block on the disk.

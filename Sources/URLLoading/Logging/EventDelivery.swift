@@ -1,0 +1,97 @@
+internal import Dispatch
+internal import Foundation
+internal import LoadingEvents
+internal import Synchronization
+
+/// Passes events to the process's `eventHandler`, on a queue of its own. Thread-safe.
+final class EventDelivery: @unchecked Sendable {
+    // Sendable: `lock` guards what is mutable.
+    static let shared = EventDelivery()
+
+    /// Whether there is a handler. Events are not made without one.
+    private let hasHandler = Atomic(false)
+    private let lock = Lock()
+    private var current: (@Sendable (URLSessionEvent) -> Void)?
+    private var waiting: [URLSessionEvent] = []
+    private var lost = 0
+    private var isScheduled = false
+    private let queue = DispatchQueue(label: "URLSession events", qos: .utility)
+    /// Bounds the memory: about 4 MB.
+    private static let most = 8192
+
+    var isWanted: Bool { hasHandler.load(ordering: .relaxed) }
+
+    var handler: (@Sendable (URLSessionEvent) -> Void)? {
+        get { lock.withLock { current } }
+        set {
+            // The old one is released without the lock, because that may run the program's code.
+            let old = lock.withLock { exchange(newValue) }
+            withExtendedLifetime(old) {}
+            if newValue == nil {
+                StandardError.observe(nil)
+            } else {
+                StandardError.observe { [self] message in add(URLSessionEvent(message: message)) }
+            }
+        }
+    }
+
+    private func exchange(
+        _ new: (@Sendable (URLSessionEvent) -> Void)?
+    ) -> (@Sendable (URLSessionEvent) -> Void)? {
+        defer {
+            current = new
+            (waiting, lost) = ([], 0)
+            hasHandler.store(new != nil, ordering: .relaxed)
+        }
+        return current
+    }
+
+    func add(_ event: URLSessionEvent) {
+        // The queue's threads do not exist in a forked process.
+        if ForkedProcess.isCurrent { return }
+        let mustSchedule = lock.withLock { () -> Bool in
+            guard current != nil else { return false }
+            guard waiting.count < Self.most else {
+                lost += 1
+                return false
+            }
+            waiting.append(event)
+            defer { isScheduled = true }
+            return !isScheduled
+        }
+        if mustSchedule { queue.async { self.deliver() } }
+    }
+
+    private func deliver() {
+        while let (handler, events, lost) = next() {
+            for event in events { handler(event) }
+            if lost > 0 { handler(URLSessionEvent(lost: lost)) }
+        }
+    }
+
+    private func next() -> (@Sendable (URLSessionEvent) -> Void, [URLSessionEvent], lost: Int)? {
+        lock.withLock {
+            guard let current, !waiting.isEmpty else {
+                isScheduled = false
+                return nil
+            }
+            defer { (waiting, lost) = ([], 0) }
+            return (current, waiting, lost)
+        }
+    }
+}
+
+extension URLSessionEvent {
+    init(message: String) {
+        self.init(
+            name: .message, level: .error, date: Date(), elapsed: .zero, session: nil, task: nil,
+            message: TraceText.line(message), attributes: [:])
+    }
+
+    fileprivate init(lost: Int) {
+        self.init(
+            name: .eventsLost, level: .error, date: Date(), elapsed: .zero, session: nil, task: nil,
+            message: "\(lost) events are missing here, because the handler was too slow",
+            attributes: ["count": "\(lost)"])
+    }
+}

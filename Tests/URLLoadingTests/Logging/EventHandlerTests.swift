@@ -1,0 +1,153 @@
+import Foundation
+import LoadingEvents
+import TestSupport
+import Testing
+
+@testable import URLLoading
+
+/// Answers each challenge with a password.
+private final class Answering: NSObject, URLSessionTaskDelegate {
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
+        completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) {
+        completionHandler(.useCredential, URLCredential(user: "u", password: "very-secret", persistence: .none))
+    }
+}
+
+/// The process's `eventHandler`.
+@Suite(.leavesNothing) struct EventHandlerTests {
+    /// Sets the handler while `body` runs. Events of other tests' tasks, which may still end, are not among them.
+    private func recording(
+        _ session: URLSession, _ body: (EventRecorder<URLSessionEvent>) async throws -> Void
+    ) async throws {
+        let events = EventRecorder<URLSessionEvent>()
+        let number = session.core.number
+        URLSession.eventHandler = { event in if event.session == number || event.session == nil { events.record(event) }
+        }
+        defer { URLSession.eventHandler = nil }
+        try await body(events)
+        session.invalidateAndCancel()
+    }
+
+    // MISC-28
+    @Test("a redirect that sets a cookie, and what of it is secret") func redirect() async throws {
+        let server = try ScriptedServer.answering { request in
+            if request.target.hasPrefix("/next") { return .text("hello") }
+            return .text("", status: 302).with(field: "Location", "/next?token=very-secret")
+                .with(field: "Set-Cookie", "a=very-secret")
+        }
+        defer { server.stop() }
+        let session = URLSession(configuration: .ephemeral)
+        try await recording(session) { events in
+            let url = try #require(URL(string: server.url("/first?key=very-secret#x").absoluteString))
+            _ = try await session.data(from: url)
+            let all = try await events.waitUntil("the end") { $0.last?.name == .taskEnded }
+            #expect(
+                all.map(\.name.rawValue) == [
+                    "request", "transaction.began", "request", "cache.decision", "connect.began", "connect.ended",
+                    "connection", "request.head", "request.ended", "response.began", "response.head",
+                    "cookies.received", "response.ended", "transaction.ended", "transaction.began", "request",
+                    "cookies.sent", "cache.decision", "connection", "request.head", "request.ended", "response.began",
+                    "response.head", "response.ended", "transaction.ended", "task.ended",
+                ])
+            #expect(all.allSatisfy { $0.session == session.core.number && $0.task == 1 })
+            let ends = all.filter { $0.name == .transactionEnded }
+            #expect(ends.map { $0.attributes["http.response.status_code"] } == ["302", "200"])
+            #expect(ends.allSatisfy { $0.level == .info && $0.attributes["server.address"] == url.host })
+            #expect(ends.last?.message == "GET \(server.url("/next").absoluteString)?...: 200")
+            #expect(all.last?.attributes["error.type"] == nil)
+            #expect(all.filter { $0.name == .connection }.map { $0.attributes["reused"] } == ["false", "true"])
+            #expect(all.first { $0.name == .cookiesSent }?.attributes == ["count": "1"])
+            for event in all { #expect(!"\(event) \(event.attributes)".contains("secret")) }
+            // The end of the task comes after its transactions, and counts from its beginning.
+            let last = try #require(all.last)
+            #expect(ends.allSatisfy { $0.elapsed <= last.elapsed && $0.date <= last.date })
+        }
+    }
+
+    // MISC-28
+    @Test("a task that fails") func failure() async throws {
+        let session = URLSession(configuration: .ephemeral)
+        try await recording(session) { events in
+            let server = try ScriptedServer.answering(.text("hello"))
+            let url = server.url()
+            server.stop()
+            await #expect(throws: URLError.self) { try await session.data(from: url) }
+            let all = try await events.waitUntil("the end") { $0.last?.name == .taskEnded }
+            let end = try #require(all.last)
+            #expect(end.level == .warning)
+            #expect(end.attributes["error.type"] == "-1004")
+            #expect(end.message.hasPrefix("GET \(url.absoluteString): failed -1004, "))
+            #expect(all.filter { $0.name == .transactionEnded }.map { $0.attributes["error.type"] } == ["-1004"])
+            #expect(!all.contains { $0.name == .connection })
+        }
+    }
+
+    // MISC-28, AUTH-9
+    @Test("a challenge and its answer") func challenge() async throws {
+        let server = try ScriptedServer.answering { request in
+            if request["Authorization"] != nil { return .text("hello") }
+            return .text("who?", status: 401).with(field: "WWW-Authenticate", "Basic realm=\"r\"")
+        }
+        defer { server.stop() }
+        let delegate = Answering()
+        let session = URLSession(configuration: .ephemeral, delegate: delegate, delegateQueue: nil)
+        try await recording(session) { events in
+            _ = try await session.data(from: server.url())
+            let all = try await events.waitUntil("the end") { $0.last?.name == .taskEnded }
+            #expect(
+                all.filter { [.challenge, .challengeAnswered].contains($0.name) }.map(\.attributes) == [
+                    [
+                        "method": NSURLAuthenticationMethodHTTPBasic, "server.address": "127.0.0.1",
+                        "server.port": "\(server.port)", "failures": "0",
+                    ], ["disposition": "useCredential"],
+                ])
+            for event in all { #expect(!"\(event) \(event.attributes)".contains("secret")) }
+        }
+    }
+
+    // MISC-28, C-36
+    @Test("messages of stores go to the handler") func messages() async throws {
+        let session = URLSession(configuration: .ephemeral)
+        try await recording(session) { events in
+            StandardError.report("a file\ncannot be written")
+            let all = try await events.waitUntil("the message") { !$0.isEmpty }
+            #expect(all.map(\.name) == [.message])
+            #expect(all.map(\.message) == ["a file\\u{A}cannot be written"])
+            #expect(all.first?.level == .error && all.first?.session == nil)
+        }
+    }
+
+    // MISC-28
+    @Test("a slow handler loses events, and is told how many") func slow() async throws {
+        let delivery = EventDelivery()
+        let (begun, mayGo) = (Signal("the first event"), Signal("the rest"))
+        let events = EventRecorder<URLSessionEvent>()
+        delivery.handler = { event in
+            events.record(event)
+            begun.fire()
+            try? mayGo.wait()
+        }
+        delivery.add(URLSessionEvent(message: "0"))
+        try await begun.wait()
+        for number in 1...10_000 { delivery.add(URLSessionEvent(message: "\(number)")) }
+        mayGo.fire()
+        let all = try await events.waitUntil("the loss") { $0.last?.name == .eventsLost }
+        #expect(all.count == 1 + 8192 + 1)
+        #expect(all.last?.attributes == ["count": "1808"])
+        #expect(all.dropLast().map(\.message) == (0...8192).map { "\($0)" })
+        // It goes on.
+        delivery.add(URLSessionEvent(message: "more"))
+        _ = try await events.waitUntil("the next one") { $0.last?.message == "more" }
+        // Without a handler nothing is kept.
+        delivery.handler = nil
+        #expect(!delivery.isWanted)
+        delivery.add(URLSessionEvent(message: "unheard"))
+        delivery.handler = { events.record($0) }
+        delivery.add(URLSessionEvent(message: "heard"))
+        let last = try await events.waitUntil("another handler") { $0.last?.message == "heard" }
+        #expect(!last.contains { $0.message == "unheard" })
+        delivery.handler = nil
+    }
+}
