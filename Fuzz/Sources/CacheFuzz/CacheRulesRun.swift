@@ -11,8 +11,9 @@ enum CacheRulesRun {
             let parts = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
             if parts.count == 2, !parts[0].isEmpty { fields.append(String(parts[0]), String(parts[1])) }
         }
-        let wanted = CacheRequest(url: url, fields: HTTPFields(CacheControlRun.fields(request)))
-        let wish = CacheControl(wanted.fields)
+        let sent = HTTPFields(CacheControlRun.fields(request))
+        let wanted = CacheRequest(url: url, fields: sent)
+        let wish = CacheControl(sent)
         let decision = CacheStorageRules.decide(
             wanted, status: 200, fields: fields, requestTime: came - 1, responseTime: came, isComplete: true)
         guard case .store(let stored) = decision else { return }

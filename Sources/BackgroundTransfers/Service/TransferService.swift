@@ -108,8 +108,9 @@ package final class TransferService {
         removeOrphanedSpools()
         // The session that was used first is the first one in the schedule.
         for session in sessions.values.sorted(by: { $0.record.lastUsed < $1.record.lastUsed }) {
-            session.perform(entries[session.reference] ?? [])
+            // What the journal has is older than what is in the spool.
             for transfer in session.transfersInOrder { transfer.handle(.timePassed) }
+            session.perform(entries[session.reference] ?? [])
             session.considerLaunch()
         }
         removeOldSessions()
