@@ -5,7 +5,7 @@ URL ?=
 FILTER ?=
 filter = $(if $(FILTER),--filter '$(FILTER)')
 
-.PHONY: run install test plain test-plain test-tsan test-asan test-engine-tsan soak fuzz fuzz-check bench budgets documentation examples overlay graphs
+.PHONY: run install test plain test-plain test-tsan test-asan test-engine-tsan soak fuzz fuzz-check bench budgets size-and-start documentation examples overlay graphs
 .PHONY: lint format layers behaviour clean
 
 # Builds the client and shows the main job; with URL=https://… it loads that URL.
@@ -81,6 +81,11 @@ budgets:
 	@scripts/install count
 	scripts/bench --budgets
 
+# The smallest program, beside the same with the toolchain's module.
+size-and-start:
+	@scripts/install build
+	scripts/size-and-start
+
 # The pages of URLLoading, by DocC, into .build/documentation. Fails if a public declaration has no comment.
 documentation:
 	@scripts/install build
@@ -118,4 +123,4 @@ graphs:
 	scripts/check-graphs
 
 clean:
-	rm -rf .build .build-overlay Benchmarks/.build Fuzz/.build Examples/*/.build
+	rm -rf .build .build-overlay Benchmarks/.build Benchmarks/minimal/.build-* Fuzz/.build Examples/*/.build
