@@ -5,7 +5,7 @@ URL ?=
 FILTER ?=
 filter = $(if $(FILTER),--filter '$(FILTER)')
 
-.PHONY: run install test plain test-plain test-tsan test-asan test-engine-tsan soak fuzz fuzz-check bench budgets size-and-start documentation examples overlay graphs
+.PHONY: run install test plain test-plain test-tsan test-asan test-engine-tsan soak fuzz fuzz-check bench budgets size-and-start documentation examples overlay package graphs
 .PHONY: lint format layers behaviour clean
 
 # Builds the client and shows the main job; with URL=https://… it loads that URL.
@@ -117,10 +117,15 @@ behaviour:
 overlay:
 	@scripts/overlay $(if $(PREFIX),--prefix '$(PREFIX)') $(if $(TARBALL),--tarball '$(TARBALL)')
 
+# The client as a Debian package, and the overlay as a tarball, into .build-package/packages.
+package:
+	@scripts/install package
+	scripts/package
+
 # Builds a graph of packages in each of the ways to use this library.
 graphs:
 	@scripts/install build
 	scripts/check-graphs
 
 clean:
-	rm -rf .build .build-overlay Benchmarks/.build Benchmarks/minimal/.build-* Fuzz/.build Examples/*/.build
+	rm -rf .build .build-overlay .build-package Benchmarks/.build Benchmarks/minimal/.build-* Fuzz/.build Examples/*/.build

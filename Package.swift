@@ -29,6 +29,8 @@ let package = Package(
             ? .library(name: "URLLoading", type: .dynamic, targets: ["FoundationNetworking"])
             : .library(name: "URLLoading", targets: ["URLLoading"]),
         .library(name: "FoundationNetworking", targets: ["FoundationNetworking"]),
+        // A server for the tests of programs. Not for Apple's platforms.
+        .library(name: "URLLoadingTesting", targets: ["URLLoadingTesting"]),
         .executable(name: "urlsession", targets: ["urlsession"]),
         .executable(name: "urlsessiond", targets: ["urlsessiond"]),
     ],
@@ -52,6 +54,12 @@ let package = Package(
                 "LoadingEvents",
             ],
             swiftSettings: strict),
+        .target(
+            name: "URLLoadingTesting",
+            dependencies: [
+                "URLLoading", "LoadingProtocols", "LoadingSemantics", "LoadingEvents", "CLoadingLinux",
+                "CLoadingTestTLS",
+            ], swiftSettings: strict),
         .target(name: "FoundationNetworking", dependencies: ["URLLoading"], swiftSettings: strict + overlay),
         .target(
             name: "URLLoading",
@@ -127,6 +135,8 @@ let package = Package(
         .target(name: "CLoadingSQLite"),
         // Has OpenSSL loaded when it is needed first, so it is not linked.
         .target(name: "CLoadingTLS"),
+        // The same, of its server's side, for URLLoadingTesting.
+        .target(name: "CLoadingTestTLS"),
         .systemLibrary(name: "CLoadingOpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CLoadingZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         // Have their libraries loaded with the first body that is coded so, so they are not linked.
@@ -229,7 +239,8 @@ let package = Package(
             name: "URLLoadingTests",
             // The program is started by tests.
             dependencies: [
-                "URLLoading", "BackgroundTransfers", "LoadingPipeline", "LoadingSemantics", "LoadingStorage",
+                "URLLoading", "URLLoadingTesting", "BackgroundTransfers", "LoadingPipeline", "LoadingSemantics",
+                "LoadingStorage",
                 "LoadingTransport", "LoadingEvents", "LoadingTestSupport", "TestSupport", "session-user",
                 "background-user",
             ],

@@ -32,14 +32,15 @@ __attribute__((constructor)) static void report_mixtures(void) {
     if (program == NULL) return;
     const void *other = toolchain_session;
     if (other == NULL) other = dlsym(program, "$s20FoundationNetworking10URLSessionCMn");
-    if (other != NULL)
+    const void *first = dlsym(program, "url_loading_copy");
+    // Said once, by the first copy. A program does not export its own.
+    if (other != NULL && (first == NULL || first == own_copy))
         dprintf(2,
             "URLLoading: two URL loading systems are in this process: this one, and the toolchain's FoundationNetworking with "
             "libcurl (%s). A package imports FoundationNetworking and does not declare the product of swift-url-loading. "
             "Declare it there, or build all packages with the overlay; see \"Three ways in\" in the README. "
             "URLSESSION_MIXTURE=allow hides this line.\n", file_of(other));
 
-    const void *first = dlsym(program, "url_loading_copy");
     if (first != NULL && first != own_copy)
         dprintf(2,
             "URLLoading: this library is in this process twice: in %s and in %s. Build with the overlay or with a dependency on "

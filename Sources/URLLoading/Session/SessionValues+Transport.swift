@@ -55,5 +55,8 @@ extension TLSConfiguration {
             case .http10, .http11: ["http/1.1"]
             case .http3, nil: ["h2", "http/1.1"]
             }
+        if !session.additionalAuthorities.isEmpty {
+            roots = .systemAnd(session.additionalAuthorities.map { .der($0) })
+        }
     }
 }

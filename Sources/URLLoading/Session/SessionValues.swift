@@ -63,6 +63,8 @@ package struct SessionValues: @unchecked Sendable {
     package var requiredHTTPVersion: HTTPVersion?
     /// Where connections go instead of where DNS leads.
     package var destinations = ConnectionDestinations()
+    /// Certificate authorities that are trusted besides the system's, in DER.
+    package var additionalAuthorities: [[UInt8]] = []
     /// The proxy variables instead of those of the environment; nil for the environment.
     package var proxyVariables: [String: String]?
     /// Called with each sent and received head.

@@ -346,6 +346,12 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         set { write(newValue) { swap(&$0.destinations, &$1) } }
     }
 
+    /// Certificate authorities that are trusted besides the system's, in DER. Not part of Apple's API, so not public.
+    package var additionalAuthorities: [[UInt8]] {
+        get { read { $0.additionalAuthorities } }
+        set { write(newValue) { swap(&$0.additionalAuthorities, &$1) } }
+    }
+
     /// The proxy variables instead of those of the environment (PROXY-8); nil for the environment, and if that has none,
     /// the desktop. Not part of Apple's API, so not public.
     package var proxyVariables: [String: String]? {

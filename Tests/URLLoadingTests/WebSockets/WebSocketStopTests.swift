@@ -185,7 +185,7 @@ import URLLoading
         var isGone: Bool { task == nil && run == nil }
     }
 
-    private static let order = ["webSocketClosed", "responseEnded", "ended"]
+    private static let order = ["webSocketClosed", "responseEnded", "ended", "taskEnded"]
 
     /// Runs it to its end, and returns the moments.
     private func run(

@@ -1,0 +1,232 @@
+import Foundation
+import TestSupport
+import Testing
+import URLLoading
+import URLLoadingTesting
+
+/// The server for the tests of programs, as a program's tests use it.
+@Suite(.leavesNothing) struct TestServerTests {
+    private let server: TestServer
+    private let session: URLSession
+
+    init() throws {
+        server = try TestServer()
+        session = URLSession(configuration: server.configuration())
+    }
+
+    private func end() {
+        session.invalidateAndCancel()
+        server.stop()
+    }
+
+    private func url(_ text: String) throws -> URL { try #require(URL(string: text)) }
+
+    @Test("any host, in clear and over TLS; what the server has received") func anyHost() async throws {
+        defer { end() }
+        server.enqueue(TestResponse(text: "one"))
+        server.enqueue(try TestResponse(status: 201, json: ["a": 1]).with(field: "X-Name", "value"))
+        var request = URLRequest(url: try url("http://api.example.com/a?b=c"))
+        request.setValue("yes", forHTTPHeaderField: "X-Asks")
+        let (one, first) = try await session.data(for: request)
+        #expect(String(decoding: one, as: UTF8.self) == "one")
+        #expect((first as? HTTPURLResponse)?.mimeType == "text/plain")
+        request = URLRequest(url: try url("https://www.example.org/things"))
+        request.httpMethod = "POST"
+        let (two, second) = try await session.upload(for: request, from: Data("hello".utf8))
+        #expect(try JSONDecoder().decode([String: Int].self, from: two) == ["a": 1])
+        #expect((second as? HTTPURLResponse)?.statusCode == 201)
+        #expect((second as? HTTPURLResponse)?.value(forHTTPHeaderField: "x-name") == "value")
+
+        let asked = try await server.nextRequest()
+        #expect(asked.method == "GET" && asked.target == "/a?b=c" && !asked.isSecure)
+        #expect(asked["x-asks"] == "yes" && asked.fields(named: "Host") == ["api.example.com"])
+        #expect(asked.url == request.url.flatMap { _ in URL(string: "http://api.example.com/a?b=c") })
+        let posted = try await server.nextRequest()
+        #expect(posted.method == "POST" && posted.isSecure && posted.body == Data("hello".utf8))
+        #expect(posted.url?.absoluteString == "https://www.example.org/things")
+        #expect(server.requests == [asked, posted])
+        #expect(server.connectionCount == 2)
+    }
+
+    @Test("addresses instead of names, and its own URL, over TLS") func addresses() async throws {
+        defer { end() }
+        server.handler = { TestResponse(text: $0.target) }
+        for address in [
+            "https://127.0.0.1/a", "https://localhost/b", "https://[::1]/c",
+            server.url("/d", isSecure: true).absoluteString,
+        ] {
+            let (data, _) = try await session.data(from: try url(address))
+            #expect(address.hasSuffix(String(decoding: data, as: UTF8.self)))
+        }
+    }
+
+    @Test("one connection for several requests, until a response closes it") func connections() async throws {
+        defer { end() }
+        for response in [TestResponse(text: "a"), TestResponse(text: "b").closing(), TestResponse(text: "c")] {
+            server.enqueue(response)
+        }
+        for path in ["a", "b", "c"] { _ = try await session.data(from: try url("http://host/\(path)")) }
+        #expect(server.requests.map(\.connection) == [0, 0, 1])
+    }
+
+    @Test("bodies in chunks, both ways; responses without a body") func chunks() async throws {
+        defer { end() }
+        let content = Data((0..<100_000).map { UInt8(truncatingIfNeeded: $0) })
+        server.handler = { request in
+            switch request.target {
+            case "/echo": TestResponse(body: request.body).chunked()
+            case "/none": TestResponse(status: 204)
+            default: TestResponse(status: 304, text: "not sent")
+            }
+        }
+        var request = URLRequest(url: try url("http://host/echo"))
+        request.httpMethod = "POST"
+        request.httpBodyStream = InputStream(data: content)
+        let (echo, _) = try await session.data(for: request)
+        #expect(echo == content)
+        #expect(server.requests.first?["Transfer-Encoding"] == "chunked")
+        for path in ["none", "same"] {
+            let (data, _) = try await session.data(from: try url("http://host/\(path)"))
+            #expect(data.isEmpty)
+        }
+        request = URLRequest(url: try url("http://host/head"))
+        request.httpMethod = "HEAD"
+        _ = try await session.data(for: request)
+        #expect(server.connectionCount == 1)
+    }
+
+    @Test("a request waits for its response") func waits() async throws {
+        defer { end() }
+        async let data = session.data(from: try url("http://host/"))
+        let request = try await server.nextRequest()
+        #expect(request.target == "/")
+        server.enqueue(TestResponse(text: "late"))
+        #expect(try await data.0 == Data("late".utf8))
+    }
+
+    // MARK: What goes wrong
+
+    @Test(
+        "disconnected, reset and broken off",
+        arguments: [TestResponse.Fault.disconnect, .reset],
+        [TestResponse.Position.start, .head, .body(3)])
+    func faults(fault: TestResponse.Fault, position: TestResponse.Position) async throws {
+        defer { end() }
+        server.handler = { _ in TestResponse(text: "hello").failing(fault, after: position) }
+        for scheme in ["http", "https"] {
+            let error = await #expect(throws: URLError.self) {
+                try await session.data(from: try url("\(scheme)://host/"))
+            }
+            #expect(error?.code == .networkConnectionLost, "\(scheme)")
+        }
+    }
+
+    @Test("a server that stops in the middle", arguments: [TestResponse.Position.start, .head, .body(3)])
+    func stalls(position: TestResponse.Position) async throws {
+        defer { end() }
+        server.enqueue(TestResponse(text: "hello").failing(.stall, after: position))
+        var request = URLRequest(url: try url("https://host/"))
+        request.timeoutInterval = 0.2
+        let error = await #expect(throws: URLError.self) { try await session.data(for: request) }
+        #expect(error?.code == .timedOut)
+    }
+
+    @Test("a body that comes slowly, and a late head") func slow() async throws {
+        defer { end() }
+        server.enqueue(TestResponse(body: Data(count: 3000)).throttled(to: 10_000).delayed(by: .milliseconds(100)))
+        let began = ContinuousClock.now
+        let (data, _) = try await session.data(from: try url("http://host/"))
+        #expect(data.count == 3000)
+        #expect(ContinuousClock.now - began >= .milliseconds(350))
+    }
+
+    @Test("anything but HTTP") func raw() async throws {
+        defer { end() }
+        server.enqueue(.raw(Data("SMTP is spoken here\r\n\r\n".utf8)))
+        let error = await #expect(throws: URLError.self) { try await session.data(from: try url("http://host/")) }
+        #expect(error?.code == .cannotParseResponse || error?.code == .badServerResponse)
+    }
+
+    @Test(
+        "certificates that are refused",
+        arguments: [
+            (TestServer.CertificateFault.expired, URLError.Code.serverCertificateHasBadDate),
+            (.wrongHost, .serverCertificateUntrusted), (.untrusted, .serverCertificateHasUnknownRoot),
+        ])
+    func certificates(fault: TestServer.CertificateFault, code: URLError.Code) async throws {
+        defer { end() }
+        server.certificateFault = fault
+        server.handler = { _ in TestResponse(text: "hello") }
+        let error = await #expect(throws: URLError.self) { try await session.data(from: try url("https://host/")) }
+        #expect(error?.code == code)
+        server.certificateFault = nil
+        _ = try await session.data(from: try url("https://host/"))
+    }
+
+    @Test("other sessions do not trust it") func others() async throws {
+        defer { end() }
+        server.handler = { _ in TestResponse(text: "hello") }
+        let other = URLSession(configuration: .ephemeral)
+        defer { other.invalidateAndCancel() }
+        let error = await #expect(throws: URLError.self) {
+            try await other.data(from: server.url(isSecure: true))
+        }
+        #expect(error?.code == .serverCertificateHasUnknownRoot || error?.code == .serverCertificateUntrusted)
+    }
+
+    @Test("a request that does not come, and a task that is cancelled") func noRequest() async throws {
+        defer { end() }
+        await #expect(throws: TestServerError.noRequest) { try await server.nextRequest(within: .milliseconds(10)) }
+        let waiting = Task { try await server.nextRequest() }
+        waiting.cancel()
+        await #expect(throws: CancellationError.self) { try await waiting.value }
+    }
+
+    @Test("stop ends what waits") func stop() async throws {
+        let waiting = Task { [session] in try await session.data(from: server.url()) }
+        _ = try await server.nextRequest()
+        let next = Task { try await server.nextRequest() }
+        end()
+        await #expect(throws: (any Error).self) { try await waiting.value }
+        await #expect(throws: TestServerError.noRequest) { try await next.value }
+        #expect(server.requests.count == 1)
+    }
+
+    // MARK: WebSocket
+
+    @Test("a WebSocket, in clear and over TLS", arguments: ["ws", "wss"]) func webSocket(scheme: String) async throws {
+        defer { end() }
+        server.enqueue(
+            .webSocket(subprotocol: "chat") { socket in
+                while let message = try socket.receive() { try socket.send(message) }
+            })
+        let task = session.webSocketTask(with: try url("\(scheme)://example.com/chat"), protocols: ["chat", "other"])
+        task.resume()
+        let long = String(repeating: "ä", count: 70_000)
+        try await task.send(.string(long))
+        try await task.send(.data(Data(count: 200)))
+        guard case .string(let echo) = try await task.receive(), case .data(let data) = try await task.receive() else {
+            Issue.record("other kinds of messages")
+            return
+        }
+        #expect(echo == long && data == Data(count: 200))
+        try await withCheckedThrowingContinuation { (done: CheckedContinuation<Void, any Error>) in
+            task.sendPing { error in if let error { done.resume(throwing: error) } else { done.resume() } }
+        }
+        task.cancel(with: .goingAway, reason: nil)
+        #expect(try await server.nextRequest()["Sec-WebSocket-Protocol"] == "chat, other")
+    }
+
+    @Test("a WebSocket that the server closes, and one that it breaks") func closed() async throws {
+        defer { end() }
+        server.enqueue(.webSocket { try $0.close(code: 4000, reason: "enough") })
+        server.enqueue(.webSocket { try $0.sendRaw(Data([0xFF, 0xFF])) })
+        for code in [4000, 1006] {
+            let task = session.webSocketTask(with: try url("ws://example.com/"))
+            task.resume()
+            await #expect(throws: (any Error).self) { try await task.receive() }
+            if code == 4000 { #expect(task.closeCode.rawValue == code) }
+            task.cancel()
+        }
+    }
+}
