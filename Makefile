@@ -5,7 +5,7 @@ URL ?=
 FILTER ?=
 filter = $(if $(FILTER),--filter '$(FILTER)')
 
-.PHONY: run install test plain test-plain test-tsan test-asan test-engine-tsan soak fuzz fuzz-check bench budgets documentation examples overlay graphs
+.PHONY: run install test plain test-plain test-tsan test-asan test-engine-tsan soak fuzz fuzz-check bench budgets documentation examples overlay graphs conformance
 .PHONY: lint format layers behaviour clean
 
 # Builds the client and shows the main job; with URL=https://… it loads that URL.
@@ -117,5 +117,10 @@ graphs:
 	@scripts/install build
 	scripts/check-graphs
 
+# The same cases against this library and against the toolchain's FoundationNetworking.
+conformance:
+	@scripts/install build
+	scripts/conformance
+
 clean:
-	rm -rf .build .build-overlay Benchmarks/.build Fuzz/.build Examples/*/.build
+	rm -rf .build .build-overlay Tests/Conformance/.build Benchmarks/.build Fuzz/.build Examples/*/.build
