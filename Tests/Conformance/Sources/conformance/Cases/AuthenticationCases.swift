@@ -301,6 +301,16 @@ let authenticationCases: [Case] = [
         try equal(storage.credentials(for: space)?.keys.sorted(), ["b", "c"], "users")
         try check(storage.credentials(for: Conformance.otherSpace) == nil, "credentials of another space")
     },
+    Case("AUTH-23", name: "a change of the storage posts a notification") {
+        let posted = Locked(0)
+        let observer = NotificationCenter.default.addObserver(
+            forName: .NSURLCredentialStorageChanged, object: nil, queue: nil
+        ) { _ in posted.withLock { $0 += 1 } }
+        URLCredentialStorage.shared.set(credential(), for: Conformance.otherSpace)
+        await quiet(500)
+        NotificationCenter.default.removeObserver(observer)
+        try check(posted.value > 0, "none")
+    },
     Case("AUTH-21", name: "a credential keeps its parts") {
         let credential = URLCredential(user: "u", password: "p", persistence: .permanent)
         try equal(credential.user, "u", "user")

@@ -255,6 +255,34 @@ let cacheCases: [Case] = [
         let fields = [("Cache-Control", "max-age=600"), ("Content-Range", "bytes 0-3/10")]
         try check(try await !isStored(fields, status: 206), "stored")
     },
+    Case("CACHE-21", name: "a response to a request with Authorization is stored") {
+        let server = try numbered([("Cache-Control", "max-age=600")])
+        let (session, _) = cachingSession()
+        let request = request(server.url(), "GET", ["Authorization": "Bearer a"])
+        _ = await session.load(request)
+        await quiet(100)
+        try equal(await session.load(request).summary, "200 1", "second load")
+    },
+    Case("CACHE-26", name: "the loader asks a subclass of URLCache about the task") {
+        let calls = Locked<[String]>([])
+        final class Own: URLCache, @unchecked Sendable {
+            var calls = Locked<[String]>([])
+            override func getCachedResponse(
+                for dataTask: URLSessionDataTask, completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
+            ) {
+                calls.withLock { $0.append("get") }
+                completionHandler(nil)
+            }
+            override func storeCachedResponse(_ cachedResponse: CachedURLResponse, for dataTask: URLSessionDataTask) {
+                calls.withLock { $0.append("store") }
+            }
+        }
+        let cache = Own(memoryCapacity: 8 << 20, diskCapacity: 0, diskPath: nil)
+        cache.calls = calls
+        _ = await makeSession { $0.urlCache = cache }.load(try numbered([("Cache-Control", "max-age=600")]).url())
+        await quiet(100)
+        try equal(calls.value, ["get", "store"], "calls")
+    },
     Case("CACHE-2", name: "downloads are not stored") {
         let server = try Server(Response(200, [("Cache-Control", "max-age=600")], "body"))
         let (session, cache) = cachingSession()

@@ -206,6 +206,11 @@ let orderCases: [Case] = [
         await quiet(100)
         try equal(try String(contentsOf: place, encoding: .utf8), "hello", "file")
     },
+    Case("S-60", "T-66", name: "redirects are followed if the delegate has no methods") {
+        final class Nothing: NSObject, URLSessionDelegate {}
+        let redirecting = try Server { $0.path == "/" ? .redirect(302, to: "/new") : plain() }
+        try equal(await makeSession(Nothing()).load(redirecting.url()).summary, "200 a", "load")
+    },
     Case("MISC-25", name: "nothing is called after the completion") {
         let server = try Server(plain(String(repeating: "a", count: 200_000)))
         let recorder = Recorder()

@@ -144,7 +144,7 @@ let protocolCases: [Case] = [
         }
         try equal(await session.load(request(try url(), "POST", body: "abc")).summary, "200 abc", "load")
     },
-    Case("R-27", name: "a redirect of a protocol asks the delegate, and its target is loaded") {
+    Case("MISC-18", "R-27", name: "a redirect of a protocol asks the delegate, and its target is loaded") {
         let recorder = Recorder()
         let target = try unwrap(URL(string: "scripted://host/new"), "URL")
         scripted(recorder) { one in

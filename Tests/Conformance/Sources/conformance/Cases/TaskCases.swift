@@ -44,6 +44,15 @@ let taskCases: [Case] = [
         try equal(recorder.seen.codes, [nil], "errors")
         try equal(text(recorder.seen.data), "firstlast", "body")
     },
+    Case("T-2", "T-3", name: "resumes of a running task do not count") {
+        let server = try Server(connections: silent)
+        let task = makeSession().dataTask(with: server.url())
+        for _ in 0..<3 { task.resume() }
+        await until { server.connectionCount == 1 }
+        try equal(task.state, .running, "state")
+        task.suspend()
+        try equal(task.state, .suspended, "state after one suspend")
+    },
     Case("T-4", "CONN-16", name: "the timeout does not run while a task is suspended") {
         let go = Locked(false)
         let server = try slowServer(go)
@@ -267,6 +276,28 @@ let taskCases: [Case] = [
         task.progress.cancel()
         await recorder.completion()
         try equal(code(recorder.seen.errors[0]), NSURLErrorCancelled, "error")
+    },
+    Case("T-21", name: "progress.pause and resume suspend and resume the task") {
+        let server = try Server(connections: silent)
+        let task = makeSession().dataTask(with: server.url())
+        task.resume()
+        await until { server.connectionCount == 1 }
+        task.progress.pause()
+        await quiet(100)
+        try equal(task.state, .suspended, "state after pause")
+        task.progress.resume()
+        await quiet(100)
+        try equal(task.state, .running, "state after resume")
+    },
+    Case("S-79", "T-11", name: "tasks that threads make at once have different identifiers") {
+        let session = makeSession()
+        let url = try refusedURL()
+        let identifiers = Locked<[Int]>([])
+        DispatchQueue.concurrentPerform(iterations: 200) { _ in
+            let identifier = session.dataTask(with: url).taskIdentifier
+            identifiers.withLock { $0.append(identifier) }
+        }
+        try equal(Set(identifiers.value).count, 200, "identifiers")
     },
     Case("T-23", "T-24", name: "a task's delegate is asked before the session's") {
         let server = try Server { $0.path == "/" ? .redirect(302, to: "/new") : Response(200, [], "a") }
