@@ -42,6 +42,19 @@ private func parameters(_ field: String?) -> [String: String] {
     return result
 }
 
+/// Lets in whose response is what the case computes from its parameters and the hash of method and target.
+private func digestServer(
+    challenge more: String, _ response: @escaping @Sendable (_ sent: [String: String], _ action: String) -> String
+) throws -> Server {
+    try Server { request in
+        let sent = parameters(request.value("Authorization"))
+        let action = Digests.md5("\(request.method):\(sent["uri"] ?? "")")
+        let challenge = ("WWW-Authenticate", "Digest realm=\"place\", nonce=\"n1\"\(more)")
+        return sent["response"] == response(sent, action)
+            ? Response(200, [("Cache-Control", "no-store")], "in") : Response(401, [challenge])
+    }
+}
+
 private func digestServer(_ algorithm: String?) throws -> Server {
     let challenge = "Digest realm=\"place\", nonce=\"n1\", qop=\"auth\"" + (algorithm.map { ", algorithm=\($0)" } ?? "")
     return try Server { request in
@@ -209,6 +222,34 @@ let authenticationCases: [Case] = [
         }
         await run(try digestServer(nil).url(), recorder)
         try equal(lastStatus(recorder), 200, "status")
+    },
+    Case("AUTH-18", name: "Digest without qop") {
+        let server = try digestServer(challenge: "") { Digests.md5("\(Digests.md5("user:place:secret")):n1:\($1)") }
+        let recorder = answering {
+            $0.previousFailureCount == 0 ? (.useCredential, credential()) : (.cancelAuthenticationChallenge, nil)
+        }
+        await run(server.url(), recorder)
+        try equal(lastStatus(recorder), 200, "status")
+    },
+    Case("AUTH-18", name: "Digest with MD5-sess") {
+        let server = try digestServer(challenge: ", qop=\"auth\", algorithm=MD5-sess") { sent, action in
+            let cnonce = sent["cnonce"] ?? ""
+            let secret = Digests.md5("\(Digests.md5("user:place:secret")):n1:\(cnonce)")
+            return Digests.md5("\(secret):n1:\(sent["nc"] ?? ""):\(cnonce):auth:\(action)")
+        }
+        let recorder = answering {
+            $0.previousFailureCount == 0 ? (.useCredential, credential()) : (.cancelAuthenticationChallenge, nil)
+        }
+        await run(server.url(), recorder)
+        try equal(lastStatus(recorder), 200, "status")
+    },
+    Case("AUTH-10", name: "a stored credential that the server refuses is not sent again and again") {
+        let server = try basicServer()
+        let session = makeSession()
+        let wrong = credential("user", "wrong")
+        session.configuration.urlCredentialStorage?.setDefaultCredential(wrong, for: space(server))
+        try equal(await session.load(server.url()).summary, "401 out", "load")
+        try check(server.requests.count <= 2, "\(server.requests.count) requests")
     },
     Case("AUTH-18", name: "a stale nonce is no failure") {
         let server = try Server { request in

@@ -240,6 +240,37 @@ let cacheCases: [Case] = [
         try equal(await session.load(request(server.url(), "GET", ["X-Kind": "a"])).summary, "200 1", "the same field")
         try equal(await session.load(request(server.url(), "GET", ["X-Kind": "b"])).summary, "200 2", "another field")
     },
+    Case("CACHE-18", name: "Vary: Accept-Encoding does not prevent reuse") {
+        try equal(
+            try await second([("Cache-Control", "max-age=600"), ("Vary", "Accept-Encoding")]), "200 1", "second load")
+    },
+    Case("CACHE-17", name: "directives have no case, and may be quoted") {
+        try equal(try await second([("Cache-Control", "Public, MAX-AGE=\"600\"")]), "200 1", "second load")
+    },
+    Case("CACHE-17", name: "a request with Cache-Control: no-cache goes to the network") {
+        let server = try numbered([("Cache-Control", "max-age=600")])
+        let (session, _) = cachingSession()
+        _ = await session.load(server.url())
+        await quiet(100)
+        let again = request(server.url(), "GET", ["Cache-Control": "no-cache"])
+        try equal(await session.load(again).summary, "200 2", "second load")
+    },
+    Case("CACHE-26", name: "a response that the program has stored is served") {
+        let server = try numbered([])
+        let (session, cache) = cachingSession()
+        cache.storeCachedResponse(try cached(server.url(), "stored"), for: URLRequest(url: server.url()))
+        let outcome = await session.load(policy(server.url(), .returnCacheDataElseLoad))
+        try equal(outcome.summary, "200 stored", "load")
+        try equal(server.requests.count, 0, "requests")
+    },
+    Case("CACHE-13", name: "a weak ETag is validated") {
+        let server = try validating(("ETag", "W/\"v1\""), "If-None-Match")
+        let (session, _) = cachingSession()
+        _ = await session.load(server.url())
+        await quiet(100)
+        try equal(await session.load(server.url()).summary, "200 body", "second load")
+        try equal(server.requests.last?.value("If-None-Match"), "W/\"v1\"", "If-None-Match")
+    },
     Case("CACHE-18", name: "Vary: * is never served") {
         try equal(try await second([("Cache-Control", "max-age=600"), ("Vary", "*")]), "200 2", "second load")
     },

@@ -144,6 +144,23 @@ let cookieCases: [Case] = [
         try equal(try parsed("=value").count, 0, "without a name")
         try equal(try parsed("a=b=c").map(\.value), ["b=c"], "value")
     },
+    Case("COOK-10", name: "the usual forms of dates are read") {
+        for date in [
+            "Fri, 01 Jan 2100 00:00:00 GMT", "Fri, 01-Jan-2100 00:00:00 GMT", "Fri Jan  1 00:00:00 2100",
+            "Friday, 01-Jan-2100 00:00:00 GMT",
+        ] {
+            let cookie = try parsed("a=b; Expires=\(date)").first
+            try equal(cookie?.expiresDate?.timeIntervalSince1970, 4_102_444_800, date)
+        }
+    },
+    Case("COOK-11", name: "names of attributes have no case, and a Path without a slash is /") {
+        let cookie = try unwrap(
+            try parsed("a=b; PATH=/x; secure; HTTPONLY; EXPIRES=Fri, 01 Jan 2100 00:00:00 GMT").first, "cookie")
+        try equal(cookie.path, "/x", "path")
+        try equal([cookie.isSecure, cookie.isHTTPOnly], [true, true], "isSecure and isHTTPOnly")
+        try check(cookie.expiresDate != nil, "no expiresDate")
+        try equal(try parsed("a=b; Path=x").first?.path, "/", "path without a slash")
+    },
     Case("COOK-12", name: "without Domain and Path a cookie is of the host and /") {
         let cookie = try unwrap(try parsed("a=b").first, "cookie")
         try equal(cookie.domain, "a.example", "domain")

@@ -49,7 +49,7 @@ private func scripted(
 private func url() throws -> URL { try unwrap(URL(string: "scripted://host/a"), "URL") }
 
 let protocolCases: [Case] = [
-    Case("S-10", "C-28", "MISC-18", name: "a class of protocolClasses loads its scheme") {
+    Case("MISC-18", "S-10", "C-28", name: "a class of protocolClasses loads its scheme") {
         try equal(await scripted { $0.answer("own") }.load(try url()).summary, "200 own", "load")
     },
     Case("MISC-18", name: "a class of protocolClasses comes before the built-in loader") {

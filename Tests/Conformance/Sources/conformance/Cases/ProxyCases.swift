@@ -14,7 +14,7 @@ private func proxied(
 private func url(_ text: String) throws -> URL { try unwrap(URL(string: text), "URL") }
 
 let proxyCases: [Case] = [
-    Case("C-17", "PROXY-1", "PROXY-5", name: "an HTTP proxy gets the whole URL") {
+    Case("PROXY-1", "PROXY-5", "C-17", name: "an HTTP proxy gets the whole URL") {
         let proxy = try Server(Response(200, [], "by proxy"))
         let outcome = await proxied("HTTP", proxy).load(try url("http://host.invalid/a?b"))
         try equal(outcome.summary, "200 by proxy", "load")

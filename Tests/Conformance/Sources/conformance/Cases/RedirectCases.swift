@@ -147,6 +147,14 @@ let redirectCases: [Case] =
             let server = try server(302, to: "//localhost:\(other.port)/x")
             try equal(await makeSession().load(server.url()).summary, "200 other", "load")
         },
+        Case("R-13", name: "a Location that is not ASCII, or has spaces, is encoded") {
+            for (location, target) in [("/ü", "/%C3%BC"), ("/a b?c d", "/a%20b?c%20d"), ("/%C3%BC?%20", "/%C3%BC?%20")]
+            {
+                let server = try server(302, to: location)
+                try equal(await makeSession().load(server.url()).summary, "200 end", "load of \(location)")
+                try equal(server.lines.last, "GET \(target)", "request")
+            }
+        },
         Case("R-14", name: "a Location without a fragment inherits it") {
             let server = try server(302)
             let task = await run(server.url("/#part"), Recorder())

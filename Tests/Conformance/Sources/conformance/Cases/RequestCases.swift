@@ -114,6 +114,12 @@ let requestCases: [Case] = [
         _ = await session.load(server.url(""))
         try equal(server.lines, ["GET /a?b=c", "GET /"], "requests")
     },
+    Case("MISC-27", name: "a path that is not ASCII is percent-encoded once") {
+        let server = try Server(Response(200))
+        let session = makeSession()
+        for path in ["/ü", "/%C3%BC", "/a%2Fb"] { _ = await session.load(server.url(path)) }
+        try equal(server.lines, ["GET /%C3%BC", "GET /%C3%BC", "GET /a%2Fb"], "requests")
+    },
     Case("MISC-27", name: "user and password are not in Host and target") {
         let server = try Server(Response(200))
         _ = await makeSession().load(try url("http://user:secret@127.0.0.1:\(server.port)/a"))

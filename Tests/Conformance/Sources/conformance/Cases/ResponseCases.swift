@@ -98,7 +98,7 @@ let responseCases: [Case] = [
         let url = server.url("/a?b=c")
         try equal(await makeSession().load(url).http?.url, url, "url")
     },
-    Case("S-4", "MISC-16", name: "a data: URL is loaded") {
+    Case("MISC-16", "S-4", name: "a data: URL is loaded") {
         for (address, body) in [
             ("data:text/html,a%20b", "a b"), ("data:text/plain;base64,aGVsbG8=", "hello"), ("data:,x", "x"),
         ] {
@@ -113,7 +113,7 @@ let responseCases: [Case] = [
             try equal(outcome.response?.mimeType, type, "mimeType of \(address)")
         }
     },
-    Case("S-4", "MISC-15", name: "a file: URL is loaded") {
+    Case("MISC-15", "S-4", name: "a file: URL is loaded") {
         let file = FileManager.default.temporaryDirectory.appendingPathComponent("file.txt")
         try Data("hello".utf8).write(to: file)
         let outcome = await makeSession().load(file)
@@ -122,7 +122,7 @@ let responseCases: [Case] = [
         try equal(outcome.response?.mimeType, "text/plain", "mimeType")
         try check(outcome.response != nil && outcome.http == nil, "an HTTP response")
     },
-    Case("S-4", "MISC-15", name: "a file: URL is downloaded") {
+    Case("MISC-15", "S-4", name: "a file: URL is downloaded") {
         let file = FileManager.default.temporaryDirectory.appendingPathComponent("file.txt")
         try Data("hello".utf8).write(to: file)
         let recorder = Recorder()

@@ -43,13 +43,13 @@ private func cancelled(_ server: Server) async throws -> Data? {
 }
 
 let resumptionCases: [Case] = [
-    Case("S-43", "RES-2", name: "cancel(byProducingResumeData:) makes resume data, and the task ends with -999") {
+    Case("RES-2", "S-43", name: "cancel(byProducingResumeData:) makes resume data, and the task ends with -999") {
         try check(try await cancelled(try halving()) != nil, "no resume data")
     },
     Case("RES-1", "S-44", name: "no resume data without a validator") {
         try check(try await cancelled(try halving([])) == nil, "resume data")
     },
-    Case("S-44", "RES-2", name: "no resume data before the response") {
+    Case("RES-2", "S-44", name: "no resume data before the response") {
         let server = try Server { connection, _ in connection.waitForEnd() }
         let task = makeSession().downloadTask(with: server.url())
         task.resume()
@@ -89,7 +89,7 @@ let resumptionCases: [Case] = [
         try equal(recorder.seen.codes, [nil], "errors")
         try check(text(recorder.seen.file) == whole, "another file, of \(recorder.seen.file.count) bytes")
     },
-    Case("S-45", "RES-12", name: "the error of a lost download has resume data") {
+    Case("RES-12", "S-45", name: "the error of a lost download has resume data") {
         let server = try halving(drops: true)
         let recorder = Recorder()
         makeSession(recorder).downloadTask(with: server.url()).resume()

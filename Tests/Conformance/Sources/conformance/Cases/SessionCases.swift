@@ -89,6 +89,20 @@ let sessionCases: [Case] = [
         await recorder.completion()
         try equal(wrong.value, [], "callbacks elsewhere")
     },
+    Case("S-74", "T-65", name: "while the delegate queue is suspended, nothing is called") {
+        let server = try Server(Response(200, [("Cache-Control", "no-store")], "a"))
+        let queue = OperationQueue()
+        queue.maxConcurrentOperationCount = 1
+        queue.isSuspended = true
+        let recorder = Recorder()
+        let session = makeSession(recorder, queue: queue)
+        session.dataTask(with: server.url()).resume()
+        await quiet()
+        try equal(recorder.events, [], "callbacks")
+        queue.isSuspended = false
+        await recorder.completion()
+        try equal(text(recorder.seen.data), "a", "body")
+    },
     Case("S-75", name: "a session without a queue makes a serial one") {
         try equal(makeSession().delegateQueue.maxConcurrentOperationCount, 1, "maxConcurrentOperationCount")
     },

@@ -107,6 +107,72 @@ let taskCases: [Case] = [
         await quiet(100)
         try equal(recorder.seen.errors.map { code($0) }, [NSURLErrorCancelled], "errors")
     },
+    Case("T-5", "T-7", name: "cancel while a redirect waits for its answer, which then comes too late") {
+        let server = try Server { $0.path == "/" ? .redirect(302, to: "/new") : Response(200) }
+        let task = Locked<URLSessionTask?>(nil)
+        let recorder = Recorder {
+            $0.redirect = { _, request in
+                task.value?.cancel()
+                usleep(200_000)
+                return request
+            }
+        }
+        task.value = makeSession(recorder).dataTask(with: server.url())
+        task.value?.resume()
+        await recorder.completion()
+        await quiet()
+        try equal(recorder.seen.errors.map { code($0) }, [NSURLErrorCancelled], "errors")
+        try equal(server.lines, ["GET /"], "requests")
+    },
+    Case("T-5", "T-7", name: "cancel while a challenge waits for its answer, which then comes too late") {
+        let server = try Server(Response(401, [("WWW-Authenticate", "Basic realm=\"r\"")]))
+        let task = Locked<URLSessionTask?>(nil)
+        let recorder = Recorder {
+            $0.challenge = { _ in
+                task.value?.cancel()
+                usleep(200_000)
+                return (.useCredential, URLCredential(user: "u", password: "p", persistence: .none))
+            }
+        }
+        task.value = makeSession(recorder).dataTask(with: server.url())
+        task.value?.resume()
+        await recorder.completion()
+        await quiet()
+        try equal(recorder.seen.errors.map { code($0) }, [NSURLErrorCancelled], "errors")
+        try equal(server.requests.count, 1, "requests")
+    },
+    Case("T-5", "T-7", name: "cancel while a response waits for its answer, which then comes too late") {
+        let server = try slowServer(Locked(false))
+        let recorder = Recorder { $0.response = { _ in nil } }
+        let task = makeSession(recorder).dataTask(with: server.url())
+        task.resume()
+        await until { recorder.seen.responseHandler != nil }
+        task.cancel()
+        await recorder.completion()
+        recorder.seen.responseHandler?(.allow)
+        await quiet()
+        try equal(recorder.seen.errors.map { code($0) }, [NSURLErrorCancelled], "errors")
+        try equal(recorder.seen.data, Data(), "data")
+    },
+    Case("T-5", name: "a download and an upload that are cancelled end with -999, once") {
+        let server = try slowServer(Locked(false))
+        for isDownload in [true, false] {
+            let recorder = Recorder()
+            let session = makeSession(recorder)
+            let task =
+                isDownload
+                ? session.downloadTask(with: server.url())
+                : session.uploadTask(with: request(server.url(), "POST"), from: Data("a".utf8))
+            let count = server.requests.count
+            task.resume()
+            await until { server.requests.count > count }
+            task.cancel()
+            await recorder.completion()
+            await quiet(100)
+            try equal(recorder.seen.errors.map { code($0) }, [NSURLErrorCancelled], "errors")
+            try check(recorder.seen.location == nil, "a file")
+        }
+    },
     Case("T-5", name: "a suspended task can be cancelled") {
         let server = try slowServer(Locked(false))
         let recorder = Recorder()
