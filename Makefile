@@ -5,7 +5,8 @@ URL ?=
 FILTER ?=
 filter = $(if $(FILTER),--filter '$(FILTER)')
 
-.PHONY: run install test plain test-plain test-tsan test-asan test-engine-tsan soak fuzz fuzz-check bench budgets size-and-start documentation examples overlay package graphs
+.PHONY: run install test plain test-plain test-tsan test-asan test-engine-tsan soak fuzz fuzz-check bench budgets size-and-start
+.PHONY: documentation examples overlay package graphs conformance
 .PHONY: lint format layers behaviour clean
 
 # Builds the client and shows the main job; with URL=https://… it loads that URL.
@@ -127,5 +128,11 @@ graphs:
 	@scripts/install build
 	scripts/check-graphs
 
+# The same cases against this library and against the toolchain's FoundationNetworking.
+conformance:
+	@scripts/install build
+	scripts/conformance
+
 clean:
-	rm -rf .build .build-overlay .build-package Benchmarks/.build Benchmarks/minimal/.build-* Fuzz/.build Examples/*/.build
+	rm -rf .build .build-overlay .build-package Tests/Conformance/.build Benchmarks/.build Benchmarks/minimal/.build-* Fuzz/.build \
+		Examples/*/.build

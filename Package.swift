@@ -252,7 +252,8 @@ let package = Package(
         // Programs as users write them, in both languages: they must compile without a warning. What is deprecated
         // on Apple platforms too may be used.
         .testTarget(
-            name: "Swift6SourceTests", dependencies: ["URLLoading", "FoundationNetworking", "TestSupport"],
+            name: "Swift6SourceTests",
+            dependencies: ["URLLoading", "URLLoadingTesting", "FoundationNetworking", "TestSupport"],
             swiftSettings: withoutWarnings),
         .testTarget(
             name: "Swift5SourceTests", dependencies: ["FoundationNetworking", "TestSupport"],

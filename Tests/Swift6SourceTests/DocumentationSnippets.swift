@@ -2,6 +2,7 @@
 // Written by scripts/snippets from the README and the articles of URLLoading.docc. They must compile without a warning.
 import Foundation
 import URLLoading
+import URLLoadingTesting
 
 private func readme2(session: URLSession, request: URLRequest, url: URL) async throws {
     guard let url = URL(string: CommandLine.arguments.last ?? "") else { fatalError("usage: fetch URL") }
@@ -210,6 +211,36 @@ private func proxies2(session: URLSession, request: URLRequest, url: URL) throws
 }
 
 private func testing1(session: URLSession, request: URLRequest, url: URL) async throws {
+    let server = try TestServer()
+    server.enqueue(try TestResponse(json: ["name": "Ada"]))
+    server.enqueue(TestResponse(status: 503, text: "later").with(field: "Retry-After", "1"))
+
+    let tested = URLSession(configuration: server.configuration())
+    let (data, _) = try await tested.data(from: URL(string: "https://api.example.com/users/1")!)
+    let request = try await server.nextRequest()
+    print(request.method, request.target, request["Accept"] ?? "-", data.count)
+    server.stop()
+    _ = server
+    _ = tested
+    _ = request
+}
+
+private func testing2(session: URLSession, request: URLRequest, url: URL) async throws {
+    let server = try TestServer()
+    server.enqueue(
+        .webSocket { socket in
+            while let message = try socket.receive() { try socket.send(message) }
+        })
+    let task = URLSession(configuration: server.configuration()).webSocketTask(with: url)
+    task.resume()
+    try await task.send(.string("hello"))
+    print(try await task.receive())
+    server.stop()
+    _ = server
+    _ = task
+}
+
+private func testing3(session: URLSession, request: URLRequest, url: URL) async throws {
     final class Canned: URLProtocol, @unchecked Sendable {
         override class func canInit(with request: URLRequest) -> Bool { request.url?.host == "api.example.org" }
         override class func canonicalRequest(for request: URLRequest) -> URLRequest { request }
@@ -237,7 +268,7 @@ private func testing1(session: URLSession, request: URLRequest, url: URL) async 
     _ = tested
 }
 
-private func testing2(session: URLSession, request: URLRequest, url: URL) async throws {
+private func testing4(session: URLSession, request: URLRequest, url: URL) async throws {
     func title(of url: URL, from load: (URL) async throws -> (Data, URLResponse)) async throws -> String {
         String(decoding: try await load(url).0.prefix(80), as: UTF8.self)
     }
