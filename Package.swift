@@ -58,7 +58,7 @@ let package = Package(
             name: "URLLoadingTesting",
             dependencies: [
                 "URLLoading", "LoadingProtocols", "LoadingSemantics", "LoadingEvents", "CLoadingLinux",
-                "CLoadingTestTLS",
+                "CLoadingTestTLS", "CLoadingTestHTTP2",
             ], swiftSettings: strict),
         .target(name: "FoundationNetworking", dependencies: ["URLLoading"], swiftSettings: strict + overlay),
         .target(
@@ -137,6 +137,8 @@ let package = Package(
         .target(name: "CLoadingTLS"),
         // The same, of its server's side, for URLLoadingTesting.
         .target(name: "CLoadingTestTLS"),
+        // The server's side of nghttp2, which is loaded with the first TestServer.
+        .target(name: "CLoadingTestHTTP2"),
         .systemLibrary(name: "CLoadingOpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CLoadingZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         // Have their libraries loaded with the first body that is coded so, so they are not linked.

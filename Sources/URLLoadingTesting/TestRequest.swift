@@ -2,20 +2,26 @@ public import Foundation
 
 /// A request that a ``TestServer`` has received.
 public struct TestRequest: Sendable, Equatable {
+    /// As sent, for example `GET`.
     public var method: String
     /// As in the request line: usually a path with its query.
     public var target: String
-    /// In the order of the request.
+    /// In the order of the request. The `:authority` of HTTP/2 is `Host`.
     public var fields: [Field]
     /// Whole, without chunks.
     public var body: Data
     /// Whether it came over TLS.
     public var isSecure: Bool
+    /// The protocol's name as in the metrics of a task: `http/1.1`, or `h2` for HTTP/2.
+    public var protocolName: String
     /// Counts the connections of the server from 0: requests with the same number came over one connection.
     public var connection: Int
 
+    /// A header field.
     public struct Field: Sendable, Equatable {
+        /// As sent; over HTTP/2 in lower case.
         public var name: String
+        /// Without spaces around it.
         public var value: String
     }
 

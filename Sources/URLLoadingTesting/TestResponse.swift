@@ -2,30 +2,36 @@ public import Foundation
 
 /// What a ``TestServer`` does with a request: a response, and what is to go wrong with it.
 public struct TestResponse: Sendable {
+    /// The status code.
     public var status: Int
     /// In this order. `Content-Length` is added, unless there is one, or `Transfer-Encoding`.
     public var fields: [(name: String, value: String)]
+    /// Not sent where HTTP forbids a body: after HEAD, and with 1xx, 204 and 304.
     public var body: Data
-    /// Whether the body is sent in chunks, without `Content-Length`.
+    /// Whether the body is sent without `Content-Length`: over HTTP/1.1 in chunks, a piece of at most 64 KiB in each.
     public var isChunked = false
-    /// Whether the connection is closed after the response, and `Connection: close` is sent.
+    /// Whether the connection takes no request after this one, and the client is told so, by `Connection: close` or GOAWAY.
     public var closesConnection = false
     /// How long the server waits before the head.
     public var delay = Duration.zero
     /// Bytes of the body a second; nil for as fast as possible.
     public var rate: Int?
+    /// What goes wrong, and where.
     public var failure: (fault: Fault, position: Position)?
     /// Instead of all of the above, these bytes, after which the connection is closed.
     var raw: Data?
-    var webSocket: (subprotocol: String?, conversation: @Sendable (TestWebSocket) throws -> Void)?
+    var webSocket: (subprotocol: String?, body: Conversation)?
+
+    /// What a server does with a WebSocket.
+    public typealias Conversation = @Sendable (TestWebSocket) async throws -> Void
 
     /// What goes wrong.
     public enum Fault: Sendable, Equatable {
-        /// The connection is closed.
+        /// The connection is closed, over HTTP/2 with all its streams.
         case disconnect
-        /// The connection is reset.
+        /// The connection is reset; over HTTP/2 only the stream, with `INTERNAL_ERROR`.
         case reset
-        /// Nothing more is sent, and the connection stays open.
+        /// Nothing more of the response is sent, and the connection stays open.
         case stall
     }
 
@@ -39,6 +45,7 @@ public struct TestResponse: Sendable {
         case body(Int)
     }
 
+    /// A response with fields in the order of their names.
     public init(status: Int = 200, fields: [String: String] = [:], body: Data = Data()) {
         self.status = status
         self.fields = fields.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
@@ -62,14 +69,13 @@ public struct TestResponse: Sendable {
         return response
     }
 
-    /// Accepts a WebSocket.
+    /// Accepts a WebSocket. Other requests get a response with status 400.
     ///
     /// - Parameters:
     ///   - subprotocol: The one that is chosen of those that the client offers.
-    ///   - conversation: What the server does with it, on a thread of its own. The connection is closed when it returns or throws.
-    public static func webSocket(
-        subprotocol: String? = nil, _ conversation: @escaping @Sendable (TestWebSocket) throws -> Void
-    ) -> TestResponse {
+    ///   - conversation: What the server does with it, in a task of its own. The connection is closed when it returns or throws, and the task
+    ///     is cancelled when the server stops.
+    public static func webSocket(subprotocol: String? = nil, _ conversation: @escaping Conversation) -> TestResponse {
         var response = TestResponse(status: 101)
         response.webSocket = (subprotocol, conversation)
         return response

@@ -15,12 +15,13 @@ public import URLLoading
 ///
 /// A session with ``configuration()`` sends the requests of all hosts to it, over HTTP and HTTPS: nothing is stubbed in the program, and
 /// everything between the program and the socket is what it is elsewhere. The certificate for each host is made when it is needed, by an
-/// authority that only these sessions trust. The server speaks HTTP/1.1, and WebSocket.
+/// authority that only these sessions trust. The server uses HTTP/1.1 and, over TLS, HTTP/2; WebSockets come over HTTP/1.1.
 ///
 /// All members are thread-safe. The server ends with ``stop()``, or with its last reference.
 public final class TestServer: Sendable {
     /// What is wrong with the server's certificates.
     public enum CertificateFault: Sendable {
+        /// Valid until yesterday.
         case expired
         /// For another host.
         case wrongHost
@@ -46,6 +47,7 @@ public final class TestServer: Sendable {
 
     // MARK: Addresses
 
+    /// The port on 127.0.0.1.
     public var port: Int { core.port }
 
     /// The URL of the server itself, for programs that take an address: `http://127.0.0.1:PORT`, or with `https`.
@@ -82,10 +84,20 @@ public final class TestServer: Sendable {
     /// Adds the response to the next request that has none. A request waits until there is one.
     public func enqueue(_ response: TestResponse) { core.enqueue(response) }
 
-    /// Answers each request, instead of the queue, on a thread of the request's connection.
-    public var handler: (@Sendable (TestRequest) -> TestResponse)? {
+    /// Makes the response to a request, in a task of its own, which is cancelled when the server stops. An error becomes a response with status
+    /// 500 and a description.
+    public typealias Handler = @Sendable (TestRequest) async throws -> TestResponse
+
+    /// Answers each request, instead of the queue.
+    public var handler: Handler? {
         get { core.handler }
         set { core.handler = newValue }
+    }
+
+    /// Whether connections over TLS use HTTP/2 from now on, for clients that can. True, unless nghttp2 is not installed.
+    public var offersHTTP2: Bool {
+        get { core.offersHTTP2 }
+        set { core.offersHTTP2 = newValue }
     }
 
     /// What is wrong with the certificates of connections from now on; nil for nothing.
@@ -110,6 +122,7 @@ public final class TestServer: Sendable {
     }
 }
 
+/// What the calls of this module throw, besides errors of the system.
 public enum TestServerError: Error, Equatable {
     /// No request has come in time.
     case noRequest

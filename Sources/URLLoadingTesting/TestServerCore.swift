@@ -1,4 +1,5 @@
 internal import CLoadingLinux
+internal import CLoadingTestHTTP2
 internal import CLoadingTestTLS
 internal import Foundation
 internal import Glibc
@@ -15,8 +16,11 @@ final class TestServerCore: @unchecked Sendable {
 
     private struct State {
         var responses: [TestResponse] = []
-        var handler: (@Sendable (TestRequest) -> TestResponse)?
+        /// The requests that wait for a response, as places in `requests`, in their order.
+        var waiting: [Int] = []
+        var handler: TestServer.Handler?
         var certificateFault: TestServer.CertificateFault?
+        var offersHTTP2 = clth_is_available()
         var requests: [TestRequest] = []
         /// How many of the requests `nextRequest` has returned.
         var taken = 0
@@ -24,7 +28,7 @@ final class TestServerCore: @unchecked Sendable {
         var lastWaiter = 0
         var connectionCount = 0
         /// Open ones.
-        var descriptors: [Int: Int32] = [:]
+        var sockets: [Int: TestSocket] = [:]
         var threads = 0
         var isStopped = false
     }
@@ -53,13 +57,13 @@ final class TestServerCore: @unchecked Sendable {
             }
         }
         guard isListening else {
-            defer { close(descriptor) }
+            defer { _ = Glibc.close(descriptor) }
             throw Self.failure
         }
         listener = descriptor
         port = Int(UInt16(bigEndian: address.sin_port))
         guard start(named: "test-server", { self.accept(on: descriptor) }) else {
-            close(descriptor)
+            _ = Glibc.close(descriptor)
             throw POSIXError(.EAGAIN)
         }
     }
@@ -67,14 +71,9 @@ final class TestServerCore: @unchecked Sendable {
     private static var failure: POSIXError { POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO) }
 
     /// Starts a thread, for which `stop` waits.
-    private func start(named name: String, _ body: @escaping @Sendable () -> Void) -> Bool {
+    func start(named name: String, _ body: @escaping @Sendable () -> Void) -> Bool {
         locked { $0.threads += 1 }
         let isStarted = DetachedThread.startIfPossible(named: name) {
-            // OpenSSL writes without MSG_NOSIGNAL.
-            var signals = sigset_t()
-            sigemptyset(&signals)
-            sigaddset(&signals, SIGPIPE)
-            pthread_sigmask(SIG_BLOCK, &signals, nil)
             body()
             self.threadEnded()
         }
@@ -92,33 +91,37 @@ final class TestServerCore: @unchecked Sendable {
         let isFirst = !state.isStopped
         state.isStopped = true
         state.responses = []
+        state.waiting = []
         let waiters = state.waiters
         state.waiters = []
         // Whoever waits in a call for one of them returns.
-        for descriptor in state.descriptors.values { shutdown(descriptor, Int32(SHUT_RDWR)) }
+        for socket in state.sockets.values { socket.interrupt() }
         if isFirst, listener >= 0 { shutdown(listener, Int32(SHUT_RDWR)) }
         condition.broadcast()
         let end = Date(timeIntervalSinceNow: 5)
         while state.threads > 0, condition.wait(until: end) {}
+        // Released without the lock, since it may be the last reference to anything.
+        let handler = state.handler
         state.handler = nil
         condition.unlock()
+        withExtendedLifetime(handler) {}
         for waiter in waiters { waiter.continuation.resume(returning: nil) }
     }
 
     var isStopped: Bool { locked { $0.isStopped } }
 
-    /// Waits until the server is stopped, at most that long; nil for ever.
-    func pause(_ duration: Duration?) {
+    /// Waits until the server is stopped, at most that long.
+    func pause(_ duration: Duration) {
         condition.lock()
         defer { condition.unlock() }
-        let end = duration.map { Date(timeIntervalSinceNow: $0 / .seconds(1)) } ?? .distantFuture
+        let end = Date(timeIntervalSinceNow: duration / .seconds(1))
         while !state.isStopped, condition.wait(until: end) {}
     }
 
     // MARK: Connections
 
     private func accept(on listener: Int32) {
-        defer { close(listener) }
+        defer { _ = Glibc.close(listener) }
         while true {
             let descriptor = cll_accept(listener)
             if descriptor < 0 {
@@ -127,30 +130,28 @@ final class TestServerCore: @unchecked Sendable {
                 pause(.milliseconds(errno == EMFILE || errno == ENFILE ? 10 : 0))
                 continue
             }
+            let socket = TestSocket(descriptor)
             let number = locked { state -> Int? in
                 if state.isStopped { return nil }
                 defer { state.connectionCount += 1 }
-                state.descriptors[state.connectionCount] = descriptor
+                state.sockets[state.connectionCount] = socket
                 return state.connectionCount
             }
             guard let number else {
-                close(descriptor)
+                socket.close()
                 return
             }
             let isStarted = start(named: "test-connection") {
-                TestConnection(descriptor, number, of: self).serve()
-                self.close(number)
+                TestConnection(socket, number, of: self).serve()
+                self.close(socket, number)
             }
-            if !isStarted { close(number) }
+            if !isStarted { close(socket, number) }
         }
     }
 
-    private func close(_ descriptor: Int32) { _ = Glibc.close(descriptor) }
-
-    private func close(_ number: Int) {
-        locked { state in
-            if let descriptor = state.descriptors.removeValue(forKey: number) { _ = Glibc.close(descriptor) }
-        }
+    private func close(_ socket: TestSocket, _ number: Int) {
+        locked { $0.sockets[number] = nil }
+        socket.close()
     }
 
     // MARK: Values
@@ -160,7 +161,7 @@ final class TestServerCore: @unchecked Sendable {
         condition.broadcast()
     }
 
-    var handler: (@Sendable (TestRequest) -> TestResponse)? {
+    var handler: TestServer.Handler? {
         get { locked { $0.handler } }
         set {
             // The old one is released without the lock, since it may be the last reference to anything.
@@ -178,30 +179,71 @@ final class TestServerCore: @unchecked Sendable {
         set { locked { $0.certificateFault = newValue } }
     }
 
+    var offersHTTP2: Bool {
+        get { locked { $0.offersHTTP2 } }
+        set { locked { $0.offersHTTP2 = newValue && clth_is_available() } }
+    }
+
     var requests: [TestRequest] { locked { $0.requests } }
     var connectionCount: Int { locked { $0.connectionCount } }
 
-    /// Records the request. Returns its response, for which it may wait; nil after `stop`.
-    func response(to request: TestRequest) -> TestResponse? {
-        let waiter = locked { state -> CheckedContinuation<TestRequest?, Never>? in
+    /// Records a request. Returns its place among all.
+    func record(_ request: TestRequest) -> Int {
+        let (place, waiter) = locked { state -> (Int, CheckedContinuation<TestRequest?, Never>?) in
+            let place = state.requests.count
             state.requests.append(request)
-            guard !state.waiters.isEmpty else { return nil }
+            state.waiting.append(place)
+            guard !state.waiters.isEmpty else { return (place, nil) }
             state.taken += 1
-            return state.waiters.removeFirst().continuation
+            return (place, state.waiters.removeFirst().continuation)
         }
         waiter?.resume(returning: request)
+        return place
+    }
+
+    /// The response to a recorded request, for which the calling thread waits; nil after `stop`.
+    func response(to request: TestRequest, _ place: Int) -> TestResponse? {
         condition.lock()
-        while !state.isStopped, state.handler == nil, state.responses.isEmpty { condition.wait() }
-        if state.isStopped {
-            condition.unlock()
-            return nil
+        while !state.isStopped, state.handler == nil, state.responses.isEmpty || state.waiting.first != place {
+            condition.wait()
         }
-        if let handler = state.handler {
-            condition.unlock()
-            return handler(request)
+        state.waiting.removeAll { $0 == place }
+        // It may be the turn of another one now.
+        condition.broadcast()
+        let handler = state.handler
+        let response = state.isStopped || handler != nil ? nil : state.responses.removeFirst()
+        condition.unlock()
+        guard let handler else { return response }
+        return wait {
+            do {
+                return try await handler(request)
+            } catch {
+                return TestResponse(status: 500, text: "\(error)")
+            }
         }
-        defer { condition.unlock() }
-        return state.responses.removeFirst()
+    }
+
+    /// Waits on the calling thread until an asynchronous function has returned. Returns nil, and cancels its task, if the server is stopped
+    /// before.
+    @discardableResult
+    func wait<Value: Sendable>(for body: @escaping @Sendable () async -> Value) -> Value? {
+        let outcome = Outcome<Value>()
+        let task = Task {
+            let value = await body()
+            self.locked { _ in outcome.value = value }
+            self.condition.broadcast()
+        }
+        let value = condition.withLock {
+            while outcome.value == nil, !state.isStopped { condition.wait() }
+            return outcome.value
+        }
+        if value == nil { task.cancel() }
+        return value
+    }
+
+    private final class Outcome<Value>: @unchecked Sendable {
+        // Sendable: used with `condition`.
+        var value: Value?
     }
 
     func nextRequest(within limit: Duration) async throws -> TestRequest {
@@ -242,25 +284,4 @@ final class TestServerCore: @unchecked Sendable {
         }
         waiter?.resume(returning: nil)
     }
-}
-
-/// A made-up certificate authority.
-final class TestAuthority: @unchecked Sendable {
-    // Sendable: the C object may be used by many threads.
-    let pointer: OpaquePointer
-    /// In DER.
-    let certificate: [UInt8]
-
-    init() throws {
-        guard let pointer = cltt_authority_create() else {
-            throw TestServerError.tlsUnavailable(String(cString: cltt_failure()))
-        }
-        self.pointer = pointer
-        let length = cltt_authority_certificate(pointer, nil, 0)
-        certificate = [UInt8](unsafeUninitializedCapacity: length) { buffer, count in
-            count = min(length, cltt_authority_certificate(pointer, buffer.baseAddress, length))
-        }
-    }
-
-    deinit { cltt_authority_free(pointer) }
 }

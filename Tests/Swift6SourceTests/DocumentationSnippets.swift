@@ -227,9 +227,19 @@ private func testing1(session: URLSession, request: URLRequest, url: URL) async 
 
 private func testing2(session: URLSession, request: URLRequest, url: URL) async throws {
     let server = try TestServer()
+    server.handler = { request in
+        if request.target == "/slow" { try await Task.sleep(for: .seconds(1)) }
+        return TestResponse(text: request.target)
+    }
+    server.stop()
+    _ = server
+}
+
+private func testing3(session: URLSession, request: URLRequest, url: URL) async throws {
+    let server = try TestServer()
     server.enqueue(
         .webSocket { socket in
-            while let message = try socket.receive() { try socket.send(message) }
+            while let message = try await socket.receive() { try await socket.send(message) }
         })
     let task = URLSession(configuration: server.configuration()).webSocketTask(with: url)
     task.resume()
@@ -240,7 +250,7 @@ private func testing2(session: URLSession, request: URLRequest, url: URL) async 
     _ = task
 }
 
-private func testing3(session: URLSession, request: URLRequest, url: URL) async throws {
+private func testing4(session: URLSession, request: URLRequest, url: URL) async throws {
     final class Canned: URLProtocol, @unchecked Sendable {
         override class func canInit(with request: URLRequest) -> Bool { request.url?.host == "api.example.org" }
         override class func canonicalRequest(for request: URLRequest) -> URLRequest { request }
@@ -268,7 +278,7 @@ private func testing3(session: URLSession, request: URLRequest, url: URL) async 
     _ = tested
 }
 
-private func testing4(session: URLSession, request: URLRequest, url: URL) async throws {
+private func testing5(session: URLSession, request: URLRequest, url: URL) async throws {
     func title(of url: URL, from load: (URL) async throws -> (Data, URLResponse)) async throws -> String {
         String(decoding: try await load(url).0.prefix(80), as: UTF8.self)
     }
