@@ -27,6 +27,8 @@ static int on_header(
     size_t value_length, uint8_t flags, void *user) {
     (void)session, (void)flags;
     clth_connection *self = user;
+    // Trailers are dropped.
+    if (frame->headers.cat != NGHTTP2_HCAT_REQUEST) return 0;
     if (name_length == 6 && memcmp(name, "expect", 6) == 0) self->expects_continue = true;
     self->callbacks.field(self->owner, frame->hd.stream_id, name, name_length, value, value_length);
     return 0;

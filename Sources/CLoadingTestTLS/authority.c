@@ -1,6 +1,7 @@
+#define _GNU_SOURCE
 #include "authority.h"
 
-#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,14 +48,15 @@ static bool make_root(const struct cltt_openssl *ssl, cltt_authority *authority)
         && ssl->X509_sign(root, authority->key, ssl->EVP_sha256()) > 0;
 }
 
-cltt_authority *cltt_authority_create(void) {
+cltt_authority *cltt_authority_create(const char *names) {
     const struct cltt_openssl *ssl = cltt_openssl();
     if (ssl == NULL) return NULL;
     cltt_authority *authority = calloc(1, sizeof *authority);
     if (authority == NULL) return NULL;
     authority->serial = 1;
+    authority->names = strdup(names);
     authority->server_key = ssl->EVP_PKEY_Q_keygen(NULL, NULL, "EC", "P-256");
-    if (authority->server_key != NULL && make_root(ssl, authority)) return authority;
+    if (authority->names != NULL && authority->server_key != NULL && make_root(ssl, authority)) return authority;
     cltt_keep_error(ssl);
     cltt_authority_free(authority);
     return NULL;
@@ -66,6 +68,7 @@ void cltt_authority_free(cltt_authority *authority) {
     ssl->X509_free(authority->certificate);
     ssl->EVP_PKEY_free(authority->key);
     ssl->EVP_PKEY_free(authority->server_key);
+    free(authority->names);
     free(authority);
 }
 
@@ -85,26 +88,29 @@ static bool is_host_name(const char *name) {
 }
 
 X509 *cltt_certificate(const struct cltt_openssl *ssl, cltt_authority *authority, const char *host, int fault) {
-    char names[512] = "DNS:localhost,IP:127.0.0.1,IP:::1";
+    char *names = NULL;
+    const char *name = host != NULL && is_host_name(host) ? host : "localhost";
     if (fault == CLTT_WRONG_HOST)
-        strcpy(names, "DNS:wrong-host.invalid");
-    else if (host != NULL && is_host_name(host))
-        strcat(strcat(names, ",DNS:"), host);
+        names = strdup("DNS:wrong-host.invalid");
+    else if (asprintf(&names, "DNS:%s,DNS:localhost,IP:127.0.0.1,IP:::1%s", name, authority->names) < 0)
+        names = NULL;
+    if (names == NULL) return NULL;
     const bool is_expired = fault == CLTT_EXPIRED;
     // No serial number is used twice by one authority.
     const uint64_t serial = __atomic_add_fetch(&authority->serial, 1, __ATOMIC_RELAXED);
     X509 *certificate = new_certificate(
         ssl, authority->server_key, "URLLoadingTesting server", serial, is_expired ? -30L * DAY : -DAY, is_expired ? -DAY : 300L * DAY);
     X509 *root = authority->certificate;
-    if (certificate != NULL
+    const bool is_made = certificate != NULL
         && ssl->X509_set_issuer_name(certificate, ssl->X509_get_subject_name(root)) == 1
         && add_extension(ssl, certificate, root, NID_basic_constraints, "critical,CA:FALSE")
         && add_extension(ssl, certificate, root, NID_key_usage, "critical,digitalSignature")
         && add_extension(ssl, certificate, root, NID_ext_key_usage, "serverAuth")
         && add_extension(ssl, certificate, root, NID_authority_key_identifier, "keyid")
         && add_extension(ssl, certificate, root, NID_subject_alt_name, names)
-        && ssl->X509_sign(certificate, authority->key, ssl->EVP_sha256()) > 0)
-        return certificate;
+        && ssl->X509_sign(certificate, authority->key, ssl->EVP_sha256()) > 0;
+    free(names);
+    if (is_made) return certificate;
     ssl->X509_free(certificate);
     return NULL;
 }

@@ -10,6 +10,7 @@ struct cltt_authority {
     /// Of all servers.
     EVP_PKEY *server_key;
     uint64_t serial;
+    char *names;
 };
 
 /// A server's certificate for a name, which may be NULL. Owned by the caller; NULL after a failure.

@@ -84,7 +84,7 @@ cltt_stream *cltt_accept(cltt_authority *authority, int descriptor, int fault, b
     stream->authority = authority;
     stream->fault = fault;
     stream->offers_http2 = offers_http2;
-    if (fault == CLTT_UNTRUSTED) stream->stranger = cltt_authority_create();
+    if (fault == CLTT_UNTRUSTED) stream->stranger = cltt_authority_create("");
     stream->context = openssl->SSL_CTX_new(openssl->TLS_server_method());
     if (stream->context != NULL && (fault != CLTT_UNTRUSTED || stream->stranger != NULL)) {
         openssl->SSL_CTX_set_cert_cb(stream->context, choose_certificate, stream);

@@ -77,7 +77,11 @@ final class HTTP2Connection: @unchecked Sendable {
         // Recorded here, in the order of their arrival.
         for (stream, request) in new {
             let place = core.record(request)
-            _ = core.start(named: "test-stream") { self.respond(to: request, place, on: stream) }
+            let isStarted = core.start(named: "test-stream") { self.respond(to: request, place, on: stream) }
+            if !isStarted {
+                core.giveUp(requestAt: place)
+                reset(stream)
+            }
         }
         return isOpen
     }
@@ -123,14 +127,16 @@ final class HTTP2Connection: @unchecked Sendable {
     // MARK: Responses
 
     private func respond(to request: TestRequest, _ place: Int, on stream: Int32) {
-        guard var response = core.response(to: request, place) else { return }
+        guard var response = core.response(to: request, place, unless: { isClosed(stream) }) else { return }
         // Clients are told of no extended CONNECT (RFC 8441), so this request asks for no WebSocket.
         if response.webSocket != nil { response = TestResponse(status: 400) }
         let writer = HTTP2ResponseWriter(self, stream)
         // An error means that the client has gone, or has cancelled the request.
-        guard let isKept = try? writer.send(response, to: request, of: core) else { return }
-        if !isKept, response.closes(request) { goAway() }
+        guard (try? writer.send(response, to: request, of: core)) != nil else { return }
+        if response.isLast { goAway() }
     }
+
+    private func isClosed(_ stream: Int32) -> Bool { condition.withLock { hasEnded || streams[stream] == nil } }
 
     private func goAway() {
         condition.withLock {

@@ -31,11 +31,12 @@ extension ResponseWriter {
         if case (_, .body(let count))? = response.failure { limit = max(0, count) }
         let body = response.body.prefix(limit)
         // Twenty pieces a second.
-        let piece = response.rate.map { max(1, $0 / 20) } ?? 65_536
+        let rate = response.rate.map { max(1, $0) }
+        let piece = rate.map { max(1, $0 / 20) } ?? 65_536
         var sent = body.startIndex
         while sent < body.endIndex {
             let end = min(sent + piece, body.endIndex)
-            if let rate = response.rate { core.pause(.seconds(Double(end - sent) / Double(rate))) }
+            if let rate { core.pause(.seconds(Double(end - sent) / Double(rate))) }
             try writeBody(body[sent..<end], of: response)
             sent = end
         }
@@ -56,7 +57,16 @@ extension ResponseWriter {
 
 extension TestResponse {
     func closes(_ request: TestRequest) -> Bool {
-        closesConnection || request["Connection"]?.lowercased() == "close"
+        isLast || request.has("close", in: "Connection") || hasOtherLength(request)
+    }
+
+    /// Whether the connection takes no request after it.
+    var isLast: Bool { closesConnection || values(of: "Connection").hasWord("close") }
+
+    /// Whether the body is not as long as its head says: over HTTP/1.1 its end can only be seen from that of the connection.
+    private func hasOtherLength(_ request: TestRequest) -> Bool {
+        guard mayHaveBody(to: request), let length = values(of: "Content-Length").first else { return false }
+        return length != "\(body.count)"
     }
 
     func mayHaveBody(to request: TestRequest) -> Bool { request.method != "HEAD" && !isBodiless }

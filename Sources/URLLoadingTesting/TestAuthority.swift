@@ -1,4 +1,5 @@
 internal import CLoadingTestTLS
+internal import Glibc
 
 /// A made-up certificate authority.
 final class TestAuthority: @unchecked Sendable {
@@ -7,8 +8,11 @@ final class TestAuthority: @unchecked Sendable {
     /// In DER.
     let certificate: [UInt8]
 
-    init() throws {
-        guard let pointer = cltt_authority_create() else {
+    /// - Parameter addresses: For which its certificates are, besides those of the loopback interface.
+    init(_ addresses: [String]) throws {
+        // Those that are none are left out: no certificate can name them.
+        let list = addresses.filter { Self.isAddress($0) }.map { ",IP:\($0)" }.joined()
+        guard let pointer = cltt_authority_create(list) else {
             throw TestServerError.tlsUnavailable(String(cString: cltt_failure()))
         }
         self.pointer = pointer
@@ -19,4 +23,9 @@ final class TestAuthority: @unchecked Sendable {
     }
 
     deinit { cltt_authority_free(pointer) }
+
+    private static func isAddress(_ text: String) -> Bool {
+        var bytes = in6_addr()
+        return inet_pton(AF_INET, text, &bytes) == 1 || inet_pton(AF_INET6, text, &bytes) == 1
+    }
 }

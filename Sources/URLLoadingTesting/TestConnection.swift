@@ -23,7 +23,9 @@ final class TestConnection: ResponseWriter {
             return
         }
         do {
-            while let request = try readRequest(), let response = core.response(to: request, core.record(request)) {
+            while let request = try readRequest(),
+                let response = core.response(to: request, core.record(request), unless: { socket.hasClientGone })
+            {
                 if let conversation = response.webSocket {
                     try open(conversation.subprotocol, conversation.body, request)
                     return
@@ -74,17 +76,24 @@ final class TestConnection: ResponseWriter {
     private func readRequest() throws -> TestRequest? {
         if input.isEmpty, !receive() { return nil }
         let words = try readLine().split(separator: " ", maxSplits: 2).map(String.init)
-        guard words.count == 3 else { throw TestSocket.Ended() }
+        guard words.count == 3 else { throw try refused("The request line has not three words.") }
         var request = TestRequest(
             method: words[0], target: words[1], fields: try readFields(), body: Data(), isSecure: socket.isSecure,
             protocolName: "http/1.1", connection: number)
         if request["Expect"]?.lowercased() == "100-continue" { try write("HTTP/1.1 100 Continue\r\n\r\n") }
-        if request["Transfer-Encoding"]?.lowercased() == "chunked" {
+        if request.has("chunked", in: "Transfer-Encoding") {
             request.body = try readChunks()
         } else if let length = request["Content-Length"].flatMap({ Int($0) }), length > 0 {
             request.body = Data(try read(length))
         }
         return request
+    }
+
+    /// Tells the client what is wrong with its request.
+    private func refused(_ reason: String) throws -> TestSocket.Ended {
+        let head = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: \(reason.utf8.count)\r\n"
+        try write(head + "Connection: close\r\n\r\n" + reason)
+        return TestSocket.Ended()
     }
 
     private func readFields() throws -> [TestRequest.Field] {
@@ -93,7 +102,7 @@ final class TestConnection: ResponseWriter {
             let line = try readLine()
             if line.isEmpty { return fields }
             let parts = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-            guard parts.count == 2, fields.count < 10_000 else { throw TestSocket.Ended() }
+            guard parts.count == 2, fields.count < 10_000 else { throw try refused("A field has no colon.") }
             fields.append(
                 TestRequest.Field(name: String(parts[0]), value: parts[1].trimmingCharacters(in: .whitespaces)))
         }
@@ -103,7 +112,7 @@ final class TestConnection: ResponseWriter {
         var body = Data()
         while true {
             let size = try readLine().prefix { $0 != ";" }.trimmingCharacters(in: .whitespaces)
-            guard let size = Int(size, radix: 16), size >= 0 else { throw TestSocket.Ended() }
+            guard let size = Int(size, radix: 16), size >= 0 else { throw try refused("A chunk has no size.") }
             if size == 0 {
                 _ = try readFields()
                 return body

@@ -33,10 +33,22 @@ public struct TestRequest: Sendable, Equatable {
         fields.filter { $0.name.lowercased() == name.lowercased() }.map(\.value)
     }
 
-    /// The URL, from `Host` and the target.
+    /// Whether a list of words, such as `Connection`, has this one.
+    func has(_ word: String, in name: String) -> Bool { fields(named: name).hasWord(word) }
+
+    /// The URL, from `Host` and the target. Nil for targets that name none, as in `OPTIONS *`.
     public var url: URL? {
         if target.hasPrefix("http://") || target.hasPrefix("https://") { return URL(string: target) }
-        guard let host = self["Host"] else { return nil }
+        guard target.hasPrefix("/"), let host = self["Host"] else { return nil }
         return URL(string: "\(isSecure ? "https" : "http")://\(host)\(target)")
+    }
+}
+
+extension [String] {
+    /// Whether one of the comma-separated lists has the word, in any case.
+    func hasWord(_ word: String) -> Bool {
+        contains { list in
+            list.split(separator: ",").contains { $0.trimmingCharacters(in: .whitespaces).lowercased() == word }
+        }
     }
 }

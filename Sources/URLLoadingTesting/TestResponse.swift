@@ -4,7 +4,8 @@ public import Foundation
 public struct TestResponse: Sendable {
     /// The status code.
     public var status: Int
-    /// In this order. `Content-Length` is added, unless there is one, or `Transfer-Encoding`.
+    /// In this order. `Content-Length` is added, unless there is one, or `Transfer-Encoding`. With another length than that of the body
+    /// the connection is closed after it.
     public var fields: [(name: String, value: String)]
     /// Not sent where HTTP forbids a body: after HEAD, and with 1xx, 204 and 304.
     public var body: Data
@@ -14,7 +15,7 @@ public struct TestResponse: Sendable {
     public var closesConnection = false
     /// How long the server waits before the head.
     public var delay = Duration.zero
-    /// Bytes of the body a second; nil for as fast as possible.
+    /// Bytes of the body a second, at least one; nil for as fast as possible.
     public var rate: Int?
     /// What goes wrong, and where.
     public var failure: (fault: Fault, position: Position)?
@@ -79,6 +80,10 @@ public struct TestResponse: Sendable {
         var response = TestResponse(status: 101)
         response.webSocket = (subprotocol, conversation)
         return response
+    }
+
+    func values(of name: String) -> [String] {
+        fields.filter { $0.name.lowercased() == name.lowercased() }.map(\.value)
     }
 
     // MARK: Changes

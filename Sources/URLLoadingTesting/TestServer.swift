@@ -33,9 +33,12 @@ public final class TestServer: Sendable {
 
     /// Listens on a free port of 127.0.0.1.
     ///
+    /// - Parameter addresses: IP addresses for which the certificates are, besides 127.0.0.1 and ::1. Names need not be given: a client
+    ///   says the name that it wants, but not an address.
+    ///
     /// Throws a `POSIXError` if there is no port, no descriptor or no thread, and ``TestServerError/tlsUnavailable(_:)`` without OpenSSL.
-    public init() throws {
-        core = try TestServerCore()
+    public init(addresses: [String] = []) throws {
+        core = try TestServerCore(addresses)
         try core.listen()
     }
 
@@ -81,14 +84,15 @@ public final class TestServer: Sendable {
 
     // MARK: Responses
 
-    /// Adds the response to the next request that has none. A request waits until there is one.
+    /// Adds the response to the next request that has none. Without a ``handler``, a request waits until there is one; if its client
+    /// gives up before, the response is left for the next request.
     public func enqueue(_ response: TestResponse) { core.enqueue(response) }
 
     /// Makes the response to a request, in a task of its own, which is cancelled when the server stops. An error becomes a response with status
     /// 500 and a description.
     public typealias Handler = @Sendable (TestRequest) async throws -> TestResponse
 
-    /// Answers each request, instead of the queue.
+    /// Answers the requests for which the queue has no response. If it refers to the server, the server exists until ``stop()``.
     public var handler: Handler? {
         get { core.handler }
         set { core.handler = newValue }

@@ -33,7 +33,7 @@ final class TestServerCore: @unchecked Sendable {
         var isStopped = false
     }
 
-    init() throws { authority = try TestAuthority() }
+    init(_ addresses: [String]) throws { authority = try TestAuthority(addresses) }
 
     private func locked<Value>(_ body: (inout State) -> Value) -> Value {
         condition.lock()
@@ -202,18 +202,43 @@ final class TestServerCore: @unchecked Sendable {
     }
 
     /// The response to a recorded request, for which the calling thread waits; nil after `stop`.
-    func response(to request: TestRequest, _ place: Int) -> TestResponse? {
-        condition.lock()
-        while !state.isStopped, state.handler == nil, state.responses.isEmpty || state.waiting.first != place {
-            condition.wait()
+    ///
+    /// - Parameter isAbandoned: Whether the client does not wait any more. Then the response is left for the next request. Called without
+    ///   the lock, since it may wait for one that is held while the client is written to.
+    func response(to request: TestRequest, _ place: Int, unless isAbandoned: () -> Bool) -> TestResponse? {
+        defer { giveUp(requestAt: place) }
+        while waitForTurn(of: place) {
+            if isAbandoned() { return nil }
+            let (response, handler) = locked { state -> (TestResponse?, TestServer.Handler?) in
+                state.responses.isEmpty ? (nil, state.handler) : (state.responses.removeFirst(), nil)
+            }
+            if let response { return response }
+            if let handler { return run(handler, for: request, place) }
+            // Another thread has taken it back.
         }
-        state.waiting.removeAll { $0 == place }
-        // It may be the turn of another one now.
+        return nil
+    }
+
+    /// Waits until there is a response for the first request that waits, and this is the first. False after `stop`.
+    private func waitForTurn(of place: Int) -> Bool {
+        condition.withLock {
+            while !state.isStopped, state.waiting.first != place || (state.responses.isEmpty && state.handler == nil) {
+                condition.wait()
+            }
+            return !state.isStopped
+        }
+    }
+
+    /// A recorded request does not wait for a response any more.
+    func giveUp(requestAt place: Int) {
+        locked { $0.waiting.removeAll { $0 == place } }
+        // It may be the turn of another one.
         condition.broadcast()
-        let handler = state.handler
-        let response = state.isStopped || handler != nil ? nil : state.responses.removeFirst()
-        condition.unlock()
-        guard let handler else { return response }
+    }
+
+    private func run(_ handler: @escaping TestServer.Handler, for request: TestRequest, _ place: Int) -> TestResponse? {
+        // The handler may wait for the next request.
+        giveUp(requestAt: place)
         return wait {
             do {
                 return try await handler(request)

@@ -101,6 +101,13 @@ final class TestSocket: @unchecked Sendable {
         return true
     }
 
+    /// Whether the client has closed the connection, for the thread that reads. Bytes that it sent before may still be unread.
+    var hasClientGone: Bool {
+        // The bits of epoll are those of poll.
+        var entry = pollfd(fd: descriptor, events: Int16(truncatingIfNeeded: cll_hangup_bits()), revents: 0)
+        return poll(&entry, 1, 0) > 0
+    }
+
     // MARK: End
 
     /// Ends the connection in both directions, so that no thread waits for it any more.

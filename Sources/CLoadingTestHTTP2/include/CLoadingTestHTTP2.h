@@ -22,7 +22,7 @@ typedef struct {
 } clth_field;
 
 typedef struct {
-    // A field of a request, the pseudo-header fields first; also of its trailers.
+    // A field of a request, the pseudo-header fields first.
     void (*field)(
         void *owner, int32_t stream, const uint8_t *name, size_t name_length, const uint8_t *value, size_t value_length);
     void (*data)(void *owner, int32_t stream, const uint8_t *bytes, size_t count);

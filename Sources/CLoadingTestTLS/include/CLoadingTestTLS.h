@@ -14,7 +14,9 @@
 typedef struct cltt_authority cltt_authority;
 
 /// NULL if OpenSSL is missing or fails; `cltt_failure` has the reason.
-cltt_authority *cltt_authority_create(void);
+///
+/// `names` are added to those of each certificate, as OpenSSL writes them, each after a comma: ",IP:192.0.2.1".
+cltt_authority *cltt_authority_create(const char *names);
 void cltt_authority_free(cltt_authority *authority);
 /// The authority's own certificate in DER. Returns its length; at most `capacity` bytes are written.
 size_t cltt_authority_certificate(cltt_authority *authority, uint8_t *buffer, size_t capacity);
@@ -27,7 +29,7 @@ enum { CLTT_VALID = 0, CLTT_EXPIRED = 1, CLTT_WRONG_HOST = 2, CLTT_UNTRUSTED = 3
 typedef struct cltt_stream cltt_stream;
 
 /// Makes the handshake on a connected socket that blocks, and that stays the caller's. The certificate is for the name that the client
-/// asks for, and for 127.0.0.1, ::1 and localhost. NULL if it fails.
+/// asks for, for 127.0.0.1, ::1 and localhost, and for the names of the authority. NULL if it fails.
 cltt_stream *cltt_accept(cltt_authority *authority, int descriptor, int fault, bool offers_http2);
 /// Without the socket.
 void cltt_stream_free(cltt_stream *stream);

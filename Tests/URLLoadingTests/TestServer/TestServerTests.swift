@@ -60,6 +60,57 @@ import URLLoadingTesting
         }
     }
 
+    @Test("other addresses over TLS") func otherAddresses() async throws {
+        let server = try TestServer(addresses: ["192.0.2.7", "2001:db8::1", "no address,DNS:other.example"])
+        let session = URLSession(configuration: server.configuration())
+        defer {
+            session.invalidateAndCancel()
+            server.stop()
+            end()
+        }
+        server.handler = { TestResponse(text: $0["Host"] ?? "-") }
+        for host in ["192.0.2.7", "[2001:db8::1]"] {
+            let (data, _) = try await session.data(from: try url("https://\(host)/"))
+            #expect(String(decoding: data, as: UTF8.self) == host)
+        }
+        let error = await #expect(throws: URLError.self) { try await session.data(from: try url("https://192.0.2.8/")) }
+        #expect(error?.code == .serverCertificateUntrusted)
+    }
+
+    @Test("the queue comes before the handler") func queueAndHandler() async throws {
+        defer { end() }
+        server.handler = { _ in TestResponse(text: "handler") }
+        server.enqueue(TestResponse(status: 503))
+        let (_, first) = try await session.data(from: try url("http://host/"))
+        #expect((first as? HTTPURLResponse)?.statusCode == 503)
+        #expect(try await session.data(from: try url("http://host/")).0 == Data("handler".utf8))
+    }
+
+    @Test("a body of another length than its head says", arguments: ["2", "9"]) func otherLength(length: String)
+        async throws
+    {
+        defer { end() }
+        server.handler = { _ in TestResponse(status: 200, fields: ["Content-Length": length], body: Data("hello".utf8))
+        }
+        if length == "2" {
+            #expect(try await session.data(from: try url("http://host/")).0 == Data("he".utf8))
+        } else {
+            let error = await #expect(throws: URLError.self) { try await session.data(from: try url("http://host/")) }
+            #expect(error?.code == .networkConnectionLost)
+        }
+    }
+
+    @Test("a handler that stops its server") func stopsItself() async throws {
+        defer { end() }
+        let began = ContinuousClock.now
+        server.handler = { [server] _ in
+            server.stop()
+            return TestResponse()
+        }
+        await #expect(throws: (any Error).self) { try await session.data(from: try url("http://host/")) }
+        #expect(ContinuousClock.now - began < .seconds(4))
+    }
+
     @Test("one connection for several requests, until a response closes it") func connections() async throws {
         defer { end() }
         for response in [TestResponse(text: "a"), TestResponse(text: "b").closing(), TestResponse(text: "c")] {
@@ -102,6 +153,18 @@ import URLLoadingTesting
         #expect(request.target == "/")
         server.enqueue(TestResponse(text: "late"))
         #expect(try await data.0 == Data("late".utf8))
+    }
+
+    @Test("a response is not for a request whose client has given up") func abandoned() async throws {
+        defer { end() }
+        var request = URLRequest(url: try url("http://host/first"))
+        request.timeoutInterval = 0.1
+        let error = await #expect(throws: URLError.self) { try await session.data(for: request) }
+        #expect(error?.code == .timedOut)
+        server.enqueue(TestResponse(text: "second"))
+        let (data, _) = try await session.data(from: try url("http://host/second"))
+        #expect(data == Data("second".utf8))
+        #expect(server.requests.map(\.target) == ["/first", "/second"])
     }
 
     // MARK: What goes wrong
