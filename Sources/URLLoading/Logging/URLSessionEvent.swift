@@ -73,6 +73,7 @@ public struct URLSessionEvent: Sendable, Equatable, CustomStringConvertible {
         public static let eventsLost = Name(rawValue: "events.lost")
     }
 
+    /// How much an event matters.
     public enum Level: Int, Comparable, Sendable {
         /// A step of a task.
         case debug
@@ -86,7 +87,9 @@ public struct URLSessionEvent: Sendable, Equatable, CustomStringConvertible {
         public static func < (left: Level, right: Level) -> Bool { left.rawValue < right.rawValue }
     }
 
+    /// What has happened.
     public let name: Name
+    /// How much it matters.
     public let level: Level
     /// When it has happened. Events of a connection that another task has begun may be older than those before them.
     public let date: Date

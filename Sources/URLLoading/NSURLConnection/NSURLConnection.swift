@@ -167,7 +167,9 @@ open class NSURLConnection: NSObject, @unchecked Sendable {
 
     /// Loads a request, and blocks the thread until the end. Challenges are answered as without a delegate.
     ///
-    /// - Parameter response: Set to the response, also if the load fails after it.
+    /// - Parameters:
+    ///   - request: What is loaded.
+    ///   - response: Set to the response, also if the load fails after it.
     open class func sendSynchronousRequest(
         _ request: URLRequest, returning response: UnsafeMutablePointer<URLResponse?>?
     ) throws -> Data {
@@ -192,6 +194,7 @@ open class NSURLConnection: NSObject, @unchecked Sendable {
     /// Loads a request.
     ///
     /// - Parameters:
+    ///   - request: What is loaded.
     ///   - queue: Calls the handler.
     ///   - handler: Gets the response and its body, or an error.
     open class func sendAsynchronousRequest(

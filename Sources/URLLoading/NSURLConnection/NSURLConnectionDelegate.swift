@@ -35,6 +35,7 @@ public protocol NSURLConnectionDataDelegate: NSURLConnectionDelegate {
     /// A part of the request's body was sent.
     ///
     /// - Parameters:
+    ///   - connection: The connection that sends the body.
     ///   - bytesWritten: The number of bytes since the last call.
     ///   - totalBytesWritten: The number of bytes so far.
     ///   - totalBytesExpectedToWrite: The length of the body in bytes; −1 if it is unknown.
