@@ -132,18 +132,10 @@ final class HTTP2Connection: @unchecked Sendable {
         if response.webSocket != nil { response = TestResponse(status: 400) }
         let writer = HTTP2ResponseWriter(self, stream)
         // An error means that the client has gone, or has cancelled the request.
-        guard (try? writer.send(response, to: request, of: core)) != nil else { return }
-        if response.isLast { goAway() }
+        _ = try? writer.send(response, to: request, of: core)
     }
 
     private func isClosed(_ stream: Int32) -> Bool { condition.withLock { hasEnded || streams[stream] == nil } }
-
-    private func goAway() {
-        condition.withLock {
-            clth_go_away(session)
-            _ = flush()
-        }
-    }
 
     func interrupt() { socket.interrupt() }
     func writeRaw(_ bytes: Data) throws { try condition.withLock { try socket.write(Array(bytes)) } }
@@ -155,7 +147,8 @@ final class HTTP2Connection: @unchecked Sendable {
         }
     }
 
-    func writeHead(_ fields: [(name: String, value: String)], hasBody: Bool, on stream: Int32) throws {
+    /// - Parameter isLast: Whether the connection takes no other request.
+    func writeHead(_ fields: [(name: String, value: String)], hasBody: Bool, isLast: Bool, on stream: Int32) throws {
         // Names and values one after the other, so that their memory stays where it is.
         var bytes = fields.flatMap { Array($0.name.lowercased().utf8) + Array($0.value.utf8) }
         try bytes.withUnsafeMutableBufferPointer { bytes in
@@ -168,6 +161,8 @@ final class HTTP2Connection: @unchecked Sendable {
                     name_length: name, value_length: value, flags: 0)
             }
             try condition.withLock {
+                // The client must know before the end of the response, after which it may use the connection again.
+                if isLast { clth_go_away(session) }
                 guard !hasEnded, streams[stream] != nil, clth_respond(session, stream, list, list.count, hasBody),
                     flush()
                 else { throw TestSocket.Ended() }
@@ -217,7 +212,8 @@ private struct HTTP2ResponseWriter: ResponseWriter {
     func writeHead(of response: TestResponse, to request: TestRequest) throws {
         let fields = response.fieldsWithLength.filter { !Self.connectionFields.contains($0.name.lowercased()) }
         try connection.writeHead(
-            [(":status", "\(response.status)")] + fields, hasBody: response.mayHaveBody(to: request), on: stream)
+            [(":status", "\(response.status)")] + fields, hasBody: response.mayHaveBody(to: request),
+            isLast: response.isLast, on: stream)
     }
 
     func writeBody(_ bytes: Data, of response: TestResponse) throws {

@@ -165,7 +165,9 @@ import URLLoadingTesting
         let socket = session.webSocketTask(with: try url("wss://host/socket"))
         socket.resume()
         _ = try await socket.receive()
-        end()
+        // First, so that the client sends no close frame.
+        server.stop()
+        session.invalidateAndCancel()
         await #expect(throws: (any Error).self) { try await waiting.value }
         #expect(Set(try await cancelled.waitFor(count: 2)) == ["socket", "handler"])
     }
