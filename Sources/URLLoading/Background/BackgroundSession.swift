@@ -359,8 +359,10 @@ final class BackgroundSession: @unchecked Sendable {
         phase = .attached
         (connectionFailures, refusals) = (0, 0)
         toldTasks = []
+        // The program may be creating one: what the service is to know already is asked before what it may not know yet.
+        let missing = loads.filter { !listedTasks.contains($0.key) && $0.value.isKnown }
         let unknown = commands.newTasks
-        for (task, load) in loads where !listedTasks.contains(task) && !unknown.contains(task) && load.isKnown {
+        for (task, load) in missing where !unknown.contains(task) {
             load.end(.backgroundServiceLost("the background service does not have the task any more"))
         }
         listedTasks = []
