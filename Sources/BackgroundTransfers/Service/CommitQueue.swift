@@ -84,7 +84,12 @@ final class CommitQueue {
     private func write(_ batch: Batch) {
         let changes = batch.changes
         isWriting = !changes.isEmpty
-        guard isWriting else { return batch.waiting.forEach { $0(failure) } }
+        guard isWriting else {
+            batch.waiting.forEach { $0(failure) }
+            // What came while a file kept the disk busy.
+            if hasChanges || !waiting.isEmpty { post() }
+            return
+        }
         let box = LoopBox((self, batch))
         journal.apply(changes) { [loop] failure, hasLostRecords in
             loop.post { box.value.0.wrote(box.value.1, failure, hasLostRecords: hasLostRecords) }

@@ -9,6 +9,8 @@ final class ServiceSession {
     let service: TransferService
     private(set) var record: SessionRecord
     private(set) var transfers: [Int: ServiceTransfer] = [:]
+    /// Rejected transfers whose loads have not ended yet. They have a place in the schedule, and files to remove.
+    private var rejected: [ServiceTransfer] = []
     /// The program that is attached.
     private(set) var owner: ServiceClient?
     private(set) var launch: LaunchPolicy
@@ -42,7 +44,7 @@ final class ServiceSession {
     /// At the end of the service, which it retains.
     func leave() {
         closeEnvironment()
-        transfers = [:]
+        (transfers, rejected) = ([:], [])
         owner = nil
     }
 
@@ -237,9 +239,15 @@ final class ServiceSession {
         let task = transfer.reference.task
         guard transfers[task] === transfer, !transfer.hasEnded else { return }
         remove(transfer)
+        if transfer.hasLoad { rejected.append(transfer) }
         transfer.handle(.cancel(reason: nil))
         tell(.rejected(task: task, TransferFailure(code: -3003, reason: "\(failure)")))
         closeIfUnused()
+    }
+
+    /// A load has ended, perhaps of a transfer that was rejected before.
+    func loadEnded(_ transfer: ServiceTransfer) {
+        if !rejected.isEmpty { rejected.removeAll { $0 === transfer } }
     }
 
     /// A program was told that far. Its files are removed when they are not needed any more (BG-18).

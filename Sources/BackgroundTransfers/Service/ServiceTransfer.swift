@@ -42,6 +42,7 @@ final class ServiceTransfer {
         }
     }
     var hasEnded: Bool { record.end != nil }
+    var hasLoad: Bool { load != nil }
     /// Whether the end may be told: an end that the journal does not have would be told again by another process.
     private(set) var isEndCommitted: Bool
     /// Nil while no load runs.
@@ -67,7 +68,7 @@ final class ServiceTransfer {
     }
 
     /// Whether the session has it. A rejected transfer is not in the journal, and is only stopped.
-    private var isKnown: Bool { session.transfers[reference.task] === self }
+    var isKnown: Bool { session.transfers[reference.task] === self }
 
     /// Brings the counts of the session up to date, after each change of what is counted, and when the session has it no more.
     func count() {
@@ -100,7 +101,12 @@ final class ServiceTransfer {
     /// Changes what does not affect the transfer's life.
     func update(_ change: (inout TransferRecord) -> Void) {
         machine.update(change)
-        service.commits.save(self)
+        save()
+    }
+
+    /// The journal does not get a rejected transfer back, whose load is still being stopped.
+    private func save() {
+        if isKnown { service.commits.save(self) }
     }
 
     func setPriority(_ priority: Float) {
@@ -121,7 +127,7 @@ final class ServiceTransfer {
 
     private func perform(_ action: TransferMachine.Action) {
         switch action {
-        case .save: service.commits.save(self)
+        case .save: save()
         case .enqueue: service.enqueue(self)
         case .leaveSchedule: service.leaveSchedule(self)
         case .start(let request): start(request)
@@ -234,7 +240,7 @@ final class ServiceTransfer {
     private func setWaitsForNetwork(_ waits: Bool) {
         if waits == waitsForNetwork { return }
         waitsForNetwork = waits
-        service.changed(self)
+        if isKnown { service.changed(self) }
     }
 
     private func ended() {
@@ -242,6 +248,7 @@ final class ServiceTransfer {
         (load, rate) = (nil, nil)
         challenge = nil
         count()
+        session.loadEnded(self)
     }
 
     private func tell(_ event: TransferReport.Event) {

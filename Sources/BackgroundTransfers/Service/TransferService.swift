@@ -464,7 +464,7 @@ extension TransferService: LoopTimerTarget {
         var seen: Set<TransferReference> = []
         for transfer in told where seen.insert(transfer.reference).inserted {
             transfer.tellProgress()
-            if !transfer.hasEnded { tellWatchers(.changed(listed(transfer))) }
+            if transfer.isKnown, !transfer.hasEnded { tellWatchers(.changed(listed(transfer))) }
         }
     }
 }

@@ -119,22 +119,18 @@ final class BackgroundLoad: Load, @unchecked Sendable {
 
     // MARK: Commands, on any thread
 
-    /// Creates the task in the service, before the program knows it.
+    /// Creates the task in the service, before the program gets it.
     func create() {
         guard let task else { return }
         session.awaitAttachment()
         do throws(LoadError) {
             if let error = session.creationError(of: task) { throw error }
             let description = try TransferDescription(task)
-            let files = try RequestFiles(of: task, description)
-            guard let files else { return created(description, task) }
+            guard let files = try RequestFiles(of: task, description) else { return created(description, task) }
             if let folder = session.uploads, let ready = files.prepareAtOnce(in: folder) {
                 return created(ready, task)
             }
-            session.prepare(files) { result in
-                self.prepared(result, task)
-                self.session.loop.post { self.session.isCreated(self) }
-            }
+            session.prepare(files) { self.prepared($0, task) }
         } catch {
             task.locked { _ in creation = .failed(error) }
         }
@@ -164,6 +160,8 @@ final class BackgroundLoad: Load, @unchecked Sendable {
             session.add(.create(description))
             tell(values)
         }
+        // A session that was invalidated meanwhile leaves the task to the service.
+        if task.core.isInvalidated { session.loop.post { self.session.isCreated(self) } }
     }
 
     /// Tells the service what has changed. Called with the lock of the task held, so that the order is that of the changes.

@@ -248,15 +248,15 @@ extension TaskCore {
 }
 
 extension SessionCore {
-    /// A new task, which the service gets to know.
-    func add(_ task: TaskCore, to background: BackgroundSession) {
+    /// The load of a new task, which the service does not know yet.
+    func add(_ task: TaskCore, to background: BackgroundSession) -> BackgroundLoad {
         let load = BackgroundLoad(task, in: background)
         task.background = load
         loop.post {
             task.load = load
             background.add(load)
         }
-        load.create()
+        return load
     }
 
     /// Traps for a task that a background session cannot have (T-50, BG-2, BG-3): a programming error that no input can cause.

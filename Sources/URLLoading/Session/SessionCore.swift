@@ -219,7 +219,7 @@ final class SessionCore: ForkGuarded, @unchecked Sendable {
         let core = TaskCore(
             of: session, identifier: identifier, kind: kind, request: request, current: current, result: result,
             delegate: delegate)
-        if let background { add(core, to: background) }
+        let load = background.map { add(core, to: $0) }
         let task = make(core)
         lock.lock()
         if case .valid = phase {
@@ -229,6 +229,8 @@ final class SessionCore: ForkGuarded, @unchecked Sendable {
         }
         let mustCancel = cancelsTasks
         lock.unlock()
+        // The service may refuse the task at once, and its end needs the public object.
+        load?.create()
         core.announce(task, of: session)
         if mustCancel { task.cancel() }
         return task
