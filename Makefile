@@ -92,10 +92,11 @@ documentation:
 	@scripts/install build
 	scripts/documentation
 
-# All packages in Examples, in one build.
+# Builds all packages in Examples, and runs their programs.
 examples:
 	@scripts/install build
 	scripts/check-examples --build
+	scripts/run-examples
 
 lint: layers
 	scripts/behaviour --check

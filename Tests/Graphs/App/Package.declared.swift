@@ -8,11 +8,11 @@ let package = Package(
     name: "App",
     dependencies: [
         .package(path: "../Client"), .package(path: "../Stubs"), .package(path: "../Models"),
-        .package(path: "../Neighbours"),
+        .package(path: "../Neighbours"), .package(path: "../Generating"),
         .package(path: "REPOSITORY"),
     ],
     targets: [
-        .executableTarget(name: "App", dependencies: ["Client", "Stubs", "Models", "Neighbours", networking]),
+        .executableTarget(name: "App", dependencies: ["Client", "Stubs", "Models", "Neighbours", "Generating", networking]),
         // Programs without networking must link too.
         .executableTarget(name: "FoundationTool"),
         .executableTarget(name: "CTool"),

@@ -5,10 +5,10 @@ let package = Package(
     name: "App",
     dependencies: [
         .package(path: "../Client"), .package(path: "../Stubs"), .package(path: "../Models"),
-        .package(path: "../Neighbours"),
+        .package(path: "../Neighbours"), .package(path: "../Generating"),
     ],
     targets: [
-        .executableTarget(name: "App", dependencies: ["Client", "Stubs", "Models", "Neighbours"]),
+        .executableTarget(name: "App", dependencies: ["Client", "Stubs", "Models", "Neighbours", "Generating"]),
         // Programs without networking must link too.
         .executableTarget(name: "FoundationTool"),
         .executableTarget(name: "CTool"),

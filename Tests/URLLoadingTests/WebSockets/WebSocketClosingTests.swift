@@ -136,7 +136,10 @@ import URLLoading
 
     // WS-10: a close without reason
     @Test("cancelled while open") func cancelledWhileOpen() async throws {
+        let isCancelled = Signal("the cancellation")
         let server = try ScriptedServer.webSocket { socket in
+            // A pong could come before it.
+            try isCancelled.wait()
             _ = try? socket.readClose()
             if let frame = socket.closeFrame { #expect(frame.closeReason == []) }
             try socket.connection.waitForClose()
@@ -148,6 +151,7 @@ import URLLoading
         run.receive()
         run.ping("1")
         run.task.cancel()
+        isCancelled.fire()
         #expect(run.task.state == .canceling || run.task.state == .completed)
         run.task.cancel()
         let calls = try await run.end()

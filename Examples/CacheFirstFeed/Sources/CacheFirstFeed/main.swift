@@ -10,7 +10,7 @@ final class Sources: NSObject, URLSessionTaskDelegate, Sendable {
         _ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics
     ) {
         for transaction in metrics.transactionMetrics {
-            let status = (transaction.response as? HTTPURLResponse)?.statusCode ?? 0
+            guard let status = (transaction.response as? HTTPURLResponse)?.statusCode else { continue }
             let source = transaction.resourceFetchType == .localCache ? "cache" : "network"
             print("  \(source): \(status), \(transaction.countOfResponseBodyBytesReceived) bytes on the wire")
         }

@@ -29,10 +29,13 @@ let sender = Task {
 }
 do {
     for try await message in task.messages {
-        switch message {
-        case .string(let text): print(text)
-        case .data(let data): print("\(data.count) bytes")
-        }
+        let line =
+            switch message {
+            case .string(let text): text
+            case .data(let data): "\(data.count) bytes"
+            }
+        // At once, also to a pipe, unlike `print`.
+        FileHandle.standardOutput.write(Data((line + "\n").utf8))
     }
     print("closed with \(task.closeCode.rawValue)")
 } catch {

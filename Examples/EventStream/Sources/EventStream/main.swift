@@ -72,7 +72,10 @@ while true {
             exit(1)
         }
         for try await byte in bytes {
-            if let event = parser.take(byte) { print("\(event.name): \(event.data.joined(separator: "\n"))") }
+            guard let event = parser.take(byte) else { continue }
+            // At once, also to a pipe, unlike `print`.
+            let text = "\(event.name): \(event.data.joined(separator: "\n"))\n"
+            FileHandle.standardOutput.write(Data(text.utf8))
         }
     } catch {
         print(error.localizedDescription)

@@ -1,5 +1,6 @@
 import Client
 import Foundation
+import Generating
 import Models
 import Neighbours
 import Stubs
@@ -32,7 +33,7 @@ extension URLSession {
 
     static func main() async throws {
         guard let base = CommandLine.arguments.dropFirst().first.flatMap({ URL(string: $0) }) else { exit(2) }
-        print("revisions", revision, Client.revision, Stubs.revision, Item.revision, revisionOfNeighbours)
+        print("revisions", revision, Client.revision, Stubs.revision, Item.revision, revisionOfNeighbours, revisionOfGenerating)
         print("modules", String(reflecting: URLSession.self), moduleOfClient(), moduleOfScopedImport())
 
         let client = OwnClient(base: base, configuration: .ephemeral)
@@ -63,6 +64,7 @@ extension URLSession {
             "stub", response.statusCode, response.value(forHTTPHeaderField: "x-stub") ?? "",
             String(decoding: stub, as: UTF8.self))
 
+        print("generated", generated, "by a macro", answerOfGenerating())
         for (door, outcome) in doors(base) { print("door", door, outcome) }
 
         print(
