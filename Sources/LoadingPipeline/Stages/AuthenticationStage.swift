@@ -322,7 +322,9 @@ struct AuthenticationStage {
         return true
     }
 
-    /// The credentials were not accepted. A challenge for another protection space does not refuse them.
+    /// The credentials were not accepted. A challenge refuses the client's credentials whatever space it names (RFC 9110
+    /// §15.5.2), or two spaces that take turns would never count a failure. Other credentials were sent without a
+    /// challenge for this request, so a challenge for another space only means that they belong elsewhere.
     private mutating func refuse(_ options: ArraySlice<AuthenticationOption>, _ subject: AuthenticationSubject) {
         guard let attempt else { return }
         self.attempt = nil
@@ -334,7 +336,8 @@ struct AuthenticationStage {
             }
             return
         }
-        guard options.contains(where: { ProtectionSpace(of: $0, at: subject.peer) == attempt.space }) else { return }
+        let isSameSpace = options.contains { ProtectionSpace(of: $0, at: subject.peer) == attempt.space }
+        guard isSameSpace || attempt.source == .client else { return }
         note(refusalOf: attempt.credential, in: attempt.space, from: attempt.source, subject)
     }
 
