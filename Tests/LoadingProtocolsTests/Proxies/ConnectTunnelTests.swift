@@ -212,6 +212,38 @@ import Testing
         #expect(lines.count == 1 && lines[0].hasPrefix("malformedTunnelResponse"))
     }
 
+    // CONN-28, PROXY-10: RFC 9112 §2.2. Another parser might see a field, a challenge or a tunnel behind the CR
+    @Test(
+        "a CR without LF in the head of any answer", arguments: ["200 OK", "403 Forbidden", "407 P", "103 E"],
+        [
+            // In and around the status line
+            "\rHTTP/1.1 STATUS\r\nA: b\r\n\r\n", "HTTP/1.1\rSTATUS\r\nA: b\r\n\r\n",
+            "HTTP/1.1 STATUS\rX\r\nA: b\r\n\r\n", "HTTP/1.1 STATUS\r\r\nA: b\r\n\r\n",
+            // In fields, the first, one in the middle and the last
+            "HTTP/1.1 STATUS\r\nA\rB: c\r\nD: e\r\n\r\n", "HTTP/1.1 STATUS\r\nA:\rb\r\nD: e\r\n\r\n",
+            "HTTP/1.1 STATUS\r\nA: b\r\nC: d\rProxy-Authenticate: Basic realm=\"a\"\r\nE: f\r\n\r\n",
+            "HTTP/1.1 STATUS\r\nA: b\r\nC: d\r\r\n\r\n", "HTTP/1.1 STATUS\r\nA: b\r c\r\n\r\n",
+            // For line ends, and for the end of the head
+            "HTTP/1.1 STATUS\rA: b\r\rx", "HTTP/1.1 STATUS\r\nA: b\r\rx", "HTTP/1.1 STATUS\r\nA: b\r\n\rx",
+        ])
+    func bareCarriageReturn(status: String, template: String) throws {
+        let answer = template.replacing("STATUS", with: status)
+        #expect(try outcome(answer).lines == ["malformedTunnelResponse(\"bareCarriageReturn\")"])
+    }
+
+    // CONN-28, AUTH-28: the challenge is known by then, but not where the next answer would begin
+    @Test(
+        "a CR without LF behind the head of a challenge gives its connection up",
+        arguments: ["0\r\nA: b\rC: d\r\n\r\n", "0\r\nA: b\r\n\rHTTP", "1\rx\r\n0\r\n\r\n"])
+    func bareCarriageReturnInBody(body: String) throws {
+        let head = "HTTP/1.1 407 P\r\nProxy-Authenticate: Basic realm=\"a\"\r\nTransfer-Encoding: chunked\r\n\r\n"
+        let bytes = Array((head + body).utf8)
+        for cuts in [[], Array(bytes.indices)] {
+            let lines = try outcome(bytes, cuts: cuts, limits: ConnectTunnelLimits(), ends: false).lines
+            #expect(lines == ["challenged: Basic realm=\"a\"", "ended"])
+        }
+    }
+
     // PROXY-10
     @Test("a head without end") func endlessHead() throws {
         let limits = ConnectTunnelLimits(response: HTTP1Limits(maximumHeadLength: 256, maximumFieldCount: 4))

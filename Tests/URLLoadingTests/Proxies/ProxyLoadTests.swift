@@ -118,6 +118,39 @@ import URLLoading
         #expect(error?.userInfo[FailedProxy.statusKey] as? Int == status)
     }
 
+    // CONN-28, PROXY-10, AUTH-28: neither a tunnel, nor a refusal, nor a challenge
+    @Test(
+        "a proxy whose answer has a CR without LF", arguments: [200, 403, 407],
+        [
+            "HTTP/1.1 STATUS No\rX\r\nContent-Length: 0\r\n\r\n",
+            "HTTP/1.1 STATUS No\r\nX: a\rProxy-Authenticate: Basic realm=\"r\"\r\nContent-Length: 0\r\n\r\n",
+            "HTTP/1.1 STATUS No\r\nProxy-Authenticate: Basic realm=\"r\"\r\rContent-Length: 0\r\n\r\n",
+        ])
+    func bareCarriageReturn(status: Int, template: String) async throws {
+        let received = EventRecorder<[UInt8]>()
+        let proxy = try ScriptedServer { connection in
+            _ = try connection.readRequest()
+            try connection.send(template.replacing("STATUS", with: "\(status)"))
+            // The handshake of a tunnel, or an answer to the challenge.
+            received.record((try? connection.receive()) ?? [])
+        }
+        defer { proxy.stop() }
+        let delegate = RecordingDelegate()
+        delegate.challenge = { _, handler in handler(.useCredential, URLCredential("me", "secret")) }
+        let session = URLSession(delegate) { [settings = http(proxy, "HTTPS")] in
+            $0.connectionProxyDictionary = settings
+        }
+        defer { session.invalidateAndCancel() }
+        let error = await #expect(throws: URLError.self) { try await text(session, "https://a.test/") }
+        #expect(error?.code == .cannotConnectToHost)
+        let cause = error?.userInfo[NSUnderlyingErrorKey] as? NSError
+        #expect(cause?.domain == "kCFErrorDomainCFNetwork" && cause?.code == 311)
+        #expect(error?.userInfo[FailedProxy.urlKey] as? String == "http://127.0.0.1:\(proxy.port)")
+        #expect(error?.userInfo[FailedProxy.statusKey] == nil)
+        #expect(try await received.waitFor(count: 1) == [[]])
+        #expect(proxy.requests.map(\.method) == ["CONNECT"])
+    }
+
     // PROXY-10: the error distinguishes proxy and server
     @Test("which proxy has failed, if one has", arguments: ["HTTP", "HTTPS", "SOCKS"]) func failed(kind: String)
         async throws
