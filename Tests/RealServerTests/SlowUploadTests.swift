@@ -97,6 +97,23 @@ struct SlowUploadTests {
         #expect(text == "-1001")
         #expect((Self.timeout..<Self.timeout * 3).contains(seconds))
     }
+
+    // CONN-15, CONN-17: what was acknowledged before, and the answers to PINGs, are no progress
+    @Test("a stuck upload over HTTP/3 ends at its time", .needsHTTP3, .needs(.aioquic))
+    func stuckOverHTTP3() async throws {
+        let far = try RemoteNetwork()
+        let most = 4000
+        let server = try far.perform {
+            try StuckServer(
+                taking: most, TrustedAuthority.authority,
+                profile: .server(CertificateProfile.Name(RemoteNetwork.address)))
+        }
+        defer { server.stop() }
+        let (text, seconds) = try await upload(to: server.port, .http3)
+        #expect(text == "-1001")
+        #expect((Self.timeout..<Self.timeout * 3).contains(seconds))
+        #expect((1...most).contains(server.received.reduce(0, +)))
+    }
 }
 
 /// A test server.
