@@ -58,7 +58,7 @@ import URLLoading
             }
         }
 
-        // BG-3
+        // BG-3, S-48
         @Test("no delegate") func noDelegate() async {
             await #expect(processExitsWith: .signal(SIGILL)) {
                 _ = URLSession(configuration: .background(withIdentifier: "none"))

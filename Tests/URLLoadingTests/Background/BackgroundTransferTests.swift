@@ -361,7 +361,7 @@ import URLLoading
         #expect(service.files(in: "files") == [])
     }
 
-    // BG-7
+    // BG-7, ERR-12: −996
     @Test("a second session with the identifier") func aSecondSession() async throws {
         let server = try ScriptedServer.answering(.text("ok"))
         defer { server.stop() }
@@ -380,7 +380,7 @@ import URLLoading
         _ = try await end(owner, first)
     }
 
-    // BG-7, C-2: the service cannot be reached
+    // BG-7, C-2, ERR-12: the service cannot be reached, −997
     @Test("without a service") func withoutAService() async throws {
         service.refuseConnections(.backgroundServiceLost("cannot start /usr/libexec/urlsessiond"))
         let delegate = BackgroundDelegate()

@@ -63,7 +63,7 @@ import Testing
         #expect((error as NSError).code == code)
     }
 
-    // ERR-12: the numbers alone. What ends with them comes with background sessions.
+    // ERR-12: the numbers. `BackgroundTransferTests` shows what ends with −996 and −997; nothing does with −995.
     @Test("the codes of background sessions") func backgroundCodes() {
         let codes: [URLError.Code] = [
             .backgroundSessionRequiresSharedContainer, .backgroundSessionInUseByAnotherProcess,

@@ -122,7 +122,7 @@ import URLLoading
         #expect(kept.data == Data("hello".utf8))
     }
 
-    // S-48: a delegate of one kind is also one of those above it. What background sessions ask for comes with them.
+    // S-48: a delegate of one kind is also one of those above it. For background sessions see `BackgroundRuleTests`.
     @Test("kinds of delegates") func kindsOfDelegates() {
         func kinds(_ delegate: any URLSessionDelegate) -> [Bool] {
             [
