@@ -3,6 +3,10 @@
 #ifndef C_LOADING_TEST_HTTP2_LIBRARY_H
 #define C_LOADING_TEST_HTTP2_LIBRARY_H
 
+#if defined(__has_include) && !__has_include(<nghttp2/nghttp2.h>)
+#error "nghttp2's header is missing: install libnghttp2-dev (Debian, Ubuntu) or libnghttp2-devel (Fedora)"
+#endif
+
 #include <nghttp2/nghttp2.h>
 #include <stdbool.h>
 

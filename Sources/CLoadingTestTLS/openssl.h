@@ -3,6 +3,10 @@
 #ifndef C_LOADING_TEST_TLS_OPENSSL_H
 #define C_LOADING_TEST_TLS_OPENSSL_H
 
+#if defined(__has_include) && !__has_include(<openssl/ssl.h>)
+#error "OpenSSL's headers are missing: install libssl-dev (Debian, Ubuntu) or openssl-devel (Fedora)"
+#endif
+
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>

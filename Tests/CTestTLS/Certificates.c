@@ -1,5 +1,7 @@
 #include "CTestTLS.h"
 
+#include "DER.h"
+
 #include <openssl/conf.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
@@ -10,8 +12,6 @@
 #include <openssl/x509v3.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "DER.h"
 
 void ctt_bytes_free(ctt_bytes bytes) {
     OPENSSL_free(bytes.bytes);

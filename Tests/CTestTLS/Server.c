@@ -1,12 +1,12 @@
 #include "CTestTLS.h"
 
+#include "DER.h"
+
 #include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "DER.h"
 
 struct ctt_server {
     SSL_CTX *context;
