@@ -4,6 +4,9 @@ SWIFT ?= swift
 URL ?=
 FILTER ?=
 filter = $(if $(FILTER),--filter '$(FILTER)')
+# With STRICT=1 a warning fails it.
+STRICT ?=
+build_release = SWIFT='$(SWIFT)' scripts/build-release $(if $(STRICT),--strict)
 
 .PHONY: run install test plain test-plain test-tsan test-asan test-engine-tsan soak fuzz fuzz-check bench budgets size-and-start
 .PHONY: documentation examples overlay package graphs conformance
@@ -12,7 +15,7 @@ filter = $(if $(FILTER),--filter '$(FILTER)')
 # Builds the client and shows the main job; with URL=https://… it loads that URL.
 run:
 	@scripts/install build
-	$(SWIFT) build -c release --product urlsession
+	$(build_release) --product urlsession
 ifeq ($(URL),)
 	.build/release/urlsession demo
 else
