@@ -6,6 +6,9 @@ internal import LoadingTransport
 extension HTTP3Connection {
     func closeIfDone() {
         guard !isClosed, isIdle, opened == nil, isAdopted, isRetired || hasLostLocalAddress else { return }
+        // All requests up to the limit are answered, and the server would take more. The GOAWAY on the earlier connection
+        // had another cause, such as a restart.
+        if isAtLimit, !isToldToLeave { pool.noteHTTP3RequestLimit(nil, of: primaryOrigin.key) }
         closeAtOnce()
     }
 

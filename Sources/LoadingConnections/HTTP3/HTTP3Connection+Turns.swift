@@ -22,7 +22,7 @@ extension HTTP3Connection {
         flush()
         isHandlingReadiness = false
         setDeadline()
-        if isAdopted, !isRetired, !isClosed, isOverfull { retire() }
+        if isAdopted, !isRetired, !isClosed, isOverfull || isAtLimit && reservedCount == 0 { retire() }
         serveWaiting()
         tellOpened()
         closeIfDone()

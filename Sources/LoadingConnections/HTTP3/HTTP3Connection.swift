@@ -46,6 +46,11 @@ final class HTTP3Connection: MultiplexedConnectionState, MultiplexedConnection, 
     /// Whether the pool has, or had, this connection.
     var isAdopted = false
 
+    /// The number of requests that the server is expected to accept, learned from an earlier connection (CONN-4).
+    private let requestLimit: Int?
+    /// Whether the server has sent GOAWAY.
+    var isToldToLeave = false
+
     /// The generation of the session cache when the connection was made.
     let generation: Int
     let sessionTimer = LoopTimer()
@@ -66,6 +71,7 @@ final class HTTP3Connection: MultiplexedConnectionState, MultiplexedConnection, 
         self.resumed = resumed
         beginsEarly = early != nil
         generation = pool.security.generation
+        requestLimit = pool.http3RequestLimits[primaryOrigin.key]
         self.service = service
         self.opened = opened
         socket = try DatagramSocket(to: address, on: pool.loop)
@@ -146,7 +152,13 @@ final class HTTP3Connection: MultiplexedConnectionState, MultiplexedConnection, 
         return reserveStream(for: origin)
     }
 
-    var acceptsStreams: Bool { !hasLostLocalAddress }
+    var acceptsStreams: Bool { !hasLostLocalAddress && !isAtLimit }
+
+    /// Whether the number of begun requests has reached the expected limit.
+    var isAtLimit: Bool {
+        guard let requestLimit else { return false }
+        return requestCount + reservedCount >= requestLimit
+    }
 
     func begin(_ stream: HTTPStream, with request: HTTPStreamRequest) -> Result<Int64, HTTPStreamRequestError> {
         pool.loop.disarm(streamCreditTimer)
