@@ -24,22 +24,20 @@ final class OpenFile {
             path = known
             descriptor = Glibc.open(known, O_WRONLY | O_CLOEXEC | O_NOFOLLOW)
             guard descriptor >= 0 else { throw .opening(POSIXFailure(cll_errno())) }
+            // From here on `deinit` closes the file, also when this throws.
+            //
             // Two concurrent writers would leave holes in the file, which the first to finish would take for content.
             // Some file systems do not support locks.
             if flock(descriptor, LOCK_EX | LOCK_NB) != 0, cll_errno() == EWOULDBLOCK {
-                Glibc.close(descriptor)
                 throw .opening(POSIXFailure(EWOULDBLOCK))
             }
             // Extending the file would fill it with zeros.
             var status = stat()
             guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_size >= offset else {
-                Glibc.close(descriptor)
                 throw .opening(POSIXFailure(ESTALE))
             }
             guard ftruncate(descriptor, off_t(offset)) == 0, lseek(descriptor, off_t(offset), SEEK_SET) == offset else {
-                let failure = POSIXFailure(cll_errno())
-                Glibc.close(descriptor)
-                throw .opening(failure)
+                throw .opening(POSIXFailure(cll_errno()))
             }
         }
         UnfinishedFiles.shared.add(path)
