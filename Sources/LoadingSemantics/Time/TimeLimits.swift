@@ -258,6 +258,9 @@ package struct TimeLimits: Sendable, Equatable {
     package var exitFlush = seconds(2)
     /// The age at which files of interrupted downloads are deleted. Seconds. Decision: as `resourceTimeout`.
     package var unfinishedFile = 7 * 86_400
+    /// The age at which a file of a killed process is deleted that nobody can resume. Seconds. Decision: much longer than it takes to
+    /// lock a new file.
+    package var abandonedFile = 60
 
     package static func seconds(_ count: Int64) -> Int64 { count * 1_000_000_000 }
     package static func milliseconds(_ count: Int64) -> Int64 { count * 1_000_000 }

@@ -6,6 +6,8 @@ internal import Glibc
 final class OpenFile {
     let path: String
     private var descriptor: Int32
+    /// Whether the file has `UnfinishedFiles.abandonableMode`.
+    private var isAbandonable = false
 
     /// Of the names of new files.
     static let (prefix, suffix) = ("CFNetworkDownload_", ".tmp")
@@ -19,7 +21,10 @@ final class OpenFile {
             descriptor = template.withUnsafeMutableBufferPointer { cll_make_file($0.baseAddress, suffix) }
             guard descriptor >= 0 else { throw .creating(POSIXFailure(cll_errno())) }
             path = template.withUnsafeBufferPointer { $0.baseAddress.map { String(cString: $0) } ?? "" }
-            _ = flock(descriptor, LOCK_EX | LOCK_NB)
+            // The mode says nothing without the lock, and some file systems support neither.
+            if flock(descriptor, LOCK_EX | LOCK_NB) == 0 {
+                isAbandonable = fchmod(descriptor, UnfinishedFiles.abandonableMode) == 0
+            }
         case .existing(let known, let offset):
             path = known
             descriptor = Glibc.open(known, O_WRONLY | O_CLOEXEC | O_NOFOLLOW)
@@ -36,6 +41,9 @@ final class OpenFile {
             guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_size >= offset else {
                 throw .opening(POSIXFailure(ESTALE))
             }
+            // Its resume data is known to a program.
+            isAbandonable = status.st_mode & S_ISVTX != 0
+            makeResumable()
             guard ftruncate(descriptor, off_t(offset)) == 0, lseek(descriptor, off_t(offset), SEEK_SET) == offset else {
                 throw .opening(POSIXFailure(cll_errno()))
             }
@@ -44,7 +52,15 @@ final class OpenFile {
     }
 
     deinit {
-        if descriptor >= 0 { Glibc.close(descriptor) }
+        guard descriptor >= 0 else { return }
+        makeResumable()
+        Glibc.close(descriptor)
+    }
+
+    /// Another process does not know that the file is in use once it is closed.
+    private func makeResumable() {
+        if isAbandonable { fchmod(descriptor, UnfinishedFiles.resumableMode) }
+        isAbandonable = false
     }
 
     func write(_ data: Data) throws(FileWriter.Failure) {
@@ -98,6 +114,7 @@ final class OpenFile {
 
     /// Closes the file, where some network file systems report lost writes. Fails if the file was deleted meanwhile.
     func close() throws(FileWriter.Failure) {
+        makeResumable()
         let closing = descriptor
         descriptor = -1
         // The link count is always 0 on some file systems.

@@ -7,11 +7,18 @@ internal import Synchronization
 /// Download files that are not delivered yet: those being written, and those of failed downloads whose resume data were
 /// not requested. They are deleted when the process calls `exit`.
 ///
-/// The files of a killed process are deleted by a later one, once they are a week old.
+/// The files of a killed process are deleted by a later one. A file that was being written, and whose resume data nobody
+/// has, is deleted as soon as its lock shows that its process is gone. For others it is unknown whether a program has their
+/// resume data, so they are deleted when they are a week old.
 package final class UnfinishedFiles: @unchecked Sendable {
     // Sendable because `paths` and `openings` are guarded by `lock`, and `owner` is atomic.
 
     package static let shared = UnfinishedFiles()
+
+    /// The mode of a new file while it is written and its resume data was given to nobody. The sticky bit has no other
+    /// meaning for a file on Linux.
+    static let abandonableMode = S_ISVTX | resumableMode
+    static let resumableMode: mode_t = 0o600
 
     private let lock = Lock()
     /// With the number of the last opening of each.
@@ -37,12 +44,15 @@ package final class UnfinishedFiles: @unchecked Sendable {
     /// The file was delivered to the application.
     package func keep(_ path: String) { forget(path) }
 
-    /// The same for the file with that name in any folder.
+    /// The same for the file with that name in any folder, which may still be written.
     package func keep(named name: String) {
         guard isOwn else { return }
-        lock.withLock {
-            if let path = paths.keys.first(where: { FileWriter.name(of: $0) == name }) { paths[path] = nil }
+        let path = lock.withLock {
+            let path = paths.keys.first { FileWriter.name(of: $0) == name }
+            if let path { paths[path] = nil }
+            return path
         }
+        if let path { chmod(path, Self.resumableMode) }
     }
 
     /// Deletes the file.
@@ -73,27 +83,33 @@ package final class UnfinishedFiles: @unchecked Sendable {
 
     // MARK: Files of other processes
 
-    /// Deletes this user's download files that were last modified before the limit. May wait for the disk.
-    package static func removeOld(in folder: String) {
+    /// Deletes this user's download files that were last modified before the limits. May wait for the disk.
+    ///
+    /// - Parameter includesAbandoned: Whether nobody but their writers can know of abandonable files in the folder.
+    package static func removeOld(in folder: String, includesAbandoned: Bool = false) {
         guard let directory = opendir(folder) else { return }
         defer { closedir(directory) }
-        let oldest = time(nil) - TimeLimits.standard.unfinishedFile
+        let now = time(nil)
+        let oldest = now - TimeLimits.standard.unfinishedFile
+        let oldestAbandoned = includesAbandoned ? now - TimeLimits.standard.abandonedFile : oldest
         while let entry = readdir(directory) {
             let name = withUnsafePointer(to: &entry.pointee.d_name) {
                 $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
             }
             guard name.hasPrefix(OpenFile.prefix), name.hasSuffix(OpenFile.suffix) else { continue }
-            removeIfOld(name, in: dirfd(directory), oldest)
+            removeIfOld(name, in: dirfd(directory), oldest, oldestAbandoned)
         }
     }
 
-    private static func removeIfOld(_ name: String, in folder: Int32, _ oldest: time_t) {
+    private static func removeIfOld(
+        _ name: String, in folder: Int32, _ oldest: time_t, _ oldestAbandoned: time_t
+    ) {
         let descriptor = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         guard descriptor >= 0 else { return }
         defer { close(descriptor) }
         var status = stat()
         guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_uid == geteuid(),
-            status.st_mtim.tv_sec < oldest,
+            status.st_mtim.tv_sec < (status.st_mode & S_ISVTX == 0 ? oldest : oldestAbandoned),
             // A file that is being written is locked.
             flock(descriptor, LOCK_EX | LOCK_NB) == 0
         else { return }

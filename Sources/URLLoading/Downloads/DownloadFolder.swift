@@ -27,7 +27,7 @@ enum DownloadFolder {
 
     private static let isCleaned: Bool = {
         let folder = path
-        DispatchQueue.global(qos: .utility).async { UnfinishedFiles.removeOld(in: folder) }
+        DispatchQueue.global(qos: .utility).async { UnfinishedFiles.removeOld(in: folder, includesAbandoned: true) }
         return true
     }()
 }

@@ -39,6 +39,62 @@ import Testing
         UnfinishedFiles.removeOld(in: folder.file("missing").path)
     }
 
+    // RES-1: there may be resume data of all others
+    @Test("a file that a killed process was writing is removed after a minute") func abandonedFiles() throws {
+        func make(_ name: String, seconds: Double, mode: Int = 0o1600) throws {
+            let file = try folder.write("content", to: "CFNetworkDownload_\(name).tmp")
+            let date = Date(timeIntervalSinceNow: -seconds)
+            try FileManager.default.setAttributes(
+                [.modificationDate: date, .posixPermissions: mode], ofItemAtPath: file.path)
+        }
+        try make("dead00", seconds: 62)
+        try make("young0", seconds: 30)
+        try make("known0", seconds: 62, mode: 0o600)
+        try make("locked", seconds: 62)
+        let writer = open(folder.file("CFNetworkDownload_locked.tmp").path, O_WRONLY)
+        defer { close(writer) }
+        try #require(flock(writer, LOCK_EX | LOCK_NB) == 0)
+        let before = names
+        UnfinishedFiles.removeOld(in: folder.path)
+        #expect(names == before)
+        UnfinishedFiles.removeOld(in: folder.path, includesAbandoned: true)
+        #expect(Set(before).subtracting(names) == ["CFNetworkDownload_dead00.tmp"])
+    }
+
+    private func isAbandonable(_ path: String) throws -> Bool {
+        var status = stat()
+        try #require(stat(path, &status) == 0)
+        #expect(status.st_mode & 0o777 == 0o600)
+        return status.st_mode & S_ISVTX != 0
+    }
+
+    // RES-1
+    @Test("a file is abandonable until it is closed or a program can resume it") func abandonable() throws {
+        let destination = FileWriter.Destination.newFile(inFolder: folder.path)
+        let closed = try OpenFile(destination)
+        defer { closed.remove() }
+        try closed.write(Data("content".utf8))
+        #expect(try isAbandonable(closed.path))
+        try closed.close()
+        #expect(try !isAbandonable(closed.path))
+
+        let underWay = try OpenFile(destination)
+        defer { underWay.remove() }
+        UnfinishedFiles.shared.keep(named: FileWriter.name(of: underWay.path))
+        #expect(try !isAbandonable(underWay.path))
+
+        var released: OpenFile? = try OpenFile(destination)
+        let path = try #require(released?.path)
+        #expect(try isAbandonable(path))
+        released = nil
+        #expect(try !isAbandonable(path))
+
+        chmod(path, 0o1600)
+        let resumed = try OpenFile(.existing(path: path, offset: 0))
+        defer { resumed.remove() }
+        #expect(try !isAbandonable(path))
+    }
+
     // RES-12
     @Test("a file that is kept is not removed") func kept() throws {
         let files = UnfinishedFiles.shared

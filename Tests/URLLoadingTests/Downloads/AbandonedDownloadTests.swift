@@ -143,4 +143,38 @@ import URLLoading
         #expect(names.map { folder.path + "/" + $0 } == lines.filter { !$0.hasPrefix("failed") })
         for name in names { #expect(try Data(contentsOf: folder.file(name)) == Data("whole".utf8)) }
     }
+
+    // RES-12: nobody has its resume data
+    @Test("the next process removes the file of one that was killed") func killedProcess() async throws {
+        let half = try ScriptedServer { connection in
+            _ = try connection.readRequest()
+            try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 200\r\nETag: \"v1\"\r\n\r\nhalf")
+            try connection.waitForClose()
+        }
+        defer { half.stop() }
+        let permits = Permits()
+        let held = try ScriptedServer { connection in
+            let request = try connection.readRequest()
+            try connection.wait(for: permits)
+            try connection.send(.text("whole").closing(), to: request)
+        }
+        defer { held.stop() }
+        let user = try SessionUser()
+        func start(_ server: ScriptedServer) throws -> ChildProcess {
+            try user.start(
+                ["default", "download", server.url("/a").absoluteString], environment: ["TMPDIR": folder.path])
+        }
+        let killed = try start(half)
+        try await eventually { names.contains { (try? Data(contentsOf: folder.file($0))) == Data("half".utf8) } }
+        let left = try #require(names.first)
+        killed.send(SIGKILL)
+        #expect(try killed.waitForExit() == .signal(SIGKILL))
+        #expect(names == [left])
+        try FileManager.default.setAttributes(
+            [.modificationDate: Date(timeIntervalSinceNow: -62)], ofItemAtPath: folder.file(left).path)
+        let next = try start(held)
+        try await eventually { !names.contains(left) }
+        permits.release()
+        #expect(try next.waitForExit() == .code(0))
+    }
 }

@@ -25,11 +25,19 @@ struct SessionUser {
         _ arguments: [String], under tracer: [String] = [], environment: [String: String] = [:]
     ) throws -> [String] {
         let words = try tracer + [Self.path] + arguments
-        let places = ["XDG_CACHE_HOME": home.path + "/cache", "XDG_DATA_HOME": home.path + "/data"]
         let (exit, output) = try ChildProcess.run(
-            "/usr/bin/env", words, environment: places.merging(environment) { $1 })
+            "/usr/bin/env", words, environment: places(and: environment))
         guard exit == .code(0) else { throw Failure(exit: exit, output: output) }
         return output.split(separator: "\n").map(String.init)
+    }
+
+    /// Starts it, for a test that kills it or watches what it does.
+    func start(_ arguments: [String], environment: [String: String] = [:]) throws -> ChildProcess {
+        try ChildProcess(try Self.path, arguments, environment: places(and: environment))
+    }
+
+    private func places(and environment: [String: String]) -> [String: String] {
+        ["XDG_CACHE_HOME": home.path + "/cache", "XDG_DATA_HOME": home.path + "/data"].merging(environment) { $1 }
     }
 
     struct Failure: Error {
