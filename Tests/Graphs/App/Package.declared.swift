@@ -12,7 +12,8 @@ let package = Package(
         .package(path: "REPOSITORY"),
     ],
     targets: [
-        .executableTarget(name: "App", dependencies: ["Client", "Stubs", "Models", "Neighbours", "Generating", networking]),
+        .executableTarget(
+            name: "App", dependencies: ["Client", "Stubs", "Models", "Neighbours", "Generating", networking]),
         // Programs without networking must link too.
         .executableTarget(name: "FoundationTool"),
         .executableTarget(name: "CTool"),

@@ -33,7 +33,9 @@ extension URLSession {
 
     static func main() async throws {
         guard let base = CommandLine.arguments.dropFirst().first.flatMap({ URL(string: $0) }) else { exit(2) }
-        print("revisions", revision, Client.revision, Stubs.revision, Item.revision, revisionOfNeighbours, revisionOfGenerating)
+        print(
+            "revisions", revision, Client.revision, Stubs.revision, Item.revision, revisionOfNeighbours,
+            revisionOfGenerating)
         print("modules", String(reflecting: URLSession.self), moduleOfClient(), moduleOfScopedImport())
 
         let client = OwnClient(base: base, configuration: .ephemeral)
