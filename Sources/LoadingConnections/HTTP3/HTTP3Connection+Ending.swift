@@ -6,10 +6,18 @@ internal import LoadingTransport
 extension HTTP3Connection {
     func closeIfDone() {
         guard !isClosed, isIdle, opened == nil, isAdopted, isRetired || hasLostLocalAddress else { return }
-        // All requests up to the limit are answered, and the server would take more. The GOAWAY on the earlier connection
-        // had another cause, such as a restart.
-        if isAtLimit, !isToldToLeave { pool.noteHTTP3RequestLimit(nil, of: primaryOrigin.key) }
+        if isAtLimit, !isToldToLeave, !hasLostLocalAddress, limitQuestion != .answered { return askAboutLimit() }
         closeAtOnce()
+    }
+
+    /// All requests up to the limit are answered, and new ones use another connection. The GOAWAY of a server with a limit
+    /// may be behind its last response, and arrives before it acknowledges a PING.
+    private func askAboutLimit() {
+        guard limitQuestion == nil else { return }
+        limitQuestion = .asked
+        session.ping()
+        pool.loop.arm(answerTimer, at: pool.loop.now + pool.loop.limits.http3PingTimeout, for: self)
+        planTurn()
     }
 
     func giveUp(_ error: HTTP3Error) {
@@ -78,6 +86,8 @@ extension HTTP3Connection {
     }
 
     private func shut() {
+        // The GOAWAY on the earlier connection had another cause, such as a restart.
+        if limitQuestion != nil, !isToldToLeave { pool.noteHTTP3RequestLimit(nil, of: primaryOrigin.key) }
         pool.loop.disarm(idleTimer)
         pool.loop.disarm(sessionTimer)
         pool.loop.disarm(answerTimer)

@@ -50,6 +50,10 @@ final class HTTP3Connection: MultiplexedConnectionState, MultiplexedConnection, 
     private let requestLimit: Int?
     /// Whether the server has sent GOAWAY.
     var isToldToLeave = false
+    /// The PING that verifies `requestLimit`; nil if none was sent.
+    var limitQuestion: LimitQuestion?
+
+    enum LimitQuestion { case asked, answered }
 
     /// The generation of the session cache when the connection was made.
     let generation: Int
