@@ -29,7 +29,7 @@ final class HTTP2Connection: MultiplexedConnectionState, MultiplexedConnection, 
 
     init(stream: ByteStream, primaryOrigin: OriginConnections, pool: ConnectionPool) {
         self.stream = stream
-        requestLimit = pool.requestLimit(of: primaryOrigin.key)
+        requestLimit = pool.requestLimits[primaryOrigin.key]
         super.init(.http2, primaryOrigin: primaryOrigin, pool: pool)
         stream.owner = self
     }
@@ -109,7 +109,7 @@ final class HTTP2Connection: MultiplexedConnectionState, MultiplexedConnection, 
     func liftLimit() {
         guard requestLimit != nil, !isRetired, !isClosed else { return }
         requestLimit = nil
-        pool.noteRequestLimit(nil, of: primaryOrigin.key)
+        pool.requestLimits[primaryOrigin.key] = nil
         becameFree()
     }
 

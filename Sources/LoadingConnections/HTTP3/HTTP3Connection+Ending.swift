@@ -87,7 +87,7 @@ extension HTTP3Connection {
 
     private func shut() {
         // The GOAWAY on the earlier connection had another cause, such as a restart.
-        if limitQuestion != nil, !isToldToLeave { pool.noteHTTP3RequestLimit(nil, of: primaryOrigin.key) }
+        if limitQuestion != nil, !isToldToLeave { pool.http3RequestLimits[primaryOrigin.key] = nil }
         pool.loop.disarm(idleTimer)
         pool.loop.disarm(sessionTimer)
         pool.loop.disarm(answerTimer)

@@ -39,7 +39,7 @@ extension HTTP3Connection: HTTP3SessionObserver {
         // The first of two GOAWAY frames does not name the last stream (RFC 9114 §5.2). The next connection, which may be
         // made at once, has to know the limit.
         if lastStream >= 0, lastStream / 4 < requestCount {
-            pool.noteHTTP3RequestLimit(Int(lastStream / 4) + 1, of: primaryOrigin.key)
+            pool.http3RequestLimits[primaryOrigin.key] = Int(lastStream / 4) + 1
         }
         if isAdopted { pool.retire(self) }
     }

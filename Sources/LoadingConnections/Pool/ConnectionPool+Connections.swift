@@ -43,29 +43,18 @@ extension ConnectionPool {
         if let shared = origin.shared { serve(origin, from: shared) }
     }
 
-    /// The number of requests that an origin's server is expected to accept on a connection; nil if nothing is known.
-    func requestLimit(of origin: ConnectionKey) -> HTTP2RequestLimit? {
-        requestLimits.isEmpty ? nil : requestLimits[origin]
-    }
-
-    /// - Parameter limit: Nil if the server accepts more than expected.
-    func noteRequestLimit(_ limit: HTTP2RequestLimit?, of origin: ConnectionKey) {
-        if limit != nil, requestLimits.count >= Self.mostServers { requestLimits = [:] }
-        requestLimits[origin] = limit
-    }
-
     /// A connection was lost with requests in flight, after the server had answered others.
     func noteLoss(after answers: Int, of origin: ConnectionKey) {
-        var limit = requestLimit(of: origin) ?? HTTP2RequestLimit()
+        var limit = requestLimits[origin] ?? HTTP2RequestLimit()
         limit.lostConnection(after: answers)
-        noteRequestLimit(limit, of: origin)
+        requestLimits[origin] = limit
     }
 
     /// A connection was retired at the expected number, and all its requests were answered.
     func noteGoodEnd(of origin: ConnectionKey) {
-        guard var limit = requestLimit(of: origin) else { return }
+        guard var limit = requestLimits[origin] else { return }
         limit.connectionEndedWell()
-        noteRequestLimit(limit == HTTP2RequestLimit() ? nil : limit, of: origin)
+        requestLimits[origin] = limit == HTTP2RequestLimit() ? nil : limit
     }
 
     /// The connection takes no more new requests.

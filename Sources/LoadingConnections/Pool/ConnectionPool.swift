@@ -52,9 +52,9 @@ package final class ConnectionPool {
     /// Servers that answered a request over HTTP/2 with HTTP_1_1_REQUIRED.
     @exclusivity(unchecked) private var serversWithoutHTTP2: Set<ConnectionKey> = []
     /// The number of requests that HTTP/2 servers accepted on a connection before they ended it.
-    @exclusivity(unchecked) var requestLimits: [ConnectionKey: HTTP2RequestLimit] = [:]
+    @exclusivity(unchecked) var requestLimits = RequestLimits<HTTP2RequestLimit>()
     /// The same for HTTP/3 servers, which refuse the requests above it without a loss (RFC 9114 §5.2).
-    @exclusivity(unchecked) private(set) var http3RequestLimits: [ConnectionKey: Int] = [:]
+    @exclusivity(unchecked) var http3RequestLimits = RequestLimits<Int>()
     static let mostServers = 256
 
     /// - Parameter alternatives: The alternative services that origins have advertised.
@@ -184,12 +184,6 @@ package final class ConnectionPool {
         for connection in origins.values.flatMap(\.idleConnections) { discard(connection) }
         for connection in origins.values.compactMap(\.shared) { connection.retire() }
         dropUnusedUpgrades()
-    }
-
-    /// - Parameter limit: Nil if the server accepts more than expected.
-    func noteHTTP3RequestLimit(_ limit: Int?, of origin: ConnectionKey) {
-        if limit != nil, http3RequestLimits.count >= Self.mostServers { http3RequestLimits = [:] }
-        http3RequestLimits[origin] = limit
     }
 
     var allConnections: [any RoutedConnection] { origins.values.flatMap(\.all) }

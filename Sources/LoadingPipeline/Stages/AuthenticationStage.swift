@@ -336,8 +336,10 @@ struct AuthenticationStage {
             }
             return
         }
-        let isSameSpace = options.contains { ProtectionSpace(of: $0, at: subject.peer) == attempt.space }
-        guard isSameSpace || attempt.source == .client else { return }
+        guard
+            attempt.source == .client
+                || options.contains(where: { ProtectionSpace(of: $0, at: subject.peer) == attempt.space })
+        else { return }
         note(refusalOf: attempt.credential, in: attempt.space, from: attempt.source, subject)
     }
 

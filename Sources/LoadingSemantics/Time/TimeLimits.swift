@@ -258,8 +258,8 @@ package struct TimeLimits: Sendable, Equatable {
     package var exitFlush = seconds(2)
     /// The age at which files of interrupted downloads are deleted. Seconds. Decision: as `resourceTimeout`.
     package var unfinishedFile = 7 * 86_400
-    /// The age at which a file of a killed process is deleted that nobody can resume. Seconds. Decision: much longer than it takes to
-    /// lock a new file.
+    /// The age at which a download file is deleted whose process was killed before resume data was made for it. Seconds.
+    /// Decision: much longer than the time between making a file and locking it.
     package var abandonedFile = 60
 
     package static func seconds(_ count: Int64) -> Int64 { count * 1_000_000_000 }

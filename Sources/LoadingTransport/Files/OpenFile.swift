@@ -41,9 +41,8 @@ final class OpenFile {
             guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_size >= offset else {
                 throw .opening(POSIXFailure(ESTALE))
             }
-            // Its resume data is known to a program.
-            isAbandonable = status.st_mode & S_ISVTX != 0
-            makeResumable()
+            // A program has its resume data.
+            if status.st_mode & S_ISVTX != 0 { fchmod(descriptor, UnfinishedFiles.resumableMode) }
             guard ftruncate(descriptor, off_t(offset)) == 0, lseek(descriptor, off_t(offset), SEEK_SET) == offset else {
                 throw .opening(POSIXFailure(cll_errno()))
             }
@@ -57,7 +56,7 @@ final class OpenFile {
         Glibc.close(descriptor)
     }
 
-    /// Another process does not know that the file is in use once it is closed.
+    /// Before the file is closed, because its lock ends then, and other processes would take it for abandoned.
     private func makeResumable() {
         if isAbandonable { fchmod(descriptor, UnfinishedFiles.resumableMode) }
         isAbandonable = false

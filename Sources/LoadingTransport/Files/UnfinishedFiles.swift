@@ -7,16 +7,16 @@ internal import Synchronization
 /// Download files that are not delivered yet: those being written, and those of failed downloads whose resume data were
 /// not requested. They are deleted when the process calls `exit`.
 ///
-/// The files of a killed process are deleted by a later one. A file that was being written, and whose resume data nobody
-/// has, is deleted as soon as its lock shows that its process is gone. For others it is unknown whether a program has their
-/// resume data, so they are deleted when they are a week old.
+/// The files of a killed process are deleted by a later one. A file that was open for writing, and for which no resume data
+/// was made, is deleted a minute after its last write. For other files, a program may have stored resume data, so they are
+/// deleted after a week. A file that is locked is still being written, and stays.
 package final class UnfinishedFiles: @unchecked Sendable {
     // Sendable because `paths` and `openings` are guarded by `lock`, and `owner` is atomic.
 
     package static let shared = UnfinishedFiles()
 
-    /// The mode of a new file while it is written and its resume data was given to nobody. The sticky bit has no other
-    /// meaning for a file on Linux.
+    /// The mode of a new file that is open for writing, as long as no resume data was made for it. The sticky bit has no
+    /// other meaning for a file on Linux.
     static let abandonableMode = S_ISVTX | resumableMode
     static let resumableMode: mode_t = 0o600
 
@@ -85,7 +85,8 @@ package final class UnfinishedFiles: @unchecked Sendable {
 
     /// Deletes this user's download files that were last modified before the limits. May wait for the disk.
     ///
-    /// - Parameter includesAbandoned: Whether nobody but their writers can know of abandonable files in the folder.
+    /// - Parameter includesAbandoned: Whether the limit of files with `abandonableMode` is a minute. Not in a folder into
+    ///   which files are moved together with their resume data, because a move keeps the mode.
     package static func removeOld(in folder: String, includesAbandoned: Bool = false) {
         guard let directory = opendir(folder) else { return }
         defer { closedir(directory) }
@@ -101,9 +102,7 @@ package final class UnfinishedFiles: @unchecked Sendable {
         }
     }
 
-    private static func removeIfOld(
-        _ name: String, in folder: Int32, _ oldest: time_t, _ oldestAbandoned: time_t
-    ) {
+    private static func removeIfOld(_ name: String, in folder: Int32, _ oldest: time_t, _ oldestAbandoned: time_t) {
         let descriptor = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         guard descriptor >= 0 else { return }
         defer { close(descriptor) }

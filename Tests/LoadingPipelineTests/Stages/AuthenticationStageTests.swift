@@ -91,6 +91,15 @@ import Testing
             totalTimeout: 60, waitsForConnectivity: false, priority: 0.5)
     }
 
+    /// A memory in which an earlier load has left an accepted credential of the user "u".
+    private static func memoryOfCredential() throws -> AuthenticationMemory {
+        let bench = try Bench()
+        _ = try bench.response(401, basic)
+        _ = bench.answer("u")
+        _ = try bench.response(200)
+        return bench.memory
+    }
+
     private static func request(
         _ url: String = "http://a.example/x", _ fields: [(String, String)] = [], body: LoadBody = .none
     ) throws -> AuthenticationSubject {
@@ -243,11 +252,7 @@ import Testing
 
     // AUTH-9, AUTH-26: it was sent because of the path alone
     @Test("a remembered credential is not refused by a challenge for another space") func rememberedElsewhere() throws {
-        let memory = AuthenticationMemory()
-        let first = try Bench(memory: memory)
-        _ = try first.response(401, Self.basic)
-        _ = first.answer("u")
-        _ = try first.response(200)
+        let memory = try Self.memoryOfCredential()
         let bench = try Bench(memory: memory)
         #expect(bench.says() == Self.token("u"))
         #expect(try bench.response(401, #"Basic realm="other""#) == "ask basic other")
@@ -308,11 +313,7 @@ import Testing
 
     // AUTH-27
     @Test("what the caller says himself is not replaced, until the server asks") func saidByCaller() throws {
-        let memory = AuthenticationMemory()
-        let first = try Bench(memory: memory)
-        _ = try first.response(401, Self.basic)
-        _ = first.answer("u")
-        _ = try first.response(200)
+        let memory = try Self.memoryOfCredential()
         let bench = try Bench(.server, Self.request("http://a.example/x", [("Authorization", "mine")]), memory: memory)
         #expect(bench.says() == nil)
         #expect(try bench.response(401, Self.basic) == "ask basic r")
@@ -322,11 +323,7 @@ import Testing
 
     // AUTH-22: storage may have lost it, or been told to forget
     @Test("what may not be used any more is forgotten") func notAllowed() throws {
-        let memory = AuthenticationMemory()
-        let first = try Bench(memory: memory)
-        _ = try first.response(401, Self.basic)
-        _ = first.answer("u")
-        _ = try first.response(200)
+        let memory = try Self.memoryOfCredential()
         #expect(memory.knowsServers)
         let bench = try Bench(memory: memory)
         bench.isAllowed = false
@@ -349,11 +346,7 @@ import Testing
 
     // AUTH-9: nobody gave it for this load, so nothing is counted
     @Test("what is remembered and refused is forgotten, and counts as no failure") func rememberedAndRefused() throws {
-        let memory = AuthenticationMemory()
-        let first = try Bench(memory: memory)
-        _ = try first.response(401, Self.basic)
-        _ = first.answer("u")
-        _ = try first.response(200)
+        let memory = try Self.memoryOfCredential()
         let bench = try Bench(memory: memory)
         #expect(bench.says() == Self.token("u"))
         #expect(try bench.response(401, Self.basic) == "ask basic r not u")

@@ -22,4 +22,19 @@ final class AioquicScript: Sendable {
     }
 
     var lines: [String] { process.lines }
+
+    /// The end of a program that has the class `Server`, and `port`, `key` and `chain`: serves until the process is ended.
+    ///
+    /// - Parameter options: Of the QUIC configuration, beside the protocol.
+    static func serving(at address: String = "127.0.0.1", options: String = "idle_timeout=20") -> String {
+        """
+        async def main():
+            configuration = QuicConfiguration(is_client=False, alpn_protocols=["h3"], \(options))
+            configuration.load_cert_chain(chain, key)
+            await serve("\(address)", int(port), configuration=configuration, create_protocol=Server)
+            await asyncio.Event().wait()
+
+        asyncio.run(main())
+        """
+    }
 }

@@ -85,12 +85,6 @@ package final class ClosingServer: Sendable {
                 self._quic.close(error_code=code)
                 self.transmit()
 
-        async def main():
-            configuration = QuicConfiguration(is_client=False, alpn_protocols=["h3"], idle_timeout=2)
-            configuration.load_cert_chain(chain, key)
-            await serve("127.0.0.1", int(port), configuration=configuration, create_protocol=Server)
-            await asyncio.Event().wait()
-
-        asyncio.run(main())
+        \(AioquicScript.serving(options: "idle_timeout=2"))
         """
 }

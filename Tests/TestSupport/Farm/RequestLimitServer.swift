@@ -57,12 +57,6 @@ package final class RequestLimitServer: Sendable {
                     self._quic.send_stream_data(self.http._local_control_stream_id, frame)
                     self.transmit()
 
-        async def main():
-            configuration = QuicConfiguration(is_client=False, alpn_protocols=["h3"], idle_timeout=20)
-            configuration.load_cert_chain(chain, key)
-            await serve("127.0.0.1", int(port), configuration=configuration, create_protocol=Server)
-            await asyncio.Event().wait()
-
-        asyncio.run(main())
+        \(AioquicScript.serving())
         """
 }

@@ -42,13 +42,6 @@ package final class StuckServer: Sendable {
                     if isinstance(heard, DataReceived):
                         print(len(heard.data), flush=True)
 
-        async def main():
-            configuration = QuicConfiguration(
-                is_client=False, alpn_protocols=["h3"], idle_timeout=20, max_stream_data=int(count))
-            configuration.load_cert_chain(chain, key)
-            await serve("0.0.0.0", int(port), configuration=configuration, create_protocol=Server)
-            await asyncio.Event().wait()
-
-        asyncio.run(main())
+        \(AioquicScript.serving(at: "0.0.0.0", options: "idle_timeout=20, max_stream_data=int(count)"))
         """
 }

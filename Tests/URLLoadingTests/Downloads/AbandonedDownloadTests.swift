@@ -144,7 +144,7 @@ import URLLoading
         for name in names { #expect(try Data(contentsOf: folder.file(name)) == Data("whole".utf8)) }
     }
 
-    // RES-12: nobody has its resume data
+    // RES-12: no resume data was made for it
     @Test("the next process removes the file of one that was killed") func killedProcess() async throws {
         let half = try ScriptedServer { connection in
             _ = try connection.readRequest()

@@ -1,0 +1,13 @@
+/// The numbers of requests that servers accept on a connection, learned from earlier connections (CONN-4). Bounded.
+struct RequestLimits<Limit> {
+    private var limits: [ConnectionKey: Limit] = [:]
+
+    /// Nil if nothing is known of the server of an origin, or if it accepts more than expected.
+    subscript(origin: ConnectionKey) -> Limit? {
+        get { limits.isEmpty ? nil : limits[origin] }
+        set {
+            if newValue != nil, limits.count >= ConnectionPool.mostServers { limits = [:] }
+            limits[origin] = newValue
+        }
+    }
+}
