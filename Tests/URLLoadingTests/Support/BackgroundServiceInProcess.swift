@@ -108,6 +108,8 @@ final class BackgroundServiceInProcess: @unchecked Sendable {
             }
         }
         ended.wait()
+        // One that a session has made meanwhile would stay open without a service.
+        breakConnections()
         let flushed = DispatchSemaphore(value: 0)
         journal.flush { flushed.signal() }
         flushed.wait()
