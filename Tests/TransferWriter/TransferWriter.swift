@@ -64,7 +64,7 @@ private final class Program {
     }
 
     func run() {
-        write([.hello(ServiceHello(application: "app")), .attach(SessionDescription(identifier: "s"), isAgain: false)])
+        write([.hello(ServiceHello(application: "app")), .attach(SessionDescription(identifier: "s"), again: nil)])
         while next() != .replayed {}
         send((1...5).map { .create(description($0)) })
         send((1...4).map { .resume(task: $0) })

@@ -33,6 +33,8 @@ package final class MessageSocket<Incoming: Codable & Sendable, Outgoing: Codabl
     package private(set) var queuedBytes = 0
     private let largestMessage: Int
     private let largestBacklog: Int
+    /// How many bytes may wait now.
+    private var backlogLimit: Int
 
     /// Called when `queuedBytes` falls to `drainMark` or below, after it was above.
     package var drained: (() -> Void)?
@@ -43,7 +45,8 @@ package final class MessageSocket<Incoming: Codable & Sendable, Outgoing: Codabl
 
     /// - Parameters:
     ///   - largestMessage: The limit for a message that is sent, in bytes.
-    ///   - largestBacklog: The number of bytes that may wait for the peer when a message is sent. With more, the connection ends.
+    ///   - largestBacklog: The number of bytes that may wait for the peer when a message is sent, besides a state that it gets. With
+    ///     more, the connection ends.
     ///   - receive: Receives all messages that were complete in a turn, in order. At least one.
     ///   - ended: Called once, unless `close` was called before. All messages before the end were received then.
     package init(
@@ -55,6 +58,7 @@ package final class MessageSocket<Incoming: Codable & Sendable, Outgoing: Codabl
         self.loop = loop
         self.largestMessage = largestMessage
         self.largestBacklog = largestBacklog
+        backlogLimit = largestBacklog
         self.receive = receive
         self.ended = ended
         registration = loop.register(descriptor, self)
@@ -88,8 +92,10 @@ package final class MessageSocket<Incoming: Codable & Sendable, Outgoing: Codabl
 
     /// Sends the messages with one write, if the socket accepts them. Returns false if one is longer than the limit. Nothing is sent
     /// then.
+    ///
+    /// - Parameter isState: Whether the peer has asked for these, so that their number is no sign that it does not read.
     @discardableResult
-    package func send(_ messages: [Outgoing]) -> Bool {
+    package func send(_ messages: [Outgoing], isState: Bool = false) -> Bool {
         guard !isClosed, !isBroken, !isEnding, pendingEnd == nil, !messages.isEmpty else { return true }
         var chunk = Data()
         for message in messages {
@@ -98,12 +104,13 @@ package final class MessageSocket<Incoming: Codable & Sendable, Outgoing: Codabl
             }
             MessageFrames.append(content, to: &chunk)
         }
-        guard queuedBytes <= largestBacklog else {
+        guard queuedBytes <= backlogLimit else {
             end(with: .backlog)
             return true
         }
         queue.append(chunk)
         queuedBytes += chunk.count
+        if isState { backlogLimit = max(backlogLimit, queuedBytes + largestBacklog) }
         write()
         return true
     }
@@ -126,6 +133,7 @@ package final class MessageSocket<Incoming: Codable & Sendable, Outgoing: Codabl
                 sentOfFirst = 0
             }
         }
+        if queuedBytes <= largestBacklog { backlogLimit = largestBacklog }
         if isEnding, queue.isEmpty, pendingEnd == nil { end(with: .closed) }
         if before > drainMark, queuedBytes <= drainMark, !isBroken { drained?() }
     }

@@ -48,12 +48,18 @@ package final class CommandSpool {
         }
     }
 
+    /// Whether the file has no name any more.
+    package var isRemoved: Bool {
+        var status = stat()
+        return fstat(descriptor, &status) == 0 && status.st_nlink == 0
+    }
+
     /// Appends commands with the numbers from `first` on, in one write.
     package func append(_ commands: [EncodedCommand], from first: UInt64) throws(Failure) {
         var bytes: [UInt8] = []
         for (index, command) in commands.enumerated() {
             guard let content = command.content else { throw Failure(code: EINVAL) }
-            Self.append(content, number: first + UInt64(index), to: &bytes)
+            Self.append(content, number: first &+ UInt64(index), to: &bytes)
         }
         let count = bytes.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
         guard count == bytes.count else {
@@ -62,7 +68,7 @@ package final class CommandSpool {
             if count > 0 { undo(count) }
             throw Failure(code: code)
         }
-        lastNumber = first + UInt64(commands.count) - 1
+        lastNumber = first &+ UInt64(commands.count) &- 1
     }
 
     private func undo(_ count: Int) {
@@ -153,6 +159,7 @@ package struct EncodedCommand: Sendable {
     package let command: ServiceCommand
     /// Nil if it is too long, or has a number that JSON does not have.
     fileprivate let content: Data?
+    package var isTooLong: Bool { content == nil }
 
     package init(_ command: ServiceCommand) {
         self.command = command

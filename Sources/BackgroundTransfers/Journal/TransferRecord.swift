@@ -26,11 +26,19 @@ package struct TransferRecord: Codable, Equatable, Sendable {
     /// The most bytes that any attempt has transferred.
     package var furthest: Int64 = 0
     package var head: TransferHead?
+    /// Why it is cancelled. A running transfer ends when its load has stopped, perhaps in another process.
+    package var cancellation: Cancellation?
     package var end: TransferEnd?
     /// The last events. Nil in journals of earlier versions.
     package private(set) var history: [TransferEvent]?
 
     private static let longestHistory = 20
+
+    package enum Cancellation: Codable, Equatable, Sendable {
+        case byProgram
+        /// The reason is a value of `NSURLErrorBackgroundTaskCancelledReasonKey`.
+        case bySystem(reason: Int)
+    }
 
     package init(application: String, session: String, description: TransferDescription) {
         self.application = application
@@ -82,9 +90,10 @@ package struct SessionRecord: Codable, Equatable, Sendable {
     package var nextIdentifier = 1
     /// The order of the next end.
     package var nextEnd: UInt64 = 1
-    package var isInvalidated = false
     /// The number of the last command that was carried out.
     package var commands: UInt64 = 0
+    /// Counts the session objects that were attached. Nil in journals of earlier versions.
+    package var attachment: UInt64?
     /// When a program was attached last, in seconds since 1970.
     package var lastUsed = 0.0
     /// How often the program was launched without attaching, and when last, in seconds since 1970.

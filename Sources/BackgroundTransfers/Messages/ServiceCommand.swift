@@ -9,9 +9,9 @@ package enum ServiceCommand: Codable, Equatable, Sendable {
 
     /// Becomes the owner of the session, which is created if necessary. Answered by `attached` or `refused`.
     ///
-    /// A session object that was attached before is refused if another one has been since: its tasks and the numbers of its commands
-    /// are those of the other one now.
-    case attach(SessionDescription, isAgain: Bool)
+    /// A session object that was attached before sends the number of its attachment. It is refused if another one has been attached
+    /// since: its tasks and the numbers of its commands are those of the other one now.
+    case attach(SessionDescription, again: UInt64?)
     // The following are numbered by their position: the first after `attached` has the number after `SessionState.commands`.
     // They are in the spool before they are sent. `committed` tells how far they are in the journal.
 

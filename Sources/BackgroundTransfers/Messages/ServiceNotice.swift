@@ -89,6 +89,8 @@ package enum ServiceRefusal: Codable, Equatable, Sendable {
 
 /// A session as the service knows it.
 package struct SessionState: Codable, Equatable, Sendable {
+    /// Counts the session objects that were attached.
+    package var attachment: UInt64
     /// The first free task identifier.
     package var nextIdentifier: Int
     /// The number of the last command that was carried out. The next one, after `attach`, has the number after it.
@@ -102,7 +104,10 @@ package struct SessionState: Codable, Equatable, Sendable {
     /// Whether handshakes wait for the delegate's decision about server trust.
     package var asksServerTrust = false
 
-    package init(nextIdentifier: Int, commands: UInt64, spool: String, uploads: String, isLaunched: Bool) {
+    package init(
+        attachment: UInt64 = 1, nextIdentifier: Int, commands: UInt64, spool: String, uploads: String, isLaunched: Bool
+    ) {
+        self.attachment = attachment
         self.nextIdentifier = nextIdentifier
         self.commands = commands
         self.spool = spool

@@ -12,6 +12,7 @@ final class CommitQueue {
     private var removedSessions: Set<SessionReference> = []
     private var removedTransfers: Set<TransferReference> = []
     private var waiting: [(StorageFailure?) -> Void] = []
+    private var waitingForSuccess: [() -> Void] = []
     private var isWriting = false
     private var isPosted = false
     private let timer = LoopTimer()
@@ -25,7 +26,8 @@ final class CommitQueue {
         self.loop = loop
     }
 
-    var isEmpty: Bool { !isWriting && !hasChanges && waiting.isEmpty }
+    var isEmpty: Bool { !isWriting && !hasWork }
+    private var hasWork: Bool { hasChanges || !waiting.isEmpty || !waitingForSuccess.isEmpty }
     private var hasChanges: Bool {
         !sessions.isEmpty || !transfers.isEmpty || !removedSessions.isEmpty || !removedTransfers.isEmpty
     }
@@ -56,9 +58,22 @@ final class CommitQueue {
     /// Drops the change of a session that is not in the journal, and will not be needed there.
     func forget(_ session: ServiceSession) { sessions[session.reference] = nil }
 
+    /// Drops what could not be written: the next service does not need it, and what waits for it retains this one.
+    func abandon() {
+        loop.disarm(timer)
+        (sessions, transfers, removedSessions, removedTransfers) = ([:], [:], [], [])
+        waitingForSuccess = []
+    }
+
     /// Calls `body` when everything that was saved before is in the journal, or could not be written.
     func after(_ body: @escaping (StorageFailure?) -> Void) {
         waiting.append(body)
+        post()
+    }
+
+    /// Calls `body` when everything that was saved before is in the journal, however long the disk is full.
+    func afterSuccess(_ body: @escaping () -> Void) {
+        waitingForSuccess.append(body)
         post()
     }
 
@@ -76,8 +91,9 @@ final class CommitQueue {
         loop.disarm(timer)
         let batch = Batch(
             sessions: sessions, transfers: transfers, removedSessions: removedSessions,
-            removedTransfers: removedTransfers, waiting: waiting)
-        (sessions, transfers, removedSessions, removedTransfers, waiting) = ([:], [:], [], [], [])
+            removedTransfers: removedTransfers, waiting: waiting, waitingForSuccess: waitingForSuccess)
+        (sessions, transfers, removedSessions, removedTransfers) = ([:], [:], [], [])
+        (waiting, waitingForSuccess) = ([], [])
         write(batch)
     }
 
@@ -86,25 +102,30 @@ final class CommitQueue {
         isWriting = !changes.isEmpty
         guard isWriting else {
             batch.waiting.forEach { $0(failure) }
+            batch.waitingForSuccess.forEach { $0() }
             // What came while a file kept the disk busy.
-            if hasChanges || !waiting.isEmpty { post() }
+            if hasWork { post() }
             return
         }
-        let box = LoopBox((self, batch))
+        let box = LoopBox((self, batch, changes))
         journal.apply(changes) { [loop] failure, hasLostRecords in
-            loop.post { box.value.0.wrote(box.value.1, failure, hasLostRecords: hasLostRecords) }
+            loop.post {
+                let (queue, batch, written) = box.value
+                queue.wrote(batch, written, failure, hasLostRecords: hasLostRecords)
+            }
         }
     }
 
-    private func wrote(_ batch: Batch, _ failure: StorageFailure?, hasLostRecords: Bool) {
+    /// - Parameter written: The records as they were. Their transfers may have changed meanwhile.
+    private func wrote(
+        _ batch: Batch, _ written: [JournalChange], _ failure: StorageFailure?, hasLostRecords: Bool
+    ) {
         if hasLostRecords { recordsWereLost() }
-        if let failure,
-            let transfer = batch.transfers.values.first(where: {
-                ($0.record.promisedFile ?? $0.record.neededBody) == failure.path
-            })
+        if let failure, let reference = written.transfer(needing: failure.path),
+            let transfer = batch.transfers[reference]
         {
             // The trouble of one file is not that of the others.
-            transfer.promisedFileIsLost(failure)
+            transfer.isLost(failure)
             return write(batch.without(removedTransfers))
         }
         isWriting = false
@@ -114,8 +135,9 @@ final class CommitQueue {
             loop.arm(timer, at: loop.now &+ loop.limits.journalRetry, for: self)
         }
         batch.waiting.forEach { $0(failure) }
+        if failure == nil { batch.waitingForSuccess.forEach { $0() } }
         // A failure is reported at once, not when it is over.
-        if !waiting.isEmpty || failure == nil && hasChanges { post() }
+        if !waiting.isEmpty || failure == nil && hasWork { post() }
     }
 
     /// The changes are written with the next ones. What the callers have removed meanwhile stays removed.
@@ -124,6 +146,7 @@ final class CommitQueue {
         transfers.merge(batch.transfers.filter { !removedTransfers.contains($0.key) }) { new, _ in new }
         removedSessions.formUnion(batch.removedSessions.filter { sessions[$0] == nil })
         removedTransfers.formUnion(batch.removedTransfers.filter { transfers[$0] == nil })
+        waitingForSuccess = batch.waitingForSuccess + waitingForSuccess
     }
 
     private struct Batch {
@@ -132,6 +155,7 @@ final class CommitQueue {
         var removedSessions: Set<SessionReference>
         var removedTransfers: Set<TransferReference>
         var waiting: [(StorageFailure?) -> Void]
+        var waitingForSuccess: [() -> Void]
 
         func without(_ removed: Set<TransferReference>) -> Batch {
             var rest = self
@@ -149,6 +173,16 @@ final class CommitQueue {
             changes += removedSessions.map { .sessionRemoved($0) }
             return changes
         }
+    }
+}
+
+extension [JournalChange] {
+    /// The transfer whose record cannot be written without that file.
+    fileprivate func transfer(needing path: String) -> TransferReference? {
+        for case .transfer(let record) in self where (record.promisedFile ?? record.neededBody) == path {
+            return record.reference
+        }
+        return nil
     }
 }
 

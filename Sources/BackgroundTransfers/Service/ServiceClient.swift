@@ -22,10 +22,17 @@ final class ServiceClient {
 
     func send(_ notice: ServiceNotice) { send([notice]) }
 
-    func send(_ notices: [ServiceNotice]) {
-        guard let socket, !socket.send(notices) else { return }
+    func send(_ notices: [ServiceNotice]) { send(notices, isState: false) }
+
+    /// Sends the present state, whatever its length.
+    func sendAll(_ notices: [ServiceNotice]) { send(notices, isState: true) }
+
+    private func send(_ notices: [ServiceNotice], isState: Bool) {
+        guard let socket, !socket.send(notices, isState: isState) else { return }
         // One is too long for a message.
-        for notice in notices where !socket.send(notice) { socket.send(notice.shortened) }
+        for notice in notices where !socket.send([notice], isState: isState) {
+            socket.send([notice.shortened], isState: isState)
+        }
     }
 
     /// Whether the peer has closed its end, even if what it has sent was not read yet.
@@ -76,16 +83,18 @@ final class ServiceClient {
         }
         switch command {
         case .hello: refuse(.invalidMessage)
-        case .attach(let description, let isAgain):
+        case .attach(let description, let attachment):
             guard session == nil, let application = hello.application, !description.identifier.isEmpty,
                 max(application.utf8.count, description.identifier.utf8.count) <= ServiceProtocol.longestName
             else {
                 return refuse(.invalidMessage)
             }
             let found = service.session(application, description)
-            if found.isOwned || isAgain && found.wasOwnedByAnother(description.owner) { return refuse(.sessionInUse) }
+            if found.isOwned || attachment.map({ found.hadOther(than: description.owner, since: $0) }) == true {
+                return refuse(.sessionInUse)
+            }
             session = found
-            found.attach(self, description)
+            found.attach(self, description, again: attachment)
         case .list, .watch:
             isWatching = command == .watch
             service.sendList(to: self)

@@ -29,6 +29,17 @@ package struct ServiceFolders: Equatable, Sendable {
     func owns(_ path: String) -> Bool {
         [files, uploads].contains { path.hasPrefix($0 + "/") && !path.dropFirst($0.count + 1).contains("/") }
     }
+
+    /// Removes what killed processes have left, and the spools of session objects that have lost their session to others. Called while
+    /// nothing is loaded, on the thread of the files.
+    func removeOrphans(knownFiles: Set<String>, knownSpools: Set<String>) {
+        FileKeeper.clean(files, keeping: knownFiles)
+        // A program may be about to create the task of a younger copy.
+        FileKeeper.clean(uploads, keeping: knownFiles, minimumAge: 3600)
+        for application in FileKeeper.names(in: spool) {
+            FileKeeper.clean(spool + "/" + application, keeping: knownSpools)
+        }
+    }
 }
 
 /// What the service does with files, on a thread of its own, because the disk may be slow.

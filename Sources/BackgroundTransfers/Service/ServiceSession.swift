@@ -58,7 +58,7 @@ final class ServiceSession {
     }
 
     func takeEndNumber() -> UInt64 {
-        defer { record.nextEnd += 1 }
+        defer { record.nextEnd &+= 1 }
         service.commits.save(self)
         return record.nextEnd
     }
@@ -96,16 +96,20 @@ final class ServiceSession {
         return !owner.hasHungUp
     }
 
-    /// Whether another session object than this one was attached last.
-    func wasOwnedByAnother(_ number: UInt64) -> Bool { record.description.owner != number }
+    /// Whether another session object was attached after that attachment of this one. A journal that could not be written does not have
+    /// the attachment itself.
+    func hadOther(than number: UInt64, since attachment: UInt64) -> Bool {
+        let last = record.attachment ?? 0
+        return last > attachment || last == attachment && record.description.owner != number
+    }
 
-    func attach(_ client: ServiceClient, _ description: SessionDescription) {
+    func attach(_ client: ServiceClient, _ description: SessionDescription, again attachment: UInt64?) {
         owner?.detach()
         owner = client
         // The program is not launched while the spool is read.
         launch.attached()
         // The commands of the last owner come first.
-        readSpool { [self] in takeOver(by: client, description) }
+        readSpool { [self] in takeOver(by: client, description, again: attachment) }
     }
 
     /// Carries out what the last owner could not send any more, or what was sent to a service that did not live to commit it.
@@ -126,20 +130,22 @@ final class ServiceSession {
         }
     }
 
-    private func takeOver(by client: ServiceClient, _ description: SessionDescription) {
+    private func takeOver(by client: ServiceClient, _ description: SessionDescription, again attachment: UInt64?) {
         guard owner === client else { return }
+        record.attachment = attachment ?? (record.attachment ?? 0) &+ 1
         let old = service.folders.spool(of: record)
         var description = description
         if description.isTrustUnknown, let kind = description.delegateKind, kind == record.description.delegateKind {
             description.asksServerTrust = record.description.asksServerTrust
         }
         record.description = description
-        record.isInvalidated = false
         record.lastUsed = service.now
         service.commits.save(self)
+        // The journal must not name a spool that is gone.
+        service.commits.afterSuccess { [self] in
+            if old != service.folders.spool(of: record) { service.keeper.remove(old) }
+        }
         service.commits.after { [self] failure in
-            // The journal must not name a spool that is gone.
-            if failure == nil, old != service.folders.spool(of: record) { service.keeper.remove(old) }
             guard owner === client else { return }
             if let failure, record.commands == 0, transfers.isEmpty {
                 owner = nil
@@ -154,7 +160,7 @@ final class ServiceSession {
     private func sendState(to client: ServiceClient) {
         let known = transfersInOrder
         var state = SessionState(
-            nextIdentifier: record.nextIdentifier, commands: record.commands,
+            attachment: record.attachment ?? 0, nextIdentifier: record.nextIdentifier, commands: record.commands,
             spool: service.folders.spool(of: record), uploads: service.folders.uploads, isLaunched: isLaunched)
         state.asksServerTrust = record.description.asksServerTrust
         var notices: [ServiceNotice] = [.attached(state)]
@@ -165,7 +171,7 @@ final class ServiceSession {
             .sorted { $0.1.order < $1.1.order }.map { .ended(task: $0.0.reference.task, $0.1) }
         notices.append(.replayed)
         client.isListed = true
-        client.send(notices)
+        client.sendAll(notices)
     }
 
     func detach(_ client: ServiceClient) {
@@ -185,15 +191,27 @@ final class ServiceSession {
 
     /// The program's commands, in their order, each once.
     func perform(_ entries: [CommandSpool.Entry]) {
-        for entry in entries where entry.number > record.commands { perform(entry.command, number: entry.number) }
+        for entry in entries where entry.number > record.commands {
+            // Its program has ended, or asks again when it is attached: no other one is to be told.
+            if case .invalidate(let cancelsTasks) = entry.command {
+                note(number: entry.number)
+                if cancelsTasks { cancelAll() }
+            } else {
+                perform(entry.command, number: entry.number)
+            }
+        }
     }
 
     /// The next command that the owner has sent.
-    func perform(_ command: ServiceCommand) { perform(command, number: record.commands + 1) }
+    func perform(_ command: ServiceCommand) { perform(command, number: record.commands &+ 1) }
 
-    private func perform(_ command: ServiceCommand, number: UInt64) {
+    private func note(number: UInt64) {
         record.commands = number
         service.commits.save(self)
+    }
+
+    private func perform(_ command: ServiceCommand, number: UInt64) {
+        note(number: number)
         switch command {
         case .create(let description): create(description)
         case .resume(let task): transfers[task]?.handle(.resume)
@@ -238,10 +256,16 @@ final class ServiceSession {
     func reject(_ transfer: ServiceTransfer, _ failure: StorageFailure) {
         let task = transfer.reference.task
         guard transfers[task] === transfer, !transfer.hasEnded else { return }
+        discard(transfer)
+        tell(.rejected(task: task, TransferFailure(code: -3003, reason: "\(failure)")))
+    }
+
+    /// Removes a transfer without an end that is to be told.
+    private func discard(_ transfer: ServiceTransfer) {
         remove(transfer)
         if transfer.hasLoad { rejected.append(transfer) }
         transfer.handle(.cancel(reason: nil))
-        tell(.rejected(task: task, TransferFailure(code: -3003, reason: "\(failure)")))
+        finishInvalidation()
         closeIfUnused()
     }
 
@@ -252,16 +276,20 @@ final class ServiceSession {
 
     /// A program was told that far. Its files are removed when they are not needed any more (BG-18).
     private func acknowledge(_ task: Int, _ step: DeliveryStep) {
-        guard let transfer = transfers[task], let end = transfer.record.end, step > end.told else { return }
+        guard let transfer = transfers[task] else { return }
+        guard let end = transfer.record.end else {
+            // It was rejected by a process that was killed before its journal had that.
+            if step == .end { discard(transfer) }
+            return
+        }
+        guard step > end.told else { return }
         if step == .end {
             remove(transfer)
         } else {
             transfer.update { $0.end?.told = step }
         }
         // The journal must not name a file that is gone.
-        service.commits.after { [self] failure in
-            if failure == nil { removeFiles(transfer.record.end?.outcome, of: transfer, step) }
-        }
+        service.commits.afterSuccess { [self] in removeFiles(transfer.record.end?.outcome, of: transfer, step) }
         service.commits.after { [self] _ in
             if counts.ended == 0 { launch.becameIdle() }
             finishInvalidation()
@@ -283,15 +311,18 @@ final class ServiceSession {
     }
 
     private func invalidate(cancelsTasks: Bool) {
-        record.isInvalidated = true
         isInvalidating = true
         if cancelsTasks {
-            for transfer in transfersInOrder { transfer.handle(.cancel(reason: nil)) }
+            cancelAll()
         } else {
             // The tasks go on without the program (BG-20).
             service.commits.after { [self] _ in endInvalidation() }
         }
         finishInvalidation()
+    }
+
+    private func cancelAll() {
+        for transfer in transfersInOrder { transfer.handle(.cancel(reason: nil)) }
     }
 
     /// A session whose tasks are cancelled is invalid when all ends were told.
@@ -353,7 +384,9 @@ final class ServiceSession {
     /// The record stays for a while, with the number of the last command: a program that was not told of its commit sends the command
     /// again, and it must not be carried out again.
     private func closeIfUnused() {
-        if isUnused { closeEnvironment() }
+        guard isUnused else { return }
+        closeEnvironment()
+        service.becameUnused()
     }
 }
 

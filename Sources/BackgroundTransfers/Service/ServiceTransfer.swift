@@ -182,11 +182,11 @@ final class ServiceTransfer {
         }
     }
 
-    /// The journal could not promise the file of the record, which is gone or cannot be written to disk.
-    func promisedFileIsLost(_ failure: StorageFailure) {
-        if hasEnded {
+    /// A file that the record needed when it was to be written is gone, or cannot be written to disk.
+    func isLost(_ failure: StorageFailure) {
+        if record.promisedFile == failure.path {
             machine.update { $0.end?.outcome = Self.outcome(failure) }
-        } else {
+        } else if record.neededBody == failure.path {
             session.reject(self, failure)
         }
     }

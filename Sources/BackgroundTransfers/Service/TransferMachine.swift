@@ -75,10 +75,6 @@ package struct TransferMachine: Equatable, Sendable {
     private var retryAt: Double?
     /// The code of the error after which a retry waits.
     package private(set) var lastFailure = 0
-    /// Set by the first cancellation.
-    private var cancellation: Cancellation?
-
-    private enum Cancellation: Equatable { case byProgram, bySystem(reason: Int) }
 
     /// A new transfer, or one from the journal. `timePassed` follows, which begins what is due.
     package init(_ record: TransferRecord, isConditionMet: Bool) {
@@ -144,7 +140,8 @@ package struct TransferMachine: Equatable, Sendable {
             record.description.request.earliestBegin = date
             return [.save] + (isActive ? [] : settle(now))
         case .decide(let request):
-            guard phase == .waiting(.decision) else { return [] }
+            // Also while it is suspended, or it would be asked for again.
+            guard record.description.asksWhenDue, !record.isDecided, !isActive, isDelayOver(now) else { return [] }
             record.isDecided = true
             if let request { replaceRequest(by: request) }
             return [.save] + settle(now)
@@ -174,7 +171,7 @@ package struct TransferMachine: Equatable, Sendable {
             return [.save]
         case .finished(let file):
             guard isActive else { return [] }
-            return [.leaveSchedule] + (cancellation.map { end(for: $0, nil) } ?? end(.file(file)))
+            return [.leaveSchedule] + (record.cancellation.map { end(for: $0, nil) } ?? end(.file(file)))
         case .failed(let failure, let resumption, let jitter):
             guard isActive else { return [] }
             return [.leaveSchedule] + attemptFailed(failure, resumption, jitter, now)
@@ -198,7 +195,9 @@ package struct TransferMachine: Equatable, Sendable {
             phase = .stopping
             return [.stop]
         case (.running, _): return []
-        case (_, .ended): return (phase == .queued ? [.leaveSchedule] : []) + timeOut()
+        case (_, .ended):
+            return (phase == .queued ? [.leaveSchedule] : [])
+                + (record.cancellation.map { end(for: $0, record.resumption) } ?? timeOut())
         default: break
         }
         if next == phase { return [] }
@@ -211,16 +210,22 @@ package struct TransferMachine: Equatable, Sendable {
 
     /// The phase of a transfer without a load.
     private func phaseDue(_ now: Double) -> Phase {
+        // By a process that was killed before the load had stopped.
+        if record.cancellation != nil { return .ended }
         if record.isSuspended || record.isPaused { return .suspended }
         if let deadline, deadline <= now { return .ended }
         let request = record.description.request
-        if let date = request.earliestBegin, !record.isDecided {
-            if date > now { return .waiting(.date) }
+        if request.earliestBegin != nil, !record.isDecided {
+            if !isDelayOver(now) { return .waiting(.date) }
             if record.description.asksWhenDue { return .waiting(.decision) }
         }
         if let retryAt, retryAt > now { return .waiting(.retry) }
         if request.isDiscretionary, !isConditionMet { return .waiting(.condition) }
         return .queued
+    }
+
+    private func isDelayOver(_ now: Double) -> Bool {
+        record.description.request.earliestBegin.map { $0 <= now } ?? false
     }
 
     private mutating func start(_ now: Double) -> [Action] {
@@ -245,7 +250,7 @@ package struct TransferMachine: Equatable, Sendable {
     private mutating func note(_ progress: TransferProgress) {
         record.progress = progress
         // Only new ground counts: a server that always fails at the same place is not asked again at once.
-        let moved = progress.received + progress.sent
+        let moved = progress.received &+ progress.sent
         if moved > record.furthest {
             record.furthest = moved
             record.failures = 0
@@ -255,7 +260,7 @@ package struct TransferMachine: Equatable, Sendable {
     private mutating func attemptFailed(
         _ failure: TransferFailure, _ resumption: TransferResumption?, _ jitter: Double, _ now: Double
     ) -> [Action] {
-        if let cancellation { return end(for: cancellation, resumption) }
+        if let cancellation = record.cancellation { return end(for: cancellation, resumption) }
         // A part of which nothing is known is of no use.
         record.resumption = resumption
         let wasStopping = phase == .stopping
@@ -279,14 +284,14 @@ package struct TransferMachine: Equatable, Sendable {
     }
 
     private mutating func cancel(_ reason: Int?) -> [Action] {
-        if cancellation != nil { return [] }
-        let made = reason.map { Cancellation.bySystem(reason: $0) } ?? .byProgram
-        cancellation = made
+        if record.cancellation != nil { return [] }
+        let made = reason.map { TransferRecord.Cancellation.bySystem(reason: $0) } ?? .byProgram
+        record.cancellation = made
         switch phase {
         case .running:
             phase = .stopping
-            return [.stop]
-        case .stopping: return []
+            return [.save, .stop]
+        case .stopping: return [.save]
         case .queued: return [.leaveSchedule] + end(for: made, record.resumption)
         case .suspended, .waiting, .ended: return end(for: made, record.resumption)
         }
@@ -307,7 +312,9 @@ package struct TransferMachine: Equatable, Sendable {
         end(.failed(TransferFailure(code: -1001), record.resumption))
     }
 
-    private mutating func end(for cancellation: Cancellation, _ resumption: TransferResumption?) -> [Action] {
+    private mutating func end(
+        for cancellation: TransferRecord.Cancellation, _ resumption: TransferResumption?
+    ) -> [Action] {
         switch cancellation {
         case .byProgram: end(.failed(TransferFailure(code: -999), resumption))
         case .bySystem(let reason): end(.cancelledBySystem(reason: reason))

@@ -30,6 +30,8 @@ package final class TransferService {
     private let journal: TransferJournal
     private var sessions: [SessionReference: ServiceSession] = [:]
     private var clients: [ObjectIdentifier: ServiceClient] = [:]
+    /// The sessions that are being removed.
+    private var removals: Set<SessionReference> = []
     /// Accepted before the journal was read.
     private var early: [Int32] = []
     private var state = State.loading
@@ -93,19 +95,22 @@ package final class TransferService {
         case .success(let contents):
             for record in contents.sessions { sessions[record.reference] = ServiceSession(record, in: self) }
             for record in contents.transfers { sessions[record.sessionReference]?.restore(record) }
+            let folders = folders
             let paths = sessions.mapValues { folders.spool(of: $0.record) }
             let (box, loop) = (LoopBox(self), loop)
             keeper.run {
                 let entries = paths.mapValues { CommandSpool.entries(at: $0) }
-                loop.post { box.value.restored(contents, entries) }
+                // Before there is a load, whose file nothing refers to yet.
+                folders.removeOrphans(
+                    knownFiles: contents.files.union(entries.values.joined().flatMap(\.command.files)),
+                    knownSpools: Set(paths.values))
+                loop.post { box.value.restored(entries) }
             }
         }
     }
 
-    private func restored(_ contents: JournalContents, _ entries: [SessionReference: [CommandSpool.Entry]]) {
+    private func restored(_ entries: [SessionReference: [CommandSpool.Entry]]) {
         state = .running
-        removeOrphans(contents.files.union(entries.values.joined().flatMap(\.command.files)))
-        removeOrphanedSpools()
         // The session that was used first is the first one in the schedule.
         for session in sessions.values.sorted(by: { $0.record.lastUsed < $1.record.lastUsed }) {
             // What the journal has is older than what is in the spool.
@@ -123,8 +128,13 @@ package final class TransferService {
         let unused = sessions.values.filter(\.isUnused).sorted { $0.record.lastUsed > $1.record.lastUsed }
         let oldest = now - loop.limits.backgroundSession
         for (index, session) in unused.enumerated() where session.record.lastUsed < oldest || index >= Self.mostUnused {
-            remove(session)
+            if removals.insert(session.reference).inserted { remove(session) }
         }
+    }
+
+    /// A session has no program and no transfers any more.
+    func becameUnused() {
+        if sessions.count > Self.mostUnused { removeOldSessions() }
     }
 
     private static let mostUnused = 1000
@@ -133,26 +143,6 @@ package final class TransferService {
         let waiting = early
         early = []
         for descriptor in waiting { accept(descriptor) }
-    }
-
-    /// Removes what killed processes have left in the folders.
-    private func removeOrphans(_ known: Set<String>) {
-        let (files, uploads) = (folders.files, folders.uploads)
-        keeper.run {
-            FileKeeper.clean(files, keeping: known)
-            // A program may be about to create the task of a younger copy.
-            FileKeeper.clean(uploads, keeping: known, minimumAge: 3600)
-        }
-    }
-
-    /// Removes the spools of session objects that have lost their session to others.
-    private func removeOrphanedSpools() {
-        let (spool, known) = (folders.spool, Set(sessions.values.map { folders.spool(of: $0.record) }))
-        keeper.run {
-            for application in FileKeeper.names(in: spool) {
-                FileKeeper.clean(spool + "/" + application, keeping: known)
-            }
-        }
     }
 
     // MARK: Clients
@@ -187,8 +177,8 @@ package final class TransferService {
     func remove(_ session: ServiceSession) {
         let path = folders.spool(of: session.record)
         let (box, loop) = (LoopBox((self, session)), loop)
-        commits.after { [self] failure in
-            guard failure == nil, session.isUnused else { return checkIdle() }
+        commits.afterSuccess { [self] in
+            guard session.isUnused else { return isKept(session) }
             // The spool first: a new session would have no number of the last command, and would carry out the old ones again.
             keeper.run {
                 unlink(path)
@@ -213,9 +203,16 @@ package final class TransferService {
     }
 
     private func removeRecord(of session: ServiceSession) {
-        guard sessions[session.reference] === session, session.isUnused else { return checkIdle() }
+        guard sessions[session.reference] === session, session.isUnused else { return isKept(session) }
         sessions[session.reference] = nil
+        removals.remove(session.reference)
         commits.remove(session)
+        checkIdle()
+    }
+
+    /// A program has come back to a session that was to be removed.
+    private func isKept(_ session: ServiceSession) {
+        removals.remove(session.reference)
         checkIdle()
     }
 
@@ -243,6 +240,7 @@ package final class TransferService {
         for session in sessions.values { session.closeEnvironment() }
         commits.after { [self] _ in
             // They retain this object.
+            commits.abandon()
             for session in sessions.values { session.leave() }
             (sessions, clients) = ([:], [:])
             routeWait?.end()
@@ -388,7 +386,7 @@ package final class TransferService {
             ($0.reference.application, $0.reference.session, $0.reference.task)
                 < ($1.reference.application, $1.reference.session, $1.reference.task)
         }
-        client.send(Self.parts(of: all).map { .transfers($0) } + [.listed])
+        client.sendAll(Self.parts(of: all).map { .transfers($0) } + [.listed])
     }
 
     /// Lists that each fit in a message.

@@ -20,6 +20,9 @@ final class BackgroundCommands: @unchecked Sendable {
     private var identifierOffset: Int?
     private var lastIdentifier = 0
     private var spool: CommandSpool?
+    /// Whether the spool lacks a command, because its disk was full. Those that follow are not in it either: a service that found them
+    /// there would take the missing one for carried out.
+    private var isSpoolIncomplete = false
     private var isConnected = false
 
     // MARK: Identifiers
@@ -34,7 +37,7 @@ final class BackgroundCommands: @unchecked Sendable {
 
     /// The identifier that the service knows. Nil before the session was attached.
     func known(_ identifier: Int) -> Int? {
-        identifier > 0 ? identifier : lock.withLock { identifierOffset.map { $0 - identifier } }
+        identifier > 0 ? identifier : lock.withLock { identifierOffset.map { $0 &- identifier } }
     }
 
     // MARK: Commands
@@ -61,9 +64,7 @@ final class BackgroundCommands: @unchecked Sendable {
 
     private func addLocked(_ command: EncodedCommand) -> Bool {
         // Without the spool, which may be on a full disk, the command is lost only if the service ends before it has it.
-        if let spool, !command.command.isAnswer {
-            try? spool.append([command], from: first + UInt64(commands.count))
-        }
+        appendToSpool([command], from: first &+ UInt64(commands.count))
         commands.append(command.command)
         return isConnected && commands.count - sent == 1
     }
@@ -72,17 +73,22 @@ final class BackgroundCommands: @unchecked Sendable {
     func attached(_ state: SessionState) {
         lock.withLock {
             if identifierOffset == nil {
-                identifierOffset = state.nextIdentifier - 1
-                lastIdentifier += state.nextIdentifier - 1
-                commands = commands.map { $0.withIdentifiers(after: state.nextIdentifier - 1) }
-                first = state.commands + 1
+                identifierOffset = state.nextIdentifier &- 1
+                lastIdentifier &+= state.nextIdentifier &- 1
+                commands = commands.map { $0.withIdentifiers(after: state.nextIdentifier &- 1) }
+                first = state.commands &+ 1
                 spool = try? CommandSpool(path: state.spool)
                 spoolAll()
             } else {
                 remove(upTo: state.commands)
+                // A service whose journal did not know this session object has removed its spool.
+                if spool?.isRemoved != false {
+                    spool = try? CommandSpool(path: state.spool)
+                    spoolAll()
+                }
                 // The journal has lost commands that it had, so that the numbers of the others are too high.
-                if first != state.commands + 1 {
-                    first = state.commands + 1
+                if first != state.commands &+ 1 {
+                    first = state.commands &+ 1
                     spool?.empty()
                     spoolAll()
                 }
@@ -93,23 +99,31 @@ final class BackgroundCommands: @unchecked Sendable {
     }
 
     private func spoolAll() {
-        for run in commands.indices.split(whereSeparator: { commands[$0].isAnswer }) {
-            try? spool?.append(commands[run].map { EncodedCommand($0) }, from: first + UInt64(run.lowerBound))
+        isSpoolIncomplete = false
+        let encoded = commands.map { EncodedCommand($0) }
+        for run in encoded.indices.split(whereSeparator: { !encoded[$0].isSpooled }) {
+            appendToSpool(Array(encoded[run]), from: first &+ UInt64(run.lowerBound))
         }
+    }
+
+    private func appendToSpool(_ commands: [EncodedCommand], from number: UInt64) {
+        guard let spool, !isSpoolIncomplete, commands.allSatisfy(\.isSpooled) else { return }
+        do { try spool.append(commands, from: number) } catch { isSpoolIncomplete = true }
     }
 
     func committed(_ number: UInt64) {
         lock.withLock {
             remove(upTo: number)
             spool?.committed(number)
+            if commands.isEmpty { isSpoolIncomplete = false }
         }
     }
 
     private func remove(upTo number: UInt64) {
         guard number >= first else { return }
-        let count = min(commands.count, Int(clamping: number - first + 1))
+        let count = min(commands.count, Int(clamping: number - first &+ 1))
         commands.removeFirst(count)
-        first += UInt64(count)
+        first &+= UInt64(count)
         sent = max(0, sent - count)
     }
 
@@ -131,6 +145,11 @@ final class BackgroundCommands: @unchecked Sendable {
     /// Whether the journal has all commands.
     var isEmpty: Bool { lock.withLock { commands.isEmpty } }
 
+    /// Whether the service has yet to be told that the session is invalidated.
+    var hasInvalidation: Bool {
+        lock.withLock { commands.contains { if case .invalidate = $0 { true } else { false } } }
+    }
+
     /// The tasks that the service may not know yet.
     var newTasks: Set<Int> {
         lock.withLock {
@@ -139,14 +158,18 @@ final class BackgroundCommands: @unchecked Sendable {
     }
 }
 
-extension ServiceCommand {
-    fileprivate var isAnswer: Bool {
-        if case .answer = self { true } else { false }
+extension EncodedCommand {
+    /// Answers to challenges have passwords.
+    fileprivate var isSpooled: Bool {
+        if case .answer = command { return false }
+        return !isTooLong
     }
+}
 
+extension ServiceCommand {
     /// With the identifiers of tasks that were given before there was an offset.
     fileprivate func withIdentifiers(after offset: Int) -> ServiceCommand {
-        func known(_ task: Int) -> Int { task < 0 ? offset - task : task }
+        func known(_ task: Int) -> Int { task < 0 ? offset &- task : task }
         switch self {
         case .create(var description):
             description.task = known(description.task)

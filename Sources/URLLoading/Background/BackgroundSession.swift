@@ -33,7 +33,8 @@ final class BackgroundSession: @unchecked Sendable {
     private var phase = Phase.new
     private var connectionFailures = 0
     private var refusals = 0
-    private var hasAttached = false
+    /// The number of the attachment; nil before the first one.
+    private var attachment: UInt64?
     private let timer = LoopTimer()
     /// The tasks that have not been told to the program completely, by the identifier that the service knows. Before the session was
     /// attached: by the number of the task.
@@ -242,7 +243,7 @@ final class BackgroundSession: @unchecked Sendable {
         if case .closed = phase { return }
         connectionFailures += 1
         // A service that was there is replaced. One that never was is not waited for: it could not be started.
-        let delays = hasAttached ? loop.limits.backgroundReconnects : shortDelays
+        let delays = attachment != nil ? loop.limits.backgroundReconnects : shortDelays
         guard connectionFailures <= delays.count else { return lose(error) }
         phase = .disconnected
         loop.arm(timer, at: loop.now &+ delays[connectionFailures - 1], for: self)
@@ -269,8 +270,13 @@ final class BackgroundSession: @unchecked Sendable {
     private func tooLong(_ command: ServiceCommand) {
         // Keeps the numbers: any command without effect.
         socket?.send(.suspend(task: 0))
-        if case .create(let description) = command {
-            loads[description.task]?.end(.resourceExceedsMaximum)
+        switch command {
+        case .create(let description): loads[description.task]?.end(.resourceExceedsMaximum)
+        // The transfer would wait for them for ever.
+        case .begin(let task, _), .answer(let task, _):
+            loads[task]?.end(.resourceExceedsMaximum)
+            add(.cancel(task: task))
+        default: break
         }
     }
 
@@ -282,7 +288,7 @@ final class BackgroundSession: @unchecked Sendable {
             guard let core else { return end() }
             var description = SessionDescription(core, identifier: identifier)
             description.owner = owner
-            socket?.send(.attach(description, isAgain: hasAttached))
+            socket?.send(.attach(description, again: attachment))
         case .refused(let refusal): refused(refusal)
         case .attached(let state): attached(state)
         case .task(let state): listed(state)
@@ -338,7 +344,7 @@ final class BackgroundSession: @unchecked Sendable {
 
     private func attached(_ state: SessionState) {
         phase = .listing
-        hasAttached = true
+        attachment = state.attachment
         listedTasks = []
         commands.attached(state)
         loads = Dictionary(loads.values.map { ($0.identifier, $0) }) { first, _ in first }
@@ -370,6 +376,8 @@ final class BackgroundSession: @unchecked Sendable {
         whenListed = []
         for body in waiting { body() }
         send()
+        // The service was ended before it had answered.
+        if !commands.hasInvalidation { finishing?.isAsked = false }
         finishIfPossible()
     }
 

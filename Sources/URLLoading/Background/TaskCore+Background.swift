@@ -45,7 +45,7 @@ extension TaskCore {
 
     func receiveInBackground(_ head: TransferHead, expectedLength: Int64, resumedOffset: Int64) {
         guard let url = URL(string: head.url) ?? currentRequest?.url else { return }
-        let rest = expectedLength >= 0 ? expectedLength - resumedOffset : NSURLSessionTransferSizeUnknown
+        let rest = expectedLength >= 0 ? expectedLength &- resumedOffset : NSURLSessionTransferSizeUnknown
         let shown = HTTPURLResponse(
             url: url, status: head.status, version: HTTPVersion.http11.text, fields: HTTPFields(head.fields),
             expectedContentLength: rest)
@@ -68,13 +68,13 @@ extension TaskCore {
         if progress.sent > sent, wantsSentBody {
             enqueue(
                 .sentBody(
-                    count: progress.sent - sent, total: progress.sent,
+                    count: progress.sent &- sent, total: progress.sent,
                     expected: bytesExpectedToSend.load(ordering: .relaxed)))
         }
         if !isUpload, progress.received > received, wantsWrittenData {
             enqueue(
                 .wroteData(
-                    count: progress.received - received, total: progress.received,
+                    count: progress.received &- received, total: progress.received,
                     expected: bytesExpectedToReceive.load(ordering: .relaxed)))
         }
     }

@@ -49,14 +49,15 @@ final class ServiceConversation: @unchecked Sendable {
         condition.unlock()
     }
 
-    /// What has happened. Empty if nothing does until then.
+    /// What has happened. Empty if nothing does until then. The end is told each time.
     func next(until end: Date) -> [Event] {
         condition.lock()
         defer { condition.unlock() }
         // Foundation traps for a date whose nanoseconds do not fit into an integer, such as the distant future.
         let end = min(end, Date(timeIntervalSinceNow: 86_400))
         while events.isEmpty, condition.wait(until: end) {}
-        defer { events = [] }
-        return events
+        let found = events
+        events = found.suffix(1).filter { if case .ended = $0 { true } else { false } }
+        return found
     }
 }

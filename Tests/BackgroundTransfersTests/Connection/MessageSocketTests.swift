@@ -175,6 +175,33 @@ private final class SocketScene: @unchecked Sendable {
         #expect(scene.events.events.filter { $0 != .drained } == [.ended(.backlog)])
     }
 
+    // BG-5, BG-19: the list of ten thousand tasks
+    @Test("a state of any length, with what follows it, waits for a peer that reads") func longState() async throws {
+        let scene = try await SocketScene(backlog: 1 << 20)
+        let text = String(repeating: "x", count: 1 << 20)
+        try await scene.use { socket in
+            socket.send((0..<8).map { _ in .refused(.journal(text)) }, isState: true)
+            for number in 0..<3 { socket.send(.committed(UInt64(number))) }
+        }
+        var frames = MessageFrames()
+        var received: [ServiceNotice] = []
+        while received.count < 11 {
+            let bytes = [UInt8](unsafeUninitializedCapacity: 1 << 16) { buffer, count in
+                count = max(0, read(scene.peer, buffer.baseAddress, buffer.count))
+            }
+            try #require(!bytes.isEmpty)
+            bytes.withUnsafeBytes { frames.append($0) }
+            while let content = try frames.next() {
+                received.append(try TransferMessage<ServiceNotice>(decoding: content).content)
+            }
+        }
+        #expect(received == (0..<8).map { _ in .refused(.journal(text)) } + (0..<3).map { .committed(UInt64($0)) })
+        // The usual limit is back.
+        for _ in 0..<8 { try await scene.use { $0.send(.refused(.journal(text))) } }
+        try await scene.events.wait(for: .ended(.backlog))
+        try await scene.end()
+    }
+
     // BG-5
     @Test("a queue that drains says so") func drains() async throws {
         let scene = try await SocketScene()

@@ -203,6 +203,24 @@ struct TransferMachineTests {
         _ = asking.handle(Self.lost(), now: 54)
         #expect(asking.handle(.timePassed, now: 60) == [.enqueue])
 
+        // A decision that comes while it is suspended counts, and nothing is asked twice.
+        var suspended = Self.machine {
+            $0.description.request.earliestBegin = 50
+            $0.description.asksWhenDue = true
+        }
+        _ = suspended.handle(.resume, now: 10)
+        #expect(suspended.handle(.decide(other), now: 20) == [])
+        #expect(suspended.handle(.timePassed, now: 50) == [.due])
+        _ = suspended.handle(.pause, now: 51)
+        #expect(suspended.handle(.decide(other), now: 52) == [.save])
+        #expect(suspended.handle(.decide(nil), now: 52) == [])
+        #expect(suspended.handle(.unpause, now: 53) == [.save, .enqueue])
+        #expect(suspended.handle(.place, now: 54) == [.start(other)])
+
+        // One that nobody was asked for is none.
+        var unasked = Self.machine()
+        #expect(unasked.handle(.decide(other), now: 1) == [])
+
         // An earlier date begins at once; a later one takes it out of the queue.
         var moved = Self.machine()
         _ = moved.handle(.resume, now: 10)
@@ -317,7 +335,7 @@ struct TransferMachineTests {
         #expect(queued.handle(.cancel(reason: nil), now: 1) == [.leaveSchedule, end])
 
         var running = Self.running()
-        #expect(running.handle(.cancel(reason: nil), now: 1) == [.stop])
+        #expect(running.handle(.cancel(reason: nil), now: 1) == [.save, .stop])
         #expect(running.handle(.cancel(reason: 0), now: 1) == [])
         let part = try Self.part(7)
         #expect(
@@ -331,7 +349,7 @@ struct TransferMachineTests {
 
         var stopping = Self.running()
         _ = stopping.handle(.suspend, now: 1)
-        #expect(stopping.handle(.cancel(reason: 1), now: 1) == [])
+        #expect(stopping.handle(.cancel(reason: 1), now: 1) == [.save])
         #expect(
             stopping.handle(.failed(TransferFailure(code: -999), part, jitter: 0), now: 2)
                 == [.leaveSchedule, .end(.cancelledBySystem(reason: 1))])
@@ -358,6 +376,16 @@ struct TransferMachineTests {
         #expect(restored.handle(.timePassed, now: 12) == [.enqueue])
         var suspended = TransferMachine(Self.record(), isConditionMet: true)
         #expect(suspended.handle(.timePassed, now: 12) == [])
+        // Cancelled, but killed before the load had stopped.
+        for reason in [nil, 0, 1] {
+            var stopping = Self.running()
+            _ = stopping.handle(.cancel(reason: reason), now: 11)
+            var cancelled = TransferMachine(stopping.record, isConditionMet: true)
+            let outcome = reason.map { TransferEnd.Outcome.cancelledBySystem(reason: $0) }
+            #expect(
+                cancelled.handle(.timePassed, now: 12)
+                    == [.end(outcome ?? .failed(TransferFailure(code: -999), nil))])
+        }
         let end = TransferEnd(order: 1, head: nil, progress: TransferProgress(), outcome: .file("/f"), metrics: nil)
         var ended = TransferMachine(Self.record { $0.end = end }, isConditionMet: true)
         #expect(ended.phase == .ended)

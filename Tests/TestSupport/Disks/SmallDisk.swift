@@ -30,6 +30,19 @@ package final class SmallDisk: Sendable {
         guard mount("none", directory.path, "tmpfs", flags, nil) == 0 else { throw POSIXFailure("mount") }
     }
 
+    /// Fills it to its last byte.
+    package func fill() throws {
+        FileManager.default.createFile(atPath: filler, contents: nil)
+        let file = try FileHandle(forWritingTo: URL(fileURLWithPath: filler))
+        defer { try? file.close() }
+        for size in [4096, 1] { while (try? file.write(contentsOf: Data(count: size))) != nil {} }
+    }
+
+    /// Removes what `fill` has written.
+    package func empty() throws { try FileManager.default.removeItem(atPath: filler) }
+
+    private var filler: String { directory.path + "/filler" }
+
     package static let isAvailable: Bool = (try? SmallDisk(size: 4096)) != nil
 
     /// The names of the files on it.

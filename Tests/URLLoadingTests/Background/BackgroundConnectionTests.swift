@@ -96,16 +96,69 @@ import URLLoading
         session.downloadTask(with: try #require(URL(string: "http://localhost/"))).resume()
         _ = try await service.commands.wait(for: .resume(task: 1))
         service.close()
-        @Sendable func attachments() -> [(owner: UInt64, isAgain: Bool)] {
+        @Sendable func attachments() -> [(owner: UInt64, again: UInt64?)] {
             service.commands.events.compactMap {
-                if case .attach(let description, let isAgain) = $0 { (description.owner, isAgain) } else { nil }
+                if case .attach(let description, let again) = $0 { (description.owner, again) } else { nil }
             }
         }
         try await eventually { attachments().count == 2 }
         let found = attachments()
-        #expect(found.map(\.isAgain) == [false, true])
+        #expect(found.map(\.again) == [nil, 1])
         #expect(found[0].owner == found[1].owner && found[0].owner != 0)
         _ = try await end(session, delegate)
+    }
+
+    // BG-20: the service was killed after it had carried out the command, and before its answer
+    @Test("an invalidation without an answer is asked for again") func invalidationWithoutAnAnswer() async throws {
+        let asked = EventRecorder<Int>()
+        let service = Watched<ScriptedBackgroundService?>(nil)
+        let made = try ScriptedBackgroundService { command, send in
+            switch command {
+            case .invalidate:
+                asked.record(1)
+                if asked.count > 1 { return false }
+                service.current?.close()
+                return true
+            case .attach where asked.count == 1:
+                service.current?.attach(send, commands: 1)
+                return true
+            default: return false
+            }
+        }
+        service.withValue { $0 = made }
+        defer {
+            made.close()
+            service.withValue { $0 = nil }
+        }
+        let delegate = BackgroundDelegate()
+        let session = session(made, delegate)
+        _ = await session.allTasks
+        _ = try await end(session, delegate)
+        #expect(asked.count == 2)
+    }
+
+    // BG-17, BG-6
+    @Test("a new request that is too long for the service ends its task") func tooLongRequest() async throws {
+        let service = try ScriptedBackgroundService()
+        defer { service.close() }
+        let delegate = AnsweringDelegate()
+        let url = try #require(URL(string: "http://localhost/"))
+        delegate.delay = { _, reply in
+            var request = URLRequest(url: url)
+            request.setValue(String(repeating: "x", count: 4 << 20), forHTTPHeaderField: "X-Long")
+            reply(.useNewRequest, request)
+        }
+        let session = session(service, delegate)
+        let task = session.downloadTask(with: url)
+        task.earliestBeginDate = Date(timeIntervalSinceNow: -10)
+        task.resume()
+        #expect(task.taskIdentifier == 1)
+        service.send(.due(task: 1))
+        _ = try await delegate.calls.waitUntil("the task's end") { $0.contains { $0.isCompletion } }
+        #expect((task.error as? URLError)?.code == .dataLengthExceedsMaximum)
+        _ = try await service.commands.wait(for: .cancel(task: 1))
+        session.finishTasksAndInvalidate()
+        _ = try await delegate.callsUntilInvalid()
     }
 
     // BG-13, BG-14

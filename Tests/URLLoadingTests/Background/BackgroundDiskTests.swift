@@ -5,7 +5,8 @@ import LoadingSemantics
 import Synchronization
 import TestSupport
 import Testing
-import URLLoading
+
+@testable import URLLoading
 
 /// Background sessions whose service has trouble with its disk: the program is told, and nothing else is lost.
 @Suite(.leavesNothing) struct BackgroundDiskTests {
@@ -30,18 +31,6 @@ import URLLoading
         return transfers?.map { $0.description.request.taskDescription ?? "-" }
     }
 
-    /// Fills the disk to its last byte.
-    private static func fill(_ disk: SmallDisk) throws {
-        let file = try FileHandle(forWritingTo: Self.emptyFile(disk.path + "/filler"))
-        defer { try? file.close() }
-        for size in [4096, 1] { while (try? file.write(contentsOf: Data(count: size))) != nil {} }
-    }
-
-    private static func emptyFile(_ path: String) -> URL {
-        FileManager.default.createFile(atPath: path, contents: nil)
-        return URL(fileURLWithPath: path)
-    }
-
     // BG-7, ERR-1: a session that cannot be noted does not exist, and works when there is room
     @Test(
         "a full disk, or a read-only one", .enabled(if: SmallDisk.isAvailable, "no file system can be mounted"),
@@ -51,7 +40,7 @@ import URLLoading
         defer { server.stop() }
         let disk = try SmallDisk(size: 400_000)
         let service = try BackgroundServiceInProcess(in: disk.path) { _ in
-            if how == "full" { try Self.fill(disk) } else { try disk.setReadOnly(true) }
+            if how == "full" { try disk.fill() } else { try disk.setReadOnly(true) }
         }
         let delegate = BackgroundDelegate()
         let refused = session(service, delegate)
@@ -64,7 +53,7 @@ import URLLoading
         #expect(server.requests.isEmpty)
         // There is room now.
         if how == "full" {
-            try FileManager.default.removeItem(atPath: disk.path + "/filler")
+            try disk.empty()
         } else {
             try disk.setReadOnly(false)
         }
@@ -89,12 +78,12 @@ import URLLoading
         let old = session.downloadTask(with: server.url("/old"))
         old.taskDescription = "old"
         try await eventually { Self.names(service) == ["old"] }
-        try Self.fill(disk)
+        try disk.fill()
         let new = session.downloadTask(with: server.url("/new"))
         new.resume()
         _ = try await delegate.calls.waitUntil("the end of the new task") { $0.contains { $0.isCompletion } }
         #expect(delegate.errors.events.compactMap { $0?.code } == [.cannotWriteToFile])
-        try FileManager.default.removeItem(atPath: disk.path + "/filler")
+        try disk.empty()
         old.resume()
         _ = try await delegate.calls.waitUntil("the end of the old task") { $0.contains(.completed(1, nil)) }
         try await end(session, delegate)
@@ -114,7 +103,7 @@ import URLLoading
         let session = session(service, delegate)
         let first = session.downloadTask(with: server.url("/first"))
         try await eventually { Self.names(service) == ["-"] }
-        try Self.fill(disk)
+        try disk.fill()
         // A thread that is busy is interrupted between any two steps of a creation.
         let count = 200
         let isBusy = Atomic(true)
@@ -123,7 +112,7 @@ import URLLoading
         _ = try await delegate.calls.waitUntil("the ends of the new tasks") { $0.count(where: \.isCompletion) == count }
         isBusy.store(false, ordering: .relaxed)
         #expect(delegate.errors.events.allSatisfy { $0?.code == .cannotWriteToFile })
-        try FileManager.default.removeItem(atPath: disk.path + "/filler")
+        try disk.empty()
         first.resume()
         _ = try await delegate.calls.waitUntil("the end of the first task") { $0.contains(.completed(1, nil)) }
         try await end(session, delegate)
@@ -178,6 +167,45 @@ import URLLoading
         service.stop()
     }
 
+    // BG-6: the spool has no command without those before it
+    @Test("commands while a disk is full", .enabled(if: SmallDisk.isAvailable, "no file system can be mounted"))
+    func spoolOnAFullDisk() throws {
+        let disk = try SmallDisk(size: 100_000)
+        let path = disk.path + "/spool"
+        let commands = BackgroundCommands()
+        commands.attached(
+            SessionState(nextIdentifier: 1, commands: 0, spool: path, uploads: disk.path, isLaunched: false))
+        _ = commands.add(.suspend(task: 1))
+        try disk.fill()
+        // More than is left of the file's last page.
+        _ = commands.add(.setTaskDescription(task: 1, String(repeating: "x", count: 8192)))
+        try disk.empty()
+        _ = commands.add(.suspend(task: 3))
+        #expect(CommandSpool.entries(at: path).map(\.number) == [1])
+        // The service has them all.
+        #expect(commands.next(64).count == 3)
+        commands.committed(3)
+        _ = commands.add(.suspend(task: 4))
+        let entries = CommandSpool.entries(at: path)
+        #expect(entries.map(\.number) == [4] && entries.map(\.command) == [.suspend(task: 4)])
+    }
+
+    // BG-6: a service whose journal does not know the session object has removed its spool
+    @Test("a spool that is removed") func removedSpool() throws {
+        let folder = try TemporaryDirectory()
+        var state = SessionState(
+            nextIdentifier: 1, commands: 0, spool: folder.path + "/spool", uploads: folder.path, isLaunched: false)
+        let commands = BackgroundCommands()
+        commands.attached(state)
+        for task in 1...3 { _ = commands.add(.suspend(task: task)) }
+        try FileManager.default.removeItem(atPath: state.spool)
+        commands.disconnected()
+        state.commands = 1
+        commands.attached(state)
+        #expect(CommandSpool.entries(at: state.spool).map(\.number) == [2, 3])
+        #expect(commands.next(64) == [.suspend(task: 2), .suspend(task: 3)])
+    }
+
     // BG-6, BG-12: a session that is not used for a month is forgotten, and there are not more than a thousand without tasks
     @Test("old sessions") func oldSessions() async throws {
         let now = Date().timeIntervalSince1970
@@ -208,6 +236,15 @@ import URLLoading
         #expect(left.isSuperset(of: ["old with a task", "young", "s1", "s999"]))
         #expect(left.isDisjoint(with: ["old", "s1000"]))
         #expect(!FileManager.default.fileExists(atPath: service.path + "/spool/app/old"))
+        // Also while the service runs.
+        let delegate = BackgroundDelegate()
+        let new = session(service, delegate, "new")
+        try await end(new, delegate)
+        try await eventually {
+            let left = (try? service.journalContents())?.sessions.map(\.description.identifier) ?? []
+            return left.contains("new") && !left.contains("s999")
+        }
+        #expect(try service.journalContents().sessions.count == 1001)
         service.stop()
     }
 }

@@ -12,11 +12,13 @@ import URLLoading
 
     init() throws { service = try BackgroundServiceInProcess() }
 
-    private func attach(_ owner: UInt64, isAgain: Bool = false) throws -> BackgroundPeer {
-        let peer = BackgroundPeer(try service.connect().get())
+    private func attach(
+        _ owner: UInt64, again: UInt64? = nil, to other: BackgroundServiceInProcess? = nil
+    ) throws -> BackgroundPeer {
+        let peer = BackgroundPeer(try (other ?? service).connect().get())
         var description = SessionDescription(identifier: "test")
         description.owner = owner
-        try peer.send(.hello(ServiceHello(application: "app")), .attach(description, isAgain: isAgain))
+        try peer.send(.hello(ServiceHello(application: "app")), .attach(description, again: again))
         guard case .welcome? = try peer.next() else { throw BackgroundPeer.Unexpected() }
         return peer
     }
@@ -37,7 +39,7 @@ import URLLoading
     private func create(_ task: Int) -> ServiceCommand {
         .create(
             TransferDescription(
-                task: task, kind: .download, request: TransferRequest(url: "http://localhost/", folder: "")))
+                task: task, kind: .download, request: TransferRequest(url: "http://localhost:1/", folder: "")))
     }
 
     // BG-6, BG-7: each object has a spool of its own
@@ -73,7 +75,7 @@ import URLLoading
         arguments: [false, true])
     func attachedAgain(isLost: Bool) async throws {
         let first = try attach(1)
-        _ = try attached(first)
+        let attachment = try attached(first).state.attachment
         first.close()
         if isLost {
             let second = try attach(2)
@@ -81,7 +83,7 @@ import URLLoading
             second.close()
         }
         service.restart()
-        let again = try attach(1, isAgain: true)
+        let again = try attach(1, again: attachment)
         if isLost {
             #expect(try again.next() == .refused(.sessionInUse))
         } else {
@@ -92,6 +94,113 @@ import URLLoading
         let new = try attach(4)
         _ = try attached(new)
         new.close()
+        service.stop()
+    }
+
+    // BG-7, BG-20: it was written by an object that has ended since, or that asks again
+    @Test("an invalidation in a spool is not that of the next object", arguments: [false, true])
+    func spooledInvalidation(cancelsTasks: Bool) async throws {
+        let first = try attach(1)
+        let state = try attached(first).state
+        try CommandSpool(path: state.spool).append(
+            [EncodedCommand(create(1)), EncodedCommand(.invalidate(cancelsTasks: cancelsTasks))], from: 1)
+        first.close()
+        let second = try attach(2)
+        guard case .attached(let next)? = try second.next() else { throw BackgroundPeer.Unexpected() }
+        #expect(next.commands == 2)
+        var notices: [ServiceNotice] = []
+        repeat { notices.append(try #require(try second.next())) } while notices.last != .replayed
+        #expect(notices.contains { if case .ended(1, _) = $0 { true } else { false } } == cancelsTasks)
+        // It still has the session.
+        try second.send(create(2))
+        #expect(try second.next() == .committed(3))
+        second.close()
+        service.stop()
+    }
+
+    // BG-20: a service that was killed has carried the command out, and has not answered
+    @Test("an object that is attached again can be invalidated") func invalidatedAgain() async throws {
+        let first = try attach(1)
+        let state = try attached(first).state
+        try CommandSpool(path: state.spool).append([EncodedCommand(.invalidate(cancelsTasks: false))], from: 1)
+        first.close()
+        service.restart()
+        let again = try attach(1, again: state.attachment)
+        #expect(try attached(again).state.commands == 1)
+        try again.send(.invalidate(cancelsTasks: false))
+        #expect(try again.next() == .invalidated)
+        // It is free for the next one, although this end of the connection is still open.
+        let next = try attach(2)
+        _ = try attached(next)
+        next.close()
+        again.close()
+        service.stop()
+    }
+
+    // BG-6, T-6: the program was told the end of a task, which the service did not live to forget
+    @Test("a task that was rejected does not come back") func rejectedTask() async throws {
+        let first = try attach(1)
+        let state = try attached(first).state
+        try CommandSpool(path: state.spool).append(
+            [
+                EncodedCommand(create(1)), EncodedCommand(.resume(task: 1)), EncodedCommand(create(2)),
+                EncodedCommand(.acknowledge(task: 1, .end)),
+            ], from: 1)
+        first.close()
+        let second = try attach(2)
+        #expect(try attached(second).tasks == [2])
+        second.close()
+        try await eventually { (try? service.journalContents())?.transfers.map(\.description.task) == [2] }
+        service.stop()
+    }
+
+    // BG-6: a number that no library gives
+    @Test("the largest numbers") func largestNumbers() async throws {
+        let first = try attach(1)
+        let state = try attached(first).state
+        try CommandSpool(path: state.spool).append([EncodedCommand(create(.max - 1))], from: .max)
+        first.close()
+        let second = try attach(2)
+        let found = try attached(second)
+        #expect(found.tasks == [.max - 1])
+        #expect(found.state.commands == .max && found.state.nextIdentifier == .max)
+        try second.send(create(.max), .suspend(task: 1))
+        guard case .committed = try second.next() else { throw BackgroundPeer.Unexpected() }
+        second.close()
+        service.stop()
+    }
+
+    // BG-6, BG-7: the object has the session, although the journal never learned it
+    @Test(
+        "an object that was attached while the disk was full", .enabled(if: SmallDisk.isAvailable, "no disk"),
+        arguments: [false, true])
+    func attachedOnAFullDisk(isLost: Bool) async throws {
+        let disk = try SmallDisk(size: 400_000)
+        let service = try BackgroundServiceInProcess(in: disk.path)
+        let first = try attach(1, to: service)
+        _ = try attached(first)
+        try first.send(create(1))
+        #expect(try first.next() == .committed(1))
+        first.close()
+        try disk.fill()
+        let second = try attach(2, to: service)
+        let two = try attached(second)
+        #expect(two.tasks == [1])
+        second.close()
+        service.restart()
+        try disk.empty()
+        if isLost {
+            let third = try attach(3, to: service)
+            _ = try attached(third)
+            third.close()
+        }
+        let again = try attach(2, again: two.state.attachment, to: service)
+        if isLost {
+            #expect(try again.next() == .refused(.sessionInUse))
+        } else {
+            #expect(try attached(again).state.spool == two.state.spool)
+        }
+        again.close()
         service.stop()
     }
 
