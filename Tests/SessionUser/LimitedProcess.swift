@@ -84,6 +84,8 @@ enum LimitedProcess {
         load("beside", url, in: session)
         let socket = newSocket(url, in: session)
         socket.resume()
+        // What the loop does for the first time needs locks of Swift's runtime, which must be free in the new process.
+        for _ in 0..<2 { ping(socket, "before") }
         let child = forkProcess()
         if child == 0 {
             prefix = "child, cancelled"
@@ -128,6 +130,15 @@ enum LimitedProcess {
         var components = URLComponents(url: url.appendingPathComponent("socket"), resolvingAgainstBaseURL: false)
         components?.scheme = "ws"
         return session.webSocketTask(with: components?.url ?? url)
+    }
+
+    private static func ping(_ socket: URLSessionWebSocketTask, _ name: String) {
+        let done = DispatchSemaphore(value: 0)
+        socket.sendPing { error in
+            if let error { say("\(name), pong", text(error)) }
+            done.signal()
+        }
+        wait(done, name)
     }
 
     /// Says how each operation of a WebSocket ends.
