@@ -87,7 +87,7 @@ budgets:
 
 # The smallest program, beside the same with the toolchain's module.
 size-and-start:
-	@scripts/install build
+	@scripts/install size
 	scripts/size-and-start
 
 # The pages of URLLoading, by DocC, into .build/documentation. Fails if a public declaration has no comment.
