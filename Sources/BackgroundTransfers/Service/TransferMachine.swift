@@ -110,7 +110,11 @@ package struct TransferMachine: Equatable, Sendable {
     // MARK: Inputs
 
     package mutating func handle(_ input: Input, now: Double) -> [Action] {
-        if phase == .ended { return [] }
+        if phase == .ended {
+            // While the file is being written to disk the record has no end: another process would load it again.
+            if record.end == nil, case .cancel(let reason) = input { return cancel(reason) }
+            return []
+        }
         let actions = react(to: input, now)
         for case .end(let outcome) in actions { record.note(.ended(code: outcome.code), at: now) }
         return actions
@@ -291,9 +295,9 @@ package struct TransferMachine: Equatable, Sendable {
         case .running:
             phase = .stopping
             return [.save, .stop]
-        case .stopping: return [.save]
+        case .stopping, .ended: return [.save]
         case .queued: return [.leaveSchedule] + end(for: made, record.resumption)
-        case .suspended, .waiting, .ended: return end(for: made, record.resumption)
+        case .suspended, .waiting: return end(for: made, record.resumption)
         }
     }
 

@@ -63,7 +63,7 @@ struct TransferMachineTests {
         #expect(machine.handle(.place, now: 4) == [])
         #expect(machine.handle(.finished(file: "/files/a"), now: 5) == [.leaveSchedule, .end(.file("/files/a"))])
         #expect(machine.phase == .ended)
-        for input in [TransferMachine.Input.resume, .suspend, .cancel(reason: nil), .place, .timePassed, Self.lost()] {
+        for input in [TransferMachine.Input.resume, .suspend, .place, .timePassed, Self.lost()] {
             #expect(machine.handle(input, now: 6) == [])
         }
     }
@@ -386,6 +386,12 @@ struct TransferMachineTests {
                 cancelled.handle(.timePassed, now: 12)
                     == [.end(outcome ?? .failed(TransferFailure(code: -999), nil))])
         }
+        // Or before its file was on the disk.
+        var finished = Self.running()
+        _ = finished.handle(.finished(file: "/f"), now: 11)
+        #expect(finished.handle(.cancel(reason: nil), now: 12) == [.save])
+        var cancelled = TransferMachine(finished.record, isConditionMet: true)
+        #expect(cancelled.handle(.timePassed, now: 13) == [.end(.failed(TransferFailure(code: -999), nil))])
         let end = TransferEnd(order: 1, head: nil, progress: TransferProgress(), outcome: .file("/f"), metrics: nil)
         var ended = TransferMachine(Self.record { $0.end = end }, isConditionMet: true)
         #expect(ended.phase == .ended)
