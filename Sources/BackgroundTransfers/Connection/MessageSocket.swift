@@ -86,6 +86,14 @@ package final class MessageSocket<Incoming: Codable & Sendable, Outgoing: Codabl
 
     // MARK: Sending
 
+    /// Whether the message is not longer than the limit.
+    package func fits(_ message: Outgoing) -> Bool { encoded(message) != nil }
+
+    private func encoded(_ message: Outgoing) -> Data? {
+        let content = try? TransferMessage(message).encoded()
+        return content.flatMap { $0.count <= largestMessage ? $0 : nil }
+    }
+
     /// Returns false if the message is longer than the limit. It is not sent then.
     @discardableResult
     package func send(_ message: Outgoing) -> Bool { send([message]) }
@@ -93,24 +101,23 @@ package final class MessageSocket<Incoming: Codable & Sendable, Outgoing: Codabl
     /// Sends the messages with one write, if the socket accepts them. Returns false if one is longer than the limit. Nothing is sent
     /// then.
     ///
-    /// - Parameter isState: Whether the peer has asked for these, so that their number is no sign that it does not read.
+    /// - Parameter isState: Whether the peer has asked for these, so that their number is no sign that it does not read. If it asks again
+    ///   before it has read them, the connection ends.
     @discardableResult
     package func send(_ messages: [Outgoing], isState: Bool = false) -> Bool {
         guard !isClosed, !isBroken, !isEnding, pendingEnd == nil, !messages.isEmpty else { return true }
         var chunk = Data()
         for message in messages {
-            guard let content = try? TransferMessage(message).encoded(), content.count <= largestMessage else {
-                return false
-            }
+            guard let content = encoded(message) else { return false }
             MessageFrames.append(content, to: &chunk)
         }
-        guard queuedBytes <= backlogLimit else {
+        guard queuedBytes <= (isState ? largestBacklog : backlogLimit) else {
             end(with: .backlog)
             return true
         }
         queue.append(chunk)
         queuedBytes += chunk.count
-        if isState { backlogLimit = max(backlogLimit, queuedBytes + largestBacklog) }
+        if isState { backlogLimit = queuedBytes + largestBacklog }
         write()
         return true
     }

@@ -30,9 +30,7 @@ final class ServiceClient {
     private func send(_ notices: [ServiceNotice], isState: Bool) {
         guard let socket, !socket.send(notices, isState: isState) else { return }
         // One is too long for a message.
-        for notice in notices where !socket.send([notice], isState: isState) {
-            socket.send([notice.shortened], isState: isState)
-        }
+        socket.send(notices.map { socket.fits($0) ? $0 : $0.shortened }.filter(socket.fits), isState: isState)
     }
 
     /// Whether the peer has closed its end, even if what it has sent was not read yet.

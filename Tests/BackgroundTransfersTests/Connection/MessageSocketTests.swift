@@ -202,6 +202,17 @@ private final class SocketScene: @unchecked Sendable {
         try await scene.end()
     }
 
+    // BG-5: a command of some bytes asks for megabytes
+    @Test("a peer that asks for its state again, and reads nothing") func unreadStates() async throws {
+        let scene = try await SocketScene(backlog: 1 << 20)
+        let text = String(repeating: "x", count: 1 << 20)
+        for _ in 0..<2 {
+            try await scene.use { $0.send((0..<8).map { _ in .refused(.journal(text)) }, isState: true) }
+        }
+        try await scene.events.wait(for: .ended(.backlog))
+        try await scene.end()
+    }
+
     // BG-5
     @Test("a queue that drains says so") func drains() async throws {
         let scene = try await SocketScene()
