@@ -168,6 +168,8 @@ package final class TransferService {
 
     func session(_ application: String, _ description: SessionDescription) -> ServiceSession {
         let reference = SessionReference(application: application, session: description.identifier)
+        // It is not old any more.
+        removals.remove(reference)
         if let session = sessions[reference] { return session }
         let new = ServiceSession(SessionRecord(application: application, description: description), in: self)
         sessions[reference] = new
@@ -178,7 +180,7 @@ package final class TransferService {
         let path = folders.spool(of: session.record)
         let (box, loop) = (LoopBox((self, session)), loop)
         commits.afterSuccess { [self] in
-            guard session.isUnused else { return isKept(session) }
+            guard session.isUnused, removals.contains(session.reference) else { return isKept(session) }
             // The spool first: a new session would have no number of the last command, and would carry out the old ones again.
             keeper.run {
                 unlink(path)
@@ -203,9 +205,10 @@ package final class TransferService {
     }
 
     private func removeRecord(of session: ServiceSession) {
-        guard sessions[session.reference] === session, session.isUnused else { return isKept(session) }
+        guard sessions[session.reference] === session, session.isUnused,
+            removals.remove(session.reference) != nil
+        else { return isKept(session) }
         sessions[session.reference] = nil
-        removals.remove(session.reference)
         commits.remove(session)
         checkIdle()
     }

@@ -13,10 +13,10 @@ import URLLoading
     init() throws { service = try BackgroundServiceInProcess() }
 
     private func attach(
-        _ owner: UInt64, again: UInt64? = nil, to other: BackgroundServiceInProcess? = nil
+        _ owner: UInt64, again: UInt64? = nil, to other: BackgroundServiceInProcess? = nil, identifier: String = "test"
     ) throws -> BackgroundPeer {
         let peer = BackgroundPeer(try (other ?? service).connect().get())
-        var description = SessionDescription(identifier: "test")
+        var description = SessionDescription(identifier: identifier)
         description.owner = owner
         try peer.send(.hello(ServiceHello(application: "app")), .attach(description, again: again))
         guard case .welcome? = try peer.next() else { throw BackgroundPeer.Unexpected() }
@@ -215,6 +215,47 @@ import URLLoading
         service.restart()
         try await eventually { !FileManager.default.fileExists(atPath: other) }
         #expect(FileManager.default.fileExists(atPath: spool))
+        service.stop()
+    }
+
+    // BG-6: its record has the number of the last command, which the program may send again
+    @Test(
+        "a program that comes back to a session that is being removed",
+        .enabled(if: SmallDisk.isAvailable, "no disk"))
+    func usedWhileRemoved() async throws {
+        let disk = try SmallDisk(size: 4_000_000)
+        let now = Date().timeIntervalSince1970
+        let service = try BackgroundServiceInProcess(in: disk.path) { path in
+            let records = (1...1000).map { number in
+                let description = SessionDescription(identifier: "s\(number)")
+                var record = SessionRecord(application: "app", description: description)
+                (record.lastUsed, record.commands) = (now - Double(number) * 600, 9)
+                return record
+            }
+            try BackgroundServiceInProcess.writeJournal(records.map { .session($0) }, in: path)
+        }
+        /// A new session is refused, after everything that was read before.
+        func awaitDetachment() throws {
+            let peer = try attach(1, to: service, identifier: "refused")
+            guard case .refused(.journal)? = try peer.next() else { throw BackgroundPeer.Unexpected() }
+            peer.close()
+        }
+        // One too many: the oldest is removed when the disk has room.
+        let new = try attach(1, to: service, identifier: "new")
+        _ = try attached(new)
+        try disk.fill()
+        new.close()
+        try awaitDetachment()
+        let old = try attach(1, to: service, identifier: "s1000")
+        #expect(try attached(old).state.commands == 9)
+        old.close()
+        try awaitDetachment()
+        try disk.empty()
+        try await eventually {
+            let left = (try? service.journalContents())?.sessions.map(\.description.identifier) ?? []
+            return left.contains("new") && !left.contains("s999")
+        }
+        #expect(try service.journalContents().sessions.contains { $0.description.identifier == "s1000" })
         service.stop()
     }
 }
