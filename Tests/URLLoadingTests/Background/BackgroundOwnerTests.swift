@@ -211,7 +211,7 @@ import URLLoading
         first.close()
         _ = try CommandSpool(path: spool)
         let other = spool + "0"
-        FileManager.default.createFile(atPath: other, contents: Data("spool".utf8))
+        _ = FileManager.default.createFile(atPath: other, contents: Data("spool".utf8))
         service.restart()
         try await eventually { !FileManager.default.fileExists(atPath: other) }
         #expect(FileManager.default.fileExists(atPath: spool))
