@@ -62,7 +62,8 @@ final class ScriptedBackgroundService: @unchecked Sendable {
         commands.record(command)
         if reply(command, send) { return }
         switch command {
-        case .hello: send(.welcome(ServiceWelcome(version: 1, program: "scripted", process: getpid())))
+        case .hello:
+            send(.welcome(ServiceWelcome(version: ServiceProtocol.version, program: "scripted", process: getpid())))
         case .attach: attach(send)
         case .invalidate: send(.invalidated)
         default: break
