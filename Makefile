@@ -23,12 +23,12 @@ else
 endif
 
 # The client, its manual page and the completions of shells, which the client prints itself.
-PREFIX ?= /usr/local
+PREFIX ?=
 DESTDIR ?=
 install:
 	@scripts/install build
 	$(SWIFT) build -c release --product urlsession
-	scripts/install-command .build/release/urlsession '$(DESTDIR)$(PREFIX)'
+	scripts/install-command .build/release/urlsession '$(DESTDIR)$(or $(PREFIX),/usr/local)'
 
 # Every test, in three processes. In each, one at a time, because each checks that it leaves no descriptor and no thread behind.
 # With FILTER=… some tests, in one process.
