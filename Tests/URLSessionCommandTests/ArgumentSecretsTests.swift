@@ -21,6 +21,9 @@ import Testing
             ["https://me:pass@host/a@b", "-x", "http://p:q@proxy:1"],
             ["https://       @host/a@b", "-x", "http://   @proxy:1"]
         ),
+        // As the program completes them.
+        (["me:pass@host/a@b", "-x", "p:q@proxy:1"], ["       @host/a@b", "-x", "   @proxy:1"]),
+        (["example.com/a@b", "me@host:1"], ["example.com/a@b", "  @host:1"]),
         (["--cert", "file:pass", "-o", "me:pass"], ["--cert", "file:    ", "-o", "me:pass"]),
         (["--", "-u", "http://a:b@c"], ["--", "-u", "http://   @c"]),
         (["-u"], ["-u"]),
@@ -37,6 +40,16 @@ import Testing
         ArgumentSecrets.hide(in: list)
         let result = list.map { $0.map { String(cString: $0) } }
         #expect(result == shown.map { $0.replacing(/é$/, with: "  ") })
+    }
+
+    /// Latin-1, for example.
+    @Test func areNotUTF8() throws {
+        let argument = strdup("-ume:p?ss")
+        defer { free(argument) }
+        argument?[6] = CChar(bitPattern: 0xE4)
+        var list = [argument]
+        list.withUnsafeMutableBufferPointer { ArgumentSecrets.hide(in: $0) }
+        #expect(argument.map { String(cString: $0) } == "-u       ")
     }
 
     /// And the program has them all the same.
