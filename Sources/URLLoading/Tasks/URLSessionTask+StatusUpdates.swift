@@ -79,20 +79,21 @@ final class TaskObservers: @unchecked Sendable {
 
     func add() -> AsyncStream<Void> {
         let (changes, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-        lock.withLock {
+        let key = lock.withLock {
             continuations[nextKey] = continuation
-            nextKey += 1
+            defer { nextKey += 1 }
+            return nextKey
+        }
+        // Released outside the lock.
+        continuation.onTermination = { [weak self] _ in
+            _ = self?.lock.withLock { self?.continuations.removeValue(forKey: key) }
         }
         return changes
     }
 
     /// Wakes those who wait. Not to be called with a lock: an executor of the program may be told.
     func changed() {
-        for (key, continuation) in lock.withLock({ continuations }) {
-            guard case .terminated = continuation.yield() else { continue }
-            // Released outside the lock.
-            _ = lock.withLock { continuations.removeValue(forKey: key) }
-        }
+        for continuation in lock.withLock({ continuations }).values { continuation.yield() }
     }
 }
 

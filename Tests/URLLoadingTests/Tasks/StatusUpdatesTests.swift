@@ -91,6 +91,19 @@ import URLLoading
         session.finishTasksAndInvalidate()
     }
 
+    // T-10: not even its memory, although the task changes no more
+    @Test("many readers that stop") func manyReaders() async throws {
+        let session = URLSession(configuration: .ephemeral)
+        let task = session.dataTask(with: URLRequest(url: URL(fileURLWithPath: "/")))
+        for await _ in task.statusUpdates { break }
+        let before = Memory.allocated
+        for _ in 0..<20_000 { for await _ in task.statusUpdates { break } }
+        let after = Memory.allocated
+        #expect(after - before < Memory.limit(1 << 20))
+        task.cancel()
+        session.finishTasksAndInvalidate()
+    }
+
     // T-10: an upload's bytes
     @Test("an upload") func upload() async throws {
         let server = try ScriptedServer.answering(.text("x"))
