@@ -117,7 +117,7 @@ final class WebSocketFrames: @unchecked Sendable {
         }
         guard isFirst else { return }
         let bytes = [UInt8(truncatingIfNeeded: code >> 8), UInt8(truncatingIfNeeded: code)]
-        try write(.close, bytes + Array(reason.utf8.prefix(123)))
+        try write(.close, bytes + WebSocketCloseFrame.fitting(Array(reason.utf8)))
     }
 
     func writeRaw(_ bytes: [UInt8]) throws { try socket.write(bytes) }

@@ -285,11 +285,15 @@ import URLLoadingTesting
         defer { end() }
         server.enqueue(.webSocket { try await $0.close(code: 4000, reason: "enough") })
         server.enqueue(.webSocket { try await $0.sendRaw(Data([0xFF, 0xFF])) })
-        for code in [4000, 1006] {
+        let reason = String(repeating: "é", count: 100)
+        server.enqueue(.webSocket { try await $0.close(code: 4001, reason: reason) })
+        for code in [4000, 1006, 4001] {
             let task = session.webSocketTask(with: try url("ws://example.com/"))
             task.resume()
             await #expect(throws: (any Error).self) { try await task.receive() }
-            if code == 4000 { #expect(task.closeCode.rawValue == code) }
+            if code != 1006 { #expect(task.closeCode.rawValue == code) }
+            // As much of the reason as fits.
+            if code == 4001 { #expect(task.closeReason == Data(reason.prefix(61).utf8)) }
             task.cancel()
         }
     }
