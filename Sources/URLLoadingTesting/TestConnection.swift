@@ -98,9 +98,12 @@ final class TestConnection: ResponseWriter {
 
     private func readFields() throws -> [TestRequest.Field] {
         var fields: [TestRequest.Field] = []
+        var rest = Self.longestHead
         while true {
             let line = try readLine()
             if line.isEmpty { return fields }
+            rest -= line.utf8.count
+            guard rest > 0 else { throw TestSocket.Ended() }
             let parts = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
             guard parts.count == 2, fields.count < 10_000 else { throw try refused("A field has no colon.") }
             fields.append(

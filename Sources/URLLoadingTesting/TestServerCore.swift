@@ -110,11 +110,14 @@ final class TestServerCore: @unchecked Sendable {
 
     var isStopped: Bool { locked { $0.isStopped } }
 
+    /// Foundation and Swift's clock trap on times that they cannot represent.
+    private static let longestWait = Duration.seconds(10 * 365 * 86_400)
+
     /// Waits until the server is stopped, at most that long.
     func pause(_ duration: Duration) {
         condition.lock()
         defer { condition.unlock() }
-        let end = Date(timeIntervalSinceNow: duration / .seconds(1))
+        let end = Date(timeIntervalSinceNow: min(duration, Self.longestWait) / .seconds(1))
         while !state.isStopped, condition.wait(until: end) {}
     }
 
@@ -277,7 +280,7 @@ final class TestServerCore: @unchecked Sendable {
             return state.lastWaiter
         }
         let timer = Task { [weak self] in
-            try await Task.sleep(for: limit)
+            try await Task.sleep(for: min(limit, Self.longestWait))
             self?.giveUp(id)
         }
         defer { timer.cancel() }

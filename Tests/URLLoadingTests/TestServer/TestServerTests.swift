@@ -256,6 +256,28 @@ import URLLoadingTesting
         #expect(server.requests.count == 1)
     }
 
+    @Test("a response and a wait that never end") func longestTimes() async throws {
+        let waiting = Task { try await server.nextRequest(within: .seconds(Int64.max)) }
+        server.enqueue(TestResponse().delayed(by: .seconds(Int64.max)))
+        let load = Task { [session] in try await session.data(from: server.url()) }
+        #expect(try await waiting.value.target == "/")
+        end()
+        await #expect(throws: URLError.self) { try await load.value }
+    }
+
+    @Test("a head without an end is given up") func endlessHead() async throws {
+        defer { end() }
+        server.handler = { _ in TestResponse(text: "answered") }
+        var request = URLRequest(url: server.url())
+        for number in 0..<40 {
+            request.setValue(String(repeating: "x", count: 50_000), forHTTPHeaderField: "X-Long-\(number)")
+        }
+        let long = request
+        let error = await #expect(throws: URLError.self) { try await session.data(for: long) }
+        #expect(error?.code == .networkConnectionLost)
+        #expect(server.requests == [])
+    }
+
     // MARK: WebSocket
 
     @Test("a WebSocket, in clear and over TLS", arguments: ["ws", "wss"]) func webSocket(scheme: String) async throws {
