@@ -8,7 +8,7 @@ internal import LoadingEvents
 ///
 /// **Threads.** All members are thread-safe. Callbacks come on the run loop of the thread that started the connection, while
 /// it runs in its default mode; after ``schedule(in:forMode:)`` before the start on that run loop, and after
-/// ``setDelegateQueue(_:)`` on that queue. On Linux only the program runs the run loops: a thread without one gets no
+/// ``setDelegateQueue(_:)`` on that queue, one at a time. On Linux only the program runs the run loops: a thread without one gets no
 /// callback.
 ///
 /// **Lifetime.** From its start to its end the connection is retained, and retains its delegate.
@@ -27,6 +27,10 @@ open class NSURLConnection: NSObject, @unchecked Sendable {
 
     private let lock = Lock()
     private var state = State()
+    /// For the queue, in their order. They come one at a time, although the queue may be concurrent.
+    private var calls: [@Sendable () -> Void] = []
+    /// Whether one of them runs, or the queue has been asked to run one.
+    private var isCalling = false
     private let request: URLRequest
 
     /// Creates a connection, and starts it if asked to.
@@ -126,8 +130,27 @@ open class NSURLConnection: NSObject, @unchecked Sendable {
         let call: @Sendable () -> Void = { [self] in
             if let delegate = lock.withLock({ state.delegate }) { body(self, delegate) } else { otherwise?() }
         }
-        if let queue { queue.addOperation(call) } else { schedule.perform(call) }
+        if let queue { enqueue(call, on: queue) } else { schedule.perform(call) }
         return true
+    }
+
+    private func enqueue(_ call: @escaping @Sendable () -> Void, on queue: OperationQueue) {
+        let isFirst = lock.withLock {
+            calls.append(call)
+            defer { isCalling = true }
+            return !isCalling
+        }
+        if isFirst { queue.addOperation { self.runCall(on: queue) } }
+    }
+
+    private func runCall(on queue: OperationQueue) {
+        let call = lock.withLock { calls.removeFirst() }
+        call()
+        let hasNext = lock.withLock {
+            isCalling = !calls.isEmpty
+            return isCalling
+        }
+        if hasNext { queue.addOperation { self.runCall(on: queue) } }
     }
 
     /// Lets go of the delegate, the run loop and the task. Returns the task.

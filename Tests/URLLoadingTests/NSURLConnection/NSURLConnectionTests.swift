@@ -207,6 +207,42 @@ private final class Weak<Object: AnyObject>: @unchecked Sendable {
         drain(queue)
     }
 
+    // S-101: most programs give a queue as it is created
+    @Test("callbacks have their order on a concurrent queue") func concurrentQueue() async throws {
+        let text = (0..<500).map { "\($0) " }.joined()
+        let server = try ScriptedServer { connection in
+            _ = try connection.readRequest()
+            try connection.send("HTTP/1.1 200 OK\r\nContent-Length: \(text.utf8.count)\r\n\r\n")
+            for word in text.split(separator: " ") { try connection.send("\(word) ") }
+        }
+        defer { server.stop() }
+        let recorder = ConnectionRecorder()
+        let running = Watched(0)
+        let mostRunning = Watched(0)
+        recorder.whenCalled = { _, _ in
+            let now = running.withValue { running in
+                running += 1
+                return running
+            }
+            mostRunning.withValue { $0 = max($0, now) }
+            sched_yield()
+            running.withValue { $0 -= 1 }
+        }
+        let queue = OperationQueue()
+        let connection = NSURLConnection(
+            request: URLRequest(url: server.url()), delegate: recorder, startImmediately: false)
+        connection?.setDelegateQueue(queue)
+        connection?.start()
+        _ = try await recorder.calls.waitUntil("the end") { $0.contains(where: \.isLast) }
+        drain(queue)
+        let calls = recorder.calls.events
+        let body = calls.map { if case .data(let piece) = $0 { piece } else { "" } }.joined()
+        #expect(mostRunning.withValue { $0 } == 1)
+        #expect(Array(calls.prefix(2)) == [.willSend("/", nil), .response(200)])
+        #expect(body == text)
+        #expect(calls.last == .finished)
+    }
+
     // T-5
     @Test(
         "no callback comes after a cancellation",
