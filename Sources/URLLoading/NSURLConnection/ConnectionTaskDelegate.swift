@@ -85,11 +85,13 @@ final class ConnectionTaskDelegate: NSObject, URLSessionDataDelegate, @unchecked
     func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
         let mustPause = lock.withLock {
             waiting += data.count
-            guard waiting > Self.most, !isPaused else { return false }
-            isPaused = true
-            return true
+            return waiting > Self.most && !isPaused
         }
-        if mustPause { dataTask.suspend() }
+        if mustPause {
+            // Before it can be resumed. What lets it go on is that the delegate takes this data, or more.
+            dataTask.suspend()
+            lock.withLock { isPaused = true }
+        }
         perform(otherwise: { [self] in took(data.count, of: dataTask) }) { [self] connection, delegate in
             delegate.connection(connection, didReceive: data)
             took(data.count, of: dataTask)

@@ -2,7 +2,8 @@ import Foundation
 import Glibc
 import TestSupport
 import Testing
-import URLLoading
+
+@testable import URLLoading
 
 /// Records the callbacks of connections.
 private final class ConnectionRecorder: NSObject, NSURLConnectionDataDelegate, @unchecked Sendable {
@@ -101,6 +102,25 @@ private final class ConnectionRecorder: NSObject, NSURLConnectionDataDelegate, @
         try await done.wait()
         return calls.events
     }
+}
+
+/// Counts how often it is suspended. Something happens just before.
+private final class CountingTask: URLSessionDataTask, @unchecked Sendable {
+    // Sendable: the count is guarded.
+    let suspensions = Watched(0)
+    private let willSuspend: @Sendable () -> Void
+
+    init(_ core: TaskCore, _ willSuspend: @escaping @Sendable () -> Void) {
+        self.willSuspend = willSuspend
+        super.init(core: core)
+    }
+
+    override func suspend() {
+        willSuspend()
+        suspensions.withValue { $0 += 1 }
+    }
+
+    override func resume() { suspensions.withValue { $0 = max(0, $0 - 1) } }
 }
 
 /// Waits until a queue has run what was enqueued. Not asynchronous, as the method is not for tasks.
@@ -353,6 +373,28 @@ private final class Weak<Object: AnyObject>: @unchecked Sendable {
         #expect(calls.last == .finished)
         #expect(total.withValue { $0 } == piece.count * 1000)
         drain(queue)
+    }
+
+    // CONN-22
+    @Test("a delegate that catches up while its task is being suspended") func catchingUp() throws {
+        let session = URLSession(configuration: .ephemeral)
+        defer { session.invalidateAndCancel() }
+        let request = URLRequest(url: URL(fileURLWithPath: "/"))
+        let queue = OperationQueue()
+        queue.isSuspended = true
+        let plain = session.dataTask(with: request)
+        let task = CountingTask(try #require(plain.core)) {
+            queue.isSuspended = false
+            drain(queue)
+        }
+        let recorder = ConnectionRecorder()
+        let connection = try #require(
+            NSURLConnection(request: request, delegate: recorder, startImmediately: false))
+        connection.setDelegateQueue(queue)
+        let delegate = ConnectionTaskDelegate(connection)
+        for size in [1 << 20, 1] { delegate.urlSession(session, dataTask: task, didReceive: Data(count: size)) }
+        drain(queue)
+        #expect(task.suspensions.withValue { $0 } == 0)
     }
 
     // S-1
