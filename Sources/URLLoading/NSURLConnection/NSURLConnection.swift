@@ -178,7 +178,9 @@ open class NSURLConnection: NSObject, @unchecked Sendable {
         let queue = OperationQueue()
         queue.name = "NSURLConnection"
         queue.maxConcurrentOperationCount = 1
-        return URLSession(configuration: configuration, delegate: nil, delegateQueue: queue)
+        let session = URLSession(configuration: configuration, delegate: nil, delegateQueue: queue)
+        session.core.share()
+        return session
     }
 
     /// Whether there is a protocol for the request: `http`, `https`, `file`, `data`, `ftp`, or a registered ``URLProtocol``.

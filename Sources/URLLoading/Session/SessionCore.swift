@@ -272,7 +272,7 @@ final class SessionCore: ForkGuarded, @unchecked Sendable {
 
     // MARK: Invalidation
 
-    /// Makes this the shared session: it cannot be invalidated, and always uses the current `URLCache.shared` (C-35).
+    /// Makes this a shared session: it cannot be invalidated, and always uses the current `URLCache.shared` (C-35).
     func share() {
         lock.withLock { isShared = true }
     }

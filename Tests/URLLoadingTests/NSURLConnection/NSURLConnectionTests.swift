@@ -397,6 +397,21 @@ private final class Weak<Object: AnyObject>: @unchecked Sendable {
         #expect(task.suspensions.withValue { $0 } == 0)
     }
 
+    // C-35
+    @Test("responses are stored in the shared cache of the moment") func sharedCache() async throws {
+        let before = URLCache.shared
+        defer { URLCache.shared = before }
+        let server = try ScriptedServer.answering(.text("x").with(field: "Cache-Control", "max-age=100"))
+        defer { server.stop() }
+        for path in ["/a", "/b"] {
+            let cache = URLCache(memoryCapacity: 1 << 20, diskCapacity: 0)
+            URLCache.shared = cache
+            let request = URLRequest(url: server.url(path))
+            _ = try NSURLConnection.sendSynchronousRequest(request, returning: nil)
+            try await eventually { cache.cachedResponse(for: request)?.data == Data("x".utf8) }
+        }
+    }
+
     // S-1
     @Test("one call, in both ways") func wholeLoads() async throws {
         let server = try ScriptedServer.answering { .text($0.path, status: $0.path == "/no" ? 404 : 200) }
