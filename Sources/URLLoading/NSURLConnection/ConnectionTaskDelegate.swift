@@ -10,6 +10,7 @@ final class ConnectionTaskDelegate: NSObject, URLSessionDataDelegate, @unchecked
     /// What the delegate has not got yet, in bytes.
     private var waiting = 0
     private var isPaused = false
+    private var hasCancelledChallenge = false
 
     /// A task is paused with more bytes in front of its delegate.
     private static let most = 1 << 20
@@ -44,7 +45,10 @@ final class ConnectionTaskDelegate: NSObject, URLSessionDataDelegate, @unchecked
         _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {
-        let sender = ConnectionChallengeSender(completionHandler)
+        let sender = ConnectionChallengeSender { [self] disposition, credential in
+            if disposition == .cancelAuthenticationChallenge { lock.withLock { hasCancelledChallenge = true } }
+            completionHandler(disposition, credential)
+        }
         let copy = URLAuthenticationChallenge(authenticationChallenge: challenge, sender: sender)
         let defaults: @Sendable () -> Void = { sender.performDefaultHandling(for: copy) }
         let isCalled = connection.perform(otherwise: defaults) { $1.connection($0, willSendRequestFor: copy) }
@@ -118,15 +122,21 @@ final class ConnectionTaskDelegate: NSObject, URLSessionDataDelegate, @unchecked
     }
 
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
-        let isCalled = connection.perform { connection, delegate in
+        let isCalled = connection.perform { [self] connection, delegate in
             connection.end()
             if let error {
-                delegate.connection(connection, didFailWithError: error)
+                delegate.connection(connection, didFailWithError: connectionError(error))
             } else {
                 (delegate as? any NSURLConnectionDataDelegate)?.connectionDidFinishLoading(connection)
             }
         }
         if !isCalled { connection.end() }
+    }
+
+    /// A task is cancelled by the cancellation of a challenge. A connection has a code for that.
+    private func connectionError(_ error: any Error) -> any Error {
+        guard lock.withLock({ hasCancelledChallenge }) else { return error }
+        return URLError(.userCancelledAuthentication, userInfo: (error as NSError).userInfo)
     }
 }
 

@@ -9,8 +9,19 @@ public protocol NSURLConnectionDelegate: NSObjectProtocol {
     func connectionShouldUseCredentialStorage(_ connection: NSURLConnection) -> Bool
 
     /// The server or a proxy requires authentication, or its trust is to be evaluated. The load waits until a method of the
-    /// challenge's sender is called, at once or later, on any thread. By default it goes on as without a delegate.
+    /// challenge's sender is called, at once or later, on any thread. By default the two callbacks below are called.
     func connection(_ connection: NSURLConnection, willSendRequestFor challenge: URLAuthenticationChallenge)
+
+    /// Whether the delegate answers challenges of this kind; the load goes on as without a delegate otherwise. By default all but
+    /// those for the server's trust and for a certificate of the client. Deprecated on Apple platforms, and without effect beside
+    /// the callback above.
+    func connection(
+        _ connection: NSURLConnection, canAuthenticateAgainstProtectionSpace protectionSpace: URLProtectionSpace
+    ) -> Bool
+
+    /// A challenge that the delegate answers, by the challenge's sender. By default the load goes on as without a delegate.
+    /// Deprecated on Apple platforms, and without effect beside `connection(_:willSendRequestFor:)`.
+    func connection(_ connection: NSURLConnection, didReceive challenge: URLAuthenticationChallenge)
 }
 
 /// The callbacks of an ``NSURLConnection`` that loads data. All are optional.
@@ -58,6 +69,19 @@ extension NSURLConnectionDelegate {
     public func connection(_ connection: NSURLConnection, didFailWithError error: any Error) {}
     public func connectionShouldUseCredentialStorage(_ connection: NSURLConnection) -> Bool { true }
     public func connection(_ connection: NSURLConnection, willSendRequestFor challenge: URLAuthenticationChallenge) {
+        if self.connection(connection, canAuthenticateAgainstProtectionSpace: challenge.protectionSpace) {
+            self.connection(connection, didReceive: challenge)
+        } else {
+            challenge.sender?.performDefaultHandling(for: challenge)
+        }
+    }
+    public func connection(
+        _ connection: NSURLConnection, canAuthenticateAgainstProtectionSpace protectionSpace: URLProtectionSpace
+    ) -> Bool {
+        let others = [NSURLAuthenticationMethodServerTrust, NSURLAuthenticationMethodClientCertificate]
+        return !others.contains(protectionSpace.authenticationMethod)
+    }
+    public func connection(_ connection: NSURLConnection, didReceive challenge: URLAuthenticationChallenge) {
         challenge.sender?.performDefaultHandling(for: challenge)
     }
 }

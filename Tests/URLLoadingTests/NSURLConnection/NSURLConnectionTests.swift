@@ -33,6 +33,7 @@ private final class ConnectionRecorder: NSObject, NSURLConnectionDataDelegate, @
     var firstRequest: ((URLRequest) -> URLRequest?)?
     var redirect: ((URLRequest) -> URLRequest?)?
     var credential: URLCredential?
+    var cancelsChallenges = false
     var whenCalled: ((Call, NSURLConnection) -> Void)?
     var usesStorage = true
 
@@ -57,6 +58,8 @@ private final class ConnectionRecorder: NSObject, NSURLConnectionDataDelegate, @
         record(.challenge(challenge.protectionSpace.authenticationMethod), connection)
         if let credential, challenge.previousFailureCount == 0 {
             challenge.sender?.use(credential, for: challenge)
+        } else if cancelsChallenges {
+            challenge.sender?.cancel(challenge)
         } else {
             challenge.sender?.performDefaultHandling(for: challenge)
         }
@@ -102,6 +105,33 @@ private final class ConnectionRecorder: NSObject, NSURLConnectionDataDelegate, @
         try await done.wait()
         return calls.events
     }
+}
+
+/// Answers challenges as programs did before `willSendRequestFor`.
+private final class EarlyDelegate: NSObject, NSURLConnectionDataDelegate, @unchecked Sendable {
+    // Sendable: immutable.
+    let answers: Bool
+    let calls = EventRecorder<String>()
+
+    init(answers: Bool) { self.answers = answers }
+
+    func connection(
+        _ connection: NSURLConnection, canAuthenticateAgainstProtectionSpace protectionSpace: URLProtectionSpace
+    ) -> Bool {
+        calls.record("space \(protectionSpace.realm ?? "-")")
+        return answers
+    }
+
+    func connection(_ connection: NSURLConnection, didReceive challenge: URLAuthenticationChallenge) {
+        calls.record("challenge")
+        challenge.sender?.use(URLCredential(user: "me", password: "pass", persistence: .none), for: challenge)
+    }
+
+    func connection(_ connection: NSURLConnection, didReceive response: URLResponse) {
+        calls.record("\((response as? HTTPURLResponse)?.statusCode ?? 0)")
+    }
+
+    func connectionDidFinishLoading(_ connection: NSURLConnection) { calls.record("finished") }
 }
 
 /// Counts how often it is suspended. Something happens just before.
@@ -194,6 +224,42 @@ private final class Weak<Object: AnyObject>: @unchecked Sendable {
                 .willSend("/", nil), .challenge(NSURLAuthenticationMethodHTTPBasic), .response(200), .data("in"),
                 .finished,
             ])
+    }
+
+    // AUTH-4: its code is not that of a cancelled task
+    @Test("a challenge that the sender cancels") func cancelledChallenge() async throws {
+        let server = try ScriptedServer.answering(
+            .status(401).with(field: "WWW-Authenticate", "Basic realm=\"here\""))
+        defer { server.stop() }
+        let recorder = ConnectionRecorder()
+        recorder.cancelsChallenges = true
+        let calls = try await recorder.run {
+            _ = NSURLConnection(request: URLRequest(url: server.url()), delegate: recorder)
+        }
+        #expect(
+            calls == [
+                .willSend("/", nil), .challenge(NSURLAuthenticationMethodHTTPBasic),
+                .failed(.userCancelledAuthentication),
+            ])
+    }
+
+    // AUTH-1
+    @Test("the callbacks before willSendRequestFor answer challenges", arguments: [true, false])
+    func earlyChallenge(answers: Bool) async throws {
+        let server = try ScriptedServer.answering { request in
+            request["Authorization"] == "Basic bWU6cGFzcw=="
+                ? .text("in") : .status(401).with(field: "WWW-Authenticate", "Basic realm=\"here\"")
+        }
+        defer { server.stop() }
+        let delegate = EarlyDelegate(answers: answers)
+        let queue = OperationQueue()
+        let connection = NSURLConnection(
+            request: URLRequest(url: server.url()), delegate: delegate, startImmediately: false)
+        connection?.setDelegateQueue(queue)
+        connection?.start()
+        let calls = try await delegate.calls.waitUntil("the end") { $0.last == "finished" }
+        #expect(calls == ["space here"] + (answers ? ["challenge", "200"] : ["401"]) + ["finished"])
+        drain(queue)
     }
 
     // ERR-1
