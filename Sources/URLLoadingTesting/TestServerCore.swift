@@ -279,11 +279,8 @@ final class TestServerCore: @unchecked Sendable {
             state.lastWaiter += 1
             return state.lastWaiter
         }
-        let timer = Task { [weak self] in
-            try await Task.sleep(for: min(limit, Self.longestWait))
-            self?.giveUp(id)
-        }
-        defer { timer.cancel() }
+        var timer: Task<Void, any Error>?
+        defer { timer?.cancel() }
         let request = await withTaskCancellationHandler {
             await withCheckedContinuation { (continuation: CheckedContinuation<TestRequest?, Never>) in
                 let (isOver, request) = locked { state -> (Bool, TestRequest?) in
@@ -296,7 +293,12 @@ final class TestServerCore: @unchecked Sendable {
                     state.waiters.append((id, continuation))
                     return (false, nil)
                 }
-                if isOver { continuation.resume(returning: request) }
+                if isOver { return continuation.resume(returning: request) }
+                // Not before there is what it gives up.
+                timer = Task { [weak self] in
+                    try await Task.sleep(for: min(limit, Self.longestWait))
+                    self?.giveUp(id)
+                }
             }
         } onCancel: {
             giveUp(id)

@@ -256,6 +256,13 @@ import URLLoadingTesting
         #expect(server.requests.count == 1)
     }
 
+    @Test("a wait without time ends") func noTime() async throws {
+        for _ in 0..<2000 {
+            await #expect(throws: TestServerError.noRequest) { try await server.nextRequest(within: .zero) }
+        }
+        end()
+    }
+
     @Test("a response and a wait that never end") func longestTimes() async throws {
         let waiting = Task { try await server.nextRequest(within: .seconds(Int64.max)) }
         server.enqueue(TestResponse().delayed(by: .seconds(Int64.max)))
