@@ -21,12 +21,12 @@ struct ServiceConversationTests {
         defer { service.close() }
         let soon = Date(timeIntervalSinceNow: 10)
         var events: [ServiceConversation.Event] = []
-        while events.last != .ended(.closed) { events += try #require(service.next(until: soon).nilIfEmpty) }
+        while events.last != .ended(.closed) {
+            let new = service.next(until: soon)
+            try #require(!new.isEmpty)
+            events += new
+        }
         #expect(events == [.notice(.transfers([])), .ended(.closed)])
         #expect(service.next(until: soon) == [.ended(.closed)])
     }
-}
-
-extension Array {
-    fileprivate var nilIfEmpty: [Element]? { isEmpty ? nil : self }
 }

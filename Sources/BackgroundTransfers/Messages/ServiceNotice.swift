@@ -105,7 +105,7 @@ package struct SessionState: Codable, Equatable, Sendable {
     package var asksServerTrust = false
 
     package init(
-        attachment: UInt64 = 1, nextIdentifier: Int, commands: UInt64, spool: String, uploads: String, isLaunched: Bool
+        attachment: UInt64, nextIdentifier: Int, commands: UInt64, spool: String, uploads: String, isLaunched: Bool
     ) {
         self.attachment = attachment
         self.nextIdentifier = nextIdentifier

@@ -64,7 +64,7 @@ final class BackgroundCommands: @unchecked Sendable {
 
     private func addLocked(_ command: EncodedCommand) -> Bool {
         // Without the spool, which may be on a full disk, the command is lost only if the service ends before it has it.
-        appendToSpool([command], from: first &+ UInt64(commands.count))
+        if command.isSpooled { appendToSpool([command], from: first &+ UInt64(commands.count)) }
         commands.append(command.command)
         return isConnected && commands.count - sent == 1
     }
@@ -82,16 +82,12 @@ final class BackgroundCommands: @unchecked Sendable {
             } else {
                 remove(upTo: state.commands)
                 // A service whose journal did not know this session object has removed its spool.
-                if spool?.isRemoved != false {
-                    spool = try? CommandSpool(path: state.spool)
-                    spoolAll()
-                }
+                let isRemoved = spool?.isRemoved != false
                 // The journal has lost commands that it had, so that the numbers of the others are too high.
-                if first != state.commands &+ 1 {
-                    first = state.commands &+ 1
-                    spool?.empty()
-                    spoolAll()
-                }
+                let areRenumbered = first != state.commands &+ 1
+                first = state.commands &+ 1
+                if isRemoved { spool = try? CommandSpool(path: state.spool) } else if areRenumbered { spool?.empty() }
+                if isRemoved || areRenumbered { spoolAll() }
             }
             sent = 0
             isConnected = true
@@ -107,7 +103,7 @@ final class BackgroundCommands: @unchecked Sendable {
     }
 
     private func appendToSpool(_ commands: [EncodedCommand], from number: UInt64) {
-        guard let spool, !isSpoolIncomplete, commands.allSatisfy(\.isSpooled) else { return }
+        guard let spool, !isSpoolIncomplete else { return }
         do { try spool.append(commands, from: number) } catch { isSpoolIncomplete = true }
     }
 

@@ -1,6 +1,7 @@
 internal import Dispatch
 public import Foundation
 internal import LoadingEvents
+internal import LoadingSemantics
 
 /// One load with callbacks on a run loop: the interface before ``URLSession``, for programs that still use it.
 ///
@@ -28,7 +29,7 @@ open class NSURLConnection: NSObject, @unchecked Sendable {
     private let lock = Lock()
     private var state = State()
     /// For the queue, in their order. They come one at a time, although the queue may be concurrent.
-    private var calls: [@Sendable () -> Void] = []
+    private var calls = FIFOQueue<@Sendable () -> Void>()
     /// Whether one of them runs, or the queue has been asked to run one.
     private var isCalling = false
     private let request: URLRequest
@@ -140,17 +141,16 @@ open class NSURLConnection: NSObject, @unchecked Sendable {
             defer { isCalling = true }
             return !isCalling
         }
-        if isFirst { queue.addOperation { self.runCall(on: queue) } }
+        if isFirst { queue.addCallback { self.runCall(on: queue) } }
     }
 
     private func runCall(on queue: OperationQueue) {
-        let call = lock.withLock { calls.removeFirst() }
-        call()
+        lock.withLock { calls.popFirst() }?()
         let hasNext = lock.withLock {
             isCalling = !calls.isEmpty
             return isCalling
         }
-        if hasNext { queue.addOperation { self.runCall(on: queue) } }
+        if hasNext { queue.addCallback { self.runCall(on: queue) } }
     }
 
     /// Lets go of the delegate, the run loop and the task. Returns the task.

@@ -144,8 +144,15 @@ private final class BlockDelivery: Delivery {
     }
 }
 
-/// An operation of the session. It ignores `cancelAllOperations`, because otherwise the session's tasks would never
-/// end.
+extension OperationQueue {
+    /// Makes a callback of a connection, although the program may cancel the operations of its queue.
+    func addCallback(_ block: @escaping @Sendable () -> Void) {
+        addOperation(DeliveryOperation([BlockDelivery(block)]) { _ in })
+    }
+}
+
+/// An operation of a session or a connection. It ignores `cancelAllOperations`, because otherwise their loads would
+/// never end.
 private class SessionOperation: Operation, @unchecked Sendable {
     // Sendable: as the superclass.
     override func cancel() {}

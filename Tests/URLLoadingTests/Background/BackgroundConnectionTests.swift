@@ -111,27 +111,22 @@ import URLLoading
     // BG-20: the service was killed after it had carried out the command, and before its answer
     @Test("an invalidation without an answer is asked for again") func invalidationWithoutAnAnswer() async throws {
         let asked = EventRecorder<Int>()
-        let service = Watched<ScriptedBackgroundService?>(nil)
-        let made = try ScriptedBackgroundService { command, send in
+        let service = try ScriptedBackgroundService { service, command, send in
             switch command {
             case .invalidate:
                 asked.record(1)
                 if asked.count > 1 { return false }
-                service.current?.close()
+                service.close()
                 return true
             case .attach where asked.count == 1:
-                service.current?.attach(send, commands: 1)
+                service.attach(send, commands: 1)
                 return true
             default: return false
             }
         }
-        service.withValue { $0 = made }
-        defer {
-            made.close()
-            service.withValue { $0 = nil }
-        }
+        defer { service.close() }
         let delegate = BackgroundDelegate()
-        let session = session(made, delegate)
+        let session = session(service, delegate)
         _ = await session.allTasks
         _ = try await end(session, delegate)
         #expect(asked.count == 2)
@@ -190,7 +185,7 @@ import URLLoading
         "versions without one in common",
         arguments: [(5, 7, "this program is too old"), (0, 0, "the background service /old/urlsessiond is too old")])
     func versions(oldest: Int, newest: Int, text: String) async throws {
-        let service = try ScriptedBackgroundService { command, send in
+        let service = try ScriptedBackgroundService { _, command, send in
             guard case .hello = command else { return false }
             send(.refused(.version(oldest: oldest, newest: newest, program: "/old/urlsessiond")))
             return true
@@ -234,9 +229,8 @@ import URLLoading
     // BG-12: what the journal does not have is sent again after the connection has ended, and nothing else
     @Test("a connection that ends") func aConnectionThatEnds() async throws {
         let attached = EventRecorder<Int>()
-        let service = Watched<ScriptedBackgroundService?>(nil)
-        let made = try ScriptedBackgroundService { command, send in
-            guard case .attach = command, let service = service.current else { return false }
+        let service = try ScriptedBackgroundService { service, command, send in
+            guard case .attach = command else { return false }
             attached.record(1)
             // The second time the journal has the first command, and so its task.
             if attached.count == 1 {
@@ -254,19 +248,17 @@ import URLLoading
             }
             return true
         }
-        service.withValue { $0 = made }
-        defer {
-            made.close()
-            service.withValue { $0 = nil }
-        }
+        defer { service.close() }
         let delegate = BackgroundDelegate()
-        let session = session(made, delegate)
+        let session = session(service, delegate)
         let task = session.downloadTask(with: try #require(URL(string: "http://localhost/")))
         task.resume()
-        _ = try await made.commands.waitUntil("the commands") { $0.contains(.resume(task: 1)) }
-        made.close()
-        _ = try await made.commands.waitUntil("the commands again") { $0.filter { $0 == .resume(task: 1) }.count == 2 }
-        #expect(made.changes.filter { if case .create = $0 { true } else { false } }.count == 1)
+        _ = try await service.commands.waitUntil("the commands") { $0.contains(.resume(task: 1)) }
+        service.close()
+        _ = try await service.commands.waitUntil("the commands again") {
+            $0.filter { $0 == .resume(task: 1) }.count == 2
+        }
+        #expect(service.changes.filter { if case .create = $0 { true } else { false } }.count == 1)
         #expect(await session.allTasks.map { $0.state } == [.running])
         _ = try await end(session, delegate)
     }

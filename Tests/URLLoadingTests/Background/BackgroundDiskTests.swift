@@ -174,7 +174,8 @@ import Testing
         let path = disk.path + "/spool"
         let commands = BackgroundCommands()
         commands.attached(
-            SessionState(nextIdentifier: 1, commands: 0, spool: path, uploads: disk.path, isLaunched: false))
+            SessionState(
+                attachment: 1, nextIdentifier: 1, commands: 0, spool: path, uploads: disk.path, isLaunched: false))
         _ = commands.add(.suspend(task: 1))
         try disk.fill()
         // More than is left of the file's last page.
@@ -194,7 +195,8 @@ import Testing
     @Test("a spool that is removed") func removedSpool() throws {
         let folder = try TemporaryDirectory()
         var state = SessionState(
-            nextIdentifier: 1, commands: 0, spool: folder.path + "/spool", uploads: folder.path, isLaunched: false)
+            attachment: 1, nextIdentifier: 1, commands: 0, spool: folder.path + "/spool", uploads: folder.path,
+            isLaunched: false)
         let commands = BackgroundCommands()
         commands.attached(state)
         for task in 1...3 { _ = commands.add(.suspend(task: task)) }

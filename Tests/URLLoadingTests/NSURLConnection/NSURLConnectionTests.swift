@@ -205,13 +205,28 @@ private final class Weak<Object: AnyObject>: @unchecked Sendable {
         #expect(connection.withValue { $0 }?.originalRequest.url?.path == "/from")
     }
 
-    // AUTH-1
-    @Test("the challenge's sender takes the credential", arguments: [true, false])
-    func challenge(usesStorage: Bool) async throws {
-        let server = try ScriptedServer.answering { request in
+    private static func protectedServer() throws -> ScriptedServer {
+        try .answering { request in
             request["Authorization"] == "Basic bWU6cGFzcw=="
                 ? .text("in") : .status(401).with(field: "WWW-Authenticate", "Basic realm=\"here\"")
         }
+    }
+
+    /// A connection with callbacks on the queue, as its program would start it.
+    @discardableResult
+    private func start(
+        _ request: URLRequest, _ delegate: any NSURLConnectionDelegate, on queue: OperationQueue
+    ) -> NSURLConnection? {
+        let connection = NSURLConnection(request: request, delegate: delegate, startImmediately: false)
+        connection?.setDelegateQueue(queue)
+        connection?.start()
+        return connection
+    }
+
+    // AUTH-1
+    @Test("the challenge's sender takes the credential", arguments: [true, false])
+    func challenge(usesStorage: Bool) async throws {
+        let server = try Self.protectedServer()
         defer { server.stop() }
         let recorder = ConnectionRecorder()
         recorder.credential = URLCredential(user: "me", password: "pass", persistence: .none)
@@ -246,17 +261,11 @@ private final class Weak<Object: AnyObject>: @unchecked Sendable {
     // AUTH-1
     @Test("the callbacks before willSendRequestFor answer challenges", arguments: [true, false])
     func earlyChallenge(answers: Bool) async throws {
-        let server = try ScriptedServer.answering { request in
-            request["Authorization"] == "Basic bWU6cGFzcw=="
-                ? .text("in") : .status(401).with(field: "WWW-Authenticate", "Basic realm=\"here\"")
-        }
+        let server = try Self.protectedServer()
         defer { server.stop() }
         let delegate = EarlyDelegate(answers: answers)
         let queue = OperationQueue()
-        let connection = NSURLConnection(
-            request: URLRequest(url: server.url()), delegate: delegate, startImmediately: false)
-        connection?.setDelegateQueue(queue)
-        connection?.start()
+        start(URLRequest(url: server.url()), delegate, on: queue)
         let calls = try await delegate.calls.waitUntil("the end") { $0.last == "finished" }
         #expect(calls == ["space here"] + (answers ? ["challenge", "200"] : ["401"]) + ["finished"])
         drain(queue)
@@ -282,10 +291,7 @@ private final class Weak<Object: AnyObject>: @unchecked Sendable {
         var request = URLRequest(url: server.url("/from"))
         request.httpMethod = "POST"
         request.httpBodyStream = InputStream(data: Data("first".utf8))
-        let connection = NSURLConnection(request: request, delegate: recorder, startImmediately: false)
-        connection?.setDelegateQueue(queue)
-        connection?.start()
-        connection?.start()
+        start(request, recorder, on: queue)?.start()
         let calls = try await recorder.calls.waitUntil("the end") { $0.contains(where: \.isLast) }
         #expect(calls.suffix(3) == [.response(200), .data("again"), .finished])
         #expect(calls.contains(.sent(5, -1)))
@@ -315,10 +321,7 @@ private final class Weak<Object: AnyObject>: @unchecked Sendable {
             running.withValue { $0 -= 1 }
         }
         let queue = OperationQueue()
-        let connection = NSURLConnection(
-            request: URLRequest(url: server.url()), delegate: recorder, startImmediately: false)
-        connection?.setDelegateQueue(queue)
-        connection?.start()
+        start(URLRequest(url: server.url()), recorder, on: queue)
         _ = try await recorder.calls.waitUntil("the end") { $0.contains(where: \.isLast) }
         drain(queue)
         let calls = recorder.calls.events
@@ -364,9 +367,7 @@ private final class Weak<Object: AnyObject>: @unchecked Sendable {
         goesOn.fire()
         // Another connection ends after what was still to come of this one.
         let other = ConnectionRecorder()
-        let next = NSURLConnection(request: URLRequest(url: server.url()), delegate: other, startImmediately: false)
-        next?.setDelegateQueue(queue)
-        next?.start()
+        start(URLRequest(url: server.url()), other, on: queue)
         _ = try await other.calls.waitUntil("the end") { $0.contains(where: \.isLast) }
         drain(queue)
         switch when {
@@ -376,6 +377,21 @@ private final class Weak<Object: AnyObject>: @unchecked Sendable {
         }
     }
 
+    // S-71: `cancelAllOperations` affects only the program's operations
+    @Test("a program that cancels the operations of its queue") func cancelledOperations() async throws {
+        let server = try ScriptedServer.answering(.text("content"))
+        defer { server.stop() }
+        let recorder = ConnectionRecorder()
+        let queue = OperationQueue()
+        queue.isSuspended = true
+        start(URLRequest(url: server.url()), recorder, on: queue)
+        queue.cancelAllOperations()
+        queue.isSuspended = false
+        let calls = try await recorder.calls.waitUntil("the end") { $0.contains(where: \.isLast) }
+        #expect(calls == [.willSend("/", nil), .response(200), .data("content"), .finished])
+        drain(queue)
+    }
+
     // S-42: connection and delegate are kept until the end, and no longer
     @Test("both are released at the end") func release() async throws {
         let server = try ScriptedServer.answering(.text("content"))
@@ -383,10 +399,7 @@ private final class Weak<Object: AnyObject>: @unchecked Sendable {
         func load() async throws -> (Weak<ConnectionRecorder>, Weak<NSURLConnection>) {
             let recorder = ConnectionRecorder()
             let queue = OperationQueue()
-            let new = NSURLConnection(
-                request: URLRequest(url: server.url()), delegate: recorder, startImmediately: false)
-            new?.setDelegateQueue(queue)
-            new?.start()
+            let new = start(URLRequest(url: server.url()), recorder, on: queue)
             _ = try await recorder.calls.waitUntil("the end") { $0.contains(where: \.isLast) }
             drain(queue)
             return (Weak(recorder), Weak(new))
@@ -419,10 +432,7 @@ private final class Weak<Object: AnyObject>: @unchecked Sendable {
                 try? goesOn.wait()
             }
         }
-        let connection = NSURLConnection(
-            request: URLRequest(url: server.url()), delegate: recorder, startImmediately: false)
-        connection?.setDelegateQueue(queue)
-        connection?.start()
+        start(URLRequest(url: server.url()), recorder, on: queue)
         // The server stands still.
         let last = Watched(-1)
         try await eventually {

@@ -15,7 +15,7 @@ final class ScriptedBackgroundService: @unchecked Sendable {
     let folder: TemporaryDirectory
     private let loop = EventLoops.assign()
     private let peers: LoopBox<Peers>
-    private let reply: @Sendable (ServiceCommand, Send) -> Bool
+    private let reply: @Sendable (ScriptedBackgroundService, ServiceCommand, Send) -> Bool
 
     /// Confined to the loop.
     private final class Peers {
@@ -24,7 +24,9 @@ final class ScriptedBackgroundService: @unchecked Sendable {
 
     /// - Parameter reply: Replies to a command on the loop. With false the replies are those of a service without tasks, which carries
     ///   out nothing.
-    init(_ reply: @escaping @Sendable (ServiceCommand, Send) -> Bool = { _, _ in false }) throws {
+    init(_ reply: @escaping @Sendable (ScriptedBackgroundService, ServiceCommand, Send) -> Bool = { _, _, _ in false })
+        throws
+    {
         folder = try TemporaryDirectory()
         peers = LoopBox(Peers(), on: loop)
         self.reply = reply
@@ -60,7 +62,7 @@ final class ScriptedBackgroundService: @unchecked Sendable {
 
     private func receive(_ command: ServiceCommand, _ send: Send) {
         commands.record(command)
-        if reply(command, send) { return }
+        if reply(self, command, send) { return }
         switch command {
         case .hello:
             send(.welcome(ServiceWelcome(version: ServiceProtocol.version, program: "scripted", process: getpid())))
@@ -75,8 +77,8 @@ final class ScriptedBackgroundService: @unchecked Sendable {
         send(
             .attached(
                 SessionState(
-                    nextIdentifier: next, commands: commands, spool: folder.path + "/spool", uploads: folder.path,
-                    isLaunched: false)))
+                    attachment: 1, nextIdentifier: next, commands: commands, spool: folder.path + "/spool",
+                    uploads: folder.path, isLaunched: false)))
         for task in tasks { send(.task(task)) }
         send(.listed)
         send(.replayed)
