@@ -204,6 +204,28 @@ import URLLoading
         service.stop()
     }
 
+    // BG-5, BG-6: nobody is there who could be told that the task does not exist
+    @Test(
+        "a task in a spool that is carried out while the disk is full",
+        .enabled(if: SmallDisk.isAvailable, "no disk"))
+    func spooledOnAFullDisk() async throws {
+        let disk = try SmallDisk(size: 400_000)
+        let service = try BackgroundServiceInProcess(in: disk.path)
+        let first = try attach(1, to: service)
+        let state = try attached(first).state
+        try first.send(create(1))
+        #expect(try first.next() == .committed(1))
+        try CommandSpool(path: state.spool).append([EncodedCommand(create(2))], from: 2)
+        try disk.fill()
+        first.close()
+        let second = try attach(2, to: service)
+        #expect(try attached(second).tasks == [1, 2])
+        second.close()
+        try disk.empty()
+        try await eventually { (try? service.journalContents())?.transfers.map(\.description.task) == [1, 2] }
+        service.stop()
+    }
+
     // BG-6
     @Test("the spools of such objects are removed when the service starts") func orphans() async throws {
         let first = try attach(1)
