@@ -309,7 +309,10 @@ final class ServiceSession {
         case .failed(_, .download(let part)?) where step == .end: paths.append(part.path)
         default: break
         }
-        if step == .end, let copy = transfer.record.description.request.bodyFile { paths.append(copy) }
+        if step == .end {
+            if let copy = transfer.record.description.request.bodyFile { paths.append(copy) }
+            if case .download(let part)? = transfer.record.resumption { paths.append(part.path) }
+        }
         for path in paths where service.folders.owns(path) { service.keeper.remove(path) }
     }
 

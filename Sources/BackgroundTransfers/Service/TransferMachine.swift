@@ -264,9 +264,9 @@ package struct TransferMachine: Equatable, Sendable {
     private mutating func attemptFailed(
         _ failure: TransferFailure, _ resumption: TransferResumption?, _ jitter: Double, _ now: Double
     ) -> [Action] {
-        if let cancellation = record.cancellation { return end(for: cancellation, resumption) }
         // A part of which nothing is known is of no use.
         record.resumption = resumption
+        if let cancellation = record.cancellation { return end(for: cancellation, resumption) }
         let wasStopping = phase == .stopping
         phase = .suspended
         if wasStopping { return [.save] + settleFromRest(now) }

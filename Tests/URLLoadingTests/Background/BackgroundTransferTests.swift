@@ -1,3 +1,4 @@
+import BackgroundTransfers
 import Foundation
 import LoadingSemantics
 import TestSupport
@@ -253,6 +254,29 @@ import URLLoading
         #expect(calls.last == .invalid)
         #expect(task.state == .completed)
         #expect(service.files(in: "files") == [])
+    }
+
+    // BG-13, BG-18: the part of a download is of no use to anybody
+    @Test("a download that an administrator cancels") func cancelledByAnAdministrator() async throws {
+        let server = try ScriptedServer { connection in
+            _ = try connection.nextRequest()
+            try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 200000\r\nETag: \"v1\"\r\n\r\n")
+            try connection.send([UInt8].pattern(count: 100_000))
+            _ = try? connection.waitForClose()
+        }
+        defer { server.stop() }
+        let delegate = BackgroundDelegate()
+        let session = session(delegate)
+        session.downloadTask(with: server.url("/file")).resume()
+        _ = try await delegate.calls.waitUntil("the first half") { $0.contains(.wrote(1, 100_000, 200_000)) }
+        let transfer = try #require(try service.transfers.first)
+        let administrator = BackgroundPeer(try service.connect().get())
+        try administrator.send(.hello(ServiceHello(application: nil)), .control(transfer.reference, .cancel))
+        _ = try await delegate.calls.waitUntil("the task's end") { $0.contains { $0.isCompletion } }
+        administrator.close()
+        let calls = try await end(session, delegate)
+        #expect(calls.filter { $0.isCompletion } == [.completed(1, .cancelled)])
+        try await eventually { self.service.files(in: "files") == [] }
     }
 
     // RES-2, RES-4, RES-11: resume data, and a task with them
