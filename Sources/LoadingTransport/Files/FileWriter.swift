@@ -100,6 +100,11 @@ package final class FileWriter: Callout, LoopTimerTarget, @unchecked Sendable {
         String(path[(path.lastIndex(of: "/").map(path.index(after:)) ?? path.startIndex)...])
     }
 
+    /// A name of a download's file that no other file has.
+    package static func newName() -> String {
+        OpenFile.prefix + String(UInt64.random(in: 0...UInt64.max), radix: 36) + OpenFile.suffix
+    }
+
     package init(_ destination: Destination, on loop: EventLoop) {
         self.destination = destination
         self.loop = loop

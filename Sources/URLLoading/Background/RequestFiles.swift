@@ -64,7 +64,8 @@ struct RequestFiles: Sendable {
             case .file(let original): try PrivateCopy.make(original, at: path)
             case .data(let data): try PrivateCopy.make(data, at: path)
             case .stopped(var part):
-                let path = folder + "/" + FileWriter.name(of: part.path)
+                // Not the name of the part: the service may still have to remove one with that name, of an earlier task.
+                let path = folder + "/" + FileWriter.newName()
                 // Without its file the download starts over.
                 guard (try? PrivateCopy.move(part.path, to: path)) != nil else { return .success(description.anew) }
                 UnfinishedFiles.shared.keep(part.path)

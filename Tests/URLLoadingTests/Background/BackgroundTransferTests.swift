@@ -319,6 +319,42 @@ import URLLoading
         #expect(service.files(in: "uploads") == [])
     }
 
+    // RES-4, RES-9: the part of the second task is removed after its end, and not that of the third
+    @Test("a download that is resumed twice, before its end was told") func aDownloadThatIsResumedTwice() async throws {
+        let whole = [UInt8].pattern(count: 30_000)
+        let server = try ScriptedServer { connection in
+            while let request = try connection.nextRequest() {
+                let start = ["bytes=10000-": 10_000, "bytes=20000-": 20_000][request["Range"] ?? ""] ?? 0
+                let range = start > 0 ? "Content-Range: bytes \(start)-\(whole.count - 1)/\(whole.count)\r\n" : ""
+                try connection.send(
+                    "HTTP/1.1 \(start > 0 ? "206 Partial Content" : "200 OK")\r\nETag: \"v1\"\r\n\(range)"
+                        + "Accept-Ranges: bytes\r\nContent-Length: \(whole.count - start)\r\n\r\n")
+                try connection.send(Array(whole[start..<(start + 10_000)]))
+                if start < 20_000 { return _ = try? connection.waitForClose() }
+            }
+        }
+        defer { server.stop() }
+        let delegate = BackgroundDelegate()
+        let session = session(delegate)
+        session.downloadTask(with: server.url("/file")).resume()
+        for number in 1...2 {
+            let total = Int64(number) * 10_000
+            _ = try await delegate.calls.waitUntil("the part") { $0.contains(.wrote(number, total, 30_000)) }
+            let task = await session.allTasks.first { $0.taskIdentifier == number }
+            try #require(task as? URLSessionDownloadTask).cancel { [service] data in
+                session.downloadTask(withResumeData: data ?? Data()).resume()
+                // The service is told of the end when this returns.
+                while service.files(in: "uploads").isEmpty { Thread.sleep(forTimeInterval: 0.001) }
+            }
+        }
+        _ = try await delegate.calls.waitUntil("the third end") { $0.filter { $0.isCompletion }.count == 3 }
+        let calls = try await end(session, delegate)
+        #expect(calls.contains(.resumed(3, 20_000, 30_000)))
+        #expect(delegate.contents.events == [Data(whole)])
+        #expect(service.files(in: "files") == [])
+        #expect(service.files(in: "uploads") == [])
+    }
+
     // BG-6, BG-20: the service goes on, and another session is told
     @Test("a session that leaves its tasks") func aSessionThatLeavesItsTasks() async throws {
         let mayAnswer = Signal("the answer")
