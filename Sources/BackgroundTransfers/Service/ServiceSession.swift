@@ -197,7 +197,7 @@ final class ServiceSession {
                 note(number: entry.number)
                 if cancelsTasks { cancelAll() }
             } else {
-                perform(entry.command, number: entry.number, isSpooled: true)
+                perform(entry.command, number: entry.number)
             }
         }
     }
@@ -210,10 +210,10 @@ final class ServiceSession {
         service.commits.save(self)
     }
 
-    private func perform(_ command: ServiceCommand, number: UInt64, isSpooled: Bool = false) {
+    private func perform(_ command: ServiceCommand, number: UInt64) {
         note(number: number)
         switch command {
-        case .create(let description): create(description, isSpooled: isSpooled)
+        case .create(let description): create(description)
         case .resume(let task): transfers[task]?.handle(.resume)
         case .suspend(let task): transfers[task]?.handle(.suspend)
         case .cancel(let task): transfers[task]?.handle(.cancel(reason: nil))
@@ -236,7 +236,7 @@ final class ServiceSession {
         }
     }
 
-    private func create(_ description: TransferDescription, isSpooled: Bool) {
+    private func create(_ description: TransferDescription) {
         // The library gives increasing numbers.
         guard description.task >= record.nextIdentifier, description.task < .max else { return }
         record.nextIdentifier = description.task + 1
@@ -246,11 +246,9 @@ final class ServiceSession {
             TransferRecord(
                 new: description, application: record.application, session: reference.session, boot: Boot.identifier))
         service.commits.save(transfer)
-        // The spool has the task until the journal has it, and its program may have ended: nobody could be told.
-        if !isSpooled {
-            service.commits.after { [self] failure in
-                if let failure { reject(transfer, failure) }
-            }
+        service.commits.after { [self] failure in
+            // A task in a spool, or one whose program has ended meanwhile, is kept: nobody could be told.
+            if let failure, isOwned, owner?.isListed == true { reject(transfer, failure) }
         }
         service.changed(transfer)
     }

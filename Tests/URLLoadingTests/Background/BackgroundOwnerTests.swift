@@ -2,6 +2,7 @@ import BackgroundTransfers
 import Foundation
 import Glibc
 import LoadingPipeline
+import LoadingTransport
 import TestSupport
 import Testing
 import URLLoading
@@ -206,17 +207,22 @@ import URLLoading
 
     // BG-5, BG-6: nobody is there who could be told that the task does not exist
     @Test(
-        "a task in a spool that is carried out while the disk is full",
-        .enabled(if: SmallDisk.isAvailable, "no disk"))
-    func spooledOnAFullDisk() async throws {
+        "a task of a program that ends while the disk is full",
+        .enabled(if: SmallDisk.isAvailable, "no disk"), arguments: [false, true])
+    func createdOnAFullDisk(isSpooled: Bool) async throws {
         let disk = try SmallDisk(size: 400_000)
         let service = try BackgroundServiceInProcess(in: disk.path)
         let first = try attach(1, to: service)
         let state = try attached(first).state
         try first.send(create(1))
         #expect(try first.next() == .committed(1))
-        try CommandSpool(path: state.spool).append([EncodedCommand(create(2))], from: 2)
+        if isSpooled { try CommandSpool(path: state.spool).append([EncodedCommand(create(2))], from: 2) }
         try disk.fill()
+        if !isSpooled {
+            // The program is gone when the service reads what it has sent.
+            service.loop.post { Thread.sleep(forTimeInterval: 0.1) }
+            try first.send(create(2))
+        }
         first.close()
         let second = try attach(2, to: service)
         #expect(try attached(second).tasks == [1, 2])
