@@ -12,6 +12,8 @@ final class EventDelivery: @unchecked Sendable {
     private let hasHandler = Atomic(false)
     private let lock = Lock()
     private var current: (@Sendable (URLSessionEvent) -> Void)?
+    /// How often the handler was exchanged.
+    private var exchanges = 0
     private var waiting: [URLSessionEvent] = []
     private var lost = 0
     private var isScheduled = false
@@ -40,6 +42,7 @@ final class EventDelivery: @unchecked Sendable {
     ) -> (@Sendable (URLSessionEvent) -> Void)? {
         defer {
             current = new
+            exchanges += 1
             (waiting, lost) = ([], 0)
             hasHandler.store(new != nil, ordering: .relaxed)
         }
@@ -63,20 +66,21 @@ final class EventDelivery: @unchecked Sendable {
     }
 
     private func deliver() {
-        while let (handler, events, lost) = next() {
-            for event in events { handler(event) }
-            if lost > 0 { handler(URLSessionEvent(lost: lost)) }
+        while let (handler, events, number) = next() {
+            // The handler may be exchanged in between.
+            for event in events where lock.withLock({ exchanges == number }) { handler(event) }
         }
     }
 
-    private func next() -> (@Sendable (URLSessionEvent) -> Void, [URLSessionEvent], lost: Int)? {
+    /// The handler, what it is to be told, and the number of exchanges.
+    private func next() -> (@Sendable (URLSessionEvent) -> Void, [URLSessionEvent], Int)? {
         lock.withLock {
             guard let current, !waiting.isEmpty else {
                 isScheduled = false
                 return nil
             }
             defer { (waiting, lost) = ([], 0) }
-            return (current, waiting, lost)
+            return (current, waiting + (lost > 0 ? [URLSessionEvent(lost: lost)] : []), exchanges)
         }
     }
 }

@@ -150,4 +150,32 @@ private final class Answering: NSObject, URLSessionTaskDelegate {
         #expect(!last.contains { $0.message == "unheard" })
         delivery.handler = nil
     }
+
+    // MISC-28
+    @Test("a handler that is taken away gets no more events") func takenAway() async throws {
+        let delivery = EventDelivery()
+        defer { delivery.handler = nil }
+        let (begun, mayGo) = (Signal("the first event"), Signal("the rest"))
+        let before = EventRecorder<String>()
+        delivery.handler = { event in
+            if event.message == "0" {
+                begun.fire()
+                try? mayGo.wait()
+            } else {
+                delivery.handler = nil
+            }
+            before.record(event.message)
+        }
+        delivery.add(URLSessionEvent(message: "0"))
+        try await begun.wait()
+        for number in 1...3 { delivery.add(URLSessionEvent(message: "\(number)")) }
+        mayGo.fire()
+        _ = try await before.waitFor(count: 2)
+        // All come on one queue.
+        let after = EventRecorder<String>()
+        delivery.handler = { after.record($0.message) }
+        delivery.add(URLSessionEvent(message: "4"))
+        #expect(try await after.waitFor(count: 1) == ["4"])
+        #expect(before.events == ["0", "1"])
+    }
 }
