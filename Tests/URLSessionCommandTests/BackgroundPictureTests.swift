@@ -101,6 +101,16 @@ import Testing
         #expect(TransferJSON.text([], now: 0) == "[\n\n]\n")
     }
 
+    @Test func secrets() {
+        let transfer = Self.transfer(1, url: "https://me:pass@h/a?token=secret")
+        let shown = "https://[redacted]@h/a?token=[redacted]"
+        #expect(Self.plain.lines([transfer], now: 0).last?.hasSuffix(shown) == true)
+        #expect(TransferDetails.text(transfer, now: 0, isUTF8: true).contains("  Download   \(shown)\n"))
+        #expect(LiveTransfers.line(transfer, after: 0, now: 0, isUTF8: true).hasSuffix("  \(shown)\n"))
+        let url = "https://%5Bredacted%5D@h/a?token=%5Bredacted%5D"
+        #expect(TransferJSON.text([transfer], now: 0).contains("\"url\" : \"\(url)\""))
+    }
+
     @Test func details() {
         var transfer = Self.transfer(1, .retrying(at: 160, code: -1001), received: 1024, of: 2048)
         transfer.taskDescription = "big\nfile"

@@ -40,7 +40,7 @@ struct LiveTransfers {
     static func line(_ transfer: ListedTransfer, after seconds: Double, now: Double, isUTF8: Bool) -> String {
         let state = TransferStateText(transfer.status, now: now).short
         let name = TextSanitizer.clean(TransferSelection.name(transfer.reference), isUTF8: isUTF8)
-        let url = TextSanitizer.clean(transfer.url, isUTF8: isUTF8)
+        let url = TextSanitizer.clean(transfer.shownURL, isUTF8: isUTF8)
         return "+\(Quantity.fixed(seconds, 1)) s".rightAligned(11) + "  \(state)  \(name)  \(url)\n"
     }
 

@@ -15,7 +15,7 @@ package enum TransferDetails {
         }
         var lines = [
             clean(TransferSelection.name(transfer.reference)),
-            "  \(transfer.isUpload ? "Upload to " : "Download  ") \(clean(transfer.url))",
+            "  \(transfer.isUpload ? "Upload to " : "Download  ") \(clean(transfer.shownURL))",
         ]
         if let description = transfer.taskDescription { lines.append("  Name       \(clean(description))") }
         lines.append("  State      \(state.short)")

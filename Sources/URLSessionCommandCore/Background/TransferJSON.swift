@@ -30,7 +30,8 @@ package enum TransferJSON {
             return Item(
                 id: TransferSelection.name(reference), application: reference.application,
                 session: reference.session, task: reference.task, kind: transfer.isUpload ? "upload" : "download",
-                url: transfer.url, description: transfer.taskDescription, state: state.key, code: state.code,
+                url: SecretText.hiding(inURL: transfer.url), description: transfer.taskDescription, state: state.key,
+                code: state.code,
                 date: state.date, received: progress.received,
                 expectedToReceive: progress.toReceive < 0 ? nil : progress.toReceive, sent: progress.sent,
                 expectedToSend: progress.toSend < 0 ? nil : progress.toSend,

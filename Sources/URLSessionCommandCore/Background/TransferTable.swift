@@ -50,7 +50,7 @@ package struct TransferTable {
         ]
         let rate = (rates.map { $0[transfer.reference] } ?? transfer.bytesPerSecond) ?? 0
         cells.append(Cell(text: rate >= 1 ? Quantity.bytes(Int64(min(rate, 1e15))) + "/s" : "-", isNumber: true))
-        cells.append(Cell(text: TextSanitizer.clean(transfer.url, isUTF8: isUTF8)))
+        cells.append(Cell(text: TextSanitizer.clean(transfer.shownURL, isUTF8: isUTF8)))
         return cells
     }
 
@@ -97,4 +97,8 @@ package struct TransferTable {
         while line.last == " " { line.removeLast() }
         return line
     }
+}
+
+extension ListedTransfer {
+    var shownURL: String { SecretText.hiding(in: url, as: .address) }
 }
