@@ -111,4 +111,13 @@ import URLSessionCommandCore
         let error = #expect(throws: UsageError.self) { try RequestBuilder(CommandLineRequest(url: "http:///a")) }
         #expect(error == UsageError("'http:///a' has no host", exitCode: .malformedURL))
     }
+
+    @Test(arguments: ["http://me:pass@h h/", "me:pass@h h/", "http://me:pass@/?token=pass"])
+    func passwordsOfWhatIsNoURL(url: String) {
+        let error = #expect(throws: UsageError.self) { try RequestBuilder(CommandLineRequest(url: url)) }
+        #expect(error?.exitCode == .malformedURL)
+        #expect(error?.message.contains("pass") == false)
+        let proxyError = #expect(throws: UsageError.self) { try Arguments.parse(["-x", "me:pass@", "h"]) }
+        #expect(proxyError?.message.contains("pass") == false)
+    }
 }

@@ -26,7 +26,7 @@ package struct NetworkOptions: Equatable, Sendable {
         }
         let rest = String(parts[parts.count - 1].prefix { $0 != "/" && $0 != "?" && $0 != "#" })
         let authority = rest.split(separator: "@", omittingEmptySubsequences: false).last ?? ""
-        guard !authority.isEmpty, !authority.hasPrefix(":") else { throw UsageError("-x: '\(value)' has no host") }
+        guard !authority.isEmpty, !authority.hasPrefix(":") else { throw UsageError("-x: the proxy has no host") }
         let hasPort = authority.split(separator: "]").last?.contains(":") ?? false
         // curl's default.
         return "\(scheme)://\(rest)" + (hasPort ? "" : scheme == "https" ? ":443" : ":1080")

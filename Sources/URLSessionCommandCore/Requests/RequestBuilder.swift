@@ -28,11 +28,12 @@ package struct RequestBuilder {
 
     package init(_ command: CommandLineRequest) throws(UsageError) {
         let text = try URLArgument.complete(command.url, query: DataReader.query(of: command.query))
+        var shownURL: String { SecretText.hiding(in: text, as: .address) }
         guard let url = URL(string: text), url.scheme != nil else {
-            throw UsageError("'\(command.url)' is not a URL", exitCode: .malformedURL)
+            throw UsageError("'\(shownURL)' is not a URL", exitCode: .malformedURL)
         }
         if ["http", "https", "ws", "wss"].contains(url.scheme?.lowercased()), url.host?.isEmpty ?? true {
-            throw UsageError("'\(command.url)' has no host", exitCode: .malformedURL)
+            throw UsageError("'\(shownURL)' has no host", exitCode: .malformedURL)
         }
         var request = URLRequest(url: url)
         request.httpMethod = command.method
