@@ -23,6 +23,9 @@ package protocol HTTPExchangeStream: AnyObject {
     var receivedBodyWireBytes: Int64 { get }
     /// The sent bytes that the server has acknowledged; nil if unknown. Costs system calls.
     var acknowledgement: Acknowledgement? { get }
+    /// The loop's time at which bytes last arrived that can only belong to this exchange, even if nothing was made of them yet, such
+    /// as a part of a head or of a TLS record. Nil if the connection is shared.
+    var lastArrival: Int64? { get }
     func facts(isReused: Bool) -> ConnectionFacts
 
     /// Sends a request. No other exchange may be in progress. Every outcome is reported to `observer`.

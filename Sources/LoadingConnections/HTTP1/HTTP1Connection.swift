@@ -105,6 +105,7 @@ package final class HTTP1Connection: HTTPExchangeStream, ByteStreamOwner, LoopTi
     package func disallowConnection() {}
 
     package var acknowledgement: Acknowledgement? { stream.acknowledgement }
+    package var lastArrival: Int64? { stream.lastArrival }
 
     package func facts(isReused: Bool) -> ConnectionFacts {
         ConnectionFacts(of: stream, to: primaryOrigin.key, speaking: "http/1.1", isReused: isReused)

@@ -59,6 +59,7 @@ final class HTTPStream: HTTPExchangeStream, LoopTimerTarget {
 
     var allowsExtendedConnect: Bool { connection.allowsExtendedConnect }
 
+    var lastArrival: Int64? { nil }
     var acknowledgement: Acknowledgement? { number.flatMap { connection.acknowledgement(of: $0) } }
 
     let isShared = true

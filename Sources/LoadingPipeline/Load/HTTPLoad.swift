@@ -271,7 +271,10 @@ package final class HTTPLoad: Load, LoopTimerTarget {
 
     package func timerFired(_ timer: LoopTimer) {
         let now = environment.loop.now
-        if !request.body.isNone, idleTimeIsRunning, exchange?.hasProgressed() == true { noteActivity() }
+        if idleTimeIsRunning {
+            if !request.body.isNone, exchange?.hasProgressed() == true { noteActivity() }
+            if let arrival = exchange?.lastArrival { clock.noteArrival(at: arrival) }
+        }
         let idle = idleTimeIsRunning ? request.idleTimeout : nil
         if clock.isOver(at: now, idle: idle, total: request.totalTimeout) { return end(exchange?.silence ?? .timedOut) }
         armTimer()

@@ -20,6 +20,9 @@ struct LoadClock: Equatable {
 
     mutating func noteActivity(at now: Int64) { lastActivity = now }
 
+    /// Bytes have arrived then, as it turns out now.
+    mutating func noteArrival(at time: Int64) { lastActivity = max(lastActivity, time) }
+
     /// The server has not processed the request, which is sent again now: the silence continues.
     mutating func noteUnprocessed(at now: Int64) {
         earlierSilence += max(now - lastActivity, 0)

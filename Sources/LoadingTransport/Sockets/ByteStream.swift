@@ -261,7 +261,10 @@ package final class ByteStream: ReadinessHandler {
     package func callAgain() { loop.callAgain(self) }
 
     package func becameReady(_ readiness: Readiness) {
-        if readiness.contains(.readable) { mayRead = true }
+        if readiness.contains(.readable) {
+            mayRead = true
+            lastArrival = loop.now
+        }
         if readiness.contains(.writable) { mayWrite = true }
         if readiness.contains(.hangup) { hasHungUp = true }
         owner?.streamBecameReady(self)
@@ -301,6 +304,9 @@ package final class ByteStream: ReadinessHandler {
     }
 
     // MARK: State
+
+    /// The loop's time at which bytes last arrived, though they may not be a whole TLS record or line yet. 0 before the first.
+    package private(set) var lastArrival: Int64 = 0
 
     /// The number of bytes that the peer has acknowledged, including TLS overhead. 0 for sockets other than TCP.
     package var bytesAcknowledged: UInt64 { registration == nil ? 0 : cll_bytes_taken(descriptor) }

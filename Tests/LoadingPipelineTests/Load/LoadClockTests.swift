@@ -34,6 +34,16 @@ import Testing
         #expect(clock.isOver(at: 10 * Self.second, idle: 50, total: 10))
     }
 
+    // CONN-15
+    @Test("what has arrived unnoticed begins the silence anew from then") func arrival() {
+        var clock = clock(active: 4)
+        clock.noteArrival(at: 3 * Self.second)
+        #expect(clock.isOver(at: 9 * Self.second, idle: 5, total: 100))
+        clock.noteArrival(at: 6 * Self.second)
+        #expect(!clock.isOver(at: 10 * Self.second, idle: 5, total: 100))
+        #expect(clock.isOver(at: 11 * Self.second, idle: 5, total: 100))
+    }
+
     // C-6, CONN-4
     @Test("what a server has not processed ends no silence") func unprocessed() {
         var clock = clock()

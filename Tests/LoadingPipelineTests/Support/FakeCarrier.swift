@@ -62,6 +62,7 @@ final class FakeCarrier: HTTPExchangeStream {
     // What decides nothing here.
     var receivedBodyWireBytes: Int64 { 0 }
     var acknowledgement: Acknowledgement? { nil }
+    var lastArrival: Int64? { nil }
     func setPaused(_ paused: Bool) {}
     func startOfBody(most: Int) -> [UInt8]? { [] }
     func holdBody() {}
