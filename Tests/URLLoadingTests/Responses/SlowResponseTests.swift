@@ -10,8 +10,14 @@ import URLLoading
         "pieces of a head, of a chunk's size, and of a trailer",
         arguments: [
             ["HTTP/1.1 200", " OK\r\nContent-", "Length: ", "5", "\r\n", "\r\n", "hello"],
-            ["HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5", ";a", "=", "b", "c", "\r", "\nhello\r\n0\r\n\r\n"],
-            ["HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n", "A", ": ", "b", "\r\n", "\r", "\n"],
+            [
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5", ";a", "=", "b", "c", "\r",
+                "\nhello\r\n0\r\n\r\n",
+            ],
+            [
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n", "A", ": ", "b", "\r\n",
+                "\r", "\n",
+            ],
         ])
     func piecesOfResponse(pieces: [String]) async throws {
         let server = try ScriptedServer { connection in
