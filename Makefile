@@ -8,7 +8,7 @@ filter = $(if $(FILTER),--filter '$(FILTER)')
 STRICT ?=
 build_release = SWIFT='$(SWIFT)' scripts/build-release $(if $(STRICT),--strict)
 
-.PHONY: run install test plain test-plain test-tsan test-asan test-engine-tsan soak fuzz fuzz-check bench budgets size-and-start
+.PHONY: run install test plain test-plain test-tsan test-asan test-engine-tsan soak fuzz fuzz-check simulate bench budgets size-and-start
 .PHONY: documentation examples overlay package graphs conformance
 .PHONY: lint format layers behaviour clean
 
@@ -75,6 +75,12 @@ fuzz-check:
 	@scripts/install build
 	scripts/fuzz --check 15
 
+# The library with all of its threads in simulated worlds, new ones for a minute: docs/simulation.md.
+simulate:
+	@scripts/install build
+	$(SWIFT) build -c release --package-path Simulation
+	Simulation/.build/release/simulate --seconds 60
+
 bench:
 	@scripts/install bench
 	scripts/bench --markdown docs/benchmarks.md
@@ -105,10 +111,12 @@ lint: layers
 	scripts/behaviour --check
 	scripts/check-stages
 	scripts/snippets --check
-	$(SWIFT) format lint --strict --parallel --recursive Package.swift Sources Tests Examples Fuzz/Sources Fuzz/Package.swift
+	$(SWIFT) format lint --strict --parallel --recursive Package.swift Sources Tests Examples Fuzz/Sources Fuzz/Package.swift \
+		Simulation/Sources Simulation/Package.swift
 
 format:
-	$(SWIFT) format --in-place --parallel --recursive Package.swift Sources Tests Examples Fuzz/Sources Fuzz/Package.swift
+	$(SWIFT) format --in-place --parallel --recursive Package.swift Sources Tests Examples Fuzz/Sources Fuzz/Package.swift \
+		Simulation/Sources Simulation/Package.swift
 
 # A module may import only modules below it.
 layers:
@@ -139,4 +147,5 @@ conformance:
 
 clean:
 	rm -rf .build .build-overlay .build-package Tests/Conformance/.build Benchmarks/.build Benchmarks/minimal/.build-* Fuzz/.build \
+		Simulation/.build \
 		Examples/*/.build

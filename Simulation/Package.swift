@@ -1,0 +1,17 @@
+// swift-tools-version: 6.1
+import PackageDescription
+
+// Programs in which the library, with all of its threads, runs in a simulated world. Not part of the product: see
+// docs/simulation.md.
+let package = Package(
+    name: "Simulation",
+    dependencies: [.package(name: "swift-url-loading", path: "..")],
+    targets: [
+        // The functions of the C library that reach the kernel. Shared libraries have to find these before those of the C library.
+        .target(name: "CSimulation", linkerSettings: [.unsafeFlags(["-Xlinker", "--export-dynamic"])]),
+        .executableTarget(
+            name: "simulate",
+            dependencies: ["CSimulation", .product(name: "URLLoading", package: "swift-url-loading")],
+            swiftSettings: [.enableUpcomingFeature("ExistentialAny"), .enableUpcomingFeature("MemberImportVisibility")]),
+    ]
+)

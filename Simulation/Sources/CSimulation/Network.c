@@ -1,0 +1,657 @@
+// TCP between the process and simulated hosts.
+#include "Kernel.h"
+#include <fcntl.h>
+#include <arpa/inet.h>
+#include <linux/netlink.h>
+#include <linux/sockios.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+// What a socket holds that the program has not read.
+static const int64_t receive_buffer = 128 * 1024;
+
+struct bytes { uint8_t *start; int64_t first, end, capacity; };
+
+static void append(struct bytes *bytes, const void *more, int64_t count) {
+    if (bytes->end + count > bytes->capacity) {
+        int64_t held = bytes->end - bytes->first, capacity = 2 * (held + count) + 1024;
+        uint8_t *start = malloc((size_t)capacity);
+        if (held > 0) memcpy(start, bytes->start + bytes->first, (size_t)held);
+        free(bytes->start);
+        *bytes = (struct bytes){ start, 0, held, capacity };
+    }
+    memcpy(bytes->start + bytes->end, more, (size_t)count);
+    bytes->end += count;
+}
+static int64_t length(const struct bytes *bytes) { return bytes->end - bytes->first; }
+static int64_t minimum(int64_t a, int64_t b) { return a < b ? a : b; }
+
+// ---- hosts
+
+struct host {
+    uint32_t address;
+    uint16_t port;
+    simulation_listener listener;
+    bool is_open;
+    struct host *next;
+};
+struct route { uint32_t address; simulation_link link; bool has_link, is_unreachable; struct route *next; };
+static struct host *hosts;
+static struct route *routes;
+
+static struct host *host_at(uint32_t address, uint16_t port) {
+    for (struct host *host = hosts; host != NULL; host = host->next) {
+        if (host->address == address && host->port == port) return host;
+    }
+    return NULL;
+}
+
+static struct route *route_to(uint32_t address, bool makes) {
+    for (struct route *route = routes; route != NULL; route = route->next) if (route->address == address) return route;
+    if (!makes) return NULL;
+    struct route *route = calloc(1, sizeof *route);
+    route->address = address;
+    route->next = routes;
+    return routes = route;
+}
+
+void simulation_listen(uint32_t address, uint16_t port, simulation_listener listener) {
+    struct host *host = host_at(address, port);
+    if (host == NULL) {
+        host = calloc(1, sizeof *host);
+        host->next = hosts;
+        hosts = host;
+    }
+    *host = (struct host){ address, port, listener, true, host->next };
+}
+
+void simulation_close_listener(uint32_t address, uint16_t port) {
+    struct host *host = host_at(address, port);
+    if (host != NULL) host->is_open = false;
+}
+
+void simulation_set_link(uint32_t address, simulation_link link) {
+    struct route *route = route_to(address, true);
+    route->link = link;
+    route->has_link = true;
+}
+
+void simulation_set_reachable(uint32_t address, bool is_reachable) {
+    route_to(address, true)->is_unreachable = !is_reachable;
+    kernel_note("host %08x is %s", address, is_reachable ? "reachable" : "not reachable");
+}
+
+static bool is_reachable(uint32_t address) {
+    struct route *route = route_to(address, false);
+    return route == NULL || !route->is_unreachable;
+}
+
+static simulation_link link_to(uint32_t address) {
+    struct route *route = route_to(address, false);
+    if (route == NULL || !route->has_link) route = route_to(0, false);
+    if (route != NULL && route->has_link) return route->link;
+    return (simulation_link){
+        .latency = 1000000, .jitter = 1000000, .largest_segment = 16384, .send_buffer = 256 * 1024,
+    };
+}
+
+// ---- a connection
+
+enum connection_state { connection_new, connection_connects, connection_open, connection_failed };
+
+struct connection {
+    int number;
+    struct file *file; // NULL once the program has closed it
+    struct host *host; // NULL before connect
+    uint32_t address;
+    uint16_t port, local_port;
+    simulation_link link;
+    enum connection_state state;
+    int error; // told once
+    bool is_nonblocking_connect_told;
+    // From the host: not sent yet (the window is full), on the way, arrived.
+    struct bytes unsent;
+    int64_t inbound;
+    struct bytes received;
+    bool host_finishes, fin_is_on_its_way, has_fin;
+    // To the host: taken from the program and not acknowledged.
+    int64_t outbound;
+    uint64_t taken; // acknowledged in all
+    bool is_shut_down, is_broken, is_silent, host_was_told;
+    simulation_time last_arrival, last_departure;
+    int64_t bytes_to_break, bytes_to_silence;
+    int events; // that refer to it
+    struct connection *next;
+};
+
+static struct connection *connections;
+static int connection_numbers;
+static uint16_t ports = 40000;
+
+static struct connection *connection_numbered(int number) {
+    for (struct connection *c = connections; c != NULL; c = c->next) if (c->number == number) return c;
+    return NULL;
+}
+
+static void release_if_unused(struct connection *c) {
+    if (c->file != NULL || c->events > 0) return;
+    if (c->host != NULL && !c->host_was_told) return;
+    struct connection **link = &connections;
+    while (*link != c) link = &(*link)->next;
+    *link = c->next;
+    free(c->unsent.start);
+    free(c->received.start);
+    free(c);
+}
+
+static void changed(struct connection *c) { if (c->file != NULL) kernel_file_changed(c->file); }
+
+struct delivery { struct connection *connection; int64_t count; uint8_t bytes[]; };
+
+static simulation_time travel(struct connection *c, simulation_time *last) {
+    simulation_time date = simulation_now() + c->link.latency + (simulation_time)simulation_random((uint64_t)c->link.jitter + 1);
+    if (date <= *last) date = *last + 1;
+    return *last = date;
+}
+
+static int64_t segment(struct connection *c) { return 1 + (int64_t)simulation_random((uint64_t)c->link.largest_segment); }
+
+static bool passes(struct connection *c) { return !c->is_silent && is_reachable(c->address); }
+
+static void break_off(struct connection *c, const char *why);
+
+// Counts what goes either way against the faults of the link.
+static void count_down(struct connection *c, int64_t count) {
+    if (c->bytes_to_silence > 0 && (c->bytes_to_silence -= minimum(count, c->bytes_to_silence)) == 0) {
+        kernel_note("connection %d goes silent", c->number);
+        c->is_silent = true;
+    }
+    if (c->bytes_to_break > 0 && (c->bytes_to_break -= minimum(count, c->bytes_to_break)) == 0) break_off(c, "fault of the link");
+}
+
+static void tell_host_of_end(struct connection *c, bool is_broken) {
+    if (c->host_was_told || c->host == NULL) return;
+    c->host_was_told = true;
+    c->host->listener.ended(c->host->listener.context, c->number, is_broken);
+}
+
+static void tell_host_of_break(void *context) {
+    struct connection *c = context;
+    c->events--;
+    tell_host_of_end(c, true);
+    release_if_unused(c);
+}
+
+static void break_off(struct connection *c, const char *why) {
+    if (c->is_broken) return;
+    kernel_note("connection %d breaks: %s", c->number, why);
+    c->is_broken = true;
+    c->error = ECONNRESET;
+    changed(c);
+    c->events++;
+    kernel_at(simulation_now(), tell_host_of_break, c);
+}
+
+// ---- from the host
+
+static void send_unsent(struct connection *c);
+
+static void arrive(void *context) {
+    struct delivery *delivery = context;
+    struct connection *c = delivery->connection;
+    c->events--;
+    c->inbound -= delivery->count;
+    if (passes(c) && !c->is_broken && c->file != NULL) {
+        kernel_note("connection %d: %lld bytes arrive", c->number, (long long)delivery->count);
+        append(&c->received, delivery->bytes, delivery->count);
+        count_down(c, delivery->count);
+        changed(c);
+    }
+    free(delivery);
+    release_if_unused(c);
+}
+
+static void arrive_fin(void *context) {
+    struct connection *c = context;
+    c->events--;
+    if (passes(c) && !c->is_broken) {
+        kernel_note("connection %d: the host has finished", c->number);
+        c->has_fin = true;
+        changed(c);
+    }
+    release_if_unused(c);
+}
+
+static void arrive_reset(void *context) {
+    struct connection *c = context;
+    c->events--;
+    if (passes(c)) break_off(c, "reset by the host");
+    release_if_unused(c);
+}
+
+static void send_unsent(struct connection *c) {
+    while (length(&c->unsent) > 0) {
+        int64_t window = receive_buffer - length(&c->received) - c->inbound;
+        if (window <= 0) return;
+        int64_t count = minimum(minimum(length(&c->unsent), window), segment(c));
+        struct delivery *delivery = malloc(sizeof *delivery + (size_t)count);
+        *delivery = (struct delivery){ c, count };
+        memcpy(delivery->bytes, c->unsent.start + c->unsent.first, (size_t)count);
+        c->unsent.first += count;
+        c->inbound += count;
+        c->events++;
+        kernel_at(travel(c, &c->last_arrival), arrive, delivery);
+    }
+    if (c->host_finishes && !c->fin_is_on_its_way) {
+        c->fin_is_on_its_way = true;
+        c->events++;
+        kernel_at(travel(c, &c->last_arrival), arrive_fin, c);
+    }
+}
+
+void simulation_send(int number, const void *bytes, int64_t count) {
+    struct connection *c = connection_numbered(number);
+    if (c == NULL || c->is_broken || c->host_finishes) return;
+    append(&c->unsent, bytes, count);
+    send_unsent(c);
+}
+
+void simulation_finish(int number) {
+    struct connection *c = connection_numbered(number);
+    if (c == NULL || c->is_broken || c->host_finishes) return;
+    c->host_finishes = true;
+    send_unsent(c);
+}
+
+void simulation_reset(int number) {
+    struct connection *c = connection_numbered(number);
+    if (c == NULL || c->is_broken) return;
+    c->events++;
+    kernel_at(travel(c, &c->last_arrival), arrive_reset, c);
+}
+
+// ---- to the host
+
+static void acknowledge(void *context) {
+    struct delivery *delivery = context;
+    struct connection *c = delivery->connection;
+    c->events--;
+    if (passes(c) && !c->is_broken) {
+        c->outbound -= delivery->count;
+        c->taken += (uint64_t)delivery->count;
+        changed(c);
+    }
+    free(delivery);
+    release_if_unused(c);
+}
+
+static void reach_host(void *context) {
+    struct delivery *delivery = context;
+    struct connection *c = delivery->connection;
+    if (!passes(c) || c->is_broken || c->host_was_told) {
+        c->events--;
+        free(delivery);
+        release_if_unused(c);
+        return;
+    }
+    kernel_note("connection %d: %lld bytes reach the host", c->number, (long long)delivery->count);
+    kernel_at(travel(c, &c->last_arrival), acknowledge, delivery);
+    // The delivery belongs to `acknowledge` now, which may run while this call waits.
+    int64_t count = delivery->count;
+    uint8_t *copy = malloc((size_t)count);
+    memcpy(copy, delivery->bytes, (size_t)count);
+    c->events++;
+    c->host->listener.received(c->host->listener.context, c->number, copy, count);
+    free(copy);
+    c->events--;
+    count_down(c, count);
+    release_if_unused(c);
+}
+
+static void end_at_host(void *context) {
+    struct connection *c = context;
+    c->events--;
+    if (passes(c) && !c->is_broken) tell_host_of_end(c, false);
+    release_if_unused(c);
+}
+
+// A connection that the program has closed and that the host will never hear of.
+static void forget_at_host(void *context) {
+    struct connection *c = context;
+    c->events--;
+    tell_host_of_end(c, true);
+    release_if_unused(c);
+}
+
+// ---- connecting
+
+static void connected(void *context) {
+    struct connection *c = context;
+    c->events--;
+    if (c->file != NULL && passes(c) && c->state == connection_connects) {
+        if (c->host == NULL || !c->host->is_open) {
+            kernel_note("connection %d is refused", c->number);
+            c->host = NULL;
+            c->state = connection_failed;
+            c->error = ECONNREFUSED;
+        } else {
+            kernel_note("connection %d is open", c->number);
+            c->state = connection_open;
+            c->host_was_told = false;
+            c->events++;
+            c->host->listener.connected(c->host->listener.context, c->number);
+            c->events--;
+        }
+        changed(c);
+    }
+    release_if_unused(c);
+}
+
+// As the kernel does after it has sent SYN several times.
+static void connecting_ends(void *context) {
+    struct connection *c = context;
+    c->events--;
+    if (c->state == connection_connects && c->file != NULL) {
+        kernel_note("connection %d: nobody answers", c->number);
+        c->state = connection_failed;
+        c->error = ETIMEDOUT;
+        changed(c);
+    }
+    release_if_unused(c);
+}
+
+// ---- the socket
+
+static uint32_t socket_readiness(struct file *file) {
+    struct connection *c = file->state;
+    switch (c->state) {
+    case connection_new: return EPOLLOUT | EPOLLHUP;
+    case connection_connects: return 0;
+    case connection_failed: return EPOLLIN | EPOLLOUT | EPOLLERR | EPOLLHUP | EPOLLRDHUP;
+    case connection_open: break;
+    }
+    if (c->is_broken) return EPOLLIN | EPOLLOUT | EPOLLERR | EPOLLHUP | EPOLLRDHUP;
+    return (length(&c->received) > 0 || c->has_fin ? EPOLLIN : 0) | (c->has_fin ? EPOLLRDHUP : 0)
+        | (c->outbound < c->link.send_buffer ? EPOLLOUT : 0) | (c->has_fin && c->is_shut_down ? EPOLLHUP : 0);
+}
+
+static ssize_t fail_with(int error) {
+    errno = error;
+    return -1;
+}
+
+static ssize_t take_error(struct connection *c) {
+    int error = c->error;
+    c->error = 0;
+    return fail_with(error);
+}
+
+static ssize_t socket_receive(struct file *file, void *bytes, size_t count, int flags) {
+    struct connection *c = file->state;
+    bool blocks = file->is_blocking && (flags & MSG_DONTWAIT) == 0;
+    if (c->state == connection_new) return fail_with(ENOTCONN);
+    for (;;) {
+        if (c->error != 0) return take_error(c);
+        if (c->is_broken || c->state == connection_failed) return 0;
+        if (length(&c->received) > 0 || c->has_fin) break;
+        if (!blocks) return fail_with(EAGAIN);
+        kernel_wait_for_file(file, EPOLLIN, "recv");
+    }
+    int64_t taken = minimum(length(&c->received), (int64_t)count);
+    if (taken > 0) memcpy(bytes, c->received.start + c->received.first, (size_t)taken);
+    if ((flags & MSG_PEEK) == 0) {
+        c->received.first += taken;
+        send_unsent(c);
+    }
+    return taken;
+}
+
+static ssize_t socket_send(struct file *file, const void *bytes, size_t count, int flags) {
+    struct connection *c = file->state;
+    bool blocks = file->is_blocking && (flags & MSG_DONTWAIT) == 0;
+    for (;;) {
+        if (c->error != 0) return take_error(c);
+        if (c->is_broken || c->is_shut_down || c->state == connection_failed) return fail_with(EPIPE);
+        if (c->state == connection_new) return fail_with(ENOTCONN);
+        if (c->state == connection_open && c->outbound < c->link.send_buffer) break;
+        if (!blocks) return fail_with(EAGAIN);
+        kernel_wait_for_file(file, EPOLLOUT, "send");
+    }
+    int64_t sent = minimum((int64_t)count, c->link.send_buffer - c->outbound);
+    c->outbound += sent;
+    for (int64_t first = 0; first < sent;) {
+        int64_t part = minimum(sent - first, segment(c));
+        struct delivery *delivery = malloc(sizeof *delivery + (size_t)part);
+        *delivery = (struct delivery){ c, part };
+        memcpy(delivery->bytes, (const uint8_t *)bytes + first, (size_t)part);
+        first += part;
+        c->events++;
+        kernel_at(travel(c, &c->last_departure), reach_host, delivery);
+    }
+    return sent;
+}
+
+static ssize_t socket_read(struct file *file, void *bytes, size_t count) { return socket_receive(file, bytes, count, 0); }
+static ssize_t socket_write(struct file *file, const void *bytes, size_t count) { return socket_send(file, bytes, count, 0); }
+
+static void send_end(struct connection *c) {
+    if (c->state != connection_open || c->is_broken || c->is_shut_down) return;
+    c->is_shut_down = true;
+    c->events++;
+    kernel_at(travel(c, &c->last_departure), end_at_host, c);
+}
+
+static void socket_close(struct file *file) {
+    struct connection *c = file->state;
+    c->file = NULL;
+    if (c->state == connection_open) {
+        kernel_note("connection %d is closed", c->number);
+        send_end(c);
+        c->events++;
+        kernel_at(simulation_now() + 60 * 1000000000LL, forget_at_host, c);
+    } else {
+        c->host = NULL;
+    }
+    release_if_unused(c);
+}
+
+static const struct file_kind socket_kind = {
+    .name = "socket", .readiness = socket_readiness, .read = socket_read, .write = socket_write, .close = socket_close,
+};
+
+// A socket that says nothing: of netlink.
+static uint32_t silent_readiness(struct file *file) { return 0; }
+static ssize_t silent_read(struct file *file, void *bytes, size_t count) { return fail_with(EAGAIN); }
+static void silent_close(struct file *file) { (void)file; }
+static const struct file_kind silent_kind = {
+    .name = "silent socket", .readiness = silent_readiness, .read = silent_read, .close = silent_close,
+};
+
+int socket(int family, int type, int protocol) {
+    if (!kernel_is_simulated()) return REAL(socket)(family, type, protocol);
+    bool is_blocking = (type & SOCK_NONBLOCK) == 0;
+    if (family == AF_NETLINK) return kernel_add_file(&silent_kind, NULL, is_blocking);
+    if (family != AF_INET) return (int)fail_with(EAFNOSUPPORT);
+    if ((type & 0xF) != SOCK_STREAM || (protocol != 0 && protocol != IPPROTO_TCP)) return (int)fail_with(EPROTONOSUPPORT);
+    struct connection *c = calloc(1, sizeof *c);
+    c->number = ++connection_numbers;
+    c->host_was_told = true;
+    c->next = connections;
+    connections = c;
+    int descriptor = kernel_add_file(&socket_kind, c, is_blocking);
+    c->file = kernel_file(descriptor);
+    return descriptor;
+}
+
+static struct connection *connection_of(int descriptor) {
+    struct file *file = kernel_is_simulated() ? kernel_file(descriptor) : NULL;
+    return file != NULL && file->kind == &socket_kind ? file->state : NULL;
+}
+
+int bind(int descriptor, const struct sockaddr *address, socklen_t size) {
+    struct file *file = kernel_is_simulated() ? kernel_file(descriptor) : NULL;
+    return file == NULL ? REAL(bind)(descriptor, address, size) : 0;
+}
+
+int connect(int descriptor, const struct sockaddr *address, socklen_t size) {
+    struct connection *c = connection_of(descriptor);
+    if (c == NULL) return REAL(connect)(descriptor, address, size);
+    kernel_step("connect");
+    if (c->state == connection_connects) return (int)fail_with(EALREADY);
+    if (c->state == connection_open) return (int)fail_with(EISCONN);
+    if (address->sa_family != AF_INET) return (int)fail_with(EAFNOSUPPORT);
+    const struct sockaddr_in *target = (const struct sockaddr_in *)address;
+    c->address = ntohl(target->sin_addr.s_addr);
+    c->port = ntohs(target->sin_port);
+    c->local_port = ports++;
+    if (ports < 40000) ports = 40000;
+    c->link = link_to(c->address);
+    c->bytes_to_break = c->link.breaks_after;
+    c->bytes_to_silence = c->link.silent_after;
+    c->host = host_at(c->address, c->port);
+    c->state = connection_connects;
+    kernel_note("connection %d to %08x:%d", c->number, c->address, c->port);
+    c->events += 2;
+    // There and back.
+    travel(c, &c->last_arrival);
+    kernel_at(travel(c, &c->last_arrival), connected, c);
+    kernel_at(simulation_now() + 127 * 1000000000LL, connecting_ends, c);
+    struct file *file = c->file;
+    if (!file->is_blocking) return (int)fail_with(EINPROGRESS);
+    kernel_wait_for_file(file, EPOLLOUT, "connect");
+    return c->error == 0 ? 0 : (int)take_error(c);
+}
+
+ssize_t recv(int descriptor, void *bytes, size_t count, int flags) {
+    struct file *file = kernel_is_simulated() ? kernel_file(descriptor) : NULL;
+    if (file == NULL) return REAL(recv)(descriptor, bytes, count, flags);
+    kernel_step("recv");
+    return file->kind == &socket_kind ? socket_receive(file, bytes, count, flags) : fail_with(EAGAIN);
+}
+
+ssize_t send(int descriptor, const void *bytes, size_t count, int flags) {
+    struct file *file = kernel_is_simulated() ? kernel_file(descriptor) : NULL;
+    if (file == NULL) return REAL(send)(descriptor, bytes, count, flags);
+    kernel_step("send");
+    return file->kind == &socket_kind ? socket_send(file, bytes, count, flags) : (ssize_t)count;
+}
+
+ssize_t sendmsg(int descriptor, const struct msghdr *message, int flags) {
+    struct file *file = kernel_is_simulated() ? kernel_file(descriptor) : NULL;
+    if (file == NULL) return REAL(sendmsg)(descriptor, message, flags);
+    kernel_step("sendmsg");
+    if (file->kind != &socket_kind) return fail_with(EOPNOTSUPP);
+    size_t count = 0;
+    for (size_t i = 0; i < message->msg_iovlen; i++) count += message->msg_iov[i].iov_len;
+    uint8_t *bytes = malloc(count + 1), *end = bytes;
+    for (size_t i = 0; i < message->msg_iovlen; i++) {
+        memcpy(end, message->msg_iov[i].iov_base, message->msg_iov[i].iov_len);
+        end += message->msg_iov[i].iov_len;
+    }
+    ssize_t sent = socket_send(file, bytes, count, flags);
+    free(bytes);
+    return sent;
+}
+
+ssize_t recvmsg(int descriptor, struct msghdr *message, int flags) {
+    struct file *file = kernel_is_simulated() ? kernel_file(descriptor) : NULL;
+    if (file == NULL) return REAL(recvmsg)(descriptor, message, flags);
+    kernel_step("recvmsg");
+    if (file->kind != &socket_kind || message->msg_iovlen == 0) return fail_with(EAGAIN);
+    message->msg_controllen = 0;
+    message->msg_flags = 0;
+    return socket_receive(file, message->msg_iov[0].iov_base, message->msg_iov[0].iov_len, flags);
+}
+
+ssize_t splice(int from, off64_t *from_offset, int to, off64_t *to_offset, size_t count, unsigned flags) {
+    struct connection *c = connection_of(from);
+    if (c == NULL) return REAL(splice)(from, from_offset, to, to_offset, count, flags);
+    kernel_step("splice");
+    if (length(&c->received) == 0) return socket_receive(c->file, NULL, 0, (flags & SPLICE_F_NONBLOCK) ? MSG_DONTWAIT : 0);
+    // Into a pipe of the real kernel.
+    ssize_t taken = REAL(write)(to, c->received.start + c->received.first, (size_t)minimum(length(&c->received), (int64_t)count));
+    if (taken > 0) c->received.first += taken;
+    send_unsent(c);
+    return taken;
+}
+
+int shutdown(int descriptor, int how) {
+    struct connection *c = connection_of(descriptor);
+    if (c == NULL) return REAL(shutdown)(descriptor, how);
+    kernel_step("shutdown");
+    if (c->state != connection_open) return (int)fail_with(ENOTCONN);
+    if (how != SHUT_RD) send_end(c);
+    if (how != SHUT_WR) c->has_fin = true;
+    changed(c);
+    return 0;
+}
+
+int setsockopt(int descriptor, int level, int option, const void *value, socklen_t size) {
+    struct file *file = kernel_is_simulated() ? kernel_file(descriptor) : NULL;
+    return file == NULL ? REAL(setsockopt)(descriptor, level, option, value, size) : 0;
+}
+
+int getsockopt(int descriptor, int level, int option, void *restrict value, socklen_t *restrict size) {
+    struct connection *c = connection_of(descriptor);
+    if (c == NULL) return REAL(getsockopt)(descriptor, level, option, value, size);
+    if (level == SOL_SOCKET && option == SO_ERROR) {
+        *(int *)value = c->error;
+        c->error = 0;
+        return 0;
+    }
+    if (level == IPPROTO_TCP && option == TCP_INFO) {
+        // As in linux/tcp.h: 8 octets, 24 numbers, two rates, then the acknowledged bytes.
+        struct { uint8_t bits[8]; uint32_t numbers[24]; uint64_t rates[2], acknowledged; } information = { 0 };
+        information.acknowledged = c->taken;
+        *size = (socklen_t)minimum(*size, sizeof information);
+        memcpy(value, &information, *size);
+        return 0;
+    }
+    if (level == SOL_SOCKET || level == IPPROTO_TCP) {
+        memset(value, 0, *size);
+        return 0;
+    }
+    return (int)fail_with(ENOPROTOOPT);
+}
+
+static void write_address(struct sockaddr *address, socklen_t *size, uint32_t host, uint16_t port) {
+    struct sockaddr_in found = { .sin_family = AF_INET, .sin_port = htons(port), .sin_addr = { htonl(host) } };
+    memcpy(address, &found, (size_t)minimum(*size, sizeof found));
+    *size = sizeof found;
+}
+
+int getsockname(int descriptor, struct sockaddr *restrict address, socklen_t *restrict size) {
+    struct connection *c = connection_of(descriptor);
+    if (c == NULL) return REAL(getsockname)(descriptor, address, size);
+    write_address(address, size, 0x0A000001, c->local_port);
+    return 0;
+}
+
+int getpeername(int descriptor, struct sockaddr *restrict address, socklen_t *restrict size) {
+    struct connection *c = connection_of(descriptor);
+    if (c == NULL) return REAL(getpeername)(descriptor, address, size);
+    if (c->state != connection_open) return (int)fail_with(ENOTCONN);
+    write_address(address, size, c->address, c->port);
+    return 0;
+}
+
+int ioctl(int descriptor, unsigned long request, ...) {
+    va_list list;
+    va_start(list, request);
+    void *argument = va_arg(list, void *);
+    va_end(list);
+    struct connection *c = connection_of(descriptor);
+    if (c == NULL) return REAL(ioctl)(descriptor, request, argument);
+    switch (request) {
+    case FIONREAD: *(int *)argument = (int)length(&c->received); return 0;
+    case SIOCOUTQ: *(int *)argument = (int)c->outbound; return 0;
+    default: return (int)fail_with(ENOTTY);
+    }
+}

@@ -1,0 +1,321 @@
+// Threads of the process, of which one runs at a time. Who is next is decided at each call into the kernel, by the seed.
+// Virtual time moves a little with each call, and to the next date when all threads wait.
+#include "Kernel.h"
+#include "Scheduler.h"
+#include <execinfo.h>
+#include <limits.h>
+#include <sched.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static const simulation_time cost_of_a_call = 1000;
+// A thread that runs for so many calls while time does not get further than their cost has lost its way.
+static const uint64_t most_calls_without_waiting = 20 * 1000 * 1000;
+
+static struct thread *threads[most_threads];
+static int thread_count;
+static __thread struct thread *current;
+static bool has_begun;
+static simulation_options options;
+static uint64_t generator;
+static simulation_time now, last_wait;
+static uint64_t events, hash = 14695981039346656037u, calls_since_wait;
+static int atomic_depth;
+
+void *kernel_real(const char *name) {
+    void *found = dlsym(RTLD_NEXT, name);
+    if (found == NULL) {
+        fprintf(stderr, "simulation: the C library has no %s\n", name);
+        abort();
+    }
+    return found;
+}
+
+// ---- parking, by the real kernel
+
+static long real_futex(uint32_t *word, int operation, uint32_t value) {
+    long result;
+    register long r10 __asm__("r10") = 0;
+    register long r8 __asm__("r8") = 0;
+    register long r9 __asm__("r9") = 0;
+    __asm__ volatile("syscall"
+                     : "=a"(result)
+                     : "a"((long)SYS_futex), "D"(word), "S"((long)operation), "d"((long)value), "r"(r10), "r"(r8), "r"(r9)
+                     : "rcx", "r11", "memory");
+    return result;
+}
+
+// A thread that has ended in the simulation, while the C library still frees what was its own. Nothing else runs before it is
+// gone: what memory the next allocation gets would depend on which of them is faster.
+static pid_t leaving;
+
+static void park(struct thread *thread) {
+    while (__atomic_exchange_n(&thread->may_go, 0, __ATOMIC_ACQUIRE) == 0) real_futex(&thread->may_go, FUTEX_WAIT_PRIVATE, 0);
+    if (leaving == 0) return;
+    while (tgkill(getpid(), leaving, 0) == 0) REAL(sched_yield)();
+    leaving = 0;
+}
+
+static void unpark(struct thread *thread) {
+    __atomic_store_n(&thread->may_go, 1, __ATOMIC_RELEASE);
+    real_futex(&thread->may_go, FUTEX_WAKE_PRIVATE, 1);
+}
+
+// ---- the seed
+
+static uint64_t next_number(void) {
+    generator ^= generator << 13;
+    generator ^= generator >> 7;
+    generator ^= generator << 17;
+    return generator * 2685821657736338717u;
+}
+
+uint64_t simulation_random(uint64_t bound) { return bound == 0 ? 0 : (next_number() >> 11) % bound; }
+
+// ---- the trace
+
+static void record(const char *text) {
+    events++;
+    for (const char *c = text; *c != 0; c++) hash = (hash ^ (uint8_t)*c) * 1099511628211u;
+    if (options.traces) {
+        char line[400];
+        int length = snprintf(line, sizeof line, "%12.6f  %-15s  %s\n", (double)now / 1e9, current ? current->name : "-", text);
+        if (length > (int)sizeof line - 1) length = sizeof line - 1;
+        ssize_t ignored = REAL(write)(2, line, (size_t)length);
+        (void)ignored;
+    }
+}
+
+void kernel_note(const char *format, ...) {
+    char text[256];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    record(text);
+}
+
+void simulation_note(const char *text) { record(text); }
+uint64_t simulation_events(void) { return events; }
+uint64_t simulation_hash(void) { return hash; }
+
+// ---- when it goes wrong
+
+static void show_stack(int signal) {
+    (void)signal;
+    void *frames[48];
+    backtrace_symbols_fd(frames, backtrace(frames, 48), 2);
+    __atomic_store_n(&current->has_shown, 1, __ATOMIC_RELEASE);
+}
+
+static void show_threads(void) {
+    for (int i = 0; i < thread_count; i++) {
+        struct thread *thread = threads[i];
+        if (thread->state == thread_ended) continue;
+        dprintf(2, "\nthread %d, %s: %s %s\n", thread->number, thread->name,
+            thread->state == thread_waits ? "waits:" : "can run", thread->state == thread_waits ? thread->reason : "");
+        if (thread == current) {
+            show_stack(0);
+            continue;
+        }
+        pthread_kill(thread->handle, SIGUSR2);
+        for (int k = 0; k < 1000 && __atomic_load_n(&thread->has_shown, __ATOMIC_ACQUIRE) == 0; k++) REAL(usleep)(1000);
+    }
+}
+
+void kernel_fail(int status, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    dprintf(2, "simulation, seed %llu, at %.6f s: ", (unsigned long long)options.seed, (double)now / 1e9);
+    vdprintf(2, format, arguments);
+    dprintf(2, "\n");
+    va_end(arguments);
+    show_threads();
+    _exit(status);
+}
+
+// ---- who runs
+
+bool kernel_is_simulated(void) { return has_begun && current != NULL; }
+simulation_time simulation_now(void) { return now; }
+int kernel_current_thread(void) { return current->number; }
+struct thread *kernel_thread(pthread_t handle) {
+    for (int i = thread_count - 1; i >= 0; i--) if (threads[i]->has_handle && pthread_equal(threads[i]->handle, handle)) return threads[i];
+    return NULL;
+}
+
+int simulation_threads(void) {
+    int count = 0;
+    for (int i = 0; i < thread_count; i++) count += threads[i]->state != thread_ended;
+    return count;
+}
+
+static void wake_due(void) {
+    for (int i = 0; i < thread_count; i++) {
+        struct thread *thread = threads[i];
+        if (thread->state == thread_waits && thread->until >= 0 && thread->until <= now) {
+            thread->state = thread_runs;
+            thread->was_woken = false;
+        }
+    }
+}
+
+// The next thread, which may be the caller.
+static struct thread *choose(void) {
+    for (;;) {
+        wake_due();
+        int runnable = 0;
+        simulation_time next = INT64_MAX;
+        for (int i = 0; i < thread_count; i++) {
+            struct thread *thread = threads[i];
+            if (thread->state == thread_runs) runnable++;
+            else if (thread->state == thread_waits && thread->until >= 0 && thread->until < next) next = thread->until;
+        }
+        if (runnable > 0) {
+            uint64_t chosen = simulation_random((uint64_t)runnable);
+            for (int i = 0; i < thread_count; i++) {
+                if (threads[i]->state == thread_runs && chosen-- == 0) return threads[i];
+            }
+        }
+        if (next == INT64_MAX) kernel_fail(simulation_deadlock, "every thread waits, and nothing will wake one");
+        if (next > options.limit) kernel_fail(simulation_timeout, "nothing happens before the limit of %.0f s", (double)options.limit / 1e9);
+        now = next > now ? next : now;
+        calls_since_wait = 0;
+    }
+}
+
+static void hand_over(void) {
+    struct thread *self = current, *next = choose();
+    if (next == self) return;
+    int error = errno;
+    unpark(next);
+    park(self);
+    errno = error;
+}
+
+void kernel_step(const char *call) {
+    (void)call;
+    now += cost_of_a_call;
+    if (++calls_since_wait > most_calls_without_waiting) kernel_fail(simulation_stuck, "threads run and nothing happens");
+    if (atomic_depth > 0) return;
+    if (simulation_random(256) < options.preemption) hand_over();
+}
+
+bool kernel_wait(const void *address, simulation_time until, const char *reason) {
+    if (atomic_depth > 0 && until < 0) kernel_fail(simulation_stuck, "a wait in a section that is not interrupted: %s", reason);
+    current->state = thread_waits;
+    current->address = address;
+    current->until = until;
+    current->reason = reason;
+    current->was_woken = true;
+    hand_over();
+    return current->was_woken;
+}
+
+int kernel_wake(const void *address, int most) {
+    int waiting[most_threads], count = 0, woken = 0;
+    for (int i = 0; i < thread_count; i++) {
+        if (threads[i]->state == thread_waits && threads[i]->address == address) waiting[count++] = i;
+    }
+    while (count > 0 && woken < most) {
+        int chosen = (int)simulation_random((uint64_t)count);
+        threads[waiting[chosen]]->state = thread_runs;
+        waiting[chosen] = waiting[--count];
+        woken++;
+    }
+    return woken;
+}
+
+void kernel_begin_atomic(void) { atomic_depth++; }
+void kernel_end_atomic(void) { atomic_depth--; }
+
+// ---- beginning and end of a thread
+
+static pthread_key_t end_key;
+
+// Destructors of other keys may call into the kernel, so the thread leaves in the last round of them.
+static void end_of_thread(void *value) {
+    struct thread *thread = value;
+    if (++thread->rounds_of_destructors < PTHREAD_DESTRUCTOR_ITERATIONS) {
+        pthread_setspecific(end_key, thread);
+        return;
+    }
+    thread->state = thread_ended;
+    kernel_wake(thread, most_threads);
+    kernel_note("ends");
+    struct thread *next = choose();
+    current = NULL;
+    leaving = gettid();
+    unpark(next);
+}
+
+static struct thread *add_thread(const char *name) {
+    // Records of threads that have ended and were joined, or cannot be, are used again.
+    struct thread *thread = NULL;
+    for (int i = 0; i < thread_count && thread == NULL; i++) {
+        if (threads[i]->state == thread_ended && !threads[i]->is_joinable) thread = threads[i];
+    }
+    if (thread == NULL) {
+        if (thread_count == most_threads) kernel_fail(simulation_stuck, "more than %d threads", most_threads);
+        thread = threads[thread_count++] = calloc(1, sizeof *thread);
+    }
+    static int numbers;
+    *thread = (struct thread){ .number = numbers++, .state = thread_runs };
+    strncpy(thread->name, name, sizeof thread->name - 1);
+    return thread;
+}
+
+static void *run_thread(void *value) {
+    struct thread *thread = value;
+    current = thread;
+    park(thread);
+    pthread_setspecific(end_key, thread);
+    return thread->start(thread->argument);
+}
+
+int kernel_start_thread(pthread_t *handle, const pthread_attr_t *attributes, void *(*start)(void *), void *argument) {
+    struct thread *thread = add_thread("new");
+    thread->start = start;
+    thread->argument = argument;
+    int detached = PTHREAD_CREATE_JOINABLE;
+    if (attributes != NULL) pthread_attr_getdetachstate(attributes, &detached);
+    thread->is_joinable = detached == PTHREAD_CREATE_JOINABLE;
+    int failure = REAL(pthread_create)(handle, attributes, run_thread, thread);
+    if (failure != 0) {
+        thread->state = thread_ended;
+        thread->is_joinable = false;
+        return failure;
+    }
+    thread->handle = *handle;
+    thread->has_handle = true;
+    kernel_note("starts thread %d", thread->number);
+    kernel_step("pthread_create");
+    return 0;
+}
+
+void kernel_name_current(const char *name) {
+    strncpy(current->name, name, sizeof current->name - 1);
+}
+
+void simulation_begin(simulation_options wanted) {
+    options = wanted;
+    generator = wanted.seed * 0x9E3779B97F4A7C15u + 0x1234567;
+    if (generator == 0) generator = 1;
+    for (int i = 0; i < 8; i++) next_number();
+    now = 1000000000;
+    pthread_key_create(&end_key, end_of_thread);
+    // backtrace loads a library when it is first called.
+    void *frame[1];
+    backtrace(frame, 1);
+    struct sigaction action = { .sa_handler = show_stack, .sa_flags = SA_RESTART };
+    sigaction(SIGUSR2, &action, NULL);
+    current = add_thread("main");
+    current->handle = pthread_self();
+    current->has_handle = true;
+    has_begun = true;
+    kernel_begin_events();
+}

@@ -1,0 +1,81 @@
+// A simulated kernel for one process: threads that run one at a time, in an order that a seed decides; time that passes
+// only when all of them wait; a network whose other hosts are functions of the program.
+//
+// The functions of the C library that reach the kernel are defined by this target, so the program and the shared libraries
+// that it loads call these. Before simulation_begin they go on to the C library. See docs/simulation.md.
+#ifndef C_SIMULATION_H
+#define C_SIMULATION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef int64_t simulation_time; // nanoseconds
+
+typedef struct {
+    uint64_t seed;
+    // Ends the process with an error: the world took longer than it may. Virtual time since the beginning.
+    simulation_time limit;
+    // Of 256 calls that may hand over to another thread, how many do.
+    uint32_t preemption;
+    // Write each event to standard error.
+    bool traces;
+} simulation_options;
+
+// What the process exits with when the simulation itself ends it.
+enum { simulation_deadlock = 70, simulation_timeout = 71, simulation_stuck = 72 };
+
+// The thread that calls is the first of the simulation. Call it before anything starts another thread.
+void simulation_begin(simulation_options options);
+simulation_time simulation_now(void);
+// How many events there were, and a hash of all of them: equal for equal seeds.
+uint64_t simulation_events(void);
+uint64_t simulation_hash(void);
+// From the generator of the seed: 0..<bound.
+uint64_t simulation_random(uint64_t bound);
+// Adds to the trace.
+void simulation_note(const char *text);
+// Moves the wall clock, not the monotonic one.
+void simulation_set_wall_clock(simulation_time difference);
+// Descriptors of the simulation that are open.
+int simulation_open_descriptors(void);
+// Threads that have not ended, the caller's included.
+int simulation_threads(void);
+
+// ---- hosts
+
+// Calls of one listener. They run on one thread of the simulation, which may wait like any other.
+typedef struct {
+    void *context;
+    void (*connected)(void *context, int connection);
+    void (*received)(void *context, int connection, const uint8_t *bytes, int64_t count);
+    // The client has closed its side, or the connection is broken.
+    void (*ended)(void *context, int connection, bool is_broken);
+} simulation_listener;
+
+// An IPv4 address in host byte order.
+void simulation_add_name(const char *name, uint32_t address);
+void simulation_listen(uint32_t address, uint16_t port, simulation_listener listener);
+// Connections to it are refused again.
+void simulation_close_listener(uint32_t address, uint16_t port);
+
+typedef struct {
+    simulation_time latency, jitter;
+    // Bytes that arrive together at most, and bytes that a socket takes before the host has acknowledged them; at least 1.
+    int32_t largest_segment, send_buffer;
+    // After so many bytes to the client or from it, 0 for never: the connection breaks, or goes silent.
+    int64_t breaks_after, silent_after;
+} simulation_link;
+
+// Of the connections that are made from now on. `address` 0 is for all others.
+void simulation_set_link(uint32_t address, simulation_link link);
+// Packets to and from the host are lost: nothing arrives, and nobody is told.
+void simulation_set_reachable(uint32_t address, bool is_reachable);
+
+// For listeners, on their thread.
+void simulation_send(int connection, const void *bytes, int64_t count);
+// No more bytes after those that were sent.
+void simulation_finish(int connection);
+void simulation_reset(int connection);
+void simulation_after(simulation_time delay, void (*work)(void *context), void *context);
+
+#endif

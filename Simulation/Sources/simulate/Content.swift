@@ -1,0 +1,19 @@
+import Foundation
+
+/// Bodies whose octets follow from a number, so that each side can tell what they have to be.
+enum Content {
+    static func octet(_ number: Int, _ offset: Int) -> UInt8 {
+        UInt8(truncatingIfNeeded: (offset &* 31) ^ (offset >> 8) &+ number &* 17)
+    }
+
+    static func bytes(_ number: Int, _ range: Range<Int>) -> [UInt8] { range.map { octet(number, $0) } }
+
+    static func isRight(_ number: Int, _ data: Data) -> Bool {
+        var offset = 0
+        for byte in data {
+            guard byte == octet(number, offset) else { return false }
+            offset += 1
+        }
+        return true
+    }
+}

@@ -1,0 +1,193 @@
+import CSimulation
+import Foundation
+import URLLoading
+
+/// Random use of the public interface, by one session.
+final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, @unchecked Sendable {
+    private let world: World
+    private let lock = NSCondition()
+    private var records: [Int: Record] = [:]
+    private var isInvalid = false
+    private var ended = 0
+
+    private struct Record {
+        var expectation: Expectation
+        var hasResponse = false
+        var data = Data()
+        var hasFile = false
+        var hasEnded = false
+        var wasCancelled = false
+    }
+
+    enum Expectation {
+        case content(Int, size: Int)
+        case post(Int, size: Int)
+    }
+
+    init(in world: World) { self.world = world }
+
+    func run() {
+        let configuration = URLSessionConfiguration.default
+        if Dice.oneIn(2) { configuration.timeoutIntervalForRequest = 5 }
+        let queue = OperationQueue()
+        queue.maxConcurrentOperationCount = 1
+        let session = URLSession(
+            configuration: configuration, delegate: self, delegateQueue: Dice.oneIn(2) ? queue : nil)
+        let count = 1 + Dice.below(20)
+        for number in 0..<count {
+            start(number, in: session)
+            if Dice.oneIn(3) { usleep(UInt32(Dice.below(500_000))) }
+        }
+        if !world.isHonest, Dice.oneIn(6) {
+            lock.withLock { for number in records.keys { records[number]?.wasCancelled = true } }
+            session.invalidateAndCancel()
+        } else {
+            session.finishTasksAndInvalidate()
+        }
+        lock.lock()
+        while ended < count || !isInvalid { lock.wait() }
+        lock.unlock()
+    }
+
+    private func start(_ number: Int, in session: URLSession) {
+        let host = Dice.pick(world.servers).name
+        let size = Dice.size(upTo: 300_000)
+        let hops = Dice.oneIn(4) ? 1 + Dice.below(4) : 0
+        let path = hops > 0 ? "redirect/\(hops)/\(number)/\(size)" : "content/\(number)/\(size)"
+        // The host and the path have no character that a URL cannot have.
+        let url = URL(string: "http://\(host)/\(path)")!
+        let task: URLSessionTask
+        var expectation = Expectation.content(number, size: size)
+        switch Dice.below(5) {
+        case 0: task = session.dataTask(with: url)
+        case 1: task = session.downloadTask(with: url)
+        case 2:
+            task = session.dataTask(with: url) { [self] data, response, error in
+                finish(number, response, error) { $0.data = data ?? Data() }
+            }
+        case 3:
+            task = session.downloadTask(with: url) { [self] file, response, error in
+                finish(number, response, error) { record in
+                    record.hasFile = file != nil
+                    if let file { record.data = (try? Data(contentsOf: file)) ?? Data() }
+                }
+            }
+        default:
+            var request = URLRequest(url: URL(string: "http://\(host)/post/\(number)")!)
+            request.httpMethod = "POST"
+            expectation = .post(number, size: size)
+            task = session.uploadTask(with: request, from: Data(Content.bytes(number, 0..<size)))
+        }
+        task.taskDescription = "\(number)"
+        lock.withLock { records[number] = Record(expectation: expectation) }
+        task.resume()
+        if !world.isHonest, Dice.oneIn(6) {
+            usleep(UInt32(Dice.below(300_000)))
+            lock.withLock { records[number]?.wasCancelled = true }
+            task.cancel()
+        }
+        if Dice.oneIn(6) {
+            task.suspend()
+            usleep(UInt32(Dice.below(2_000_000)))
+            task.resume()
+        }
+    }
+
+    // MARK: the end of a task
+
+    private func finish(
+        _ number: Int, _ response: URLResponse?, _ error: (any Error)?, _ change: (inout Record) -> Void
+    ) {
+        lock.lock()
+        defer { lock.unlock() }
+        guard var record = records[number] else { return Law.require(false, "a task that ends is known") }
+        Law.require(!record.hasEnded, "task \(number) ends once")
+        Law.require(!isInvalid, "task \(number) ends before its session is invalid")
+        change(&record)
+        record.hasEnded = true
+        records[number] = record
+        ended += 1
+        if let error {
+            let code = (error as? URLError)?.code
+            simulation_note("task \(number) ends: \(code?.rawValue ?? 0)")
+            Law.require(code != nil, "an error is a URLError: \(error)")
+            Law.require(code != .cancelled || record.wasCancelled, "task \(number) is cancelled by nobody else")
+            Law.require(!world.isHonest || record.wasCancelled, "task \(number) fails only by a fault: \(error)")
+        } else {
+            simulation_note("task \(number) ends")
+            let status = (response as? HTTPURLResponse)?.statusCode
+            Law.require(status == 200, "task \(number) has the response of the server: \(status ?? 0)")
+            switch record.expectation {
+            case .content(let content, let size):
+                // A body that the end of the connection delimits may be cut.
+                let isDelimited = (response as? HTTPURLResponse)?.value(forHTTPHeaderField: "Connection") != "close"
+                Law.require(
+                    record.data.count == size || (!isDelimited && !world.isHonest && record.data.count < size),
+                    "task \(number) has \(size) octets: \(record.data.count)")
+                Law.require(Content.isRight(content, record.data), "the octets of task \(number) are right")
+            case .post(_, let size):
+                let isDelimited = (response as? HTTPURLResponse)?.value(forHTTPHeaderField: "Connection") != "close"
+                Law.require(
+                    record.data == Data("\(size)".utf8) || (!isDelimited && !world.isHonest),
+                    "POST \(number) is answered: \(String(decoding: record.data, as: UTF8.self))")
+            }
+        }
+        lock.broadcast()
+    }
+
+    // MARK: delegate
+
+    private func number(_ task: URLSessionTask) -> Int { task.taskDescription.flatMap { Int($0) } ?? -1 }
+
+    private func change(_ task: URLSessionTask, _ body: (inout Record) -> Void) {
+        lock.withLock {
+            let number = number(task)
+            guard records[number] != nil else { return Law.require(false, "a task that is told of is known") }
+            // The record is there: see above.
+            body(&records[number]!)
+        }
+    }
+
+    func urlSession(
+        _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
+        completionHandler: @escaping (URLSession.ResponseDisposition) -> Void
+    ) {
+        change(dataTask) { record in
+            Law.require(!record.hasEnded && !record.hasResponse, "a response comes once, before the end")
+            record.hasResponse = true
+        }
+        completionHandler(.allow)
+    }
+
+    func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+        change(dataTask) { record in
+            Law.require(!record.hasEnded && record.hasResponse, "data come between the response and the end")
+            record.data += data
+        }
+    }
+
+    func urlSession(_ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL) {
+        change(downloadTask) { record in
+            Law.require(!record.hasEnded && !record.hasFile, "a file comes once, before the end")
+            record.hasFile = true
+            record.data = (try? Data(contentsOf: location)) ?? Data()
+        }
+    }
+
+    func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+        finish(number(task), task.response, error) { record in
+            let isDownload = task is URLSessionDownloadTask
+            Law.require(error != nil || record.hasResponse || isDownload, "a success has a response")
+            Law.require(error != nil || record.hasFile == isDownload, "a download that succeeds has a file")
+        }
+    }
+
+    func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) {
+        lock.withLock {
+            Law.require(!isInvalid, "a session becomes invalid once")
+            Law.require(records.values.allSatisfy(\.hasEnded), "a session becomes invalid after its tasks have ended")
+            isInvalid = true
+            lock.broadcast()
+        }
+    }
+}
