@@ -7,6 +7,7 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
     private let world: World
     private let lock = NSCondition()
     private var records: [Int: Record] = [:]
+    private var isInvalidated = false
     private var isInvalid = false
     private var ended = 0
 
@@ -17,6 +18,7 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
         var hasFile = false
         var hasEnded = false
         var wasCancelled = false
+        var isAsync = false
     }
 
     enum Expectation {
@@ -38,6 +40,7 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
             start(number, in: session)
             if Dice.oneIn(3) { usleep(UInt32(Dice.below(500_000))) }
         }
+        lock.withLock { isInvalidated = true }
         if !world.isHonest, Dice.oneIn(6) {
             lock.withLock { for number in records.keys { records[number]?.wasCancelled = true } }
             session.invalidateAndCancel()
@@ -56,6 +59,7 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
         let path = hops > 0 ? "redirect/\(hops)/\(number)/\(size)" : "content/\(number)/\(size)"
         // The host and the path have no character that a URL cannot have.
         let url = URL(string: "http://\(host)/\(path)")!
+        if Dice.oneIn(5) { return startAsync(number, url, size: size, in: session) }
         let task: URLSessionTask
         var expectation = Expectation.content(number, size: size)
         switch Dice.below(5) {
@@ -93,6 +97,24 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
         }
     }
 
+    /// It may begin after the session was invalidated, and end after the session has become invalid.
+    private func startAsync(_ number: Int, _ url: URL, size: Int, in session: URLSession) {
+        lock.withLock { records[number] = Record(expectation: .content(number, size: size), isAsync: true) }
+        let load = Task {
+            do {
+                let (data, response) = try await session.data(from: url)
+                finish(number, response, nil) { $0.data = data }
+            } catch {
+                finish(number, nil, error) { _ in }
+            }
+        }
+        if !world.isHonest, Dice.oneIn(6) {
+            usleep(UInt32(Dice.below(300_000)))
+            lock.withLock { records[number]?.wasCancelled = true }
+            load.cancel()
+        }
+    }
+
     // MARK: the end of a task
 
     private func finish(
@@ -102,7 +124,7 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
         defer { lock.unlock() }
         guard var record = records[number] else { return Law.require(false, "a task that ends is known") }
         Law.require(!record.hasEnded, "task \(number) ends once")
-        Law.require(!isInvalid, "task \(number) ends before its session is invalid")
+        Law.require(!isInvalid || record.isAsync, "task \(number) ends before its session is invalid")
         change(&record)
         record.hasEnded = true
         records[number] = record
@@ -111,8 +133,12 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
             let code = (error as? URLError)?.code
             simulation_note("task \(number) ends: \(code?.rawValue ?? 0)")
             Law.require(code != nil, "an error is a URLError: \(error)")
-            Law.require(code != .cancelled || record.wasCancelled, "task \(number) is cancelled by nobody else")
-            Law.require(!world.isHonest || record.wasCancelled, "task \(number) fails only by a fault: \(error)")
+            let mayBeRefused = record.isAsync && isInvalidated
+            Law.require(
+                code != .cancelled || record.wasCancelled || mayBeRefused, "task \(number) is cancelled by nobody else")
+            Law.require(
+                !world.isHonest || record.wasCancelled || mayBeRefused, "task \(number) fails only by a fault: \(error)"
+            )
         } else {
             simulation_note("task \(number) ends")
             let status = (response as? HTTPURLResponse)?.statusCode
@@ -185,7 +211,9 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
     func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) {
         lock.withLock {
             Law.require(!isInvalid, "a session becomes invalid once")
-            Law.require(records.values.allSatisfy(\.hasEnded), "a session becomes invalid after its tasks have ended")
+            Law.require(
+                records.values.allSatisfy { $0.hasEnded || $0.isAsync },
+                "a session becomes invalid after its tasks have ended")
             isInvalid = true
             lock.broadcast()
         }
