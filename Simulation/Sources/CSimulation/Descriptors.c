@@ -13,9 +13,6 @@
 
 enum { most_descriptors = 4096 };
 static struct file *files[most_descriptors];
-static int open_count;
-
-int simulation_open_descriptors(void) { return open_count; }
 
 struct file *kernel_file(int descriptor) {
     return descriptor >= 0 && descriptor < most_descriptors ? files[descriptor] : NULL;
@@ -30,7 +27,6 @@ int kernel_add_file(const struct file_kind *kind, void *state, bool is_blocking)
     file->is_blocking = is_blocking;
     file->descriptors = 1;
     files[descriptor] = file;
-    open_count++;
     kernel_step(kind->name);
     return descriptor;
 }
@@ -278,7 +274,6 @@ int close(int descriptor) {
     if (file == NULL) return REAL(close)(descriptor);
     kernel_step("close");
     files[descriptor] = NULL;
-    open_count--;
     if (--file->descriptors == 0) {
         forget(file);
         file->kind->close(file);
@@ -292,7 +287,6 @@ static int duplicate(int descriptor, struct file *file) {
     if (descriptor >= most_descriptors) kernel_fail(simulation_stuck, "no descriptor is left");
     files[descriptor] = file;
     file->descriptors++;
-    open_count++;
     return descriptor;
 }
 

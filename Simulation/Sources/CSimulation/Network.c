@@ -135,6 +135,12 @@ static struct connection *connections;
 static int connection_numbers;
 static uint16_t ports = 40000;
 
+int simulation_open_sockets(void) {
+    int count = 0;
+    for (struct connection *c = connections; c != NULL; c = c->next) count += c->file != NULL;
+    return count;
+}
+
 static struct connection *connection_numbered(int number) {
     for (struct connection *c = connections; c != NULL; c = c->next) if (c->number == number) return c;
     return NULL;

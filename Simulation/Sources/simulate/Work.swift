@@ -50,6 +50,9 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
         lock.lock()
         while ended < count || !isInvalid { lock.wait() }
         lock.unlock()
+        // Longer than a closed socket is still read.
+        sleep(60)
+        Law.require(simulation_open_sockets() == 0, "a session that is invalid has no connection")
     }
 
     private func start(_ number: Int, in session: URLSession) {

@@ -36,8 +36,8 @@ uint64_t simulation_random(uint64_t bound);
 void simulation_note(const char *text);
 // Moves the wall clock, not the monotonic one.
 void simulation_set_wall_clock(simulation_time difference);
-// Descriptors of the simulation that are open.
-int simulation_open_descriptors(void);
+// Sockets of TCP that the process has open.
+int simulation_open_sockets(void);
 // Threads that have not ended, the caller's included.
 int simulation_threads(void);
 
