@@ -17,12 +17,13 @@ final class ConnectionTaskDelegate: NSObject, URLSessionDataDelegate, @unchecked
 
     init(_ connection: NSURLConnection) { self.connection = connection }
 
-    /// Calls the delegate; without one of the kind, or at the end, `otherwise` is called.
+    /// Calls the delegate; without one of the kind, `otherwise` is called. Neither is if the connection is cancelled before
+    /// its turn, because then the task ends without an answer.
     private func perform(
         otherwise: @escaping @Sendable () -> Void = {},
         _ body: @escaping @Sendable (NSURLConnection, any NSURLConnectionDataDelegate) -> Void
     ) {
-        let isCalled = connection.perform(otherwise: otherwise) { connection, delegate in
+        let isCalled = connection.perform { connection, delegate in
             if let delegate = delegate as? any NSURLConnectionDataDelegate {
                 body(connection, delegate)
             } else {
@@ -51,7 +52,7 @@ final class ConnectionTaskDelegate: NSObject, URLSessionDataDelegate, @unchecked
         }
         let copy = URLAuthenticationChallenge(authenticationChallenge: challenge, sender: sender)
         let defaults: @Sendable () -> Void = { sender.performDefaultHandling(for: copy) }
-        let isCalled = connection.perform(otherwise: defaults) { $1.connection($0, willSendRequestFor: copy) }
+        let isCalled = connection.perform { $1.connection($0, willSendRequestFor: copy) }
         if !isCalled { defaults() }
     }
 

@@ -1,16 +1,15 @@
 internal import Dispatch
 public import Foundation
 internal import LoadingEvents
-internal import LoadingSemantics
 
 /// One load with callbacks on a run loop: the interface before ``URLSession``, for programs that still use it.
 ///
 /// It is a task of a session that all connections share, with the default configuration. New programs use ``URLSession``.
 ///
 /// **Threads.** All members are thread-safe. Callbacks come on the run loop of the thread that started the connection, while
-/// it runs in its default mode; after ``schedule(in:forMode:)`` before the start on that run loop, and after
-/// ``setDelegateQueue(_:)`` on that queue, one at a time. On Linux only the program runs the run loops: a thread without one gets no
-/// callback.
+/// it runs in its default mode; after ``schedule(in:forMode:)`` on that run loop, and after ``setDelegateQueue(_:)`` on that
+/// queue. They come one at a time and in their order, also if the place changes while some are due; a callback that runs the
+/// run loop gets further ones meanwhile. On Linux only the program runs the run loops: a thread without one gets no callback.
 ///
 /// **Lifetime.** From its start to its end the connection is retained, and retains its delegate.
 open class NSURLConnection: NSObject, @unchecked Sendable {
@@ -18,9 +17,8 @@ open class NSURLConnection: NSObject, @unchecked Sendable {
 
     private struct State {
         var delegate: (any NSURLConnectionDelegate)?
-        var schedule = CallbackSchedule()
+        /// Whether the program has chosen a run loop.
         var isScheduled = false
-        var queue: OperationQueue?
         var task: URLSessionTask?
         var isStarted = false
         var isEnded = false
@@ -28,10 +26,7 @@ open class NSURLConnection: NSObject, @unchecked Sendable {
 
     private let lock = Lock()
     private var state = State()
-    /// For the queue, in their order. They come one at a time, although the queue may be concurrent.
-    private var calls = FIFOQueue<@Sendable () -> Void>()
-    /// Whether one of them runs, or the queue has been asked to run one.
-    private var isCalling = false
+    private let schedule = CallbackSchedule()
     private let request: URLRequest
 
     /// Creates a connection, and starts it if asked to.
@@ -61,16 +56,12 @@ open class NSURLConnection: NSObject, @unchecked Sendable {
 
     /// Starts the load. Without effect after the first call, and after ``cancel()``.
     open func start() {
-        let isFirst = lock.withLock {
-            guard !state.isStarted, !state.isEnded else { return false }
-            state.isStarted = true
-            if !state.isScheduled, state.queue == nil {
-                state.schedule.add(.current, .default)
-                state.isScheduled = true
-            }
-            return true
+        let (isFirst, isScheduled) = lock.withLock {
+            defer { state.isStarted = true }
+            return (!state.isStarted && !state.isEnded, state.isScheduled)
         }
         guard isFirst else { return }
+        if !isScheduled, schedule.queue == nil { schedule.add(.current, .default) }
         let isCalled = perform { connection, delegate in
             guard let data = delegate as? any NSURLConnectionDataDelegate else {
                 return connection.send(connection.request)
@@ -88,20 +79,15 @@ open class NSURLConnection: NSObject, @unchecked Sendable {
 
     /// Delivers the callbacks on a run loop, also in this mode. Another run loop replaces the one before.
     open func schedule(in runLoop: RunLoop, forMode mode: RunLoop.Mode) {
-        lock.withLock {
-            guard !state.isEnded else { return }
-            state.schedule.add(runLoop, mode)
-            (state.isScheduled, state.queue) = (true, nil)
-        }
+        lock.withLock { state.isScheduled = true }
+        schedule.add(runLoop, mode)
     }
 
     /// Takes a mode of a run loop back. On Linux, callbacks without a run loop come on a serial queue of the process.
-    open func unschedule(from runLoop: RunLoop, forMode mode: RunLoop.Mode) {
-        lock.withLock { state.schedule.remove(runLoop, mode) }
-    }
+    open func unschedule(from runLoop: RunLoop, forMode mode: RunLoop.Mode) { schedule.remove(runLoop, mode) }
 
     /// Delivers the callbacks on a queue; with nil on the run loop.
-    open func setDelegateQueue(_ queue: OperationQueue?) { lock.withLock { state.queue = queue } }
+    open func setDelegateQueue(_ queue: OperationQueue?) { schedule.queue = queue }
 
     // MARK: The load
 
@@ -122,38 +108,15 @@ open class NSURLConnection: NSObject, @unchecked Sendable {
     ///
     /// - Returns: False without a delegate, or at the end. Then `body` is not called; nor is it if the end comes before it.
     @discardableResult
-    func perform(
-        otherwise: (@Sendable () -> Void)? = nil,
-        _ body: @escaping @Sendable (NSURLConnection, any NSURLConnectionDelegate) -> Void
-    ) -> Bool {
-        let (delegate, queue, schedule) = lock.withLock { (state.delegate, state.queue, state.schedule) }
-        guard delegate != nil else { return false }
-        let call: @Sendable () -> Void = { [self] in
-            if let delegate = lock.withLock({ state.delegate }) { body(self, delegate) } else { otherwise?() }
+    func perform(_ body: @escaping @Sendable (NSURLConnection, any NSURLConnectionDelegate) -> Void) -> Bool {
+        guard lock.withLock({ state.delegate }) != nil else { return false }
+        schedule.perform { [self] in
+            if let delegate = lock.withLock({ state.delegate }) { body(self, delegate) }
         }
-        if let queue { enqueue(call, on: queue) } else { schedule.perform(call) }
         return true
     }
 
-    private func enqueue(_ call: @escaping @Sendable () -> Void, on queue: OperationQueue) {
-        let isFirst = lock.withLock {
-            calls.append(call)
-            defer { isCalling = true }
-            return !isCalling
-        }
-        if isFirst { queue.addCallback { self.runCall(on: queue) } }
-    }
-
-    private func runCall(on queue: OperationQueue) {
-        lock.withLock { calls.popFirst() }?()
-        let hasNext = lock.withLock {
-            isCalling = !calls.isEmpty
-            return isCalling
-        }
-        if hasNext { queue.addCallback { self.runCall(on: queue) } }
-    }
-
-    /// Lets go of the delegate, the run loop and the task. Returns the task.
+    /// Releases the delegate, the run loop and the callbacks that are due. Returns the task.
     @discardableResult
     func end() -> URLSessionTask? {
         // Released outside the lock: an object's end may call anything.
@@ -163,6 +126,7 @@ open class NSURLConnection: NSObject, @unchecked Sendable {
             (state.isStarted, state.isEnded, state.task) = (true, true, ended.task)
             return ended
         }
+        schedule.end()
         return ended.task
     }
 

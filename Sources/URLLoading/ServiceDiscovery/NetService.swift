@@ -36,7 +36,6 @@ open class NetService: NSObject {
 
     private struct State {
         weak var delegate: (any NetServiceDelegate)?
-        var schedule = CallbackSchedule()
         var name: String
         var port: Int
         var includesPeerToPeer = false
@@ -55,6 +54,7 @@ open class NetService: NSObject {
 
     private let lock = Lock()
     private var state: State
+    private let schedule = CallbackSchedule()
     private let givenDomain: String
     private let givenType: String
     private let discovery: ServiceDiscovery
@@ -135,19 +135,18 @@ open class NetService: NSObject {
 
     /// Has callbacks come on a run loop, while it runs in this mode. The run loop replaces another one.
     open func schedule(in aRunLoop: RunLoop, forMode mode: RunLoop.Mode) {
-        lock.withLock { state.schedule.add(aRunLoop, mode) }
+        schedule.add(aRunLoop, mode)
     }
 
     /// Removes a mode. Without a mode, callbacks come on the shared queue.
     open func remove(from aRunLoop: RunLoop, forMode mode: RunLoop.Mode) {
-        lock.withLock { state.schedule.remove(aRunLoop, mode) }
+        schedule.remove(aRunLoop, mode)
     }
 
     /// Has a callback come, unless a generation is given and is not the current one any more.
     private func deliver(
         in generation: UInt64?, _ body: @escaping @Sendable (NetService, any NetServiceDelegate) -> Void
     ) {
-        let schedule = lock.withLock { state.schedule }
         let reference = WeakReference(self)
         schedule.perform {
             guard let service = reference.object else { return }

@@ -25,7 +25,6 @@ open class NetServiceBrowser: NSObject {
 
     private struct State {
         weak var delegate: (any NetServiceBrowserDelegate)?
-        var schedule = CallbackSchedule()
         var includesPeerToPeer = false
         var isSearching = false
         /// Changes when a search begins or ends, so that late events do not count.
@@ -65,6 +64,7 @@ open class NetServiceBrowser: NSObject {
 
     private let lock = Lock()
     private var state = State()
+    private let schedule = CallbackSchedule()
     private let discovery: ServiceDiscovery
 
     public override init() {
@@ -98,12 +98,12 @@ open class NetServiceBrowser: NSObject {
 
     /// Has callbacks come on a run loop, while it runs in this mode. The run loop replaces another one.
     open func schedule(in aRunLoop: RunLoop, forMode mode: RunLoop.Mode) {
-        lock.withLock { state.schedule.add(aRunLoop, mode) }
+        schedule.add(aRunLoop, mode)
     }
 
     /// Removes a mode. Without a mode, callbacks come on the shared queue.
     open func remove(from aRunLoop: RunLoop, forMode mode: RunLoop.Mode) {
-        lock.withLock { state.schedule.remove(aRunLoop, mode) }
+        schedule.remove(aRunLoop, mode)
     }
 
     // MARK: Searching
@@ -238,28 +238,26 @@ open class NetServiceBrowser: NSObject {
     // MARK: Callbacks
 
     private func scheduleDelivery() {
-        let schedule = lock.withLock { () -> CallbackSchedule? in
-            guard !state.events.isEmpty, !state.isDelivering else { return nil }
+        let isNeeded = lock.withLock {
+            guard !state.events.isEmpty, !state.isDelivering else { return false }
             state.isDelivering = true
-            return state.schedule
+            return true
         }
+        guard isNeeded else { return }
         let reference = WeakReference(self)
-        schedule?.perform { reference.object?.deliver() }
+        schedule.perform { reference.object?.deliver() }
     }
 
+    /// Delivers one event. The next one is due before, for a run loop that the callback runs.
     private func deliver() {
-        while true {
-            let next = lock.withLock { () -> (event: Event, moreComing: Bool)? in
-                guard !state.events.isEmpty else {
-                    state.isDelivering = false
-                    return nil
-                }
-                let event = state.events.removeFirst()
-                return (event, state.events.first?.isResult ?? false)
-            }
-            guard let next else { return }
-            if let delegate { deliver(next.event, moreComing: next.moreComing, to: delegate) }
+        let next = lock.withLock { () -> (event: Event, moreComing: Bool)? in
+            state.isDelivering = false
+            guard !state.events.isEmpty else { return nil }
+            let event = state.events.removeFirst()
+            return (event, state.events.first?.isResult ?? false)
         }
+        scheduleDelivery()
+        if let next, let delegate { deliver(next.event, moreComing: next.moreComing, to: delegate) }
     }
 
     private func deliver(_ event: Event, moreComing: Bool, to delegate: any NetServiceBrowserDelegate) {

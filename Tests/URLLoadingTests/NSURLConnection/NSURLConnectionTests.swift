@@ -392,6 +392,28 @@ private final class Weak<Object: AnyObject>: @unchecked Sendable {
         drain(queue)
     }
 
+    // S-101
+    @Test("a queue that is set after the start, for a thread whose run loop does not run") func lateQueue() async throws
+    {
+        let server = try ScriptedServer.answering(.text("content"))
+        defer { server.stop() }
+        let recorder = ConnectionRecorder()
+        let connection = NSURLConnection(
+            request: URLRequest(url: server.url()), delegate: recorder, startImmediately: false)
+        let started = Signal("the start")
+        Thread {
+            connection?.start()
+            started.fire()
+        }.start()
+        try await started.wait()
+        let queue = OperationQueue()
+        connection?.setDelegateQueue(queue)
+        let calls = try await recorder.calls.waitUntil("the end") { $0.contains(where: \.isLast) }
+        #expect(calls == [.willSend("/", nil), .response(200), .data("content"), .finished])
+        #expect(recorder.queues.events.allSatisfy { $0 === queue })
+        drain(queue)
+    }
+
     // S-42: connection and delegate are kept until the end, and no longer
     @Test("both are released at the end") func release() async throws {
         let server = try ScriptedServer.answering(.text("content"))

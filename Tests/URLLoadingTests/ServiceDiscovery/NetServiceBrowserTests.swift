@@ -7,7 +7,7 @@ import URLLoading
 /// With a scripted bus, so without Avahi.
 @Suite(.needs("libdbus-1.so.3", of: "libdbus-1-3", dlopen("libdbus-1.so.3", RTLD_NOW) != nil), .leakChecked)
 struct NetServiceBrowserTests {
-    private static func item(_ name: String) -> [ScriptedBus.Value] {
+    static func item(_ name: String) -> [ScriptedBus.Value] {
         [.int32(1), .int32(0), .text(name), .text("_http._tcp"), .text("local"), .uint32(0)]
     }
 
@@ -19,7 +19,7 @@ struct NetServiceBrowserTests {
         NetServiceBrowser(discovery: ServiceDiscovery(busAddress: bus.address))
     }
 
-    private static func bus(_ steps: [ScriptedBus.Step] = []) throws -> ScriptedBus {
+    static func bus(_ steps: [ScriptedBus.Step] = []) throws -> ScriptedBus {
         try ScriptedBus { $0.member.hasSuffix("BrowserNew") ? [.reply([.path("/b")])] + steps : nil }
     }
 

@@ -1,4 +1,5 @@
 import Foundation
+import LoadingTransport
 import TestSupport
 import Testing
 import URLLoading
@@ -35,6 +36,40 @@ struct NetServiceRunLoopTests {
         thread.start()
         try done.wait()
         #expect(areOnThread.events == [true, true])
+        try bus.waitForEnd()
+    }
+
+    // STREAM-10
+    @Test("a run loop that a callback of a browser runs makes its next callbacks") func nestedRunLoop() throws {
+        let bus = try NetServiceBrowserTests.bus([
+            .signal(path: "/b", member: "ItemNew", NetServiceBrowserTests.item("one"))
+        ])
+        defer { bus.stop() }
+        let events = EventRecorder<NetServiceRecorder.Event>()
+        let done = Signal("the callbacks")
+        Thread {
+            nonisolated(unsafe) let browser = NetServiceBrowser(discovery: ServiceDiscovery(busAddress: bus.address))
+            let end = Date(timeIntervalSinceNow: 10)
+            let run: @Sendable () -> Void = {
+                while events.count < 2, end > Date() { _ = RunLoop.current.run(mode: .default, before: end) }
+            }
+            let recorder = NetServiceRecorder { event in
+                events.record(event)
+                if event == .willSearch {
+                    run()
+                    events.record(.didStopSearch)
+                }
+            }
+            browser.delegate = recorder
+            browser.schedule(in: .current, forMode: .default)
+            browser.searchForServices(ofType: "_http._tcp.", inDomain: "")
+            run()
+            browser.remove(from: .current, forMode: .default)
+            withExtendedLifetime(recorder) {}
+            done.fire()
+        }.start()
+        try done.wait()
+        #expect(events.events == [.willSearch, .found("local. _http._tcp. one -1"), .didStopSearch])
         try bus.waitForEnd()
     }
 }
