@@ -184,14 +184,14 @@ open class NSURLConnection: NSObject, @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - request: What is loaded.
-    ///   - queue: Calls the handler.
+    ///   - queue: Calls the handler, also if its operations are cancelled.
     ///   - handler: Gets the response and its body, or an error.
     open class func sendAsynchronousRequest(
         _ request: URLRequest, queue: OperationQueue,
         completionHandler handler: @escaping @Sendable (URLResponse?, Data?, (any Error)?) -> Void
     ) {
         session.dataTask(with: request) { data, response, error in
-            queue.addOperation { handler(response, error == nil ? data : nil, error) }
+            queue.addCallback { handler(response, error == nil ? data : nil, error) }
         }.resume()
     }
 }

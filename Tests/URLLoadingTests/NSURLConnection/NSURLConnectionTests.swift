@@ -392,6 +392,23 @@ private final class Weak<Object: AnyObject>: @unchecked Sendable {
         drain(queue)
     }
 
+    // S-71
+    @Test("the handler of one call, whose operation the program cancels") func cancelledHandler() async throws {
+        let server = try ScriptedServer.answering(.text("content"))
+        defer { server.stop() }
+        let queue = OperationQueue()
+        queue.isSuspended = true
+        let results = EventRecorder<String>()
+        NSURLConnection.sendAsynchronousRequest(URLRequest(url: server.url()), queue: queue) { _, data, _ in
+            results.record(data.map { String(decoding: $0, as: UTF8.self) } ?? "nil")
+        }
+        try await eventually { queue.operationCount == 1 }
+        queue.cancelAllOperations()
+        queue.isSuspended = false
+        drain(queue)
+        #expect(results.events == ["content"])
+    }
+
     // S-101
     @Test("a queue that is set after the start, for a thread whose run loop does not run") func lateQueue() async throws
     {
