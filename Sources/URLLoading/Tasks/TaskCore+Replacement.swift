@@ -45,6 +45,7 @@ extension TaskCore {
             self.load = load
             bytesExpectedToReceive.store(
                 other.bytesExpectedToReceive.load(ordering: .relaxed), ordering: .relaxed)
+            updateProgress()
             load.handOver(to: self)
             other.load = nil
             other.detach()

@@ -39,6 +39,7 @@ extension TaskCore {
     func replaceRequest(_ request: URLRequest) {
         setCurrentRequest(request)
         bytesExpectedToSend.store(kind.knownBodyLength(of: request), ordering: .relaxed)
+        updateProgress()
         if !fetches.isEmpty { fetches[fetches.count - 1].request = request }
     }
 
@@ -49,6 +50,7 @@ extension TaskCore {
             // A new body restarts the count. Without a body, the bytes sent before are reported.
             bytesExpectedToSend.store(length, ordering: .relaxed)
             bytesSent.store(0, ordering: .relaxed)
+            updateProgress()
         }
         if log != nil { fetches.append(URLSessionTaskMetrics.Fetch(request: request)) }
     }

@@ -42,6 +42,7 @@ extension TaskCore {
 
     func load(_ load: any Load, willSendBodyOf length: Int64) {
         bytesExpectedToSend.store(length, ordering: .relaxed)
+        updateProgress()
     }
 
     // MARK: Delegate

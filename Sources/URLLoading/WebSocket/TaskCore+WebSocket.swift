@@ -184,6 +184,7 @@ extension TaskCore {
         self.load = opened
         webSocket.load = opened
         bytesExpectedToReceive.store(NSURLSessionTransferSizeUnknown, ordering: .relaxed)
+        updateProgress()
         enqueue(.webSocketOpened(subprotocol: agreement.subprotocol))
         if state == .suspended { opened.suspend() }
         let operations = webSocket.earlyOperations

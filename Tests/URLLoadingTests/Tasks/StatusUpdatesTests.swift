@@ -121,4 +121,30 @@ import URLLoading
         #expect(seen.map(\.countOfBytesSent) == seen.map(\.countOfBytesSent).sorted())
         session.finishTasksAndInvalidate()
     }
+
+    // T-10
+    @Test("an upload whose file has another length at its start") func otherLength() async throws {
+        let mayAnswer = Signal("the response")
+        let server = try ScriptedServer.answering(CannedResponse.text("x").held(until: mayAnswer))
+        defer { server.stop() }
+        let folder = try TemporaryDirectory()
+        let file = folder.file("body")
+        try Data("hello".utf8).write(to: file)
+        let session = URLSession(configuration: .ephemeral)
+        var request = URLRequest(url: server.url())
+        request.httpMethod = "POST"
+        let task = session.uploadTask(with: request, fromFile: file)
+        try Data().write(to: file)
+        let lengths = EventRecorder<Int64>()
+        let reader = Task {
+            for await status in task.statusUpdates { lengths.record(status.countOfBytesExpectedToSend) }
+        }
+        _ = try await lengths.waitFor(count: 1)
+        task.resume()
+        // Before the response, which changes other counters.
+        #expect(try await lengths.wait(for: 0).first == 5)
+        mayAnswer.fire()
+        await reader.value
+        session.finishTasksAndInvalidate()
+    }
 }
