@@ -92,7 +92,8 @@ public final class TestServer: Sendable {
     /// 500 and a description.
     public typealias Handler = @Sendable (TestRequest) async throws -> TestResponse
 
-    /// Answers the requests for which the queue has no response. If it refers to the server, the server exists until ``stop()``.
+    /// Answers the requests for which the queue has no response. If it refers to the server, the server exists until ``stop()``, after
+    /// which there is none.
     public var handler: Handler? {
         get { core.handler }
         set { core.handler = newValue }

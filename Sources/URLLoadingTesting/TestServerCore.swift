@@ -168,7 +168,9 @@ final class TestServerCore: @unchecked Sendable {
         get { locked { $0.handler } }
         set {
             // The old one is released without the lock, since it may be the last reference to anything.
-            let old = locked { state in
+            let old = locked { state -> TestServer.Handler? in
+                // `stop` releases the last one.
+                if state.isStopped { return nil }
                 defer { state.handler = newValue }
                 return state.handler
             }

@@ -77,6 +77,22 @@ import URLLoadingTesting
         #expect(error?.code == .serverCertificateUntrusted)
     }
 
+    @Test("a handler that is set after the end is not kept") func lateHandler() {
+        defer { end() }
+        server.stop()
+        weak let kept: EventRecorder<Int>?
+        do {
+            let recorder = EventRecorder<Int>()
+            kept = recorder
+            server.handler = { _ in
+                recorder.record(1)
+                return TestResponse()
+            }
+        }
+        #expect(kept == nil)
+        #expect(server.handler == nil)
+    }
+
     @Test("the queue comes before the handler") func queueAndHandler() async throws {
         defer { end() }
         server.handler = { _ in TestResponse(text: "handler") }
