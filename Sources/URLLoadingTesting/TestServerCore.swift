@@ -128,9 +128,10 @@ final class TestServerCore: @unchecked Sendable {
         while true {
             let descriptor = cll_accept(listener)
             if descriptor < 0 {
+                let code = errno
                 if isStopped { return }
                 // A connection that has ended in the queue, or no descriptor for a moment.
-                pause(.milliseconds(errno == EMFILE || errno == ENFILE ? 10 : 0))
+                pause(.milliseconds(code == EMFILE || code == ENFILE ? 10 : 0))
                 continue
             }
             let socket = TestSocket(descriptor)
