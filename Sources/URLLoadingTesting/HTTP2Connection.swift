@@ -63,6 +63,7 @@ final class HTTP2Connection: @unchecked Sendable {
             hasEnded = true
             condition.broadcast()
         }
+        socket.finish()
     }
 
     /// Processes bytes from the client, answers them, and starts the responses to complete requests. False at the end.
@@ -138,7 +139,13 @@ final class HTTP2Connection: @unchecked Sendable {
     private func isClosed(_ stream: Int32) -> Bool { condition.withLock { hasEnded || streams[stream] == nil } }
 
     func interrupt() { socket.interrupt() }
-    func writeRaw(_ bytes: Data) throws { try condition.withLock { try socket.write(Array(bytes)) } }
+
+    /// Writes bytes that are no frames, and ends the connection.
+    func end(with bytes: Data) throws {
+        try condition.withLock { try socket.write(Array(bytes)) }
+        socket.finish()
+        socket.interrupt()
+    }
 
     func reset(_ stream: Int32) {
         condition.withLock {
@@ -222,10 +229,7 @@ private struct HTTP2ResponseWriter: ResponseWriter {
 
     func endBody(of response: TestResponse) throws { try connection.writeBody(Data(), isLast: true, on: stream) }
 
-    func writeRaw(_ bytes: Data) throws {
-        try connection.writeRaw(bytes)
-        connection.interrupt()
-    }
+    func writeRaw(_ bytes: Data) throws { try connection.end(with: bytes) }
 
     func fail(_ fault: TestResponse.Fault) {
         switch fault {

@@ -28,14 +28,14 @@ final class TestConnection: ResponseWriter {
             {
                 if let conversation = response.webSocket {
                     try open(conversation.subprotocol, conversation.body, request)
-                    return
+                    break
                 }
-                guard try send(response, to: request, of: core) else { return }
+                guard try send(response, to: request, of: core) else { break }
             }
-            socket.finish()
         } catch {
             // The client has gone, or has sent what is no request.
         }
+        socket.finish()
     }
 
     // MARK: Requests
@@ -152,7 +152,7 @@ final class TestConnection: ResponseWriter {
     func fail(_ fault: TestResponse.Fault) {
         switch fault {
         // Without close_notify.
-        case .disconnect: break
+        case .disconnect: socket.interrupt()
         case .reset: socket.resetWhenClosed()
         case .stall: while receive() { input = [] }
         }

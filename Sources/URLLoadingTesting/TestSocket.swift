@@ -7,14 +7,15 @@ internal import Glibc
 ///
 /// One thread reads, and any thread may write: each call of `write` sends its bytes together.
 final class TestSocket: @unchecked Sendable {
-    // Sendable: `lock` guards the use of `tls`, and with `closing` the end of the descriptor. `tls` is set before another thread writes.
+    // Sendable: `lock` guards the use of `tls`, which is set before another thread uses the socket, and `ending` the rest.
     private let descriptor: Int32
     private var tls: OpaquePointer?
     private let lock = NSLock()
-    private let closing = NSLock()
+    private let ending = NSLock()
     private var isClosed = false
-    /// Used by the thread that reads.
     private var isReset = false
+    /// How many calls use the descriptor. It is closed after the last one, because a new descriptor may get its number.
+    private var users = 0
 
     /// The connection has ended.
     struct Ended: Error {}
@@ -49,8 +50,30 @@ final class TestSocket: @unchecked Sendable {
         return true
     }
 
+    /// Calls the body while the descriptor is open. Nil after `close`.
+    @discardableResult
+    private func withDescriptor<Value>(_ body: () throws -> Value) rethrows -> Value? {
+        let isOpen = ending.withLock {
+            if !isClosed { users += 1 }
+            return !isClosed
+        }
+        guard isOpen else { return nil }
+        defer {
+            ending.withLock {
+                users -= 1
+                closeIfUnused()
+            }
+        }
+        return try body()
+    }
+
+    /// With `ending`.
+    private func closeIfUnused() { if isClosed, users == 0 { _ = Glibc.close(descriptor) } }
+
     /// What has arrived, at least one byte. Nil at the end.
-    func read() -> [UInt8]? {
+    func read() -> [UInt8]? { withDescriptor { readOpen() } ?? nil }
+
+    private func readOpen() -> [UInt8]? {
         let size = 65_536
         while true {
             var result = 0
@@ -67,23 +90,25 @@ final class TestSocket: @unchecked Sendable {
     }
 
     func write(_ bytes: [UInt8]) throws {
-        try lock.withLock {
-            if isClosed { throw Ended() }
-            try bytes.withUnsafeBytes { buffer in
-                var rest = buffer[...]
-                while !rest.isEmpty {
-                    let part = UnsafeRawBufferPointer(rebasing: rest)
-                    let result =
-                        if let tls {
-                            cltt_write(tls, part.baseAddress, part.count)
-                        } else {
-                            Self.result(send(descriptor, part.baseAddress, part.count, Int32(MSG_NOSIGNAL)))
-                        }
-                    if result > 0 {
-                        rest = rest.dropFirst(result)
-                    } else if result != CLTT_LATER || !wait(for: POLLOUT) {
-                        throw Ended()
+        let isOpen: Void? = try withDescriptor { try lock.withLock { try writeOpen(bytes) } }
+        if isOpen == nil { throw Ended() }
+    }
+
+    private func writeOpen(_ bytes: [UInt8]) throws {
+        try bytes.withUnsafeBytes { buffer in
+            var rest = buffer[...]
+            while !rest.isEmpty {
+                let part = UnsafeRawBufferPointer(rebasing: rest)
+                let result =
+                    if let tls {
+                        cltt_write(tls, part.baseAddress, part.count)
+                    } else {
+                        Self.result(send(descriptor, part.baseAddress, part.count, Int32(MSG_NOSIGNAL)))
                     }
+                if result > 0 {
+                    rest = rest.dropFirst(result)
+                } else if result != CLTT_LATER || !wait(for: POLLOUT) {
+                    throw Ended()
                 }
             }
         }
@@ -103,37 +128,41 @@ final class TestSocket: @unchecked Sendable {
 
     /// Whether the client has closed the connection, for the thread that reads. Bytes that it sent before may still be unread.
     var hasClientGone: Bool {
-        // The bits of epoll are those of poll.
-        var entry = pollfd(fd: descriptor, events: Int16(truncatingIfNeeded: cll_hangup_bits()), revents: 0)
-        return poll(&entry, 1, 0) > 0
+        let isGone = withDescriptor {
+            // The bits of epoll are those of poll.
+            var entry = pollfd(fd: descriptor, events: Int16(truncatingIfNeeded: cll_hangup_bits()), revents: 0)
+            return poll(&entry, 1, 0) > 0
+        }
+        return isGone ?? true
     }
 
     // MARK: End
 
     /// Ends the connection in both directions, so that no thread waits for it any more.
-    func interrupt() {
-        closing.withLock { if !isClosed { _ = shutdown(descriptor, Int32(SHUT_RDWR)) } }
+    func interrupt() { withDescriptor { _ = shutdown(descriptor, Int32(SHUT_RDWR)) } }
+
+    /// Tells the client that nothing follows (close_notify), if the connection uses TLS and is not to be reset.
+    func finish() {
+        if ending.withLock({ isReset }) { return }
+        withDescriptor { lock.withLock { if let tls { cltt_close(tls) } } }
     }
 
-    /// Tells the client that nothing follows (close_notify), if the connection uses TLS.
-    func finish() { lock.withLock { if let tls, !isClosed { cltt_close(tls) } } }
-
-    /// Lets `close` reset the connection. For the thread that reads.
+    /// Lets `close` reset the connection.
     func resetWhenClosed() {
-        var now = linger(l_onoff: 1, l_linger: 0)
-        setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &now, socklen_t(MemoryLayout<linger>.size))
-        isReset = true
+        ending.withLock { isReset = true }
+        withDescriptor {
+            var now = linger(l_onoff: 1, l_linger: 0)
+            setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &now, socklen_t(MemoryLayout<linger>.size))
+        }
     }
 
-    /// Closes the descriptor. Called once, by the thread that reads; others that use the socket find that the connection has ended.
+    /// Closes the descriptor, after the calls that use it. Called once.
     func close() {
-        // Otherwise a thread that writes would keep the lock. A reset is all that its client gets.
-        if !isReset { interrupt() }
-        lock.withLock {
-            closing.withLock {
-                isClosed = true
-                _ = Glibc.close(descriptor)
-            }
+        // Otherwise a thread may wait for the client. A reset is all that its client gets.
+        if !ending.withLock({ isReset }) { interrupt() }
+        ending.withLock {
+            isClosed = true
+            closeIfUnused()
         }
     }
 }

@@ -77,6 +77,16 @@ import URLLoadingTesting
         #expect(error?.code == .serverCertificateUntrusted)
     }
 
+    @Test("a response that ends with its connection, over TLS") func endsWithConnection() async throws {
+        defer { end() }
+        server.offersHTTP2 = false
+        server.enqueue(.raw(Data("HTTP/1.1 200 OK\r\n\r\nhello".utf8)))
+        #expect(try await session.data(from: try url("https://host/")).0 == Data("hello".utf8))
+        server.enqueue(
+            TestResponse(status: 200, fields: ["Transfer-Encoding": "identity"], body: Data("hello".utf8)).closing())
+        #expect(try await session.data(from: try url("https://host/")).0 == Data("hello".utf8))
+    }
+
     @Test("a handler that is set after the end is not kept") func lateHandler() {
         defer { end() }
         server.stop()
