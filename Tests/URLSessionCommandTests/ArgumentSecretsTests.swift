@@ -28,6 +28,8 @@ import Testing
         (["--", "-u", "http://a:b@c"], ["--", "-u", "http://   @c"]),
         (["-u"], ["-u"]),
         (["-A", "-u", "a:b"], ["-A", "-u", "a:b"]),
+        (["-H", "Sec-WebSocket-Protocol: a, b"], ["-H", "Sec-WebSocket-Protocol:     "]),
+        (["ws", "--protocol", "abc", "--protocol=abc"], ["ws", "--protocol", "   ", "--protocol=   "]),
         (["-H", "é-Token: é"], ["-H", "é-Token:   "]),
     ])
     func areOverwritten(_ given: [String], _ shown: [String]) {

@@ -158,7 +158,7 @@ import URLSessionCommandCore
             ("X-Api-Key", "t", "[redacted]"), ("X-Functions-Key", "t", "[redacted]"), ("X-Forwarded-For", "t", "t"),
             ("X-Original", "Bearer t", "[redacted]"), ("WWW-Authenticate", "Basic realm=\"r\"", "Basic realm=\"r\""),
             ("Access-Control-Allow-Credentials", "true", "true"), ("Content-Type", "text/plain; charset=utf-8", nil),
-            ("Sec-WebSocket-Key", "k", "k"),
+            ("Sec-WebSocket-Key", "k", "k"), ("Sec-WebSocket-Protocol", "bearer.t, chat", "[redacted]"),
             ("Sec-WebSocket-Key", "o+fo035McQtT78NKxejWtA==", "o+fo035McQtT78NKxejWtA=="),
             ("Sec-WebSocket-Accept", "jfTXjwtBXf9mZEKNYMVaGLk2X2o=", "jfTXjwtBXf9mZEKNYMVaGLk2X2o="),
             ("Location", "https://u:p@h/", "https://[redacted]@h/"),

@@ -5,8 +5,11 @@ package enum SecretFields {
         "assertion", "auth", "bearer", "cookie", "credential", "csrf", "dpop", "hmac", "jwt", "key", "mfa", "otp",
         "passc", "passp", "passw", "pwd", "saml", "secret", "sessid", "session", "signature", "ticket", "token", "xsrf",
     ]
-    /// Too short to be substrings.
-    private static let names: Set<String> = ["pass", "pin", "pw", "sid", "x-pass", "x-pin", "x-pw", "x-sid"]
+    /// Too short to be substrings, and the field in which programs without a choice of fields send tokens: those that are
+    /// also made for browsers.
+    private static let names: Set<String> = [
+        "pass", "pin", "pw", "sid", "x-pass", "x-pin", "x-pw", "x-sid", "sec-websocket-protocol",
+    ]
 
     package static func isSecret(_ name: String) -> Bool {
         let name = name.lowercased()

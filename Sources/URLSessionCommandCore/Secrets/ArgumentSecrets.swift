@@ -38,7 +38,7 @@ package enum ArgumentSecrets {
         let value = argument.utf8.dropFirst(offset)
         let whole = offset..<argument.utf8.count
         switch option {
-        case .user, .proxyUser, .bearer, .keyPassword: return whole
+        case .user, .proxyUser, .bearer, .keyPassword, .subprotocol: return whole
         // Otherwise it is a file.
         case .cookie: return value.contains(UInt8(ascii: "=")) ? whole : nil
         case .header:

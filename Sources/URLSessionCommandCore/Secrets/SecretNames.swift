@@ -25,7 +25,8 @@ enum SecretNames {
     static func isSecretField(_ name: String) -> Bool {
         let plain = letters(of: name)
         if exceptions.contains(plain) { return false }
-        return isSecret(name) || plain.hasPrefix("xauth") || plain.hasSuffix("key")
+        // A browser's program cannot choose the fields of a WebSocket's request, so its token is often a subprotocol.
+        return isSecret(name) || plain.hasPrefix("xauth") || plain.hasSuffix("key") || plain == "secwebsocketprotocol"
     }
 
     static func isSecretParameter(_ name: String) -> Bool {

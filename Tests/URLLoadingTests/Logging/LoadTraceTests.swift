@@ -193,7 +193,7 @@ import Testing
             ("X-Next", "see https://u:p@h/b?c#d and /e?f", "see https://h/b?... and /e?f"),
             ("Link", "</a?b>; rel=next, <https://h/?c>; rel=prev", "</a?...>; rel=next, <https://h/?...>; rel=prev"),
             ("Location", "//u:p@h/b", "//h/b"), ("Location", "http://h//u@b/", "http://h//u@b/"),
-            ("ETag", "\"?#\"", "\"?#\""),
+            ("ETag", "\"?#\"", "\"?#\""), ("Sec-WebSocket-Protocol", "base64url.bearer.x, chat", "[redacted]"),
         ])
     func fields(name: String, value: String, shown: String) {
         #expect(TraceText.value(value, of: name) == shown)
