@@ -28,6 +28,11 @@ import Testing
         (["--", "-u", "http://a:b@c"], ["--", "-u", "http://   @c"]),
         (["-u"], ["-u"]),
         (["-A", "-u", "a:b"], ["-A", "-u", "a:b"]),
+        (["-H", "X-Api-Key: k", "-H", "X-Any:  bearer abc"], ["-H", "X-Api-Key:  ", "-H", "X-Any:            "]),
+        (
+            ["-H", "X-Any: basically", "-HReferer: http://u:p@a/"],
+            ["-H", "X-Any: basically", "-HReferer:              "]
+        ),
         (["-H", "Sec-WebSocket-Protocol: a, b"], ["-H", "Sec-WebSocket-Protocol:     "]),
         (["ws", "--protocol", "abc", "--protocol=abc"], ["ws", "--protocol", "   ", "--protocol=   "]),
         (["-H", "é-Token: é"], ["-H", "é-Token:   "]),

@@ -44,7 +44,8 @@ package enum ArgumentSecrets {
         case .header:
             guard let colon = value.firstIndex(of: UInt8(ascii: ":")) else { return nil }
             let name = String(decoding: value[..<colon], as: UTF8.self)
-            guard SecretFields.isSecret(name) else { return nil }
+            let content = String(decoding: value[colon...].dropFirst().drop { $0 == 0x20 || $0 == 0x09 }, as: UTF8.self)
+            guard SecretFields.redact(name: name, value: content) != content else { return nil }
             return offset + name.utf8.count + 1..<argument.utf8.count
         // Of a certificate, FILE:PASSWORD.
         case .certificate:
