@@ -180,6 +180,28 @@ import URLSessionCommandCore
         #expect(content.encoding == "base64")
     }
 
+    @Test(
+        "text that is not UTF-8 is redacted too",
+        arguments: [
+            ("text/html", "text/html; charset=iso-8859-1", String.Encoding.isoLatin1, "caf\u{E9} token=[redacted]"),
+            ("text/html", "text/html", .isoLatin1, "caf\u{FFFD} token=[redacted]"),
+            ("text/plain", "text/plain; charset=utf-16", .utf16, "caf\u{E9} token=[redacted]"),
+            ("x-unknown", "", .isoLatin1, "caf\u{FFFD} token=[redacted]"),
+        ])
+    func textOfOtherCharsets(mimeType: String, type: String, encoding: String.Encoding, shown: String) throws {
+        var record = record()
+        record.mimeType = mimeType
+        record.responseFields = [("Content-Type", type)]
+        let bytes = try #require("caf\u{E9} token=5ecret".data(using: encoding))
+        record.responseBody = .init(bytes)
+        let content = record.entry(showingSecrets: false).response.content
+        #expect(content.text == shown)
+        #expect(content.encoding == nil)
+        let whole = record.entry(showingSecrets: true).response.content
+        #expect(whole.text == bytes.base64EncodedString())
+        #expect(whole.encoding == "base64")
+    }
+
     @Test func longBodiesAreLeftOutAndCounted() {
         var record = record()
         record.timeline.responseBodyBytes = 3 << 20

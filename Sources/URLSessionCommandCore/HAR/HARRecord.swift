@@ -1,5 +1,6 @@
 package import Foundation
 internal import LoadingEvents
+internal import LoadingSemantics
 
 /// One transaction of a HAR archive, before redaction and encoding.
 package struct HARRecord: Equatable, Sendable {
@@ -109,8 +110,7 @@ package struct HARRecord: Equatable, Sendable {
             content.comment = "the body is longer than \(Quantity.bytes(Int64(Body.limit))) and is left out"
             return content
         }
-        let type = MediaType(mimeType)
-        if type != .binary, let text = String(data: responseBody.bytes, encoding: .utf8) {
+        if let text = text(of: responseBody.bytes, showingSecrets) {
             let kind = SecretText.Kind(mimeType: mimeType ?? "")
             content.text = showingSecrets ? text : SecretText.hiding(in: text, as: kind)
         } else {
@@ -118,6 +118,21 @@ package struct HARRecord: Equatable, Sendable {
             content.encoding = "base64"
         }
         return content
+    }
+
+    /// The response's body as text; nil for one that is written in Base64. That is exact, but hides no secret: of text that is not
+    /// UTF-8 it is only used if secrets are shown.
+    private func text(of body: Data, _ showingSecrets: Bool) -> String? {
+        let type = MediaType(mimeType)
+        if type == .binary { return nil }
+        if let text = String(data: body, encoding: .utf8) { return text }
+        if showingSecrets || type == .unknown && MediaType.looksBinary(body) { return nil }
+        let field = responseFields.last { $0.name.lowercased() == "content-type" }
+        let charset = field.flatMap { LoadingSemantics.MediaType(contentType: $0.value)?.charset }
+        guard let decoder = CharsetDecoder(charset ?? CharsetDecoder.charset(in: body)) else {
+            return String(decoding: body, as: UTF8.self)
+        }
+        return String(decoding: decoder.add(body) + decoder.finish(), as: UTF8.self)
     }
 
     /// Whether the body has neither a content coding nor a transfer coding.
