@@ -33,6 +33,22 @@ import Testing
         #expect(!printed.output.contains("not here"))
     }
 
+    /// They contain cookies.
+    @Test func headsAreForTheirOwner() throws {
+        let harness = try harness()
+        defer { harness.server.stop() }
+        func mode(_ name: String) throws -> Int? {
+            let path = harness.folder.file(name).path
+            return try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
+        }
+        #expect(try harness.runInFolder(["-s", "-D", "heads", harness.url("/from")]).exit == .code(0))
+        #expect(try mode("heads") == 0o600)
+        // The user has made it so.
+        #expect(chmod(harness.folder.file("heads").path, 0o644) == 0)
+        #expect(try harness.runInFolder(["-s", "-D", "heads", harness.url("/from")]).exit == .code(0))
+        #expect(try mode("heads") == 0o644)
+    }
+
     @Test func namesOfFiles() throws {
         let harness = try harness()
         defer { harness.server.stop() }

@@ -20,15 +20,16 @@ package struct OutputDescriptor {
     /// Creates the file, or truncates an existing one.
     ///
     /// - Parameter isPrivate: Whether only the owner may read it (mode 0600). Applies to regular files only.
+    /// - Parameter keepsMode: Whether a file that exists keeps its mode.
     /// - Parameter isNew: Whether an existing file is an error (EEXIST).
     package static func create(
-        path: String, isPrivate: Bool = false, isNew: Bool = false
+        path: String, isPrivate: Bool = false, keepsMode: Bool = false, isNew: Bool = false
     ) throws(FileError) -> OutputDescriptor {
         let flags = O_WRONLY | O_CREAT | O_CLOEXEC | (isNew ? O_EXCL : O_TRUNC)
         let descriptor = open(path, flags, isPrivate ? 0o600 : 0o666)
         guard descriptor >= 0 else { throw FileError(path: path, code: errno) }
         var status = stat()
-        if isPrivate, fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
+        if isPrivate, !keepsMode, fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
             fchmod(descriptor, 0o600) != 0
         {
             let code = errno

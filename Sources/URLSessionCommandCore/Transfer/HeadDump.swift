@@ -20,14 +20,7 @@ final class HeadDump: @unchecked Sendable {
         let text = heads.map(\.text).joined()
         lock.lock()
         defer { lock.unlock() }
-        if descriptor == nil {
-            if path == "-" {
-                descriptor = .standardOutput
-            } else {
-                if createsFolders { try Folders.create(forFile: path) }
-                descriptor = try OutputDescriptor.create(path: path)
-            }
-        }
+        if descriptor == nil { descriptor = try path == "-" ? .standardOutput : createFile() }
         try descriptor?.write(shown: text)
     }
 
@@ -35,12 +28,15 @@ final class HeadDump: @unchecked Sendable {
     func finish() throws(FileError) {
         lock.lock()
         defer { lock.unlock() }
-        if descriptor == nil, path != "-" {
-            if createsFolders { try Folders.create(forFile: path) }
-            descriptor = try OutputDescriptor.create(path: path)
-        }
+        if descriptor == nil, path != "-" { descriptor = try createFile() }
         try descriptor?.finish()
         descriptor = nil
+    }
+
+    /// Only for its owner, because heads contain cookies. A file that exists has the mode that its owner has chosen.
+    private func createFile() throws(FileError) -> OutputDescriptor {
+        if createsFolders { try Folders.create(forFile: path) }
+        return try OutputDescriptor.create(path: path, isPrivate: true, keepsMode: true)
     }
 }
 
