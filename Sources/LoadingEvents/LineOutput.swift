@@ -49,21 +49,19 @@ package enum StandardError {
 
     private static let lock = Lock()
     /// Guarded by `lock`.
-    nonisolated(unsafe) private static var observer: (@Sendable (String) -> Void)?
+    nonisolated(unsafe) private static var observer: (@Sendable (String) -> Bool)?
 
-    /// Messages of `report` go there instead.
-    package static func observe(_ new: (@Sendable (String) -> Void)?) {
-        withExtendedLifetime(
-            lock.withLock { () -> Any? in
-                defer { observer = new }
-                return observer
-            }
-        ) {}
+    /// Messages of `report` go there first. To be called once.
+    ///
+    /// - Parameter observer: Returns whether it has taken the message.
+    package static func observe(_ observer: @escaping @Sendable (String) -> Bool) {
+        lock.withLock { self.observer = observer }
     }
 
-    /// Tells the program's observer of messages, or else writes one line. `message` has no final full stop.
+    /// Tells the observer of messages, or writes one line if it does not take the message. `message` has no final full stop.
     package static func report(_ message: String) {
-        if let observer = lock.withLock({ observer }) { observer(message) } else { write(message) }
+        let observer = lock.withLock { Self.observer }
+        if observer?(message) != true { write(message) }
     }
 
     /// Writes one line. `message` has no final full stop.

@@ -6,7 +6,12 @@ internal import Synchronization
 /// Passes events to the process's `eventHandler`, on a queue of its own. Thread-safe.
 final class EventDelivery: @unchecked Sendable {
     // Sendable: `lock` guards what is mutable.
-    static let shared = EventDelivery()
+    static let shared = {
+        let shared = EventDelivery()
+        // Once, and not with each handler: two threads that set one could do it in another order than that of their handlers.
+        StandardError.observe { shared.add(URLSessionEvent(message: $0)) }
+        return shared
+    }()
 
     /// Whether there is a handler. Events are not made without one.
     private let hasHandler = Atomic(false)
@@ -29,11 +34,6 @@ final class EventDelivery: @unchecked Sendable {
             // The old one is released without the lock, because that may run the program's code.
             let old = lock.withLock { exchange(newValue) }
             withExtendedLifetime(old) {}
-            if newValue == nil {
-                StandardError.observe(nil)
-            } else {
-                StandardError.observe { [self] message in add(URLSessionEvent(message: message)) }
-            }
         }
     }
 
@@ -49,20 +49,23 @@ final class EventDelivery: @unchecked Sendable {
         return current
     }
 
-    func add(_ event: URLSessionEvent) {
+    /// - Returns: Whether there is a handler for it.
+    @discardableResult
+    func add(_ event: URLSessionEvent) -> Bool {
         // The queue's threads do not exist in a forked process.
-        if ForkedProcess.isCurrent { return }
-        let mustSchedule = lock.withLock { () -> Bool in
-            guard current != nil else { return false }
+        if ForkedProcess.isCurrent { return false }
+        let (isWanted, mustSchedule) = lock.withLock { () -> (Bool, Bool) in
+            guard current != nil else { return (false, false) }
             guard waiting.count < Self.most else {
                 lost += 1
-                return false
+                return (true, false)
             }
             waiting.append(event)
             defer { isScheduled = true }
-            return !isScheduled
+            return (true, !isScheduled)
         }
         if mustSchedule { queue.async { self.deliver() } }
+        return isWanted
     }
 
     private func deliver() {

@@ -107,6 +107,28 @@ private final class Answering: NSObject, URLSessionTaskDelegate {
         }
     }
 
+    // MISC-28
+    @Test("messages go to the handler that threads have set at once") func manySetters() async throws {
+        let recorded = Watched(0)
+        let handler: @Sendable (URLSessionEvent) -> Void = { _ in recorded.withValue { $0 += 1 } }
+        defer { URLSession.eventHandler = nil }
+        for round in 1...100 {
+            let done = (0..<8).map { Signal("thread \($0)") }
+            for (index, done) in done.enumerated() {
+                Thread {
+                    for turn in 0..<400 { URLSession.eventHandler = (index + turn) % 2 == 0 ? handler : nil }
+                    done.fire()
+                }.start()
+            }
+            for done in done { try await done.wait() }
+            // The round counts if the handler was set last.
+            if URLSession.eventHandler == nil { continue }
+            let before = recorded.current
+            StandardError.report("round \(round)")
+            try await recorded.wait(for: "the message") { $0 > before ? true : nil }
+        }
+    }
+
     // MISC-28, C-36
     @Test("messages of stores go to the handler") func messages() async throws {
         let session = URLSession(configuration: .ephemeral)
