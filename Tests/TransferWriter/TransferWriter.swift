@@ -106,7 +106,6 @@ private final class Program {
             ctd_mark(3000 + task)
             send((task == 2 ? [] : [.acknowledge(task: task, .file)]) + [.acknowledge(task: task, .end)])
             acknowledged[task] = sent
-        case .rejected: exit(70)
         default: break
         }
     }

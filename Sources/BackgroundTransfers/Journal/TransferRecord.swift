@@ -38,6 +38,8 @@ package struct TransferRecord: Codable, Equatable, Sendable {
         case byProgram
         /// The reason is a value of `NSURLErrorBackgroundTaskCancelledReasonKey`.
         case bySystem(reason: Int)
+        /// It cannot be kept.
+        case byService(TransferFailure)
     }
 
     package init(application: String, session: String, description: TransferDescription) {

@@ -15,7 +15,7 @@ package enum ServiceCommand: Codable, Equatable, Sendable {
     // The following are numbered by their position: the first after `attached` has the number after `SessionState.commands`.
     // They are in the spool before they are sent. `committed` tells how far they are in the journal.
 
-    /// A new task, suspended. Its identifier is new in the session. Answered by `rejected` if it cannot be created.
+    /// A new task, suspended. Its identifier is new in the session. It ends with an error if it cannot be kept.
     case create(TransferDescription)
     case resume(task: Int)
     case suspend(task: Int)
@@ -69,8 +69,8 @@ package struct ServiceHello: Codable, Equatable, Sendable {
 
 package enum ServiceProtocol {
     /// Raised with each change that an older peer would misinterpret.
-    package static let version = 2
-    package static let oldestVersion = 2
+    package static let version = 3
+    package static let oldestVersion = 3
     /// The limit for one message, in bytes. A longer one ends the connection.
     package static let largestMessage = 4 << 20
     /// The limit for a command of a program: what it contains has to fit in a notice, with other things.

@@ -16,8 +16,6 @@ package enum ServiceNotice: Codable, Equatable, Sendable {
     case listed
     /// The commands up to this number are in the journal.
     case committed(UInt64)
-    /// The task could not be created. It does not exist.
-    case rejected(task: Int, TransferFailure)
     /// Of a running transfer: response, progress, challenges.
     case report(task: Int, TransferReport)
     /// The transfer starts again: its counters are those of the bytes that are kept (S-96).

@@ -9,8 +9,8 @@ final class ServiceSession {
     let service: TransferService
     private(set) var record: SessionRecord
     private(set) var transfers: [Int: ServiceTransfer] = [:]
-    /// Rejected transfers whose loads have not ended yet. They have a place in the schedule, and files to remove.
-    private var rejected: [ServiceTransfer] = []
+    /// Discarded transfers whose loads have not ended yet. They have a place in the schedule, and files to remove.
+    private var discarded: [ServiceTransfer] = []
     /// The program that is attached.
     private(set) var owner: ServiceClient?
     private(set) var launch: LaunchPolicy
@@ -44,7 +44,7 @@ final class ServiceSession {
     /// At the end of the service, which it retains.
     func leave() {
         closeEnvironment()
-        (transfers, rejected) = ([:], [])
+        (transfers, discarded) = ([:], [])
         owner = nil
     }
 
@@ -247,39 +247,31 @@ final class ServiceSession {
                 new: description, application: record.application, session: reference.session, boot: Boot.identifier))
         service.commits.save(transfer)
         service.commits.after { [self] failure in
-            // A task in a spool, or one whose program has ended meanwhile, is kept: nobody could be told.
-            if let failure, isOwned, owner?.isListed == true { reject(transfer, failure) }
+            // A task in a spool, or one whose program has ended meanwhile, goes on until it can be written.
+            if let failure, isOwned, owner?.isListed == true { transfer.fail(failure) }
         }
         service.changed(transfer)
-    }
-
-    /// A task that is not in the journal does not exist.
-    func reject(_ transfer: ServiceTransfer, _ failure: StorageFailure) {
-        let task = transfer.reference.task
-        guard transfers[task] === transfer, !transfer.hasEnded else { return }
-        discard(transfer)
-        tell(.rejected(task: task, TransferFailure(code: -3003, reason: "\(failure)")))
     }
 
     /// Removes a transfer without an end that is to be told.
     private func discard(_ transfer: ServiceTransfer) {
         remove(transfer)
-        if transfer.hasLoad { rejected.append(transfer) }
+        if transfer.hasLoad { discarded.append(transfer) }
         transfer.handle(.cancel(reason: nil))
         finishInvalidation()
         closeIfUnused()
     }
 
-    /// A load has ended, perhaps of a transfer that was rejected before.
+    /// A load has ended, perhaps of a transfer that was discarded before.
     func loadEnded(_ transfer: ServiceTransfer) {
-        if !rejected.isEmpty { rejected.removeAll { $0 === transfer } }
+        if !discarded.isEmpty { discarded.removeAll { $0 === transfer } }
     }
 
     /// A program was told that far. Its files are removed when they are not needed any more (BG-18).
     private func acknowledge(_ task: Int, _ step: DeliveryStep) {
         guard let transfer = transfers[task] else { return }
         guard let end = transfer.record.end else {
-            // It was rejected by a process that was killed before its journal had that.
+            // The end that was told was that of a process that was killed before its journal had it.
             if step == .end { discard(transfer) }
             return
         }

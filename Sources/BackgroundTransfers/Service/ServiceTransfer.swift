@@ -67,7 +67,7 @@ final class ServiceTransfer {
             discretionary: isAtWork && machine.mustWaitForConditions ? 1 : 0)
     }
 
-    /// Whether the session has it. A rejected transfer is not in the journal, and is only stopped.
+    /// Whether the session has it. A discarded transfer is not in the journal, and is only stopped.
     var isKnown: Bool { session.transfers[reference.task] === self }
 
     /// Brings the counts of the session up to date, after each change of what is counted, and when the session has it no more.
@@ -104,7 +104,7 @@ final class ServiceTransfer {
         save()
     }
 
-    /// The journal does not get a rejected transfer back, whose load is still being stopped.
+    /// The journal does not get a discarded transfer back, whose load is still being stopped.
     private func save() {
         if isKnown { service.commits.save(self) }
     }
@@ -157,14 +157,14 @@ final class ServiceTransfer {
             loop.post {
                 switch result {
                 case .success: box.value.ended(with: outcome)
-                case .failure(let failure): box.value.ended(with: Self.outcome(failure))
+                case .failure(let failure): box.value.ended(with: .failed(Self.failure(failure), nil))
                 }
             }
         }
     }
 
-    private static func outcome(_ failure: StorageFailure) -> TransferEnd.Outcome {
-        .failed(TransferFailure(code: -3003, reason: "\(failure)"), nil)
+    private static func failure(_ failure: StorageFailure) -> TransferFailure {
+        TransferFailure(code: -3003, reason: "\(failure)")
     }
 
     private func ended(with outcome: TransferEnd.Outcome) {
@@ -185,11 +185,14 @@ final class ServiceTransfer {
     /// A file that the record needed when it was to be written is gone, or cannot be written to disk.
     func isLost(_ failure: StorageFailure) {
         if record.promisedFile == failure.path {
-            machine.update { $0.end?.outcome = Self.outcome(failure) }
+            machine.update { $0.end?.outcome = .failed(Self.failure(failure), nil) }
         } else if record.neededBody == failure.path {
-            session.reject(self, failure)
+            fail(failure)
         }
     }
+
+    /// Ends it, because it cannot be kept. Its program is told as of any other end, now or later.
+    func fail(_ failure: StorageFailure) { handle(.fail(Self.failure(failure))) }
 
     // MARK: Reports of the load
 

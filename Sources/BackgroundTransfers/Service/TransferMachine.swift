@@ -34,6 +34,8 @@ package struct TransferMachine: Equatable, Sendable {
         case unpause
         /// The reason is a value of `NSURLErrorBackgroundTaskCancelledReasonKey`, nil if the program cancels.
         case cancel(reason: Int?)
+        /// The service cannot keep the transfer.
+        case fail(TransferFailure)
         case setEarliestBegin(Double?)
         /// The delegate's decision, with a new request.
         case decide(TransferRequest?)
@@ -112,8 +114,10 @@ package struct TransferMachine: Equatable, Sendable {
     package mutating func handle(_ input: Input, now: Double) -> [Action] {
         if phase == .ended {
             // While the file is being written to disk the record has no end: another process would load it again.
-            if record.end == nil, case .cancel(let reason) = input { return cancel(reason) }
-            return []
+            switch input {
+            case .cancel, .fail: return record.end == nil ? react(to: input, now) : []
+            default: return []
+            }
         }
         let actions = react(to: input, now)
         for case .end(let outcome) in actions { record.note(.ended(code: outcome.code), at: now) }
@@ -138,7 +142,8 @@ package struct TransferMachine: Equatable, Sendable {
             if record.isPaused == isPaused { return [] }
             record.isPaused = isPaused
             return [.save] + settle(now)
-        case .cancel(let reason): return cancel(reason)
+        case .cancel(let reason): return cancel(reason.map { .bySystem(reason: $0) } ?? .byProgram)
+        case .fail(let failure): return cancel(.byService(failure))
         case .setEarliestBegin(let date):
             guard record.description.request.earliestBegin != date else { return [] }
             record.description.request.earliestBegin = date
@@ -287,17 +292,16 @@ package struct TransferMachine: Equatable, Sendable {
         return settle(now)
     }
 
-    private mutating func cancel(_ reason: Int?) -> [Action] {
+    private mutating func cancel(_ cancellation: TransferRecord.Cancellation) -> [Action] {
         if record.cancellation != nil { return [] }
-        let made = reason.map { TransferRecord.Cancellation.bySystem(reason: $0) } ?? .byProgram
-        record.cancellation = made
+        record.cancellation = cancellation
         switch phase {
         case .running:
             phase = .stopping
             return [.save, .stop]
         case .stopping, .ended: return [.save]
-        case .queued: return [.leaveSchedule] + end(for: made, record.resumption)
-        case .suspended, .waiting: return end(for: made, record.resumption)
+        case .queued: return [.leaveSchedule] + end(for: cancellation, record.resumption)
+        case .suspended, .waiting: return end(for: cancellation, record.resumption)
         }
     }
 
@@ -322,6 +326,7 @@ package struct TransferMachine: Equatable, Sendable {
         switch cancellation {
         case .byProgram: end(.failed(TransferFailure(code: -999), resumption))
         case .bySystem(let reason): end(.cancelledBySystem(reason: reason))
+        case .byService(let failure): end(.failed(failure, resumption))
         }
     }
 

@@ -293,9 +293,7 @@ final class BackgroundSession: @unchecked Sendable {
         case .attached(let state): attached(state)
         case .task(let state): listed(state)
         case .listed: listed()
-        case .committed(let number):
-            commands.committed(number)
-        case .rejected(let task, let failure): loads[task]?.end(LoadError(failure))
+        case .committed(let number): commands.committed(number)
         case .report(let task, let report): loads[task]?.receive(report)
         case .restarted(let task, let progress): loads[task]?.restarted(progress)
         case .due(let task): loads[task]?.becomeDue()

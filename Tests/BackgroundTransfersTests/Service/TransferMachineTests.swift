@@ -354,6 +354,18 @@ struct TransferMachineTests {
             stopping.handle(.failed(TransferFailure(code: -999), part, jitter: 0), now: 2)
                 == [.leaveSchedule, .end(.cancelledBySystem(reason: 1))])
 
+        // The service cannot keep it: the first reason counts.
+        let full = TransferFailure(code: -3003)
+        var failing = Self.running()
+        #expect(failing.handle(.fail(full), now: 1) == [.save, .stop])
+        #expect(failing.handle(.cancel(reason: nil), now: 1) == [])
+        #expect(
+            failing.handle(.failed(TransferFailure(code: -999), part, jitter: 0), now: 2)
+                == [.leaveSchedule, .end(.failed(full, part))])
+        #expect(failing.handle(.fail(full), now: 3) == [])
+        var unwritten = Self.machine()
+        #expect(unwritten.handle(.fail(full), now: 1) == [.end(.failed(full, nil))])
+
         var retrying = Self.running()
         _ = retrying.handle(Self.lost(0, part), now: 11)
         #expect(

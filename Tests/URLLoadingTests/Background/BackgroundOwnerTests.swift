@@ -13,57 +13,27 @@ import URLLoading
 
     init() throws { service = try BackgroundServiceInProcess() }
 
-    private func attach(
-        _ owner: UInt64, again: UInt64? = nil, to other: BackgroundServiceInProcess? = nil, identifier: String = "test"
-    ) throws -> BackgroundPeer {
-        let peer = BackgroundPeer(try (other ?? service).connect().get())
-        var description = SessionDescription(identifier: identifier)
-        description.owner = owner
-        try peer.send(.hello(ServiceHello(application: "app")), .attach(description, again: again))
-        guard case .welcome? = try peer.next() else { throw BackgroundPeer.Unexpected() }
-        return peer
-    }
-
-    private func attached(_ peer: BackgroundPeer) throws -> (state: SessionState, tasks: [Int]) {
-        guard case .attached(let state)? = try peer.next() else { throw BackgroundPeer.Unexpected() }
-        var tasks: [Int] = []
-        while let notice = try peer.next() {
-            switch notice {
-            case .task(let state): tasks.append(state.description.task)
-            case .replayed: return (state, tasks)
-            default: break
-            }
-        }
-        throw BackgroundPeer.Unexpected()
-    }
-
-    private func create(_ task: Int) -> ServiceCommand {
-        .create(
-            TransferDescription(
-                task: task, kind: .download, request: TransferRequest(url: "http://localhost:1/", folder: "")))
-    }
-
     // BG-6, BG-7: each object has a spool of its own
     @Test("what an object writes after another one has attached is not carried out") func lateCommands() async throws {
-        let first = try attach(1)
-        let one = try attached(first).state
+        let first = try service.attach(1)
+        let one = try first.attached().state
         #expect(one.nextIdentifier == 1 && one.commands == 0)
         let late = try CommandSpool(path: one.spool)
-        try late.append([EncodedCommand(create(1)), EncodedCommand(create(2))], from: 1)
+        try late.append([EncodedCommand(.create(1)), EncodedCommand(.create(2))], from: 1)
         first.close()
         // Before that: its commands are carried out, although it has not sent them.
-        let second = try attach(2)
-        let two = try attached(second)
+        let second = try service.attach(2)
+        let two = try second.attached()
         #expect(two.tasks == [1, 2])
         #expect(two.state.nextIdentifier == 3 && two.state.commands == 2)
         #expect(two.state.spool != one.spool)
         try await eventually { !FileManager.default.fileExists(atPath: one.spool) }
         // After that: they have the numbers of those of the other one.
-        try late.append([EncodedCommand(.cancel(task: 1)), EncodedCommand(create(3))], from: 3)
+        try late.append([EncodedCommand(.cancel(task: 1)), EncodedCommand(.create(3))], from: 3)
         try CommandSpool(path: two.state.spool).append([EncodedCommand(.suspend(task: 2))], from: 3)
         second.close()
-        let third = try attach(3)
-        let three = try attached(third)
+        let third = try service.attach(3)
+        let three = try third.attached()
         #expect(three.tasks == [1, 2])
         #expect(three.state.nextIdentifier == 3 && three.state.commands == 3)
         third.close()
@@ -75,25 +45,25 @@ import URLLoading
         "an object that has lost the session is refused; one that was only disconnected is not",
         arguments: [false, true])
     func attachedAgain(isLost: Bool) async throws {
-        let first = try attach(1)
-        let attachment = try attached(first).state.attachment
+        let first = try service.attach(1)
+        let attachment = try first.attached().state.attachment
         first.close()
         if isLost {
-            let second = try attach(2)
-            _ = try attached(second)
+            let second = try service.attach(2)
+            _ = try second.attached()
             second.close()
         }
         service.restart()
-        let again = try attach(1, again: attachment)
+        let again = try service.attach(1, again: attachment)
         if isLost {
             #expect(try again.next() == .refused(.sessionInUse))
         } else {
-            _ = try attached(again)
+            _ = try again.attached()
         }
         again.close()
         // A new object of any process is welcome.
-        let new = try attach(4)
-        _ = try attached(new)
+        let new = try service.attach(4)
+        _ = try new.attached()
         new.close()
         service.stop()
     }
@@ -101,19 +71,19 @@ import URLLoading
     // BG-7, BG-20: it was written by an object that has ended since, or that asks again
     @Test("an invalidation in a spool is not that of the next object", arguments: [false, true])
     func spooledInvalidation(cancelsTasks: Bool) async throws {
-        let first = try attach(1)
-        let state = try attached(first).state
+        let first = try service.attach(1)
+        let state = try first.attached().state
         try CommandSpool(path: state.spool).append(
-            [EncodedCommand(create(1)), EncodedCommand(.invalidate(cancelsTasks: cancelsTasks))], from: 1)
+            [EncodedCommand(.create(1)), EncodedCommand(.invalidate(cancelsTasks: cancelsTasks))], from: 1)
         first.close()
-        let second = try attach(2)
+        let second = try service.attach(2)
         guard case .attached(let next)? = try second.next() else { throw BackgroundPeer.Unexpected() }
         #expect(next.commands == 2)
         var notices: [ServiceNotice] = []
         repeat { notices.append(try #require(try second.next())) } while notices.last != .replayed
         #expect(notices.contains { if case .ended(1, _) = $0 { true } else { false } } == cancelsTasks)
         // It still has the session.
-        try second.send(create(2))
+        try second.send(.create(2))
         #expect(try second.next() == .committed(3))
         second.close()
         service.stop()
@@ -121,18 +91,18 @@ import URLLoading
 
     // BG-20: a service that was killed has carried the command out, and has not answered
     @Test("an object that is attached again can be invalidated") func invalidatedAgain() async throws {
-        let first = try attach(1)
-        let state = try attached(first).state
+        let first = try service.attach(1)
+        let state = try first.attached().state
         try CommandSpool(path: state.spool).append([EncodedCommand(.invalidate(cancelsTasks: false))], from: 1)
         first.close()
         service.restart()
-        let again = try attach(1, again: state.attachment)
-        #expect(try attached(again).state.commands == 1)
+        let again = try service.attach(1, again: state.attachment)
+        #expect(try again.attached().state.commands == 1)
         try again.send(.invalidate(cancelsTasks: false))
         #expect(try again.next() == .invalidated)
         // It is free for the next one, although this end of the connection is still open.
-        let next = try attach(2)
-        _ = try attached(next)
+        let next = try service.attach(2)
+        _ = try next.attached()
         next.close()
         again.close()
         service.stop()
@@ -140,16 +110,16 @@ import URLLoading
 
     // BG-6, T-6: the program was told the end of a task, which the service did not live to forget
     @Test("a task that was rejected does not come back") func rejectedTask() async throws {
-        let first = try attach(1)
-        let state = try attached(first).state
+        let first = try service.attach(1)
+        let state = try first.attached().state
         try CommandSpool(path: state.spool).append(
             [
-                EncodedCommand(create(1)), EncodedCommand(.resume(task: 1)), EncodedCommand(create(2)),
+                EncodedCommand(.create(1)), EncodedCommand(.resume(task: 1)), EncodedCommand(.create(2)),
                 EncodedCommand(.acknowledge(task: 1, .end)),
             ], from: 1)
         first.close()
-        let second = try attach(2)
-        #expect(try attached(second).tasks == [2])
+        let second = try service.attach(2)
+        #expect(try second.attached().tasks == [2])
         second.close()
         try await eventually { (try? service.journalContents())?.transfers.map(\.description.task) == [2] }
         service.stop()
@@ -157,15 +127,15 @@ import URLLoading
 
     // BG-6: a number that no library gives
     @Test("the largest numbers") func largestNumbers() async throws {
-        let first = try attach(1)
-        let state = try attached(first).state
-        try CommandSpool(path: state.spool).append([EncodedCommand(create(.max - 1))], from: .max)
+        let first = try service.attach(1)
+        let state = try first.attached().state
+        try CommandSpool(path: state.spool).append([EncodedCommand(.create(.max - 1))], from: .max)
         first.close()
-        let second = try attach(2)
-        let found = try attached(second)
+        let second = try service.attach(2)
+        let found = try second.attached()
         #expect(found.tasks == [.max - 1])
         #expect(found.state.commands == .max && found.state.nextIdentifier == .max)
-        try second.send(create(.max), .suspend(task: 1))
+        try second.send(.create(.max), .suspend(task: 1))
         guard case .committed = try second.next() else { throw BackgroundPeer.Unexpected() }
         second.close()
         service.stop()
@@ -178,28 +148,28 @@ import URLLoading
     func attachedOnAFullDisk(isLost: Bool) async throws {
         let disk = try SmallDisk(size: 400_000)
         let service = try BackgroundServiceInProcess(in: disk.path)
-        let first = try attach(1, to: service)
-        _ = try attached(first)
-        try first.send(create(1))
+        let first = try service.attach(1)
+        _ = try first.attached()
+        try first.send(.create(1))
         #expect(try first.next() == .committed(1))
         first.close()
         try disk.fill()
-        let second = try attach(2, to: service)
-        let two = try attached(second)
+        let second = try service.attach(2)
+        let two = try second.attached()
         #expect(two.tasks == [1])
         second.close()
         service.restart()
         try disk.empty()
         if isLost {
-            let third = try attach(3, to: service)
-            _ = try attached(third)
+            let third = try service.attach(3)
+            _ = try third.attached()
             third.close()
         }
-        let again = try attach(2, again: two.state.attachment, to: service)
+        let again = try service.attach(2, again: two.state.attachment)
         if isLost {
             #expect(try again.next() == .refused(.sessionInUse))
         } else {
-            #expect(try attached(again).state.spool == two.state.spool)
+            #expect(try again.attached().state.spool == two.state.spool)
         }
         again.close()
         service.stop()
@@ -212,20 +182,20 @@ import URLLoading
     func createdOnAFullDisk(isSpooled: Bool) async throws {
         let disk = try SmallDisk(size: 400_000)
         let service = try BackgroundServiceInProcess(in: disk.path)
-        let first = try attach(1, to: service)
-        let state = try attached(first).state
-        try first.send(create(1))
+        let first = try service.attach(1)
+        let state = try first.attached().state
+        try first.send(.create(1))
         #expect(try first.next() == .committed(1))
-        if isSpooled { try CommandSpool(path: state.spool).append([EncodedCommand(create(2))], from: 2) }
+        if isSpooled { try CommandSpool(path: state.spool).append([EncodedCommand(.create(2))], from: 2) }
         try disk.fill()
         if !isSpooled {
             // The program is gone when the service reads what it has sent.
             service.loop.post { Thread.sleep(forTimeInterval: 0.1) }
-            try first.send(create(2))
+            try first.send(.create(2))
         }
         first.close()
-        let second = try attach(2, to: service)
-        #expect(try attached(second).tasks == [1, 2])
+        let second = try service.attach(2)
+        #expect(try second.attached().tasks == [1, 2])
         second.close()
         try disk.empty()
         try await eventually { (try? service.journalContents())?.transfers.map(\.description.task) == [1, 2] }
@@ -234,8 +204,8 @@ import URLLoading
 
     // BG-6
     @Test("the spools of such objects are removed when the service starts") func orphans() async throws {
-        let first = try attach(1)
-        let spool = try attached(first).state.spool
+        let first = try service.attach(1)
+        let spool = try first.attached().state.spool
         first.close()
         _ = try CommandSpool(path: spool)
         let other = spool + "0"
@@ -264,18 +234,18 @@ import URLLoading
         }
         /// A new session is refused, after everything that was read before.
         func awaitDetachment() throws {
-            let peer = try attach(1, to: service, identifier: "refused")
+            let peer = try service.attach(1, identifier: "refused")
             guard case .refused(.journal)? = try peer.next() else { throw BackgroundPeer.Unexpected() }
             peer.close()
         }
         // One too many: the oldest is removed when the disk has room.
-        let new = try attach(1, to: service, identifier: "new")
-        _ = try attached(new)
+        let new = try service.attach(1, identifier: "new")
+        _ = try new.attached()
         try disk.fill()
         new.close()
         try awaitDetachment()
-        let old = try attach(1, to: service, identifier: "s1000")
-        #expect(try attached(old).state.commands == 9)
+        let old = try service.attach(1, identifier: "s1000")
+        #expect(try old.attached().state.commands == 9)
         old.close()
         try awaitDetachment()
         try disk.empty()

@@ -45,3 +45,55 @@ final class BackgroundPeer {
         }
     }
 }
+
+extension BackgroundPeer {
+    /// The state of the session to which it attaches, the tasks, and the ends that were not told completely.
+    func attached() throws -> (state: SessionState, tasks: [Int], ends: [Int: TransferEnd]) {
+        guard case .attached(let state)? = try next() else { throw Unexpected() }
+        var tasks: [Int] = []
+        var ends: [Int: TransferEnd] = [:]
+        while let notice = try next() {
+            switch notice {
+            case .task(let state): tasks.append(state.description.task)
+            case .ended(let task, let end): ends[task] = end
+            case .replayed: return (state, tasks, ends)
+            default: break
+            }
+        }
+        throw Unexpected()
+    }
+
+    /// The notices up to one for which `isLast` is true.
+    func notices(until isLast: (ServiceNotice) -> Bool) throws -> [ServiceNotice] {
+        var notices: [ServiceNotice] = []
+        while let notice = try next() {
+            notices.append(notice)
+            if isLast(notice) { return notices }
+        }
+        throw Unexpected()
+    }
+}
+
+extension BackgroundServiceInProcess {
+    /// A session object with that number, which asks for a session.
+    func attach(
+        _ owner: UInt64, again: UInt64? = nil, identifier: String = "test", launch: LaunchMethod? = nil
+    ) throws -> BackgroundPeer {
+        let peer = BackgroundPeer(try connect().get())
+        var description = SessionDescription(identifier: identifier)
+        (description.owner, description.launch) = (owner, launch)
+        try peer.send(.hello(ServiceHello(application: "app")), .attach(description, again: again))
+        guard case .welcome? = try peer.next() else { throw BackgroundPeer.Unexpected() }
+        return peer
+    }
+}
+
+extension ServiceCommand {
+    /// A new download from a server that does not exist, or an upload to it.
+    static func create(_ task: Int, body: String? = nil) -> ServiceCommand {
+        var request = TransferRequest(url: "http://localhost:1/", folder: "")
+        request.bodyFile = body
+        request.isUpload = body != nil
+        return .create(TransferDescription(task: task, kind: body == nil ? .download : .upload, request: request))
+    }
+}

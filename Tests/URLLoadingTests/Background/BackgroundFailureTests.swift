@@ -1,0 +1,109 @@
+import BackgroundTransfers
+import Foundation
+import LoadingPipeline
+import TestSupport
+import Testing
+import URLLoading
+
+/// Tasks that the service cannot keep: each has one end, whatever the program and the service do meanwhile.
+@Suite(.leavesNothing) struct BackgroundFailureTests {
+    private static func code(_ end: TransferEnd?) -> Int? { end.flatMap(\.outcome.code) }
+
+    // BG-2, BG-6, BG-11: nobody is attached when the service finds that the copy of the body is gone
+    @Test("an upload without its body, of a program that has ended") func missingBody() async throws {
+        let service = try BackgroundServiceInProcess()
+        let launched = service.folder.file("launched")
+        let first = try service.attach(1, launch: .command(["/bin/touch", launched.path]))
+        let state = try first.attached().state
+        try CommandSpool(path: state.spool).append(
+            [EncodedCommand(.create(1, body: state.uploads + "/missing")), EncodedCommand(.create(2))], from: 1)
+        first.close()
+        try await eventually { (try? service.journalContents())?.transfers.count == 2 }
+        let record = try #require(try service.journalContents().transfers.first)
+        #expect(Self.code(record.end) == -3003)
+        // The other one is suspended, and nothing is left to do.
+        try await eventually { FileManager.default.fileExists(atPath: launched.path) }
+        let second = try service.attach(2)
+        let found = try second.attached()
+        #expect(found.tasks == [1, 2] && found.ends.keys.sorted() == [1])
+        try second.send(.acknowledge(task: 1, .end))
+        #expect(try second.next() == .committed(3))
+        second.close()
+        let third = try service.attach(3)
+        #expect(try third.attached().tasks == [2])
+        third.close()
+        service.stop()
+    }
+
+    // BG-2, BG-6: the trouble of two files is not that of other tasks
+    @Test("two uploads without their bodies") func missingBodies() async throws {
+        let service = try BackgroundServiceInProcess()
+        let peer = try service.attach(1)
+        let uploads = try peer.attached().state.uploads
+        try peer.send(
+            .create(1, body: uploads + "/first"), .create(2, body: uploads + "/second"), .create(3))
+        let notices = try peer.notices { if case .ended(2, _) = $0 { true } else { false } }
+        #expect(notices.first == .committed(3))
+        let ends = notices.compactMap { notice in
+            if case .ended(let task, let end) = notice { [task, Self.code(end)] } else { nil }
+        }
+        #expect(ends == [[1, -3003], [2, -3003]])
+        let transfers = try service.journalContents().transfers
+        #expect(transfers.map(\.description.task) == [1, 2, 3])
+        #expect(transfers.map { Self.code($0.end) } == [-3003, -3003, nil])
+        peer.close()
+        service.stop()
+    }
+
+    // BG-6, T-6: the program was killed before it had told its delegate
+    @Test("a task on a full disk, whose end was not acknowledged", .enabled(if: SmallDisk.isAvailable, "no disk"))
+    func unacknowledged() async throws {
+        let disk = try SmallDisk(size: 400_000)
+        let service = try BackgroundServiceInProcess(in: disk.path)
+        let first = try service.attach(1)
+        _ = try first.attached()
+        try first.send(.create(1))
+        #expect(try first.next() == .committed(1))
+        try disk.fill()
+        try first.send(.create(2), .resume(task: 2))
+        _ = try first.notices { if case .ended(2, _) = $0 { true } else { false } }
+        first.close()
+        let second = try service.attach(2)
+        let found = try second.attached()
+        #expect(found.tasks == [1, 2] && found.ends.mapValues(Self.code) == [2: -3003])
+        try second.send(.acknowledge(task: 2, .end))
+        try disk.empty()
+        _ = try second.notices { $0 == .committed(4) }
+        second.close()
+        #expect(try service.journalContents().transfers.map(\.description.task) == [1])
+        service.stop()
+    }
+
+    // BG-6, BG-20
+    @Test(
+        "a task on a full disk, of a session that is invalidated at once",
+        .enabled(if: SmallDisk.isAvailable, "no disk"))
+    func invalidated() async throws {
+        let disk = try SmallDisk(size: 400_000)
+        let service = try BackgroundServiceInProcess(in: disk.path)
+        let (first, second) = (BackgroundDelegate(), BackgroundDelegate())
+        let url = try #require(URL(string: "http://localhost:1/"))
+        let session = URLSession(configuration: service.configuration(), delegate: first, delegateQueue: nil)
+        // The journal knows the session.
+        let old = session.downloadTask(with: url)
+        try await eventually { (try? service.journalContents())?.transfers.count == 1 }
+        try disk.fill()
+        session.downloadTask(with: url).resume()
+        session.finishTasksAndInvalidate()
+        _ = try await first.calls.waitUntil("the session's end") { $0.last == .invalid }
+        #expect(first.calls.events == [.invalid])
+        let next = URLSession(configuration: service.configuration(), delegate: second, delegateQueue: nil)
+        _ = try await second.calls.waitUntil("the task's end") { $0.contains { $0.isCompletion } }
+        #expect(second.calls.events.filter(\.isCompletion) == [.completed(old.taskIdentifier + 1, .cannotWriteToFile)])
+        try disk.empty()
+        next.invalidateAndCancel()
+        _ = try await second.calls.waitUntil("the session's end") { $0.last == .invalid }
+        #expect(second.calls.events.count(where: \.isCompletion) == 2)
+        service.stop()
+    }
+}
