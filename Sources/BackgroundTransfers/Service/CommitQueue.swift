@@ -133,6 +133,8 @@ final class CommitQueue {
         if failure != nil {
             takeBack(batch)
             loop.arm(timer, at: loop.now &+ loop.limits.journalRetry, for: self)
+        } else {
+            for session in batch.sessions.values { session.isInJournal = true }
         }
         batch.waiting.forEach { $0(failure) }
         if failure == nil { batch.waitingForSuccess.forEach { $0() } }

@@ -22,11 +22,14 @@ final class ServiceSession {
     /// When the program is launched, while that has to wait.
     private(set) var launchTime: Double?
     private(set) var counts = TransferCounts()
+    /// Whether the journal has it, perhaps as it was before. It may have commands, and other owners.
+    var isInJournal: Bool
     /// How often the spool is being read, which may have something to do.
     private(set) var spoolReads = 0
 
-    init(_ record: SessionRecord, in service: TransferService) {
+    init(_ record: SessionRecord, isInJournal: Bool, in service: TransferService) {
         self.record = record
+        self.isInJournal = isInJournal
         self.service = service
         launch = LaunchPolicy(launches: record.launches, lastLaunch: record.lastLaunch)
     }
@@ -147,7 +150,7 @@ final class ServiceSession {
         }
         service.commits.after { [self] failure in
             guard owner === client else { return }
-            if let failure, record.commands == 0, transfers.isEmpty {
+            if let failure, !isInJournal {
                 owner = nil
                 launch.detached()
                 service.forget(self)

@@ -93,7 +93,9 @@ package final class TransferService {
             state = .unusable(failure)
             acceptEarly()
         case .success(let contents):
-            for record in contents.sessions { sessions[record.reference] = ServiceSession(record, in: self) }
+            for record in contents.sessions {
+                sessions[record.reference] = ServiceSession(record, isInJournal: true, in: self)
+            }
             for record in contents.transfers { sessions[record.sessionReference]?.restore(record) }
             let folders = folders
             let paths = sessions.mapValues { folders.spool(of: $0.record) }
@@ -171,7 +173,8 @@ package final class TransferService {
         // It is not old any more.
         removals.remove(reference)
         if let session = sessions[reference] { return session }
-        let new = ServiceSession(SessionRecord(application: application, description: description), in: self)
+        let record = SessionRecord(application: application, description: description)
+        let new = ServiceSession(record, isInJournal: false, in: self)
         sessions[reference] = new
         return new
     }

@@ -106,4 +106,27 @@ import URLLoading
         #expect(second.calls.events.count(where: \.isCompletion) == 2)
         service.stop()
     }
+
+    // BG-6, BG-7: a session that the journal knows is not refused, although it has no commands
+    @Test("a known session without commands on a full disk", .enabled(if: SmallDisk.isAvailable, "no disk"))
+    func knownSession() async throws {
+        let disk = try SmallDisk(size: 400_000)
+        let service = try BackgroundServiceInProcess(in: disk.path)
+        let first = try service.attach(1)
+        let one = try first.attached().state
+        first.close()
+        try await eventually { (try? service.journalContents())?.sessions.count == 1 }
+        service.restart()
+        try disk.fill()
+        let second = try service.attach(2)
+        let two = try second.attached().state
+        #expect(two.attachment == one.attachment + 1 && two.spool != one.spool)
+        second.close()
+        // It has had the session, which the object before it has lost.
+        let again = try service.attach(1, again: one.attachment)
+        #expect(try again.next() == .refused(.sessionInUse))
+        again.close()
+        try disk.empty()
+        service.stop()
+    }
 }
