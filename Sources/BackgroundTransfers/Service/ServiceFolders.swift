@@ -19,10 +19,40 @@ package struct ServiceFolders: Equatable, Sendable {
 
     /// The spool of a session object that owns the session, or has owned it last.
     func spool(of session: SessionRecord) -> String {
+        let (attachment, owner) = (session.attachment ?? 0, session.description.owner)
+        return "\(spools(of: session))+\(String(attachment, radix: 16))+\(String(owner, radix: 16))"
+    }
+
+    /// What the paths of all spools of the session begin with, up to the first "+".
+    private func spools(of session: SessionRecord) -> String {
         // Names of up to 200 characters each, which do not contain "+".
         let application = StorageDirectory.fileName(session.application)
-        let name = StorageDirectory.fileName(session.description.identifier)
-        return "\(spool)/\(application)/\(name)+\(String(session.description.owner, radix: 16))"
+        return "\(spool)/\(application)/\(StorageDirectory.fileName(session.description.identifier))"
+    }
+
+    /// The spools of the owners of the sessions that the journal knows, and of those that were attached after them, in this order: a full
+    /// disk may have kept them out of the journal. Called on the thread of the files.
+    func spools(of sessions: [SessionRecord]) -> [SessionReference: [SessionSpool]] {
+        var found: [String: [SessionSpool]] = [:]
+        for application in FileKeeper.names(in: spool) {
+            for name in FileKeeper.names(in: "\(spool)/\(application)") {
+                let parts = name.split(separator: "+")
+                guard parts.count == 3, let attachment = UInt64(parts[1], radix: 16),
+                    let owner = UInt64(parts[2], radix: 16)
+                else { continue }
+                found["\(spool)/\(application)/\(parts[0])", default: []].append(
+                    SessionSpool(attachment: attachment, owner: owner, path: "\(spool)/\(application)/\(name)"))
+            }
+        }
+        var spools: [SessionReference: [SessionSpool]] = [:]
+        for session in sessions {
+            let (own, last) = (spool(of: session), session.attachment ?? 0)
+            var all = (found[self.spools(of: session)] ?? []).filter { $0.path == own || $0.attachment > last }
+            all.sort { $0.attachment < $1.attachment }
+            for index in all.indices { all[index].entries = CommandSpool.entries(at: all[index].path) }
+            spools[session.reference] = all
+        }
+        return spools
     }
 
     /// Whether the service may delete the path: a file right in one of its folders.
@@ -40,6 +70,14 @@ package struct ServiceFolders: Equatable, Sendable {
             FileKeeper.clean(spool + "/" + application, keeping: knownSpools)
         }
     }
+}
+
+/// The commands of a session object that was attached to a session.
+struct SessionSpool: Sendable {
+    let attachment: UInt64
+    let owner: UInt64
+    let path: String
+    var entries: [CommandSpool.Entry] = []
 }
 
 /// What the service does with files, on a thread of its own, because the disk may be slow.

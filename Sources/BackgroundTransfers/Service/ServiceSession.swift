@@ -135,8 +135,8 @@ final class ServiceSession {
 
     private func takeOver(by client: ServiceClient, _ description: SessionDescription, again attachment: UInt64?) {
         guard owner === client else { return }
-        record.attachment = attachment ?? (record.attachment ?? 0) &+ 1
         let old = service.folders.spool(of: record)
+        record.attachment = attachment ?? (record.attachment ?? 0) &+ 1
         var description = description
         if description.isTrustUnknown, let kind = description.delegateKind, kind == record.description.delegateKind {
             description.asksServerTrust = record.description.asksServerTrust
@@ -191,6 +191,23 @@ final class ServiceSession {
     }
 
     // MARK: Commands
+
+    /// The commands of the session's owners before the start of the service, in their order.
+    func perform(_ spools: [SessionSpool]) {
+        for (index, spool) in spools.enumerated() {
+            if spool.attachment > record.attachment ?? 0 {
+                (record.attachment, record.description.owner) = (spool.attachment, spool.owner)
+                service.commits.save(self)
+            }
+            // An object that has lost the session gives its commands the numbers of those of the next one.
+            let next = spools[(index + 1)...].lazy.compactMap(\.entries.first?.number).first
+            perform(spool.entries.filter { entry in next.map { entry.number < $0 } ?? true })
+        }
+        // The journal must not name a spool that is gone.
+        service.commits.afterSuccess { [self] in
+            for spool in spools.dropLast() { service.keeper.remove(spool.path) }
+        }
+    }
 
     /// The program's commands, in their order, each once.
     func perform(_ entries: [CommandSpool.Entry]) {

@@ -97,27 +97,26 @@ package final class TransferService {
                 sessions[record.reference] = ServiceSession(record, isInJournal: true, in: self)
             }
             for record in contents.transfers { sessions[record.sessionReference]?.restore(record) }
-            let folders = folders
-            let paths = sessions.mapValues { folders.spool(of: $0.record) }
-            let (box, loop) = (LoopBox(self), loop)
+            let (box, loop, folders) = (LoopBox(self), loop, folders)
             keeper.run {
-                let entries = paths.mapValues { CommandSpool.entries(at: $0) }
+                let spools = folders.spools(of: contents.sessions)
+                let all = spools.values.joined()
                 // Before there is a load, whose file nothing refers to yet.
                 folders.removeOrphans(
-                    knownFiles: contents.files.union(entries.values.joined().flatMap(\.command.files)),
-                    knownSpools: Set(paths.values))
-                loop.post { box.value.restored(entries) }
+                    knownFiles: contents.files.union(all.flatMap { $0.entries.flatMap(\.command.files) }),
+                    knownSpools: Set(all.map(\.path)))
+                loop.post { box.value.restored(spools) }
             }
         }
     }
 
-    private func restored(_ entries: [SessionReference: [CommandSpool.Entry]]) {
+    private func restored(_ spools: [SessionReference: [SessionSpool]]) {
         state = .running
         // The session that was used first is the first one in the schedule.
         for session in sessions.values.sorted(by: { $0.record.lastUsed < $1.record.lastUsed }) {
             // What the journal has is older than what is in the spool.
             for transfer in session.transfersInOrder { transfer.handle(.timePassed) }
-            session.perform(entries[session.reference] ?? [])
+            session.perform(spools[session.reference] ?? [])
             session.considerLaunch()
         }
         removeOldSessions()

@@ -203,6 +203,47 @@ import URLLoading
     }
 
     // BG-6
+    // BG-6: the journal never learned that they were attached, and both were killed
+    @Test(
+        "commands of objects that were attached while the disk was full",
+        .enabled(if: SmallDisk.isAvailable, "no disk"))
+    func spooledOnAFullDisk() async throws {
+        let disk = try SmallDisk(size: 400_000)
+        let service = try BackgroundServiceInProcess(in: disk.path)
+        let first = try service.attach(1)
+        let one = try first.attached().state
+        try first.send(.create(1))
+        #expect(try first.next() == .committed(1))
+        first.close()
+        try disk.fill()
+        var spools = [one.spool]
+        for owner in 2...3 as ClosedRange<UInt64> {
+            let peer = try service.attach(owner)
+            let state = try peer.attached().state
+            #expect(state.commands == owner - 1)
+            spools.append(state.spool)
+            // There is room for its command only.
+            try disk.empty()
+            try CommandSpool(path: state.spool).append([EncodedCommand(.create(Int(owner)))], from: owner)
+            try disk.fill()
+            peer.close()
+        }
+        // What an object writes that has lost the session is not carried out.
+        try disk.empty()
+        try CommandSpool(path: spools[1]).append([EncodedCommand(.create(7))], from: 3)
+        try disk.fill()
+        service.restart()
+        try disk.empty()
+        let last = try service.attach(4)
+        let found = try last.attached()
+        #expect(found.tasks == [1, 2, 3])
+        #expect(found.state.commands == 3 && found.state.attachment == one.attachment + 3)
+        let old = spools
+        try await eventually { !old.contains { FileManager.default.fileExists(atPath: $0) } }
+        last.close()
+        service.stop()
+    }
+
     @Test("the spools of such objects are removed when the service starts") func orphans() async throws {
         let first = try service.attach(1)
         let spool = try first.attached().state.spool
