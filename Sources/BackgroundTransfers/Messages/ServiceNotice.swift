@@ -89,7 +89,7 @@ package enum ServiceRefusal: Codable, Equatable, Sendable {
 package struct SessionState: Codable, Equatable, Sendable {
     /// Counts the session objects that were attached.
     package var attachment: UInt64
-    /// The first free task identifier.
+    /// The first free task identifier, one of `nextIdentifiers`.
     package var nextIdentifier: Int
     /// The number of the last command that was carried out. The next one, after `attach`, has the number after it.
     package var commands: UInt64
@@ -101,6 +101,9 @@ package struct SessionState: Codable, Equatable, Sendable {
     package var isLaunched: Bool
     /// Whether handshakes wait for the delegate's decision about server trust.
     package var asksServerTrust = false
+
+    /// As many numbers are left for tasks as no program creates.
+    package static let nextIdentifiers = 1...Int.max / 2
 
     package init(
         attachment: UInt64, nextIdentifier: Int, commands: UInt64, spool: String, uploads: String, isLaunched: Bool

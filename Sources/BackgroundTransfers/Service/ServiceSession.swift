@@ -258,7 +258,9 @@ final class ServiceSession {
 
     private func create(_ description: TransferDescription) {
         // The library gives increasing numbers.
-        guard description.task >= record.nextIdentifier, description.task < .max else { return }
+        guard description.task >= record.nextIdentifier,
+            description.task < SessionState.nextIdentifiers.upperBound
+        else { return }
         record.nextIdentifier = description.task + 1
         var description = description
         description.request.folder = service.folders.files

@@ -30,6 +30,7 @@ final class BackgroundCommands: @unchecked Sendable {
     /// An identifier for a new task: negative if the session was not attached yet.
     func newIdentifier() -> Int {
         lock.withLock {
+            // Below twice `SessionState.nextIdentifiers.upperBound`, which `attached` does not exceed.
             lastIdentifier += 1
             return identifierOffset == nil ? -lastIdentifier : lastIdentifier
         }
@@ -69,7 +70,7 @@ final class BackgroundCommands: @unchecked Sendable {
         return isConnected && commands.count - sent == 1
     }
 
-    /// The session is attached, and everything in `commands` that the service does not have is to be sent (again).
+    /// The session is attached, with one of `SessionState.nextIdentifiers`, and everything in `commands` that the service does not have is to be sent (again).
     func attached(_ state: SessionState) {
         lock.withLock {
             if identifierOffset == nil {

@@ -215,7 +215,8 @@ final class BackgroundSession: @unchecked Sendable {
             let socket = MessageSocket<ServiceNotice, ServiceCommand>(
                 descriptor, on: loop, largestMessage: ServiceProtocol.largestCommand
             ) { [weak self] notices in
-                for notice in notices { self?.receive(notice) }
+                // Any of them may end the connection.
+                for notice in notices where self?.socket != nil { self?.receive(notice) }
             } ended: { [weak self] reason in
                 self?.connectionEnded(reason)
             }
@@ -341,6 +342,9 @@ final class BackgroundSession: @unchecked Sendable {
     }
 
     private func attached(_ state: SessionState) {
+        guard SessionState.nextIdentifiers.contains(state.nextIdentifier) else {
+            return lose(.backgroundServiceLost("the session has no identifiers for new tasks"))
+        }
         phase = .listing
         attachment = state.attachment
         listedTasks = []

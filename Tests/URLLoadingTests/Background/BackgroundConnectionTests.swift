@@ -226,6 +226,25 @@ import URLLoading
             ])
     }
 
+    // BG-6: numbers that no library has given, of a damaged journal or a hostile peer
+    @Test("identifiers without a next one", arguments: [Int.max, .max - 1, 0, -1, .min]) func exhausted(next: Int)
+        async throws
+    {
+        let service = try ScriptedBackgroundService { service, command, send in
+            guard case .attach = command else { return false }
+            service.attach(send, next: next)
+            return true
+        }
+        defer { service.close() }
+        let delegate = BackgroundDelegate()
+        let session = session(service, delegate)
+        let url = try #require(URL(string: "http://localhost/"))
+        for _ in 0..<3 { session.downloadTask(with: url).resume() }
+        _ = try await delegate.calls.waitUntil("the ends") { $0.count(where: \.isCompletion) == 3 }
+        #expect(delegate.errors.events.allSatisfy { $0?.code == .backgroundSessionWasDisconnected })
+        _ = try await end(session, delegate)
+    }
+
     // BG-12: what the journal does not have is sent again after the connection has ended, and nothing else
     @Test("a connection that ends") func aConnectionThatEnds() async throws {
         let attached = EventRecorder<Int>()

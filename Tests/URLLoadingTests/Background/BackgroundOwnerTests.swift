@@ -127,15 +127,16 @@ import URLLoading
 
     // BG-6: a number that no library gives
     @Test("the largest numbers") func largestNumbers() async throws {
+        let largest = SessionState.nextIdentifiers.upperBound
         let first = try service.attach(1)
         let state = try first.attached().state
-        try CommandSpool(path: state.spool).append([EncodedCommand(.create(.max - 1))], from: .max)
+        try CommandSpool(path: state.spool).append([EncodedCommand(.create(largest - 1))], from: .max)
         first.close()
         let second = try service.attach(2)
         let found = try second.attached()
-        #expect(found.tasks == [.max - 1])
-        #expect(found.state.commands == .max && found.state.nextIdentifier == .max)
-        try second.send(.create(.max), .suspend(task: 1))
+        #expect(found.tasks == [largest - 1])
+        #expect(found.state.commands == .max && found.state.nextIdentifier == largest)
+        try second.send(.create(largest), .create(.max), .suspend(task: 1))
         guard case .committed = try second.next() else { throw BackgroundPeer.Unexpected() }
         second.close()
         service.stop()
@@ -202,7 +203,6 @@ import URLLoading
         service.stop()
     }
 
-    // BG-6
     // BG-6: the journal never learned that they were attached, and both were killed
     @Test(
         "commands of objects that were attached while the disk was full",
@@ -244,6 +244,7 @@ import URLLoading
         service.stop()
     }
 
+    // BG-6
     @Test("the spools of such objects are removed when the service starts") func orphans() async throws {
         let first = try service.attach(1)
         let spool = try first.attached().state.spool
