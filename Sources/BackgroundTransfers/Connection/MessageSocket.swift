@@ -2,6 +2,7 @@ internal import CLoadingLinux
 internal import FoundationEssentials
 internal import Glibc
 internal import LoadingPipeline
+internal import LoadingSemantics
 package import LoadingTransport
 
 /// A connection that carries messages as JSON, each in a frame (`MessageFrames`), over a stream socket on a loop.
@@ -22,8 +23,9 @@ package final class MessageSocket<Incoming: Codable & Sendable, Outgoing: Codabl
     private var frames = MessageFrames()
     private var mayRead = false
     private var mayWrite = true
-    /// It ends when everything was sent.
+    /// It ends when everything was sent, or when the timer fires.
     private var isEnding = false
+    private let closeTimer = LoopTimer()
     /// The peer has closed its side. What it has sent before can still be read.
     private var isBroken = false
 
@@ -69,6 +71,7 @@ package final class MessageSocket<Incoming: Codable & Sendable, Outgoing: Codabl
     package func close() {
         guard !isClosed else { return }
         isClosed = true
+        loop.disarm(closeTimer)
         if let registration { loop.unregister(descriptor, registration) }
         registration = nil
         Glibc.close(descriptor)
@@ -77,11 +80,17 @@ package final class MessageSocket<Incoming: Codable & Sendable, Outgoing: Codabl
         frames = MessageFrames()
     }
 
-    /// Closes the connection when everything that is queued was sent, or cannot be. Nothing is received any more. `ended` is called.
+    /// Closes the connection when everything that is queued was sent, or cannot be, or when the peer does not read it for long. Nothing is
+    /// received any more. `ended` is called.
     package func closeWhenSent() {
         receive = nil
         isEnding = true
-        if queue.isEmpty, !isClosed, pendingEnd == nil { end(with: .closed) }
+        guard !isClosed, pendingEnd == nil else { return }
+        if queue.isEmpty {
+            end(with: .closed)
+        } else {
+            loop.arm(closeTimer, at: loop.now &+ loop.limits.lingeringClose, for: self)
+        }
     }
 
     // MARK: Sending
@@ -230,6 +239,10 @@ package final class MessageSocket<Incoming: Codable & Sendable, Outgoing: Codabl
     }
 }
 
+extension MessageSocket: LoopTimerTarget {
+    package func timerFired(_ timer: LoopTimer) { finish(.backlog) }
+}
+
 /// Why a `MessageSocket` has ended.
 package enum MessageSocketEnd: Equatable, Sendable {
     /// The peer has closed the connection, perhaps within a message.
@@ -240,7 +253,7 @@ package enum MessageSocketEnd: Equatable, Sendable {
     case malformed
     /// The peer has sent a message in another version of the format.
     case unknownVersion(Int)
-    /// The peer does not read, and too many bytes wait for it.
+    /// The peer does not read, and bytes wait for it: too many, or for too long.
     case backlog
     /// A system call has failed with that errno.
     case error(Int32)

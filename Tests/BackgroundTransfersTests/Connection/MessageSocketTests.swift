@@ -2,6 +2,7 @@ import BackgroundTransfers
 import Foundation
 import Glibc
 import LoadingPipeline
+import LoadingSemantics
 import LoadingTestSupport
 import LoadingTransport
 import TestSupport
@@ -259,6 +260,22 @@ private final class SocketScene: @unchecked Sendable {
         #expect(count > MessageFrames.headLength)
         #expect(read(scene.peer, &bytes, bytes.count) == 0)
         try await scene.end()
+    }
+
+    // BG-5: the kernel takes only a part of it
+    @Test("a connection that ends does not wait for ever for a peer that does not read") func unreadEnd() async throws {
+        let scene = try await SocketScene()
+        let text = String(repeating: "x", count: 3 << 20)
+        try await scene.use {
+            $0.send(.refused(.journal(text)))
+            $0.closeWhenSent()
+        }
+        try await scene.stepped.settle()
+        #expect(scene.events.events.isEmpty)
+        try await scene.stepped.step(by: scene.stepped.limits.lingeringClose)
+        try await scene.events.wait(for: .ended(.backlog))
+        try await scene.end()
+        #expect(scene.events.events == [.ended(.backlog)])
     }
 
     // BG-5: the kernel tells the peer's user
