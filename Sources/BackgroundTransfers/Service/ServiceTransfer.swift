@@ -157,7 +157,10 @@ final class ServiceTransfer {
             loop.post {
                 switch result {
                 case .success: box.value.ended(with: outcome)
-                case .failure(let failure): box.value.ended(with: .failed(Self.failure(failure), nil))
+                case .failure(let failure):
+                    let transfer = box.value
+                    transfer.session.removeFiles(outcome, of: transfer, .file)
+                    transfer.ended(with: .failed(Self.failure(failure), nil))
                 }
             }
         }
@@ -185,6 +188,7 @@ final class ServiceTransfer {
     /// A file that the record needed when it was to be written is gone, or cannot be written to disk.
     func isLost(_ failure: StorageFailure) {
         if record.promisedFile == failure.path {
+            session.removeFiles(record.end?.outcome, of: self, .file)
             machine.update { $0.end?.outcome = .failed(Self.failure(failure), nil) }
         } else if record.neededBody == failure.path {
             fail(failure)

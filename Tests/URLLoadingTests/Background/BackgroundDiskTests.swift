@@ -167,6 +167,33 @@ import Testing
         service.stop()
     }
 
+    // BG-6, BG-18: nothing refers to the file after its task has ended with an error
+    @Test("a complete file that cannot be synchronized") func unsynchronizedFile() async throws {
+        let isReplaced = Signal("the file is replaced")
+        let server = try ScriptedServer { connection in
+            while try connection.nextRequest() != nil {
+                try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nhalf")
+                try connection.wait(for: isReplaced)
+                try connection.send("rest")
+            }
+        }
+        defer { server.stop() }
+        let service = try BackgroundServiceInProcess()
+        let delegate = BackgroundDelegate()
+        let session = session(service, delegate)
+        session.downloadTask(with: server.url()).resume()
+        try await eventually { service.files(in: "files").count == 1 }
+        let path = service.path + "/files/" + (try #require(service.files(in: "files").first))
+        try FileManager.default.removeItem(atPath: path)
+        try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: "/dev/null")
+        isReplaced.fire()
+        _ = try await delegate.calls.waitUntil("the task's end") { $0.contains { $0.isCompletion } }
+        #expect(delegate.errors.events.compactMap { $0?.code } == [.cannotWriteToFile])
+        try await end(session, delegate)
+        try await eventually { service.files(in: "files") == [] }
+        service.stop()
+    }
+
     // BG-6: the spool has no command without those before it
     @Test("commands while a disk is full", .enabled(if: SmallDisk.isAvailable, "no file system can be mounted"))
     func spoolOnAFullDisk() throws {
