@@ -112,13 +112,8 @@ package struct TransferMachine: Equatable, Sendable {
     // MARK: Inputs
 
     package mutating func handle(_ input: Input, now: Double) -> [Action] {
-        if phase == .ended {
-            // While the file is being written to disk the record has no end: another process would load it again.
-            switch input {
-            case .cancel, .fail: return record.end == nil ? react(to: input, now) : []
-            default: return []
-            }
-        }
+        // While the file is being written to disk the record has no end: another process would go on as the record says then.
+        if record.end != nil { return [] }
         let actions = react(to: input, now)
         for case .end(let outcome) in actions { record.note(.ended(code: outcome.code), at: now) }
         return actions
@@ -199,7 +194,7 @@ package struct TransferMachine: Equatable, Sendable {
     private mutating func settle(_ now: Double) -> [Action] {
         let next = phaseDue(now)
         switch (phase, next) {
-        case (.stopping, _), (.running, .queued): return []
+        case (.ended, _), (.stopping, _), (.running, .queued): return []
         case (.running, .suspended), (.running, .waiting(.condition)):
             phase = .stopping
             return [.stop]

@@ -63,6 +63,9 @@ struct TransferMachineTests {
         #expect(machine.handle(.place, now: 4) == [])
         #expect(machine.handle(.finished(file: "/files/a"), now: 5) == [.leaveSchedule, .end(.file("/files/a"))])
         #expect(machine.phase == .ended)
+        machine.update {
+            $0.end = TransferEnd(order: 1, head: nil, progress: $0.progress, outcome: .file("/files/a"), metrics: nil)
+        }
         for input in [TransferMachine.Input.resume, .suspend, .place, .timePassed, Self.lost()] {
             #expect(machine.handle(input, now: 6) == [])
         }
@@ -304,6 +307,16 @@ struct TransferMachineTests {
         var done = Self.running()
         _ = done.handle(.suspend, now: 2)
         #expect(done.handle(.finished(file: "/f"), now: 3) == [.leaveSchedule, .end(.file("/f"))])
+
+        // Its file is being written to disk: the end comes, unless another process has to load it again.
+        #expect(done.handle(.resume, now: 4) == [.save])
+        #expect(done.handle(.suspend, now: 5) == [.save])
+        #expect(done.handle(.pause, now: 5) == [.save])
+        #expect(done.handle(.timePassed, now: 5) == [] && done.phase == .ended && done.wakeUp == nil)
+        var restarted = TransferMachine(done.record, isConditionMet: true)
+        #expect(restarted.handle(.timePassed, now: 6) == [])
+        #expect(restarted.handle(.unpause, now: 7) == [.save] && restarted.phase == .suspended)
+        #expect(restarted.handle(.resume, now: 8) == [.save, .enqueue])
 
         var waiting = Self.running()
         _ = waiting.handle(Self.lost(), now: 11)
