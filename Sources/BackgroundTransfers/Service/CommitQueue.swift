@@ -18,6 +18,8 @@ final class CommitQueue {
     private let timer = LoopTimer()
     /// Why the last transaction failed.
     private(set) var failure: StorageFailure?
+    /// The service has stopped. What is being written is not tried again.
+    private var isAbandoned = false
     /// Called when records of the journal were lost. Saves all of them again.
     var recordsWereLost: () -> Void = {}
 
@@ -60,6 +62,7 @@ final class CommitQueue {
 
     /// Drops what could not be written: the next service does not need it, and what waits for it retains this one.
     func abandon() {
+        isAbandoned = true
         loop.disarm(timer)
         (sessions, transfers, removedSessions, removedTransfers) = ([:], [:], [], [])
         waitingForSuccess = []
@@ -130,10 +133,10 @@ final class CommitQueue {
         }
         isWriting = false
         self.failure = failure
-        if failure != nil {
+        if failure != nil, !isAbandoned {
             takeBack(batch)
             loop.arm(timer, at: loop.now &+ loop.limits.journalRetry, for: self)
-        } else {
+        } else if failure == nil {
             for session in batch.sessions.values { session.isInJournal = true }
         }
         batch.waiting.forEach { $0(failure) }

@@ -142,6 +142,23 @@ import URLLoading
         service.stop()
     }
 
+    // BG-6
+    @Test("the spools of such objects are removed when the service starts") func orphans() async throws {
+        let first = try service.attach(1)
+        let spool = try first.attached().state.spool
+        first.close()
+        _ = try CommandSpool(path: spool)
+        let other = spool + "0"
+        _ = FileManager.default.createFile(atPath: other, contents: Data("spool".utf8))
+        service.restart()
+        try await eventually { !FileManager.default.fileExists(atPath: other) }
+        #expect(FileManager.default.fileExists(atPath: spool))
+        service.stop()
+    }
+}
+
+/// The same while the disk is full.
+@Suite(.leavesNothing) struct BackgroundOwnerDiskTests {
     // BG-6, BG-7: the object has the session, although the journal never learned it
     @Test(
         "an object that was attached while the disk was full", .enabled(if: SmallDisk.isAvailable, "no disk"),
@@ -241,20 +258,6 @@ import URLLoading
         let old = spools
         try await eventually { !old.contains { FileManager.default.fileExists(atPath: $0) } }
         last.close()
-        service.stop()
-    }
-
-    // BG-6
-    @Test("the spools of such objects are removed when the service starts") func orphans() async throws {
-        let first = try service.attach(1)
-        let spool = try first.attached().state.spool
-        first.close()
-        _ = try CommandSpool(path: spool)
-        let other = spool + "0"
-        _ = FileManager.default.createFile(atPath: other, contents: Data("spool".utf8))
-        service.restart()
-        try await eventually { !FileManager.default.fileExists(atPath: other) }
-        #expect(FileManager.default.fileExists(atPath: spool))
         service.stop()
     }
 
