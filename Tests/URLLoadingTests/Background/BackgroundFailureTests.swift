@@ -79,31 +79,27 @@ import URLLoading
         service.stop()
     }
 
-    // BG-6, BG-20
+    // BG-6, BG-20: the next session object gets the end
     @Test(
         "a task on a full disk, of a session that is invalidated at once",
         .enabled(if: SmallDisk.isAvailable, "no disk"))
     func invalidated() async throws {
         let disk = try SmallDisk(size: 400_000)
         let service = try BackgroundServiceInProcess(in: disk.path)
-        let (first, second) = (BackgroundDelegate(), BackgroundDelegate())
-        let url = try #require(URL(string: "http://localhost:1/"))
-        let session = URLSession(configuration: service.configuration(), delegate: first, delegateQueue: nil)
-        // The journal knows the session.
-        let old = session.downloadTask(with: url)
-        try await eventually { (try? service.journalContents())?.transfers.count == 1 }
+        let first = try service.attach(1)
+        _ = try first.attached()
+        try first.send(.create(1))
+        #expect(try first.next() == .committed(1))
         try disk.fill()
-        session.downloadTask(with: url).resume()
-        session.finishTasksAndInvalidate()
-        _ = try await first.calls.waitUntil("the session's end") { $0.last == .invalid }
-        #expect(first.calls.events == [.invalid])
-        let next = URLSession(configuration: service.configuration(), delegate: second, delegateQueue: nil)
-        _ = try await second.calls.waitUntil("the task's end") { $0.contains { $0.isCompletion } }
-        #expect(second.calls.events.filter(\.isCompletion) == [.completed(old.taskIdentifier + 1, .cannotWriteToFile)])
+        // The service reads them in one turn.
+        try first.send(.create(2), .resume(task: 2), .invalidate(cancelsTasks: false))
+        #expect(try first.next() == .invalidated)
+        first.close()
+        let second = try service.attach(2)
+        let found = try second.attached()
+        #expect(found.tasks == [1, 2] && found.ends.mapValues(Self.code) == [2: -3003])
+        second.close()
         try disk.empty()
-        next.invalidateAndCancel()
-        _ = try await second.calls.waitUntil("the session's end") { $0.last == .invalid }
-        #expect(second.calls.events.count(where: \.isCompletion) == 2)
         service.stop()
     }
 

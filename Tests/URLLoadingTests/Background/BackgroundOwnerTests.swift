@@ -249,6 +249,8 @@ import URLLoading
         try disk.empty()
         try CommandSpool(path: spools[1]).append([EncodedCommand(.create(7))], from: 3)
         try disk.fill()
+        // The last spool was read, so that the service does not write any more when it has stopped.
+        try await eventually { (try? service.transfers.count) == 3 }
         service.restart()
         try disk.empty()
         let last = try service.attach(4)
