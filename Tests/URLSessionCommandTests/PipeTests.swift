@@ -87,9 +87,26 @@ import URLSessionCommandCore
         let size = try String(contentsOfFile: "/proc/version", encoding: .utf8).utf8.count
         #expect(try harness.run(url, "-s", "--data-binary", "@/proc/version").output == "POST chunked \(size)")
         #expect(try harness.run("upload", "/proc/version", url, "-s").output == "PUT chunked \(size)")
+        #expect(try harness.run(url, "-s", "--json", "@/proc/version").output == "POST chunked \(size)")
         let empty = try harness.folder.write("", to: "empty").path
         #expect(try harness.run("upload", empty, url, "-s").output == "PUT 0 0")
         #expect(try harness.run(url, "-s", "-d", "@" + empty).output == "POST 0 0")
+    }
+
+    // T-15
+    @Test(
+        "standard input, by its name and by its path",
+        arguments: [
+            ["-d", "@-"], ["-d", "@/dev/stdin"], ["--data-binary", "@/dev/stdin"], ["--json", "@-"],
+            ["--json", "@/dev/stdin"], ["-T", "-"], ["-T", "/dev/stdin"], ["upload", "/dev/stdin"],
+        ])
+    func standardInput(arguments: [String]) throws {
+        let harness = try harness()
+        defer { harness.server.stop() }
+        let url = harness.server.url("/").absoluteString
+        let method = arguments[0].hasPrefix("-d") || arguments[0].hasPrefix("--") ? "POST" : "PUT"
+        let outcome = try RunningCommand.run(arguments + [url, "-s"], input: Self.text)
+        #expect(outcome == RunningCommand.Outcome(exit: .code(0), output: "\(method) chunked 160000"))
     }
 
     @Test("--cacert of a pipe") func authority() async throws {

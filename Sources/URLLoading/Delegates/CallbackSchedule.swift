@@ -74,6 +74,15 @@ final class CallbackSchedule: @unchecked Sendable {
         }
     }
 
+    /// Uses a run loop if there is neither another one nor a queue of the program.
+    func addFirst(_ loop: RunLoop, _ mode: RunLoop.Mode) {
+        changePlace { state in
+            guard state.runLoop == nil, state.queue == nil else { return false }
+            state.runLoop = RunLoopPlace(loop, [mode])
+            return true
+        }
+    }
+
     /// Removes a mode. Without any mode, and without a queue of the program, the shared queue is used.
     func remove(_ loop: RunLoop, _ mode: RunLoop.Mode) {
         changePlace { state in

@@ -115,8 +115,8 @@ extension URLSession {
     ///
     /// The handler is called on a thread of its own, one event after the other, and never delays a load: if it is slower than the
     /// sessions, events are lost, and ``URLSessionEvent/Name/eventsLost`` says how many. Tasks that have begun before it was set
-    /// are not told. A handler that was replaced is not called again. Transfers of background sessions run in another process, so only
-    /// their ends are told.
+    /// are not told. A handler that was replaced is not called again, except for a call that has begun. Transfers of background
+    /// sessions run in another process, so only their ends are told.
     ///
     /// Messages of the library, for example about files that cannot be written, go to the handler instead of standard error. The
     /// variable `URLSESSION_LOG` is independent of it.

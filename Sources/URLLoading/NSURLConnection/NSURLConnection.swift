@@ -61,7 +61,8 @@ open class NSURLConnection: NSObject, @unchecked Sendable {
             return (!state.isStarted && !state.isEnded, state.isScheduled)
         }
         guard isFirst else { return }
-        if !isScheduled, schedule.queue == nil { schedule.add(.current, .default) }
+        // A thread gets a run loop when it is asked for one.
+        if !isScheduled, schedule.queue == nil { schedule.addFirst(.current, .default) }
         let isCalled = perform { connection, delegate in
             guard let data = delegate as? any NSURLConnectionDataDelegate else {
                 return connection.send(connection.request)

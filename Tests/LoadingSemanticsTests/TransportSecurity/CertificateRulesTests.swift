@@ -163,6 +163,18 @@ import Testing
         #expect(guess == (isFor ? nil : .wrongHost))
     }
 
+    @Test("The list goes before the heuristic") func listedRegistries() {
+        let suffixes = RegistrySuffixes { $0 == "tokyo.jp" }
+        for (host, isListed, isGuessed) in [("a.tokyo.jp", true, false), ("a.com.zz", false, true)] {
+            let name = "*" + host.dropFirst()
+            let chain = Chain([Self.leaf { $0.names = [.host(name)] }, Self.root()], anchor: .system)
+            let found = CertificateRules.refusal(of: chain, for: host, at: Self.now, suffixes: suffixes)
+            #expect(found == (isListed ? .wrongHost : nil))
+            let guess = CertificateRules.refusal(of: chain, for: host, at: Self.now, suffixes: .withoutList)
+            #expect(guess == (isGuessed ? .wrongHost : nil))
+        }
+    }
+
     // RFC 5280 §4.1.2.6, §4.2
     @Test("Encoding, unique extensions and subject are required")
     func encodings() {

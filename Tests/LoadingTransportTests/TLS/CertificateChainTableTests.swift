@@ -287,6 +287,13 @@ import Testing
         row(
             "a wildcard for a country's offices", "right below", leaf: named("*.gov.au"), host: "a.gov.au",
             for: [.server]),
+        // What only the Public Suffix List tells: a suffix, a wildcard rule, and its exception.
+        row(
+            "a wildcard for a prefecture", "right below", leaf: named("*.tokyo.jp"), host: "a.tokyo.jp", for: [.server]),
+        row(
+            "a wildcard for a ward of a city", "right below", leaf: named("*.nakahara.kawasaki.jp"),
+            host: "a.nakahara.kawasaki.jp", for: [.server]),
+        row("a wildcard for a city", leaf: named("*.city.kawasaki.jp"), host: "a.city.kawasaki.jp"),
         row("a wildcard for a company", leaf: named("*.example.co.uk"), host: "a.example.co.uk"),
         row("a wildcard below a private suffix", leaf: named("*.github.io"), host: "a.github.io"),
         row("a name below a suffix", leaf: named("apple.co.uk"), host: "apple.co.uk"),

@@ -46,6 +46,7 @@ import URLLoading
         defer { server.stop() }
         let session = URLSession { $0.timeoutIntervalForRequest = 0.5 }
         defer { session.invalidateAndCancel() }
-        await #expect(throws: URLError.self) { try await session.data(from: server.url("/")) }
+        let error = await #expect(throws: URLError.self) { try await session.data(from: server.url("/")) }
+        #expect(error?.code == .timedOut)
     }
 }
