@@ -7,7 +7,7 @@
 #include <stdarg.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/ioctl.h>
+#include <sys/sendfile.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -16,6 +16,12 @@ static struct file *files[most_descriptors];
 
 struct file *kernel_file(int descriptor) {
     return descriptor >= 0 && descriptor < most_descriptors ? files[descriptor] : NULL;
+}
+
+struct file *kernel_called(const char *call, int descriptor) {
+    if (!kernel_is_simulated()) return NULL;
+    kernel_step(call);
+    return kernel_file(descriptor);
 }
 
 int kernel_add_file(const struct file_kind *kind, void *state, bool is_blocking) {
@@ -89,9 +95,8 @@ int epoll_create1(int flags) {
 }
 
 int epoll_ctl(int poll, int operation, int descriptor, struct epoll_event *event) {
-    struct file *file = kernel_is_simulated() ? kernel_file(poll) : NULL;
+    struct file *file = kernel_called("epoll_ctl", poll);
     if (file == NULL) return REAL(epoll_ctl)(poll, operation, descriptor, event);
-    kernel_step("epoll_ctl");
     struct file *target = kernel_file(descriptor);
     if (target == NULL) {
         errno = fcntl(descriptor, F_GETFD) < 0 ? EBADF : EPERM;
@@ -127,14 +132,18 @@ static simulation_time after(int milliseconds) {
 }
 
 int epoll_wait(int poll, struct epoll_event *events, int most, int timeout) {
-    struct file *file = kernel_is_simulated() ? kernel_file(poll) : NULL;
+    struct file *file = kernel_called("epoll_wait", poll);
     if (file == NULL) return REAL(epoll_wait)(poll, events, most, timeout);
-    kernel_step("epoll_wait");
     simulation_time until = after(timeout);
     for (;;) {
         int found = 0;
         struct epoll *epoll = file->state;
-        for (struct interest *interest = epoll->first; interest != NULL && found < most; interest = interest->next) {
+        int count = 0;
+        for (struct interest *interest = epoll->first; interest != NULL; interest = interest->next) count++;
+        // In any order.
+        struct interest *interest = epoll->first;
+        for (int skipped = (int)simulation_random((uint64_t)count); skipped > 0; skipped--) interest = interest->next;
+        for (; count > 0 && found < most; count--, interest = interest->next != NULL ? interest->next : epoll->first) {
             uint32_t ready = interest_readiness(interest);
             if (ready == 0) continue;
             events[found++] = (struct epoll_event){ .events = ready, .data = interest->event.data };
@@ -248,9 +257,8 @@ int eventfd_write(int descriptor, eventfd_t value) {
 // ---- every descriptor
 
 ssize_t read(int descriptor, void *bytes, size_t count) {
-    struct file *file = kernel_is_simulated() ? kernel_file(descriptor) : NULL;
+    struct file *file = kernel_called("read", descriptor);
     if (file == NULL) return REAL(read)(descriptor, bytes, count);
-    kernel_step("read");
     if (file->kind->read == NULL) {
         errno = EINVAL;
         return -1;
@@ -259,9 +267,8 @@ ssize_t read(int descriptor, void *bytes, size_t count) {
 }
 
 ssize_t write(int descriptor, const void *bytes, size_t count) {
-    struct file *file = kernel_is_simulated() ? kernel_file(descriptor) : NULL;
+    struct file *file = kernel_called("write", descriptor);
     if (file == NULL) return REAL(write)(descriptor, bytes, count);
-    kernel_step("write");
     if (file->kind->write == NULL) {
         errno = EINVAL;
         return -1;
@@ -270,9 +277,15 @@ ssize_t write(int descriptor, const void *bytes, size_t count) {
 }
 
 int close(int descriptor) {
-    struct file *file = kernel_is_simulated() ? kernel_file(descriptor) : NULL;
-    if (file == NULL) return REAL(close)(descriptor);
-    kernel_step("close");
+    struct file *file = kernel_called("close", descriptor);
+    if (file == NULL) {
+        int done = REAL(close)(descriptor);
+        // Another thread may have got the number meanwhile, in a world with another order.
+        if (done != 0 && errno == EBADF && descriptor >= 0 && kernel_is_simulated()) {
+            kernel_fail(simulation_stuck, "descriptor %d is closed, and was not open", descriptor);
+        }
+        return done;
+    }
     files[descriptor] = NULL;
     if (--file->descriptors == 0) {
         forget(file);
@@ -280,6 +293,26 @@ int close(int descriptor) {
         free(file);
     }
     return REAL(close)(descriptor);
+}
+
+// What nothing here uses, and would otherwise reach /dev/null.
+static void refuse(const char *call, int descriptor) {
+    if (kernel_is_simulated() && kernel_file(descriptor) != NULL) kernel_fail(simulation_stuck, "%s is not simulated", call);
+}
+
+ssize_t readv(int descriptor, const struct iovec *parts, int count) {
+    refuse("readv", descriptor);
+    return REAL(readv)(descriptor, parts, count);
+}
+
+ssize_t writev(int descriptor, const struct iovec *parts, int count) {
+    refuse("writev", descriptor);
+    return REAL(writev)(descriptor, parts, count);
+}
+
+ssize_t sendfile(int to, int from, off_t *offset, size_t count) {
+    refuse("sendfile", to);
+    return REAL(sendfile)(to, from, offset, count);
 }
 
 static int duplicate(int descriptor, struct file *file) {

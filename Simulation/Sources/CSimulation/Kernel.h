@@ -37,7 +37,6 @@ void kernel_step(const char *call);
 void kernel_begin_atomic(void);
 void kernel_end_atomic(void);
 void kernel_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
-int kernel_current_thread(void);
 _Noreturn void kernel_fail(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 // ---- events (Events.c)
@@ -68,6 +67,8 @@ struct file {
 };
 int kernel_add_file(const struct file_kind *kind, void *state, bool is_blocking);
 struct file *kernel_file(int descriptor);
+// The same after a call into the kernel, which may hand over; NULL too outside the simulation.
+struct file *kernel_called(const char *call, int descriptor);
 // Wakes whoever waits for it.
 void kernel_file_changed(struct file *file);
 // Until the file has one of the events; false if it does not block.

@@ -42,6 +42,7 @@ int getaddrinfo(const char *restrict host, const char *restrict service, const s
     uint16_t port = service == NULL ? 0 : (uint16_t)atoi(service);
     const char *canonical = hints != NULL && (hints->ai_flags & AI_CANONNAME) ? host : NULL;
     *result = NULL;
+    if (hints != NULL && hints->ai_family == AF_INET6) return EAI_NONAME;
     struct in_addr literal;
     if (host != NULL && inet_pton(AF_INET, host, &literal) == 1) {
         *result = information(ntohl(literal.s_addr), port, type, canonical);

@@ -115,7 +115,6 @@ struct connection {
     simulation_link link;
     enum connection_state state;
     int error; // told once
-    bool is_nonblocking_connect_told;
     // From the host: not sent yet (the window is full), on the way, arrived.
     struct bytes unsent;
     int64_t inbound;
@@ -124,7 +123,13 @@ struct connection {
     // To the host: taken from the program and not acknowledged.
     int64_t outbound;
     uint64_t taken; // acknowledged in all
-    bool is_shut_down, is_broken, is_silent, host_was_told;
+    bool is_shut_down, resets_host, is_broken, is_silent, host_was_told;
+    // A write did not fit: the next acknowledgement that makes room is an edge.
+    bool wants_room;
+    // What was lost, and everything behind it, until it is sent again.
+    struct { void (*work)(void *context); void *context; } *lost;
+    int lost_count, lost_capacity;
+    bool sends_again, is_sending_again;
     simulation_time last_arrival, last_departure;
     int64_t bytes_to_break, bytes_to_silence;
     int events; // that refer to it
@@ -154,6 +159,7 @@ static void release_if_unused(struct connection *c) {
     *link = c->next;
     free(c->unsent.start);
     free(c->received.start);
+    free(c->lost);
     free(c);
 }
 
@@ -170,6 +176,40 @@ static simulation_time travel(struct connection *c, simulation_time *last) {
 static int64_t segment(struct connection *c) { return 1 + (int64_t)simulation_random((uint64_t)c->link.largest_segment); }
 
 static bool passes(struct connection *c) { return !c->is_silent && is_reachable(c->address); }
+
+static void send_again(void *context) {
+    struct connection *c = context;
+    c->sends_again = false;
+    if (!is_reachable(c->address) && c->file != NULL) {
+        c->sends_again = true;
+        kernel_at(simulation_now() + 1000000000, send_again, c);
+        return;
+    }
+    c->is_sending_again = true;
+    for (int i = 0; i < c->lost_count; i++) c->lost[i].work(c->lost[i].context);
+    c->lost_count = 0;
+    c->is_sending_again = false;
+    c->events--;
+    release_if_unused(c);
+}
+
+// An event of a packet that is lost, or that comes after one: it happens later. Tells the caller to do nothing.
+static bool is_lost(struct connection *c, void (*work)(void *context), void *context) {
+    if (c->is_silent || c->is_broken || c->is_sending_again) return false;
+    if (is_reachable(c->address) && c->lost_count == 0) return false;
+    if (c->lost_count == c->lost_capacity) {
+        c->lost_capacity = 2 * c->lost_capacity + 8;
+        c->lost = realloc(c->lost, (size_t)c->lost_capacity * sizeof *c->lost);
+    }
+    c->lost[c->lost_count].work = work;
+    c->lost[c->lost_count++].context = context;
+    if (!c->sends_again) {
+        c->sends_again = true;
+        c->events++;
+        kernel_at(simulation_now() + 1000000000, send_again, c);
+    }
+    return true;
+}
 
 static void break_off(struct connection *c, const char *why);
 
@@ -199,7 +239,7 @@ static void break_off(struct connection *c, const char *why) {
     if (c->is_broken) return;
     kernel_note("connection %d breaks: %s", c->number, why);
     c->is_broken = true;
-    c->error = ECONNRESET;
+    c->error = c->has_fin ? EPIPE : ECONNRESET;
     changed(c);
     c->events++;
     kernel_at(simulation_now(), tell_host_of_break, c);
@@ -212,6 +252,7 @@ static void send_unsent(struct connection *c);
 static void arrive(void *context) {
     struct delivery *delivery = context;
     struct connection *c = delivery->connection;
+    if (is_lost(c, arrive, context)) return;
     c->events--;
     c->inbound -= delivery->count;
     if (passes(c) && !c->is_broken && c->file != NULL) {
@@ -226,6 +267,7 @@ static void arrive(void *context) {
 
 static void arrive_fin(void *context) {
     struct connection *c = context;
+    if (is_lost(c, arrive_fin, context)) return;
     c->events--;
     if (passes(c) && !c->is_broken) {
         kernel_note("connection %d: the host has finished", c->number);
@@ -237,6 +279,7 @@ static void arrive_fin(void *context) {
 
 static void arrive_reset(void *context) {
     struct connection *c = context;
+    if (is_lost(c, arrive_reset, context)) return;
     c->events--;
     if (passes(c)) break_off(c, "reset by the host");
     release_if_unused(c);
@@ -285,14 +328,21 @@ void simulation_reset(int number) {
 
 // ---- to the host
 
+// The kernel says that a socket takes bytes when a third of its buffer is free.
+static bool has_room(struct connection *c) { return (c->link.send_buffer - c->outbound) * 3 >= c->link.send_buffer; }
+
 static void acknowledge(void *context) {
     struct delivery *delivery = context;
     struct connection *c = delivery->connection;
+    if (is_lost(c, acknowledge, context)) return;
     c->events--;
     if (passes(c) && !c->is_broken) {
         c->outbound -= delivery->count;
         c->taken += (uint64_t)delivery->count;
-        changed(c);
+        if (c->wants_room && has_room(c)) {
+            c->wants_room = false;
+            changed(c);
+        }
     }
     free(delivery);
     release_if_unused(c);
@@ -301,6 +351,7 @@ static void acknowledge(void *context) {
 static void reach_host(void *context) {
     struct delivery *delivery = context;
     struct connection *c = delivery->connection;
+    if (is_lost(c, reach_host, context)) return;
     if (!passes(c) || c->is_broken || c->host_was_told) {
         c->events--;
         free(delivery);
@@ -309,22 +360,15 @@ static void reach_host(void *context) {
     }
     kernel_note("connection %d: %lld bytes reach the host", c->number, (long long)delivery->count);
     kernel_at(travel(c, &c->last_arrival), acknowledge, delivery);
-    // The delivery belongs to `acknowledge` now, which may run while this call waits.
-    int64_t count = delivery->count;
-    uint8_t *copy = malloc((size_t)count);
-    memcpy(copy, delivery->bytes, (size_t)count);
-    c->events++;
-    c->host->listener.received(c->host->listener.context, c->number, copy, count);
-    free(copy);
-    c->events--;
-    count_down(c, count);
-    release_if_unused(c);
+    c->host->listener.received(c->host->listener.context, c->number, delivery->bytes, delivery->count);
+    count_down(c, delivery->count);
 }
 
 static void end_at_host(void *context) {
     struct connection *c = context;
+    if (is_lost(c, end_at_host, context)) return;
     c->events--;
-    if (passes(c) && !c->is_broken) tell_host_of_end(c, false);
+    if (passes(c) && !c->is_broken) tell_host_of_end(c, c->resets_host);
     release_if_unused(c);
 }
 
@@ -340,6 +384,7 @@ static void forget_at_host(void *context) {
 
 static void connected(void *context) {
     struct connection *c = context;
+    if (is_lost(c, connected, context)) return;
     c->events--;
     if (c->file != NULL && passes(c) && c->state == connection_connects) {
         if (c->host == NULL || !c->host->is_open) {
@@ -385,7 +430,7 @@ static uint32_t socket_readiness(struct file *file) {
     }
     if (c->is_broken) return EPOLLIN | EPOLLOUT | EPOLLERR | EPOLLHUP | EPOLLRDHUP;
     return (length(&c->received) > 0 || c->has_fin ? EPOLLIN : 0) | (c->has_fin ? EPOLLRDHUP : 0)
-        | (c->outbound < c->link.send_buffer ? EPOLLOUT : 0) | (c->has_fin && c->is_shut_down ? EPOLLHUP : 0);
+        | (has_room(c) ? EPOLLOUT : 0) | (c->has_fin && c->is_shut_down ? EPOLLHUP : 0);
 }
 
 static ssize_t fail_with(int error) {
@@ -404,9 +449,10 @@ static ssize_t socket_receive(struct file *file, void *bytes, size_t count, int 
     bool blocks = file->is_blocking && (flags & MSG_DONTWAIT) == 0;
     if (c->state == connection_new) return fail_with(ENOTCONN);
     for (;;) {
+        // What has arrived is read before an error is told.
+        if (length(&c->received) > 0) break;
         if (c->error != 0) return take_error(c);
-        if (c->is_broken || c->state == connection_failed) return 0;
-        if (length(&c->received) > 0 || c->has_fin) break;
+        if (c->is_broken || c->has_fin || c->state == connection_failed) return 0;
         if (!blocks) return fail_with(EAGAIN);
         kernel_wait_for_file(file, EPOLLIN, "recv");
     }
@@ -427,11 +473,13 @@ static ssize_t socket_send(struct file *file, const void *bytes, size_t count, i
         if (c->is_broken || c->is_shut_down || c->state == connection_failed) return fail_with(EPIPE);
         if (c->state == connection_new) return fail_with(ENOTCONN);
         if (c->state == connection_open && c->outbound < c->link.send_buffer) break;
+        c->wants_room = true;
         if (!blocks) return fail_with(EAGAIN);
         kernel_wait_for_file(file, EPOLLOUT, "send");
     }
     int64_t sent = minimum((int64_t)count, c->link.send_buffer - c->outbound);
     c->outbound += sent;
+    if (sent < (int64_t)count) c->wants_room = true;
     for (int64_t first = 0; first < sent;) {
         int64_t part = minimum(sent - first, segment(c));
         struct delivery *delivery = malloc(sizeof *delivery + (size_t)part);
@@ -450,6 +498,8 @@ static ssize_t socket_write(struct file *file, const void *bytes, size_t count) 
 static void send_end(struct connection *c) {
     if (c->state != connection_open || c->is_broken || c->is_shut_down) return;
     c->is_shut_down = true;
+    // As the kernel does if a socket is closed with bytes that nobody has read.
+    c->resets_host = c->file == NULL && length(&c->received) > 0;
     c->events++;
     kernel_at(travel(c, &c->last_departure), end_at_host, c);
 }
@@ -536,23 +586,20 @@ int connect(int descriptor, const struct sockaddr *address, socklen_t size) {
 }
 
 ssize_t recv(int descriptor, void *bytes, size_t count, int flags) {
-    struct file *file = kernel_is_simulated() ? kernel_file(descriptor) : NULL;
+    struct file *file = kernel_called("recv", descriptor);
     if (file == NULL) return REAL(recv)(descriptor, bytes, count, flags);
-    kernel_step("recv");
     return file->kind == &socket_kind ? socket_receive(file, bytes, count, flags) : fail_with(EAGAIN);
 }
 
 ssize_t send(int descriptor, const void *bytes, size_t count, int flags) {
-    struct file *file = kernel_is_simulated() ? kernel_file(descriptor) : NULL;
+    struct file *file = kernel_called("send", descriptor);
     if (file == NULL) return REAL(send)(descriptor, bytes, count, flags);
-    kernel_step("send");
     return file->kind == &socket_kind ? socket_send(file, bytes, count, flags) : (ssize_t)count;
 }
 
 ssize_t sendmsg(int descriptor, const struct msghdr *message, int flags) {
-    struct file *file = kernel_is_simulated() ? kernel_file(descriptor) : NULL;
+    struct file *file = kernel_called("sendmsg", descriptor);
     if (file == NULL) return REAL(sendmsg)(descriptor, message, flags);
-    kernel_step("sendmsg");
     if (file->kind != &socket_kind) return fail_with(EOPNOTSUPP);
     size_t count = 0;
     for (size_t i = 0; i < message->msg_iovlen; i++) count += message->msg_iov[i].iov_len;
@@ -567,17 +614,31 @@ ssize_t sendmsg(int descriptor, const struct msghdr *message, int flags) {
 }
 
 ssize_t recvmsg(int descriptor, struct msghdr *message, int flags) {
-    struct file *file = kernel_is_simulated() ? kernel_file(descriptor) : NULL;
+    struct file *file = kernel_called("recvmsg", descriptor);
     if (file == NULL) return REAL(recvmsg)(descriptor, message, flags);
-    kernel_step("recvmsg");
     if (file->kind != &socket_kind || message->msg_iovlen == 0) return fail_with(EAGAIN);
     message->msg_controllen = 0;
     message->msg_flags = 0;
     return socket_receive(file, message->msg_iov[0].iov_base, message->msg_iov[0].iov_len, flags);
 }
 
+// From a pipe of the real kernel.
+static ssize_t splice_to_socket(int pipe, struct connection *c, size_t count) {
+    struct file *file = kernel_called("splice", pipe);
+    if (file != NULL || c->file == NULL) return fail_with(EINVAL);
+    int64_t room = c->link.send_buffer - c->outbound;
+    if (c->error != 0 || c->is_broken || c->state != connection_open || room <= 0) {
+        return socket_send(c->file, "", 1, MSG_DONTWAIT);
+    }
+    uint8_t bytes[65536];
+    ssize_t taken = REAL(read)(pipe, bytes, (size_t)minimum(minimum((int64_t)count, room), sizeof bytes));
+    return taken <= 0 ? taken : socket_send(c->file, bytes, (size_t)taken, MSG_DONTWAIT);
+}
+
 ssize_t splice(int from, off64_t *from_offset, int to, off64_t *to_offset, size_t count, unsigned flags) {
     struct connection *c = connection_of(from);
+    struct connection *target = connection_of(to);
+    if (target != NULL) return splice_to_socket(from, target, count);
     if (c == NULL) return REAL(splice)(from, from_offset, to, to_offset, count, flags);
     kernel_step("splice");
     if (length(&c->received) == 0) return socket_receive(c->file, NULL, 0, (flags & SPLICE_F_NONBLOCK) ? MSG_DONTWAIT : 0);

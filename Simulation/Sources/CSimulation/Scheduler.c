@@ -22,7 +22,7 @@ static __thread struct thread *current;
 static bool has_begun;
 static simulation_options options;
 static uint64_t generator;
-static simulation_time now, last_wait;
+static simulation_time now;
 static uint64_t events, hash = 14695981039346656037u, calls_since_wait;
 static int atomic_depth;
 
@@ -80,6 +80,9 @@ uint64_t simulation_random(uint64_t bound) { return bound == 0 ? 0 : (next_numbe
 
 static void record(const char *text) {
     events++;
+    char place[48];
+    snprintf(place, sizeof place, "%lld %d ", (long long)now, current != NULL ? current->number : -1);
+    for (const char *c = place; *c != 0; c++) hash = (hash ^ (uint8_t)*c) * 1099511628211u;
     for (const char *c = text; *c != 0; c++) hash = (hash ^ (uint8_t)*c) * 1099511628211u;
     if (options.traces) {
         char line[400];
@@ -142,16 +145,9 @@ void kernel_fail(int status, const char *format, ...) {
 
 bool kernel_is_simulated(void) { return has_begun && current != NULL; }
 simulation_time simulation_now(void) { return now; }
-int kernel_current_thread(void) { return current->number; }
 struct thread *kernel_thread(pthread_t handle) {
     for (int i = thread_count - 1; i >= 0; i--) if (threads[i]->has_handle && pthread_equal(threads[i]->handle, handle)) return threads[i];
     return NULL;
-}
-
-int simulation_threads(void) {
-    int count = 0;
-    for (int i = 0; i < thread_count; i++) count += threads[i]->state != thread_ended;
-    return count;
 }
 
 static void wake_due(void) {
@@ -200,6 +196,7 @@ static void hand_over(void) {
 void kernel_step(const char *call) {
     (void)call;
     now += cost_of_a_call;
+    if (now > options.limit) kernel_fail(simulation_timeout, "the world goes on after its limit of %.0f s", (double)options.limit / 1e9);
     if (++calls_since_wait > most_calls_without_waiting) kernel_fail(simulation_stuck, "threads run and nothing happens");
     if (atomic_depth > 0) return;
     if (simulation_random(256) < options.preemption) hand_over();
@@ -245,6 +242,8 @@ static void end_of_thread(void *value) {
         return;
     }
     thread->state = thread_ended;
+    // The C library may give the handle to another thread.
+    if (!thread->is_joinable) thread->has_handle = false;
     kernel_wake(thread, most_threads);
     kernel_note("ends");
     struct thread *next = choose();

@@ -141,11 +141,14 @@ static clockid_t clock_of(const pthread_cond_t *condition) {
     return (condition->__data.__wrefs & 2) != 0 ? CLOCK_MONOTONIC : CLOCK_REALTIME;
 }
 
+// Conditions and futexes may, and programs have to look again.
+static bool wakes_for_no_reason(void) { return simulation_random(64) == 0; }
+
 static int wait_for(pthread_cond_t *condition, pthread_mutex_t *mutex, simulation_time until, const char *reason) {
     kernel_begin_atomic();
     pthread_mutex_unlock(mutex);
     kernel_end_atomic();
-    bool was_woken = kernel_wait(condition, until, reason);
+    bool was_woken = wakes_for_no_reason() || kernel_wait(condition, until, reason);
     pthread_mutex_lock(mutex);
     return was_woken ? 0 : ETIMEDOUT;
 }
@@ -226,15 +229,17 @@ static long simulated_futex(uint32_t *word, int operation, uint32_t value, const
     case FUTEX_WAIT:
     case FUTEX_WAIT_BITSET:
         kernel_step("futex");
-        if (__atomic_load_n(word, __ATOMIC_SEQ_CST) != value) {
-            errno = EAGAIN;
-            return -1;
-        }
         if (timeout != NULL) {
             until = (operation & FUTEX_CMD_MASK) == FUTEX_WAIT
                 ? simulation_now() + timeout->tv_sec * 1000000000 + timeout->tv_nsec
                 : date_on((operation & FUTEX_CLOCK_REALTIME) ? CLOCK_REALTIME : CLOCK_MONOTONIC, timeout);
         }
+        // Nothing that may hand over is between this and the wait.
+        if (__atomic_load_n(word, __ATOMIC_SEQ_CST) != value) {
+            errno = EAGAIN;
+            return -1;
+        }
+        if (wakes_for_no_reason()) return 0;
         if (kernel_wait(word, until, "futex")) return 0;
         errno = ETIMEDOUT;
         return -1;

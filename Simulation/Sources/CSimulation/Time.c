@@ -182,9 +182,8 @@ int timerfd_create(clockid_t clock, int flags) {
 }
 
 int timerfd_settime(int descriptor, int flags, const struct itimerspec *value, struct itimerspec *old) {
-    struct file *file = kernel_is_simulated() ? kernel_file(descriptor) : NULL;
+    struct file *file = kernel_called("timerfd_settime", descriptor);
     if (file == NULL) return REAL(timerfd_settime)(descriptor, flags, value, old);
-    kernel_step("timerfd_settime");
     struct timer *timer = file->state;
     if (old != NULL) memset(old, 0, sizeof *old);
     simulation_time first = nanoseconds(&value->it_value);

@@ -9,6 +9,7 @@ enum Law {
         guard !condition else { return }
         let time = Double(simulation_now()) / 1e9
         FileHandle.standardError.write(Data("broken law at \(time) s: \(law())\n".utf8))
-        exit(breach)
+        // Not exit(): other threads would run on while the process is taken down.
+        _exit(breach)
     }
 }

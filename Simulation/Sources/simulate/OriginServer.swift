@@ -118,6 +118,7 @@ final class OriginServer: @unchecked Sendable {
         }
         var ends = faults.close > 0 && Dice.oneIn(faults.close)
         var framed: [UInt8]
+        var isDelimited = true
         switch Dice.below(3) {
         case 0:
             head += "Content-Length: \(body.count)\r\n"
@@ -127,9 +128,12 @@ final class OriginServer: @unchecked Sendable {
             framed = Self.chunks(body)
         default:
             ends = true
+            isDelimited = false
             framed = body
         }
         if ends { head += "Connection: close\r\n" }
+        // For the law about lengths.
+        if !isDelimited { head += "X-Until-Close: yes\r\n" }
         framed = Array((head + "\r\n").utf8) + framed
         send(framed, on: number, thenCloses: ends)
     }
@@ -147,14 +151,14 @@ final class OriginServer: @unchecked Sendable {
     private func send(_ response: [UInt8], on number: Int32, thenCloses: Bool) {
         func happens(_ fault: Int) -> Bool { fault > 0 && Dice.oneIn(fault) }
         if happens(faults.reset) {
-            write(response.prefix(Dice.below(response.count)), number)
+            write(response.prefix(Dice.below(response.count + 1)), number)
             return simulation_reset(number)
         }
         if happens(faults.truncation) {
-            write(response.prefix(Dice.below(response.count)), number)
+            write(response.prefix(Dice.below(response.count + 1)), number)
             return finish(number)
         }
-        if happens(faults.silence) { return write(response.prefix(Dice.below(response.count)), number) }
+        if happens(faults.silence) { return write(response.prefix(Dice.below(response.count + 1)), number) }
         sendRest(response[...], on: number, isSlow: happens(faults.slowness), thenCloses: thenCloses)
     }
 

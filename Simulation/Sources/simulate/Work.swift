@@ -19,11 +19,15 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
         var hasEnded = false
         var wasCancelled = false
         var isAsync = false
+        /// Whether a host that it may reach has faults.
+        var mayFail = false
     }
 
     enum Expectation {
         case content(Int, size: Int)
         case post(Int, size: Int)
+        /// An error that says that there is no such host.
+        case noHost
     }
 
     init(in world: World) { self.world = world }
@@ -41,7 +45,7 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
             if Dice.oneIn(3) { usleep(UInt32(Dice.below(500_000))) }
         }
         lock.withLock { isInvalidated = true }
-        if !world.isHonest, Dice.oneIn(6) {
+        if !world.isFaultless, Dice.oneIn(6) {
             lock.withLock { for number in records.keys { records[number]?.wasCancelled = true } }
             session.invalidateAndCancel()
         } else {
@@ -56,13 +60,17 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
     }
 
     private func start(_ number: Int, in session: URLSession) {
-        let host = Dice.pick(world.servers).name
+        if Dice.oneIn(12) { return startWithoutHost(number, in: session) }
+        let target = Dice.pick(world.hosts)
+        let host = target.name
         let size = Dice.size(upTo: 300_000)
         let hops = Dice.oneIn(4) ? 1 + Dice.below(4) : 0
         let path = hops > 0 ? "redirect/\(hops)/\(number)/\(size)" : "content/\(number)/\(size)"
         // The host and the path have no character that a URL cannot have.
         let url = URL(string: "http://\(host)/\(path)")!
-        if Dice.oneIn(5) { return startAsync(number, url, size: size, in: session) }
+        // A redirect goes to any host.
+        let mayFail = hops > 0 ? !world.isFaultless : !target.isFaultless
+        if Dice.oneIn(5) { return startAsync(number, url, size: size, mayFail: mayFail, in: session) }
         let task: URLSessionTask
         var expectation = Expectation.content(number, size: size)
         switch Dice.below(5) {
@@ -83,12 +91,24 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
             var request = URLRequest(url: URL(string: "http://\(host)/post/\(number)")!)
             request.httpMethod = "POST"
             expectation = .post(number, size: size)
-            task = session.uploadTask(with: request, from: Data(Content.bytes(number, 0..<size)))
+            let body = Data(Content.bytes(number, 0..<size))
+            if Dice.oneIn(2) {
+                let file = FileManager.default.temporaryDirectory.appendingPathComponent("body\(number)")
+                Law.require((try? body.write(to: file)) != nil, "a file can be written")
+                task = session.uploadTask(with: request, fromFile: file)
+            } else {
+                task = session.uploadTask(with: request, from: body)
+            }
         }
         task.taskDescription = "\(number)"
-        lock.withLock { records[number] = Record(expectation: expectation) }
+        // The target of a POST is not redirected.
+        if case .post = expectation {
+            lock.withLock { records[number] = Record(expectation: expectation, mayFail: !target.isFaultless) }
+        } else {
+            lock.withLock { records[number] = Record(expectation: expectation, mayFail: mayFail) }
+        }
         task.resume()
-        if !world.isHonest, Dice.oneIn(6) {
+        if !world.isFaultless, Dice.oneIn(6) {
             usleep(UInt32(Dice.below(300_000)))
             lock.withLock { records[number]?.wasCancelled = true }
             task.cancel()
@@ -101,8 +121,10 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
     }
 
     /// It may begin after the session was invalidated, and end after the session has become invalid.
-    private func startAsync(_ number: Int, _ url: URL, size: Int, in session: URLSession) {
-        lock.withLock { records[number] = Record(expectation: .content(number, size: size), isAsync: true) }
+    private func startAsync(_ number: Int, _ url: URL, size: Int, mayFail: Bool, in session: URLSession) {
+        lock.withLock {
+            records[number] = Record(expectation: .content(number, size: size), isAsync: true, mayFail: mayFail)
+        }
         let load = Task {
             do {
                 let (data, response) = try await session.data(from: url)
@@ -111,11 +133,20 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
                 finish(number, nil, error) { _ in }
             }
         }
-        if !world.isHonest, Dice.oneIn(6) {
+        if !world.isFaultless, Dice.oneIn(6) {
             usleep(UInt32(Dice.below(300_000)))
             lock.withLock { records[number]?.wasCancelled = true }
             load.cancel()
         }
+    }
+
+    private func startWithoutHost(_ number: Int, in session: URLSession) {
+        lock.withLock { records[number] = Record(expectation: .noHost) }
+        // The names are those of a URL.
+        let url = URL(string: "http://\(Dice.oneIn(2) ? World.unknownName : World.closedName)/")!
+        let task = session.dataTask(with: url)
+        task.taskDescription = "\(number)"
+        task.resume()
     }
 
     // MARK: the end of a task
@@ -139,26 +170,33 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
             let mayBeRefused = record.isAsync && isInvalidated
             Law.require(
                 code != .cancelled || record.wasCancelled || mayBeRefused, "task \(number) is cancelled by nobody else")
-            Law.require(
-                !world.isHonest || record.wasCancelled || mayBeRefused, "task \(number) fails only by a fault: \(error)"
-            )
+            if case .noHost = record.expectation {
+                let codes: [URLError.Code] = [.cannotFindHost, .cannotConnectToHost, .cancelled]
+                Law.require(code.map { codes.contains($0) } ?? false, "task \(number) finds no host: \(error)")
+            } else {
+                Law.require(
+                    record.mayFail || record.wasCancelled || mayBeRefused,
+                    "task \(number) fails only by a fault: \(error)")
+            }
         } else {
             simulation_note("task \(number) ends")
             let status = (response as? HTTPURLResponse)?.statusCode
             Law.require(status == 200, "task \(number) has the response of the server: \(status ?? 0)")
+            // A body that the end of the connection delimits may be cut.
+            let mayBeCut =
+                record.mayFail
+                && (response as? HTTPURLResponse)?.value(forHTTPHeaderField: "X-Until-Close") != nil
             switch record.expectation {
             case .content(let content, let size):
-                // A body that the end of the connection delimits may be cut.
-                let isDelimited = (response as? HTTPURLResponse)?.value(forHTTPHeaderField: "Connection") != "close"
-                Law.require(
-                    record.data.count == size || (!isDelimited && !world.isHonest && record.data.count < size),
-                    "task \(number) has \(size) octets: \(record.data.count)")
+                let count = record.data.count
+                Law.require(count == size || mayBeCut && count < size, "task \(number) has \(size) octets: \(count)")
                 Law.require(Content.isRight(content, record.data), "the octets of task \(number) are right")
             case .post(_, let size):
-                let isDelimited = (response as? HTTPURLResponse)?.value(forHTTPHeaderField: "Connection") != "close"
+                let answer = Data("\(size)".utf8)
                 Law.require(
-                    record.data == Data("\(size)".utf8) || (!isDelimited && !world.isHonest),
+                    record.data == answer || mayBeCut && answer.starts(with: record.data),
                     "POST \(number) is answered: \(String(decoding: record.data, as: UTF8.self))")
+            case .noHost: Law.require(false, "task \(number) has no host that could answer")
             }
         }
         lock.broadcast()

@@ -38,8 +38,6 @@ void simulation_note(const char *text);
 void simulation_set_wall_clock(simulation_time difference);
 // Sockets of TCP that the process has open.
 int simulation_open_sockets(void);
-// Threads that have not ended, the caller's included.
-int simulation_threads(void);
 
 // ---- hosts
 
@@ -68,7 +66,7 @@ typedef struct {
 
 // Of the connections that are made from now on. `address` 0 is for all others.
 void simulation_set_link(uint32_t address, simulation_link link);
-// Packets to and from the host are lost: nothing arrives, and nobody is told.
+// Packets to and from the host are lost. What was sent arrives when it can be reached again.
 void simulation_set_reachable(uint32_t address, bool is_reachable);
 
 // For listeners, on their thread.
