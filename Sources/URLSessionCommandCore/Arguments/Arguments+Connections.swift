@@ -10,7 +10,6 @@ extension Arguments {
         guard request.cookieSources.allSatisfy({ $0.contains("=") }) else {
             throw UsageError("'ws' takes -b with cookies (a=b), not with a file")
         }
-        try settleArchive(request)
         return .webSocket(request, webSocket)
     }
 

@@ -16,7 +16,7 @@ extension Arguments {
             throw UsageError("unknown command '\(first)': did you mean '\(nearest)'?")
         }
         try settleBody()
-        try settleCombinations()
+        try settleSeries()
         var requests: [CommandLineRequest] = []
         for (number, url) in words.enumerated() { requests.append(try load(of: url, number)) }
         return requests.count == 1 ? .load(requests[0]) : .loads(requests, series)
@@ -57,7 +57,9 @@ extension Arguments {
         }
         request.url = load.url
         try settleVersion()
-        try settleArchive(load)
+        if load.printsArchive, load.destination == .standardOutput(exactly: true) {
+            throw UsageError("standard output cannot have both: --har - and -o -")
+        }
         return load
     }
 
@@ -95,44 +97,21 @@ extension Arguments {
         return .pieces(pieces)
     }
 
-    /// What cannot be kept together.
-    private func settleCombinations() throws(UsageError) {
+    /// What does not go with the number of URLs, and what names no file.
+    private func settleSeries() throws(UsageError) {
         guard uploads.count <= words.count else { throw UsageError("more -T than URLs") }
         guard outputs.count <= words.count else { throw UsageError("more -o and -O than URLs") }
         if request.usesServerName, !outputs.contains(.remoteName), !namesAllRemotely {
             throw UsageError("-J names the file of -O, which is missing")
         }
         if request.usesServerName, request.includesHead { throw UsageError("-J and -i exclude each other") }
-        if words.count > 1 {
-            for option in [CommandOption.har, .trace] where used.contains(option) {
-                throw UsageError("--\(option.long) is about one URL")
-            }
-            let standardInputs = uploads.filter { $0 == "-" || $0 == "." }.count
-            if request.body.isStandardInput || standardInputs > 1 {
-                throw UsageError("standard input can be sent to one URL only")
-            }
+        guard words.count > 1 else { return }
+        for option in [CommandOption.har, .trace] where used.contains(option) {
+            throw UsageError("--\(option.long) is about one URL")
         }
-        try settleNetwork()
-        if request.key != nil, request.certificate == nil {
-            throw UsageError("--key needs the certificate: --cert FILE")
-        }
-        if let most = request.maximumTLS, most < request.minimumTLS ?? .tls12 {
-            throw UsageError(
-                request.minimumTLS == nil
-                    ? "--tls-max \(most.rawValue) needs --tls-min: TLS 1.2 is the lowest by default"
-                    : "--tls-max is lower than --tls-min")
-        }
-    }
-
-    func settleNetwork() throws(UsageError) {
-        let network = request.network
-        let usesProxy = !(network.proxy ?? "").isEmpty
-        if network.proxyUser != nil, !usesProxy { throw UsageError("-U needs the proxy: -x URL") }
-        if usesProxy, network.destinations.socketPath != nil {
-            throw UsageError("-x and --unix-socket exclude each other")
-        }
-        for option in [CommandOption.connectTo, .resolve] where usesProxy && used.contains(option) {
-            throw UsageError("-x and --\(option.long) exclude each other")
+        let standardInputs = uploads.filter { $0 == "-" || $0 == "." }.count
+        if request.body.isStandardInput || standardInputs > 1 {
+            throw UsageError("standard input can be sent to one URL only")
         }
     }
 
@@ -171,7 +150,6 @@ extension Arguments {
 
     /// The destination of a command that writes to one place.
     mutating func settleOutput(_ command: String) throws(UsageError) {
-        try settleNetwork()
         guard outputs.count < 2 else { throw UsageError("'\(command)' takes one -o") }
         if case .destination(let destination)? = outputs.first { request.destination = destination }
     }

@@ -339,15 +339,18 @@ package struct Arguments {
         for option in used where refused.contains(option) {
             throw UsageError("'\(words.first ?? "")' does not take --\(option.long)")
         }
-        switch words.first {
-        case "download": return try download()
-        case "ws": return try openWebSocket()
-        case "connect": return try connect()
-        case "background": return try background()
-        case "completion": return try completion()
-        case "manual": return .manual
-        default: return try loads()
-        }
+        let action: CommandLineAction =
+            switch words.first {
+            case "download": try download()
+            case "ws": try openWebSocket()
+            case "connect": try connect()
+            case "background": try background()
+            case "completion": try completion()
+            case "manual": .manual
+            default: try loads()
+            }
+        try settleCombinations()
+        return action
     }
 
     private func completion() throws(UsageError) -> CommandLineAction {
@@ -371,18 +374,18 @@ package struct Arguments {
         guard words.count > 1, !words[1].isEmpty else { throw UsageError("'download' needs a URL") }
         guard words.count < 4 else { throw UsageError("one download at a time; '\(words[3])' is one too many") }
         request.url = words[1]
+        try settleOutput("download")
         if words.count == 3 {
             guard !words[2].isEmpty, words[2] != "-" else { throw UsageError("'download' needs the name of a file") }
             guard outputs.isEmpty else {
                 throw UsageError("two names for the file: '\(words[2])' and that of -o or -O")
             }
             request.destination = .file(words[2])
-        } else if case .destination(.file(let path))? = outputs.last {
-            request.destination = .file(path)
-        } else {
+        } else if outputs.isEmpty || outputs == [.remoteName] {
             request.destination = .file(try URLArgument.remoteName(of: request.url, for: "'download'"))
+        } else if request.destination.path == nil {
+            throw UsageError("'download' needs the name of a file")
         }
-        try settleArchive(request)
         try settleVersion()
         return .download(request)
     }
@@ -409,15 +412,6 @@ package struct Arguments {
     func conflictFree(_ new: String) throws(UsageError) -> String {
         if let method, method != new { throw UsageError("two methods: \(new) and \(method)") }
         return new
-    }
-
-    func settleArchive(_ request: CommandLineRequest) throws(UsageError) {
-        if request.harIncludesSecrets, request.harPath == nil {
-            throw UsageError("--har-with-secrets needs --har FILE")
-        }
-        if request.printsArchive, request.destination == .standardOutput(exactly: true) {
-            throw UsageError("standard output cannot have both: --har - and -o -")
-        }
     }
 
     /// HTTP/2 and HTTP/3 are negotiated in the TLS handshake (ALPN), so they need https.

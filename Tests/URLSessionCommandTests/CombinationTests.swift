@@ -1,0 +1,84 @@
+import Testing
+import URLSessionCommandCore
+
+/// Switches that need or exclude each other, with every command: what would have no effect is refused.
+@Suite struct CombinationTests {
+    /// Command lines without switches.
+    private static let commands = [
+        "h/a", "get h/a", "post h/a", "h/a h/b", "upload f h/a", "download h/a", "download h/a f", "ws h/a",
+        "connect h 25", "background add h/a",
+    ]
+
+    /// Switches that cannot be kept, and the message of each command that takes them.
+    private static let refused = [
+        ("-U u:p", "-U needs the proxy: -x URL"),
+        ("-U u:p -x=", "-U needs the proxy: -x URL"),
+        ("-x p --unix-socket s", "-x and --unix-socket exclude each other"),
+        ("--abstract-unix-socket s -x p", "-x and --abstract-unix-socket exclude each other"),
+        ("-x p --resolve h:443:127.0.0.1", "-x and --resolve exclude each other"),
+        ("--connect-to h:443:i:443 -x p", "-x and --connect-to exclude each other"),
+        ("--key k", "--key needs the certificate: --cert FILE"),
+        ("--pass p", "--pass needs the certificate: --cert FILE"),
+        ("--key k --pass p", "--key needs the certificate: --cert FILE"),
+        ("--tls-max 1.1", "--tls-max 1.1 needs --tls-min: TLS 1.2 is the lowest by default"),
+        ("--tls-min 1.3 --tls-max 1.2", "--tls-max is lower than --tls-min"),
+        ("--tls-max 1.2 --tlsv1.3", "--tls-max is lower than --tls-min"),
+        ("--har-with-secrets", "--har-with-secrets needs --har FILE"),
+    ]
+
+    /// The same switches with what they need.
+    private static let accepted = [
+        "-x p -U u:p", "-x p --noproxy h", "-x= --unix-socket s", "--resolve h:443:127.0.0.1 --connect-to h:443:i:443",
+        "--cert c --key k --pass p", "--pass p -E c", "--tls-min 1.1 --tls-max 1.1", "--tls-max 1.2",
+        "--tlsv1.3 --tls-max default",
+    ]
+
+    /// The words of a line. `-x=` stands for an empty proxy.
+    private func words(_ line: String) -> [String] {
+        line.split(separator: " ").flatMap { $0 == "-x=" ? ["-x", ""] : [String($0)] }
+    }
+
+    private func failure(_ words: [String]) -> UsageError? {
+        do throws(UsageError) {
+            _ = try Arguments.parse(words)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    @Test(arguments: commands, refused) func refusedCombinations(_ command: String, _ line: (String, String)) throws {
+        let (switches, message) = line
+        let error = failure(words(command) + words(switches))
+        #expect(error?.exitCode == .usage)
+        if command.hasPrefix("background") {
+            // It takes none of them.
+            let start = "'background add' does not take --"
+            #expect(error?.message.hasPrefix(start) == true, "\(error?.message ?? "accepted")")
+        } else if command.hasPrefix("connect"), switches == "--har-with-secrets" {
+            #expect(error?.message == "'connect' does not take --har-with-secrets")
+        } else {
+            #expect(error?.message == message)
+        }
+        // The order of command and switches makes no difference.
+        #expect(failure(words(switches) + words(command)) == error)
+    }
+
+    @Test(arguments: commands.filter { !$0.hasPrefix("background") }, accepted)
+    func acceptedCombinations(_ command: String, _ switches: String) {
+        #expect(failure(words(command) + words(switches)) == nil)
+    }
+
+    @Test(arguments: [
+        ("download h/a -o -", "'download' needs the name of a file"),
+        ("download h/a -o b -o c", "'download' takes one -o"),
+        ("download h/a -O -o c", "'download' takes one -o"),
+        ("ws h/a -o b -o c", "'ws' takes one -o"),
+        ("connect h 25 -o b -o c", "'connect' takes one -o"),
+        ("background add h/a -o b -o c", "'background' takes one -o"),
+        ("h/a -o b -o c", "more -o and -O than URLs"),
+    ])
+    func outputs(_ line: String, _ message: String) {
+        #expect(failure(words(line)) == UsageError(message))
+    }
+}
