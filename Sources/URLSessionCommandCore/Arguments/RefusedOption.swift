@@ -5,13 +5,13 @@ enum RefusedOption {
 
     static func advice(short name: Character) -> String? { short[name].flatMap { long[$0] } }
 
-    private static let short: [Character: String] = [
+    static let short: [Character: String] = [
         "C": "continue-at", "n": "netrc", "0": "http1.0", "2": "sslv2", "3": "sslv3", "P": "ftp-port", "Q": "quote",
         "a": "append", "B": "use-ascii", "l": "list-only", "p": "proxytunnel", "t": "telnet-option", "M": "manual",
         "y": "speed-time", "Y": "speed-limit", ":": "next",
     ]
 
-    private static let long: [String: String] = [
+    static let long: [String: String] = [
         "append": "a file of an FTP server cannot be extended",
         "aws-sigv4": "requests are not signed for AWS",
         "capath": "URLSession reads authorities from one file: use --cacert",
