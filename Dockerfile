@@ -12,12 +12,11 @@ RUN scripts/install build \
     && install -s -D "$(swift build -c release --show-bin-path)/urlsession" /out/urlsession
 
 FROM debian:bookworm-slim
-# The first line is linked, the second is loaded when needed, and each of its libraries may be left out: TLS, HTTP/3, stores on disk,
-# public suffixes.
+# The first line is linked. The other libraries are loaded when they are needed, and each may be left out: TLS, HTTP/2, content codings,
+# HTTP/3, stores on disk, public suffixes.
 RUN apt-get update \
-    && apt-get install -y --no-install-recommends ca-certificates \
-        libnghttp2-14 libbrotli1 libzstd1 zlib1g libstdc++6 \
-        libssl3 libngtcp2-9 libngtcp2-crypto-gnutls2 libnghttp3-3 libsqlite3-0 libpsl5 \
+    && apt-get install -y --no-install-recommends zlib1g libstdc++6 \
+        ca-certificates libssl3 libnghttp2-14 libbrotli1 libzstd1 libngtcp2-9 libngtcp2-crypto-gnutls2 libnghttp3-3 libsqlite3-0 libpsl5 \
     && rm -rf /var/lib/apt/lists/* \
     && useradd --create-home user
 COPY --from=build /out/urlsession /usr/local/bin/urlsession
