@@ -2,7 +2,7 @@ internal import LoadingEvents
 internal import Synchronization
 
 extension URLSessionTask {
-    /// The state and the counters of a task at one moment.
+    /// The state, the progress and the counters of a task at one moment.
     public struct Status: Hashable, Sendable {
         /// The state of the task.
         public var state: State
@@ -14,9 +14,24 @@ extension URLSessionTask {
         public var countOfBytesReceived: Int64
         /// The length of the response's body in bytes; −1 if unknown or content-coded.
         public var countOfBytesExpectedToReceive: Int64
+        /// Whether the task has completed with an error.
+        private let hasFailed: Bool
+
+        /// The fraction of the body bytes of both directions that have been sent and received, from 0 to 1, as in the
+        /// task's ``URLSessionTask/progress``.
+        ///
+        /// It is 0 while a length is unknown, and 1 when the task has completed without an error.
+        public var fractionCompleted: Double {
+            if state == .completed, !hasFailed { return 1 }
+            guard countOfBytesExpectedToSend >= 0, countOfBytesExpectedToReceive >= 0 else { return 0 }
+            // Sums of integers could overflow: the server chooses the length of the response.
+            let expected = Double(countOfBytesExpectedToSend) + Double(countOfBytesExpectedToReceive)
+            guard expected > 0 else { return 0 }
+            return min(1, (Double(countOfBytesSent) + Double(countOfBytesReceived)) / expected)
+        }
 
         init(of core: TaskCore) {
-            state = core.state
+            (state, hasFailed) = core.locked { ($0.state, $0.error != nil) }
             countOfBytesSent = core.bytesSent.load(ordering: .relaxed)
             countOfBytesExpectedToSend = core.bytesExpectedToSend.load(ordering: .relaxed)
             countOfBytesReceived = core.bytesReceived.load(ordering: .relaxed)
@@ -32,7 +47,7 @@ extension URLSessionTask {
     ///
     /// ```swift
     /// for await status in task.statusUpdates {
-    ///     print(status.state, status.countOfBytesReceived)
+    ///     print(status.state, status.fractionCompleted, status.countOfBytesReceived)
     /// }
     /// ```
     public var statusUpdates: StatusUpdates { StatusUpdates(core: core) }

@@ -4,7 +4,7 @@ internal import Synchronization
 /// A load: a request, its redirects and its response, from `resume()` to exactly one completion.
 ///
 /// Created by a ``URLSession``, initially suspended. Thread-safe; properties are snapshots. On Linux there is no
-/// key-value observation: use ``progress`` and the delegate.
+/// key-value observation: use ``statusUpdates``, ``progress`` and the delegate.
 open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Sendable {
     // Sendable: all mutable state is in the core, which guards it.
 

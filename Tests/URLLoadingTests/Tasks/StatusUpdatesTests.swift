@@ -122,6 +122,58 @@ import URLLoading
         session.finishTasksAndInvalidate()
     }
 
+    // T-10, T-21
+    @Test("the fraction of the bytes of both directions") func fraction() async throws {
+        let permits = Permits()
+        let server = try ScriptedServer.answering(.paced([UInt8](repeating: 65, count: 100), portion: 25, by: permits))
+        defer { server.stop() }
+        let session = URLSession(configuration: .ephemeral)
+        var request = URLRequest(url: server.url())
+        request.httpMethod = "POST"
+        request.httpBody = Data(count: 100)
+        let task = session.dataTask(with: request)
+        var updates = task.statusUpdates.makeAsyncIterator()
+        #expect(await updates.next()?.fractionCompleted == 0)
+        task.resume()
+        var seen: [Double] = []
+        for quarter in 1...4 {
+            permits.release()
+            while let status = await updates.next() {
+                seen.append(status.fractionCompleted)
+                if status.countOfBytesReceived == quarter * 25 { break }
+            }
+            #expect(seen.last == 0.5 + Double(quarter) / 8)
+        }
+        while let status = await updates.next() { seen.append(status.fractionCompleted) }
+        #expect(seen.last == 1)
+        #expect(seen == seen.sorted())
+        session.finishTasksAndInvalidate()
+    }
+
+    // T-10, T-21: as the progress has it
+    @Test(
+        "the last fraction",
+        arguments: [
+            ("Content-Length: 10\r\n\r\n0123456789", 1), ("Content-Length: 10\r\n\r\n0123", 0.4),
+            ("Content-Length: 0\r\n\r\n", 1), ("Connection: close\r\n\r\n0123", 1),
+            ("Transfer-Encoding: chunked\r\n\r\n4\r\n0123\r\n", 0),
+        ])
+    func lastFraction(response: String, fraction: Double) async throws {
+        let server = try ScriptedServer(steps: [.expectRequest, .send("HTTP/1.1 200 OK\r\n" + response), .close])
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = URLSession(delegate)
+        let task = session.dataTask(with: server.url())
+        let progress = task.progress
+        let (updates, begun) = reader(of: task)
+        try await begun.wait()
+        task.resume()
+        session.finishTasksAndInvalidate()
+        _ = try await delegate.callsUntilInvalid()
+        #expect(await updates.value.last?.fractionCompleted == fraction)
+        #expect(progress.fractionCompleted == fraction)
+    }
+
     // T-10
     @Test("an upload whose file has another length at its start") func otherLength() async throws {
         let mayAnswer = Signal("the response")
