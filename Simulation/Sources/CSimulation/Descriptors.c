@@ -280,7 +280,7 @@ int close(int descriptor) {
     struct file *file = kernel_called("close", descriptor);
     if (file == NULL) {
         int done = REAL(close)(descriptor);
-        // Another thread may have got the number meanwhile, in a world with another order.
+        // With another order of threads this would be a descriptor of another owner.
         if (done != 0 && errno == EBADF && descriptor >= 0 && kernel_is_simulated()) {
             kernel_fail(simulation_stuck, "descriptor %d is closed, and was not open", descriptor);
         }

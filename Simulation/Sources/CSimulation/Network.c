@@ -39,7 +39,6 @@ struct host {
     uint32_t address;
     uint16_t port;
     simulation_listener listener;
-    bool is_open;
     struct host *next;
 };
 struct route { uint32_t address; simulation_link link; bool has_link, is_unreachable; struct route *next; };
@@ -69,12 +68,7 @@ void simulation_listen(uint32_t address, uint16_t port, simulation_listener list
         host->next = hosts;
         hosts = host;
     }
-    *host = (struct host){ address, port, listener, true, host->next };
-}
-
-void simulation_close_listener(uint32_t address, uint16_t port) {
-    struct host *host = host_at(address, port);
-    if (host != NULL) host->is_open = false;
+    *host = (struct host){ address, port, listener, host->next };
 }
 
 void simulation_set_link(uint32_t address, simulation_link link) {
@@ -387,9 +381,8 @@ static void connected(void *context) {
     if (is_lost(c, connected, context)) return;
     c->events--;
     if (c->file != NULL && passes(c) && c->state == connection_connects) {
-        if (c->host == NULL || !c->host->is_open) {
+        if (c->host == NULL) {
             kernel_note("connection %d is refused", c->number);
-            c->host = NULL;
             c->state = connection_failed;
             c->error = ECONNREFUSED;
         } else {

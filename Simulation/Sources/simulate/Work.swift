@@ -69,7 +69,7 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
         // The host and the path have no character that a URL cannot have.
         let url = URL(string: "http://\(host)/\(path)")!
         // A redirect goes to any host.
-        let mayFail = hops > 0 ? !world.isFaultless : !target.isFaultless
+        var mayFail = hops > 0 ? !world.isFaultless : !target.isFaultless
         if Dice.oneIn(5) { return startAsync(number, url, size: size, mayFail: mayFail, in: session) }
         let task: URLSessionTask
         var expectation = Expectation.content(number, size: size)
@@ -91,6 +91,8 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
             var request = URLRequest(url: URL(string: "http://\(host)/post/\(number)")!)
             request.httpMethod = "POST"
             expectation = .post(number, size: size)
+            // It is not redirected.
+            mayFail = !target.isFaultless
             let body = Data(Content.bytes(number, 0..<size))
             if Dice.oneIn(2) {
                 let file = FileManager.default.temporaryDirectory.appendingPathComponent("body\(number)")
@@ -101,12 +103,8 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
             }
         }
         task.taskDescription = "\(number)"
-        // The target of a POST is not redirected.
-        if case .post = expectation {
-            lock.withLock { records[number] = Record(expectation: expectation, mayFail: !target.isFaultless) }
-        } else {
-            lock.withLock { records[number] = Record(expectation: expectation, mayFail: mayFail) }
-        }
+        let record = Record(expectation: expectation, mayFail: mayFail)
+        lock.withLock { records[number] = record }
         task.resume()
         if !world.isFaultless, Dice.oneIn(6) {
             usleep(UInt32(Dice.below(300_000)))

@@ -25,7 +25,7 @@ enum SecretNames {
     static func isSecretField(_ name: String) -> Bool {
         let plain = letters(of: name)
         if exceptions.contains(plain) { return false }
-        // A browser's program cannot choose the fields of a WebSocket's request, so its token is often a subprotocol.
+        // A script in a browser cannot set fields of a WebSocket's request, so tokens are often sent as a subprotocol.
         return isSecret(name) || plain.hasPrefix("xauth") || plain.hasSuffix("key") || plain == "secwebsocketprotocol"
     }
 

@@ -53,8 +53,6 @@ typedef struct {
 // An IPv4 address in host byte order.
 void simulation_add_name(const char *name, uint32_t address);
 void simulation_listen(uint32_t address, uint16_t port, simulation_listener listener);
-// Connections to it are refused again.
-void simulation_close_listener(uint32_t address, uint16_t port);
 
 typedef struct {
     simulation_time latency, jitter;
