@@ -67,11 +67,9 @@ final class ServiceClient {
             receive(command)
         }
         guard let session, isListed else { return }
-        // One reply for all commands of the turn.
+        // One reply for all commands of the turn, however long the disk is full: the program's spool takes no more commands until then.
         let number = session.record.commands
-        service.commits.after { [weak self] failure in
-            if failure == nil { self?.send(.committed(number)) }
-        }
+        service.commits.afterSuccess { [weak self] in self?.send(.committed(number)) }
     }
 
     private func receive(_ command: ServiceCommand) {

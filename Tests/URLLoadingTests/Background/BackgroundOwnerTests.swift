@@ -193,6 +193,25 @@ import URLLoading
         service.stop()
     }
 
+    // BG-6: the program empties its spool then
+    @Test("a commit is told when the disk has room", .enabled(if: SmallDisk.isAvailable, "no disk"))
+    func committedLater() async throws {
+        let disk = try SmallDisk(size: 400_000)
+        let service = try BackgroundServiceInProcess(in: disk.path)
+        let peer = try service.attach(1)
+        _ = try peer.attached()
+        try peer.send(.create(1))
+        #expect(try peer.next() == .committed(1))
+        try disk.fill()
+        try peer.send(.create(2))
+        // The end of the task that cannot be written.
+        _ = try peer.notices { if case .ended(2, _) = $0 { true } else { false } }
+        try disk.empty()
+        #expect(try peer.next() == .committed(2))
+        peer.close()
+        service.stop()
+    }
+
     // BG-5, BG-6: nobody is there who could be told that the task does not exist
     @Test(
         "a task of a program that ends while the disk is full",
