@@ -89,7 +89,7 @@ package enum ServiceRefusal: Codable, Equatable, Sendable {
 package struct SessionState: Codable, Equatable, Sendable {
     /// Counts the session objects that were attached.
     package var attachment: UInt64
-    /// The first free task identifier, one of `nextIdentifiers`.
+    /// The first free task identifier: one of `nextIdentifiers`, unless all are used.
     package var nextIdentifier: Int
     /// The number of the last command that was carried out. The next one, after `attach`, has the number after it.
     package var commands: UInt64

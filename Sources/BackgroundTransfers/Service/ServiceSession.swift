@@ -258,9 +258,8 @@ final class ServiceSession {
 
     private func create(_ description: TransferDescription) {
         // The library gives increasing numbers.
-        guard description.task >= record.nextIdentifier,
-            description.task < SessionState.nextIdentifiers.upperBound
-        else { return }
+        guard description.task >= record.nextIdentifier else { return }
+        guard SessionState.nextIdentifiers.contains(description.task) else { return refuse(description.task) }
         record.nextIdentifier = description.task + 1
         var description = description
         description.request.folder = service.folders.files
@@ -273,6 +272,15 @@ final class ServiceSession {
             if let failure, isOwned, owner?.isListed == true { transfer.fail(failure) }
         }
         service.changed(transfer)
+    }
+
+    /// Ends a task that the session cannot have. If the program is not told, it finds that the service does not have the task.
+    private func refuse(_ task: Int) {
+        let failure = TransferFailure(code: -997, reason: "the session has no identifiers for new tasks")
+        let end = TransferEnd(
+            order: takeEndNumber(), head: nil, progress: TransferProgress(), outcome: .failed(failure, nil),
+            metrics: nil)
+        tell(.ended(task: task, end))
     }
 
     /// Removes a transfer without an end that is to be told.

@@ -125,7 +125,7 @@ import URLLoading
         service.stop()
     }
 
-    // BG-6: a number that no library gives
+    // BG-6: a task that cannot have its number ends
     @Test("the largest numbers") func largestNumbers() async throws {
         let largest = SessionState.nextIdentifiers.upperBound
         let first = try service.attach(1)
@@ -137,8 +137,16 @@ import URLLoading
         #expect(found.tasks == [largest - 1])
         #expect(found.state.commands == .max && found.state.nextIdentifier == largest)
         try second.send(.create(largest), .create(.max), .suspend(task: 1))
-        guard case .committed = try second.next() else { throw BackgroundPeer.Unexpected() }
+        let notices = try second.notices { if case .committed = $0 { true } else { false } }
+        let failures = notices.compactMap { notice -> [Int]? in
+            guard case .ended(let task, let end) = notice else { return nil }
+            return [task, end.outcome.code ?? 0]
+        }
+        #expect(failures == [[.max, -997]])
         second.close()
+        let third = try service.attach(3)
+        #expect(try third.attached().tasks == [largest - 1, largest])
+        third.close()
         service.stop()
     }
 
