@@ -174,9 +174,12 @@ extension HTTPLoad: BodySinkOwner {
         fetch(.retry)
     }
 
+    /// The path of the file that is being written. Nil before the first write.
+    package var filePath: String? { sink.writer?.path }
+
     package var resumePointUnderWay: DownloadResumePoint? {
         guard machine.isLoading else { return nil }
-        return sink.writer?.path.flatMap { resumePoint(of: $0) }
+        return filePath.flatMap { resumePoint(of: $0) }
     }
 
     /// The point at which another download may resume. All bytes received so far are in the file.

@@ -52,8 +52,9 @@ package final class Transfer: LoadClient {
     package func resume() { load?.resume() }
     /// The point from which another transfer could resume if this one were gone now. The bytes received are those in the file by then.
     package var resumptionUnderWay: TransferResumption? {
-        guard let load, let point = load.resumePointUnderWay else { return nil }
-        return .download(TransferResumption.Download(point, path: request.folder + "/" + point.fileName))
+        // A resumed download goes on in the file that it was given, which need not be in the folder of the request.
+        guard let load, let point = load.resumePointUnderWay, let path = load.filePath else { return nil }
+        return .download(TransferResumption.Download(point, path: path))
     }
 
     package func setPriority(_ priority: Float) { load?.setPriority(priority) }

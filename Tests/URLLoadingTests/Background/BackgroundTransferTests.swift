@@ -1,9 +1,11 @@
-import BackgroundTransfers
 import Foundation
+import LoadingPipeline
 import LoadingSemantics
 import TestSupport
 import Testing
-import URLLoading
+
+@testable import BackgroundTransfers
+@testable import URLLoading
 
 /// Transfers of background sessions, from their creation to the last callback, with a service in this process.
 @Suite(.leavesNothing) struct BackgroundTransferTests {
@@ -317,6 +319,46 @@ import URLLoading
         #expect(delegate.contents.events == [Data(whole)])
         #expect(service.files(in: "files") == [])
         #expect(service.files(in: "uploads") == [])
+    }
+
+    // BG-5, RES-4: the journal names the file that has the part
+    @Test("what another service finds of a resumed download") func whatIsFoundOfAResumedDownload() async throws {
+        let whole = [UInt8].pattern(count: 30_000)
+        let server = try ScriptedServer { connection in
+            while let request = try connection.nextRequest() {
+                let start = ["bytes=10000-": 10_000, "bytes=20000-": 20_000][request["Range"] ?? ""] ?? 0
+                let range = start > 0 ? "Content-Range: bytes \(start)-\(whole.count - 1)/\(whole.count)\r\n" : ""
+                try connection.send(
+                    "HTTP/1.1 \(start > 0 ? "206 Partial Content" : "200 OK")\r\nETag: \"v1\"\r\n\(range)"
+                        + "Accept-Ranges: bytes\r\nContent-Length: \(whole.count - start)\r\n\r\n")
+                try connection.send(Array(whole[start..<(start + 10_000)]))
+                if start < 20_000 { return _ = try? connection.waitForClose() }
+            }
+        }
+        defer { server.stop() }
+        let delegate = BackgroundDelegate()
+        let session = session(delegate)
+        let first = session.downloadTask(with: server.url("/file"))
+        first.resume()
+        _ = try await delegate.calls.waitUntil("the part") { $0.contains(.wrote(1, 10_000, 30_000)) }
+        let data = try #require(await first.cancelByProducingResumeData())
+        session.downloadTask(withResumeData: data).resume()
+        _ = try await delegate.calls.waitUntil("more of it") { $0.contains(.wrote(2, 20_000, 30_000)) }
+        // What a service finds that is started after this one was killed.
+        let length = Watched<Int64?>(nil)
+        try await eventually {
+            let record = try? service.journalContents().transfers.first { $0.description.task == 2 }
+            guard let record, case .download(let part)? = record.resumption, part.bytesReceived > 10_000 else {
+                return false
+            }
+            guard case .download(let rest)? = ServiceTransfer.restored(record).resumption else { return true }
+            length.withValue { $0 = rest.bytesReceived }
+            return true
+        }
+        #expect(length.current == 20_000)
+        session.invalidateAndCancel()
+        _ = try await delegate.calls.waitUntil("the session's end") { $0.last == .invalid }
+        service.stop()
     }
 
     // RES-4, RES-9: the part of the second task is removed after its end, and not that of the third
