@@ -18,8 +18,8 @@ final class CommitQueue {
     private let timer = LoopTimer()
     /// Why the last transaction failed.
     private(set) var failure: StorageFailure?
-    /// The service has stopped. What is being written is not tried again.
-    private var isAbandoned = false
+    /// The service has stopped. What is being written is not tried again, and nothing else is written: another service may have the journal.
+    private(set) var isAbandoned = false
     /// Called when records of the journal were lost. Saves all of them again.
     var recordsWereLost: () -> Void = {}
 
@@ -35,23 +35,27 @@ final class CommitQueue {
     }
 
     func save(_ session: ServiceSession) {
+        if isAbandoned { return }
         sessions[session.reference] = session
         removedSessions.remove(session.reference)
         post()
     }
 
     func save(_ transfer: ServiceTransfer) {
+        if isAbandoned { return }
         transfers[transfer.reference] = transfer
         post()
     }
 
     func remove(_ session: ServiceSession) {
+        if isAbandoned { return }
         sessions[session.reference] = nil
         removedSessions.insert(session.reference)
         post()
     }
 
     func remove(_ transfer: ServiceTransfer) {
+        if isAbandoned { return }
         transfers[transfer.reference] = nil
         removedTransfers.insert(transfer.reference)
         post()
@@ -65,23 +69,25 @@ final class CommitQueue {
         isAbandoned = true
         loop.disarm(timer)
         (sessions, transfers, removedSessions, removedTransfers) = ([:], [:], [], [])
-        waitingForSuccess = []
+        (waiting, waitingForSuccess) = ([], [])
     }
 
     /// Calls `body` when everything that was saved before is in the journal, or could not be written.
     func after(_ body: @escaping (StorageFailure?) -> Void) {
+        if isAbandoned { return }
         waiting.append(body)
         post()
     }
 
     /// Calls `body` when everything that was saved before is in the journal, however long the disk is full.
     func afterSuccess(_ body: @escaping () -> Void) {
+        if isAbandoned { return }
         waitingForSuccess.append(body)
         post()
     }
 
     private func post() {
-        if isPosted || isWriting { return }
+        if isPosted || isWriting || isAbandoned { return }
         isPosted = true
         let box = LoopBox(self)
         loop.post { box.value.write() }

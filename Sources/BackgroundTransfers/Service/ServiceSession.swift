@@ -126,6 +126,8 @@ final class ServiceSession {
             let entries = CommandSpool.entries(at: path)
             loop.post {
                 session.value.spoolReads -= 1
+                // The next service carries them out.
+                if session.value.service.hasStopped { return }
                 session.value.perform(entries)
                 finish.value()
                 session.value.service.checkIdle()

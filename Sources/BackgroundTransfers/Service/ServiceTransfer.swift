@@ -154,15 +154,18 @@ final class ServiceTransfer {
         // An end that a program was told must survive a power cut, with its file. A large file does not hold up the journal here.
         let (box, loop) = (LoopBox(self), service.loop)
         service.keeper.synchronize(path) { result in
-            loop.post {
-                switch result {
-                case .success: box.value.ended(with: outcome)
-                case .failure(let failure):
-                    let transfer = box.value
-                    transfer.session.removeFiles(outcome, of: transfer, .file)
-                    transfer.ended(with: .failed(Self.failure(failure), nil))
-                }
-            }
+            loop.post { box.value.synchronized(outcome, result) }
+        }
+    }
+
+    private func synchronized(_ outcome: TransferEnd.Outcome, _ result: Result<Int64, StorageFailure>) {
+        // The file belongs to the next service.
+        if service.hasStopped { return }
+        switch result {
+        case .success: ended(with: outcome)
+        case .failure(let failure):
+            session.removeFiles(outcome, of: self, .file)
+            ended(with: .failed(Self.failure(failure), nil))
         }
     }
 
@@ -171,6 +174,8 @@ final class ServiceTransfer {
     }
 
     private func ended(with outcome: TransferEnd.Outcome) {
+        // The session has no transfers then, and the files belong to the next service.
+        if service.hasStopped { return }
         guard isKnown else { return session.removeFiles(outcome, of: self, .end) }
         let order = session.takeEndNumber()
         machine.update {

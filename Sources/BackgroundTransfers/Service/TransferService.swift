@@ -240,6 +240,9 @@ package final class TransferService {
         commits.after { _ in if box.value.isIdle { box.value.becameIdle() } }
     }
 
+    /// Whether `stop` is done. Results of the disk may still arrive, but the files and the journal belong to the next service.
+    var hasStopped: Bool { commits.isAbandoned }
+
     /// Stops all loads. Their parts and the journal stay for the next process. `done` is called when everything is written.
     package func stop(_ done: @escaping () -> Void) {
         for session in sessions.values { session.closeEnvironment() }

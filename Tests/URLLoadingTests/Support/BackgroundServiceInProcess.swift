@@ -1,4 +1,3 @@
-import BackgroundTransfers
 import Foundation
 import Glibc
 import LoadingPipeline
@@ -7,6 +6,8 @@ import LoadingStorage
 import LoadingTransport
 import TestSupport
 import URLLoading
+
+@testable import BackgroundTransfers
 
 /// The service of background transfers in this process, with its files in a folder of the test.
 final class BackgroundServiceInProcess: @unchecked Sendable {
@@ -57,6 +58,25 @@ final class BackgroundServiceInProcess: @unchecked Sendable {
             ready.signal()
         }
         ready.wait()
+    }
+
+    /// Calls the body on the service's loop. Nil after `stop`.
+    func onLoop<Value: Sendable>(_ body: @escaping @Sendable (TransferService) -> Value) -> Value? {
+        let result = Watched<Value?>(nil)
+        let done = DispatchSemaphore(value: 0)
+        loop.post { [host] in
+            if let service = host.value.service { result.withValue { $0 = body(service) } }
+            done.signal()
+        }
+        done.wait()
+        return result.current
+    }
+
+    /// Waits until the loop has handled the results of what the thread for files was given before, and that thread what followed.
+    func awaitFiles(_ keeper: FileKeeper) {
+        let done = DispatchSemaphore(value: 0)
+        keeper.run { [loop] in loop.post { keeper.run { done.signal() } } }
+        done.wait()
     }
 
     /// For sessions.
