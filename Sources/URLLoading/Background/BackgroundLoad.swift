@@ -25,6 +25,8 @@ final class BackgroundLoad: Load, @unchecked Sendable {
     private enum Creation {
         /// The files of the request are being copied.
         case preparing
+        /// The part of a stopped download is being moved to the service, which will know the task, also if it is cancelled meanwhile.
+        case moving
         /// The service knows the task, or will.
         case created
         /// The service will not know the task.
@@ -130,9 +132,22 @@ final class BackgroundLoad: Load, @unchecked Sendable {
             if let folder = session.uploads, let ready = files.prepareAtOnce(in: folder) {
                 return created(ready, task)
             }
-            session.prepare(files) { self.prepared($0, task) }
+            session.prepare(files) {
+                self.beginMove(task)
+            } done: {
+                self.prepared($0, task)
+            }
         } catch {
             task.locked { _ in creation = .failed(error) }
+        }
+    }
+
+    /// Whether the part of a stopped download may be moved. That of a cancelled task stays for its resume data.
+    private func beginMove(_ task: TaskCore) -> Bool {
+        task.locked { values in
+            guard values.state == .running || values.state == .suspended else { return false }
+            creation = .moving
+            return true
         }
     }
 
@@ -150,15 +165,22 @@ final class BackgroundLoad: Load, @unchecked Sendable {
 
     private func created(_ description: TransferDescription, _ task: TaskCore) {
         task.locked { values in
-            // A task that was cancelled meanwhile has ended here.
-            guard case .preparing = creation, values.state != .canceling, values.state != .completed else {
+            // A task that was cancelled meanwhile has ended here, unless its part was being moved. It has if the service is lost.
+            let isMoving = if case .moving = creation { true } else { false }
+            guard values.state != .completed, values.state != .canceling || isMoving else {
                 if let file = description.request.bodyFile { unlink(file) }
+                if isMoving, case .download(let part)? = description.request.resumption,
+                    case .download(let stopped?) = task.kind
+                {
+                    try? PrivateCopy.move(part.path, to: stopped.path)
+                }
                 return
             }
             creation = .created
             told = Told(description)
             session.add(.create(description))
             tell(values)
+            if values.state == .canceling { session.add(.cancel(task: number)) }
         }
         // A session that was invalidated meanwhile leaves the task to the service.
         if task.core.isInvalidated { session.loop.post { self.session.isCreated(self) } }
@@ -213,9 +235,13 @@ final class BackgroundLoad: Load, @unchecked Sendable {
     func cancel(_ error: LoadError) {
         guard !hasEnded, !isEnding, !isCancelled, let task else { return }
         isCancelled = true
-        let isKnown = task.locked { _ in if case .created = creation { true } else { false } }
-        guard isKnown, session.loss == nil else { return end(error, body: task.unstartedBody) }
-        session.add(.cancel(task: number))
+        guard session.loss == nil else { return end(error, body: task.unstartedBody) }
+        switch task.locked({ _ in creation }) {
+        case .created: session.add(.cancel(task: number))
+        // Told when the service knows the task.
+        case .moving: break
+        case .preparing, .failed: end(error, body: task.unstartedBody)
+        }
     }
 
     /// Only loads of other schemes are replaced.

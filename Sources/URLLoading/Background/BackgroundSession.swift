@@ -21,7 +21,7 @@ final class BackgroundSession: @unchecked Sendable {
     let commands = BackgroundCommands()
     private let connector: @Sendable () -> Result<Int32, LoadError>
     private let shared = SharedState()
-    private static let copies = DispatchQueue(label: "URLSession uploads", qos: .utility)
+    static let copies = DispatchQueue(label: "URLSession uploads", qos: .utility)
 
     // MARK: Confined to the loop
 
@@ -174,12 +174,15 @@ final class BackgroundSession: @unchecked Sendable {
         return nil
     }
 
-    /// Copies the files of a request, when the folder for them is known. `done` is called on any thread.
-    func prepare(_ files: RequestFiles, _ done: @escaping @Sendable (Result<TransferDescription, LoadError>) -> Void) {
+    /// Copies the files of a request, when the folder for them is known. `mayMove` and `done` are called on any thread.
+    func prepare(
+        _ files: RequestFiles, mayMove: @escaping @Sendable () -> Bool,
+        done: @escaping @Sendable (Result<TransferDescription, LoadError>) -> Void
+    ) {
         loop.post { [self] in
             whenAttached { [self] in
                 guard let folder = uploads else { return done(.failure(loss ?? .backgroundServiceLost("no folder"))) }
-                Self.copies.async { done(files.prepare(in: folder)) }
+                Self.copies.async { done(files.prepare(in: folder, mayMove: mayMove)) }
             }
         }
     }

@@ -56,7 +56,9 @@ struct RequestFiles: Sendable {
     }
 
     /// May wait for the disk.
-    func prepare(in folder: String) -> Result<TransferDescription, LoadError> {
+    ///
+    /// - Parameter mayMove: Called before the part of a stopped download is moved. With false it stays where it is.
+    func prepare(in folder: String, mayMove: () -> Bool) -> Result<TransferDescription, LoadError> {
         if let ready = prepareAtOnce(in: folder) { return .success(ready) }
         do throws(POSIXFailure) {
             let path = Self.newPath(in: folder)
@@ -64,6 +66,7 @@ struct RequestFiles: Sendable {
             case .file(let original): try PrivateCopy.make(original, at: path)
             case .data(let data): try PrivateCopy.make(data, at: path)
             case .stopped(var part):
+                guard mayMove() else { return .success(description) }
                 // Not the name of the part: the service may still have to remove one with that name, of an earlier task.
                 let path = folder + "/" + FileWriter.newName()
                 // Without its file the download starts over.

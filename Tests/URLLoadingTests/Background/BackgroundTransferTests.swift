@@ -361,6 +361,47 @@ import Testing
         service.stop()
     }
 
+    // RES-2, RES-4: the part is where its resume data tell, whether the service has had it or not
+    @Test("a resumed download that is cancelled at once") func aResumedDownloadThatIsCancelledAtOnce() async throws {
+        let whole = [UInt8].pattern(count: 20_000)
+        let server = try ScriptedServer { connection in
+            while let request = try connection.nextRequest() {
+                let start = request["Range"] == nil ? 0 : 10_000
+                let range = start > 0 ? "Content-Range: bytes \(start)-\(whole.count - 1)/\(whole.count)\r\n" : ""
+                try connection.send(
+                    "HTTP/1.1 \(start > 0 ? "206 Partial Content" : "200 OK")\r\nETag: \"v1\"\r\n\(range)"
+                        + "Accept-Ranges: bytes\r\nContent-Length: \(whole.count - start)\r\n\r\n")
+                try connection.send(Array(whole[start..<(start + 10_000)]))
+                if start == 0 { return _ = try? connection.waitForClose() }
+            }
+        }
+        defer { server.stop() }
+        let delegate = BackgroundDelegate()
+        let session = session(delegate)
+        let first = session.downloadTask(with: server.url("/file"))
+        first.resume()
+        _ = try await delegate.calls.waitUntil("the part") { $0.contains(.wrote(1, 10_000, 20_000)) }
+        var data = try #require(await first.cancelByProducingResumeData())
+        // Before its part is moved.
+        BackgroundSession.copies.suspend()
+        let next = session.downloadTask(withResumeData: data)
+        let produced = await next.cancelByProducingResumeData()
+        BackgroundSession.copies.resume()
+        BackgroundSession.copies.sync {}
+        data = try #require(produced)
+        #expect(service.files(in: "uploads") == [])
+        // At any other moment.
+        for _ in 1...20 {
+            data = try #require(await session.downloadTask(withResumeData: data).cancelByProducingResumeData())
+        }
+        session.downloadTask(withResumeData: data).resume()
+        _ = try await delegate.calls.waitUntil("the last end") { $0.contains(.completed(23, nil)) }
+        let calls = try await end(session, delegate)
+        #expect(calls.contains(.resumed(23, 10_000, 20_000)))
+        #expect(delegate.contents.events == [Data(whole)])
+        #expect(service.files(in: "uploads") == [])
+    }
+
     // RES-4, RES-9: the part of the second task is removed after its end, and not that of the third
     @Test("a download that is resumed twice, before its end was told") func aDownloadThatIsResumedTwice() async throws {
         let whole = [UInt8].pattern(count: 30_000)
