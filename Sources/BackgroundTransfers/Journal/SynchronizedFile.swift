@@ -2,6 +2,11 @@ internal import CLoadingLinux
 internal import Glibc
 package import LoadingStorage
 
+extension StorageFailure {
+    /// Whether the process or the system had no free descriptor.
+    var isOfDescriptors: Bool { [.system(EMFILE), .system(ENFILE)].contains(reason) }
+}
+
 /// Files whose content and name survive a power failure.
 package enum SynchronizedFile {
     /// Synchronizes the content and the name. Returns the size.

@@ -20,6 +20,8 @@ final class CommitQueue {
     private(set) var failure: StorageFailure?
     /// The service has stopped. What is being written is not tried again, and nothing else is written: another service may have the journal.
     private(set) var isAbandoned = false
+    /// What waits for a free descriptor.
+    private var postponed: Batch?
     /// Called when records of the journal were lost. Saves all of them again.
     var recordsWereLost: () -> Void = {}
 
@@ -130,6 +132,11 @@ final class CommitQueue {
         _ batch: Batch, _ written: [JournalChange], _ failure: StorageFailure?, hasLostRecords: Bool
     ) {
         if hasLostRecords { recordsWereLost() }
+        if failure?.isOfDescriptors == true, !isAbandoned {
+            // Neither the disk nor a file has trouble: the callers wait.
+            postponed = batch
+            return loop.arm(timer, at: loop.now &+ loop.limits.descriptorRetry, for: self)
+        }
         if let failure, let reference = written.transfer(needing: failure.path),
             let transfer = batch.transfers[reference]
         {
@@ -198,5 +205,8 @@ extension [JournalChange] {
 }
 
 extension CommitQueue: LoopTimerTarget {
-    func timerFired(_ timer: LoopTimer) { write() }
+    func timerFired(_ timer: LoopTimer) {
+        guard let batch = postponed.take() else { return write() }
+        write(batch)
+    }
 }

@@ -1,4 +1,5 @@
 internal import LoadingPipeline
+internal import LoadingSemantics
 internal import LoadingStorage
 internal import LoadingTransport
 
@@ -15,6 +16,9 @@ final class ServiceTransfer {
     private var metrics: TransferMetrics?
     private var unsyncedFrom: Int64 = 0
     private var isSyncing = false
+    /// The end whose file waits for a free descriptor.
+    private var postponedEnd: TransferEnd.Outcome?
+    private let endTimer = LoopTimer()
     private var hasCheckpoint = false
     /// Whether the program has not been told the present progress.
     private var isBehind = false
@@ -163,6 +167,9 @@ final class ServiceTransfer {
         if service.hasStopped { return }
         switch result {
         case .success: ended(with: outcome)
+        case .failure(let failure) where failure.isOfDescriptors:
+            postponedEnd = outcome
+            service.loop.arm(endTimer, at: service.loop.now &+ service.loop.limits.descriptorRetry, for: self)
         case .failure(let failure):
             session.removeFiles(outcome, of: self, .file)
             ended(with: .failed(Self.failure(failure), nil))
@@ -314,5 +321,13 @@ final class ServiceTransfer {
         record.resumption = length.flatMap { part.counted(byFileOf: $0) }.map { .download($0) }
         record.progress.received = length ?? 0
         return record
+    }
+}
+
+extension ServiceTransfer: LoopTimerTarget {
+    func timerFired(_ timer: LoopTimer) {
+        // A service that has stopped does not synchronize: the next one does.
+        guard !service.hasStopped, let outcome = postponedEnd.take() else { return }
+        end(outcome)
     }
 }

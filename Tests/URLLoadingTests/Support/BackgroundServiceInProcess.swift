@@ -130,6 +130,11 @@ final class BackgroundServiceInProcess: @unchecked Sendable {
         ended.wait()
         // One that a session has made meanwhile would stay open without a service.
         breakConnections()
+        flushJournal()
+    }
+
+    /// Waits until the journal has tried to write what it was given.
+    func flushJournal() {
         let flushed = DispatchSemaphore(value: 0)
         journal.flush { flushed.signal() }
         flushed.wait()

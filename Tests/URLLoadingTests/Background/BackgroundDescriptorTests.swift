@@ -1,0 +1,82 @@
+import Foundation
+import Glibc
+import LoadingPipeline
+import TestSupport
+import Testing
+
+@testable import BackgroundTransfers
+
+/// A service without free file descriptors: its transfers wait for one. Each test lowers the limit in its own process.
+@Suite struct BackgroundDescriptorTests {
+    /// Lets the process open no further descriptor, or many again. Those that it has stay open.
+    private static func allowNewDescriptors(_ isAllowed: Bool) {
+        // As many as a poll needs, all of which are open.
+        var limit = rlimit(rlim_cur: isAllowed ? 256 : 3, rlim_max: 256)
+        setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+    }
+
+    #if compiler(>=6.2)
+        // ERR-5, BG-5
+        @Test("a complete file is synchronized later", .timeLimit(.minutes(1))) func completeFile() async {
+            await #expect(processExitsWith: .success) {
+                let mayEnd = Signal("the rest")
+                let server = try ScriptedServer { connection in
+                    while try connection.nextRequest() != nil {
+                        try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nhalf")
+                        try connection.wait(for: mayEnd)
+                        try connection.send("rest")
+                    }
+                }
+                let service = try BackgroundServiceInProcess()
+                let peer = try service.attach(1)
+                _ = try peer.attached()
+                let request = TransferRequest(url: server.url().absoluteString, folder: "")
+                try peer.send(
+                    .create(TransferDescription(task: 1, kind: .download, request: request)), .resume(task: 1))
+                _ = try peer.notices { if case .report(1, let report) = $0 { report.isProgress } else { false } }
+                guard let keeper = service.onLoop({ $0.keeper }) else { exit(2) }
+                Self.allowNewDescriptors(false)
+                mayEnd.fire()
+                try await eventually {
+                    service.onLoop { service in
+                        let reference = TransferReference(application: "app", session: "test", task: 1)
+                        return service.transfer(reference).map { !$0.hasLoad } ?? false
+                    } == true
+                }
+                service.awaitFiles(keeper)
+                Self.allowNewDescriptors(true)
+                let notices = try peer.notices { if case .ended(1, _) = $0 { true } else { false } }
+                guard case .ended(_, let end)? = notices.last, case .file = end.outcome else { exit(3) }
+                guard service.files(in: "files").count == 1 else { exit(4) }
+                exit(EXIT_SUCCESS)
+            }
+        }
+
+        // ERR-5, BG-2
+        @Test("the copy of an upload is synchronized later", .timeLimit(.minutes(1))) func body() async {
+            await #expect(processExitsWith: .success) {
+                let service = try BackgroundServiceInProcess()
+                let body = service.path + "/uploads/upload"
+                guard FileManager.default.createFile(atPath: body, contents: Data("body".utf8)) else { exit(2) }
+                let peer = try service.attach(1)
+                _ = try peer.attached()
+                Self.allowNewDescriptors(false)
+                try peer.send(.create(1, body: body))
+                try await eventually {
+                    service.onLoop { $0.session("app", SessionDescription(identifier: "test")).record.commands } == 1
+                }
+                _ = service.onLoop { _ in }
+                service.flushJournal()
+                _ = service.onLoop { _ in }
+                Self.allowNewDescriptors(true)
+                guard try peer.next() == .committed(1) else { exit(3) }
+                guard try service.journalContents().transfers.map(\.end) == [nil] else { exit(4) }
+                exit(EXIT_SUCCESS)
+            }
+        }
+    #endif
+}
+
+extension TransferReport {
+    fileprivate var isProgress: Bool { if case .progress = event { true } else { false } }
+}
