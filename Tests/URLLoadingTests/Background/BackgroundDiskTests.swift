@@ -258,13 +258,13 @@ import Testing
             // It would be carried out again if the record were forgotten before it.
             let spool = path + "/spool/app"
             try FileManager.default.createDirectory(atPath: spool, withIntermediateDirectories: true)
-            FileManager.default.createFile(atPath: spool + "/old", contents: Data("spool".utf8))
+            FileManager.default.createFile(atPath: spool + "/old+0+0", contents: Data("spool".utf8))
         }
         try await eventually { (try? service.journalContents().sessions.count) == 1001 }
         let left = Set(try service.journalContents().sessions.map(\.description.identifier))
         #expect(left.isSuperset(of: ["old with a task", "young", "s1", "s999"]))
         #expect(left.isDisjoint(with: ["old", "s1000"]))
-        #expect(!FileManager.default.fileExists(atPath: service.path + "/spool/app/old"))
+        #expect(!FileManager.default.fileExists(atPath: service.path + "/spool/app/old+0+0"))
         // Also while the service runs.
         let delegate = BackgroundDelegate()
         let new = session(service, delegate, "new")

@@ -109,7 +109,7 @@ import URLLoading
     }
 
     // BG-6, T-6: the program was told the end of a task, which the service did not live to forget
-    @Test("a task that was rejected does not come back") func rejectedTask() async throws {
+    @Test("a task whose end was told does not come back") func toldTask() async throws {
         let first = try service.attach(1)
         let state = try first.attached().state
         try CommandSpool(path: state.spool).append(
