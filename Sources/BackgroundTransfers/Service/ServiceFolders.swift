@@ -20,11 +20,11 @@ package struct ServiceFolders: Equatable, Sendable {
     /// The spool of a session object that owns the session, or has owned it last.
     func spool(of session: SessionRecord) -> String {
         let (attachment, owner) = (session.attachment ?? 0, session.description.owner)
-        return "\(spools(of: session))+\(String(attachment, radix: 16))+\(String(owner, radix: 16))"
+        return "\(spoolPrefix(of: session))+\(String(attachment, radix: 16))+\(String(owner, radix: 16))"
     }
 
     /// What the paths of all spools of the session begin with, up to the first "+".
-    private func spools(of session: SessionRecord) -> String {
+    private func spoolPrefix(of session: SessionRecord) -> String {
         // Names of up to 200 characters each, which do not contain "+".
         let application = StorageDirectory.fileName(session.application)
         return "\(spool)/\(application)/\(StorageDirectory.fileName(session.description.identifier))"
@@ -33,6 +33,7 @@ package struct ServiceFolders: Equatable, Sendable {
     /// The spools of the owners of the sessions that the journal knows, and of those that were attached after them, in this order: a full
     /// disk may have kept them out of the journal. Called on the thread of the files.
     func spools(of sessions: [SessionRecord]) -> [SessionReference: [SessionSpool]] {
+        for session in sessions { renameEarlierSpool(of: session) }
         var found: [String: [SessionSpool]] = [:]
         for application in FileKeeper.names(in: spool) {
             for name in FileKeeper.names(in: "\(spool)/\(application)") {
@@ -47,12 +48,19 @@ package struct ServiceFolders: Equatable, Sendable {
         var spools: [SessionReference: [SessionSpool]] = [:]
         for session in sessions {
             let (own, last) = (spool(of: session), session.attachment ?? 0)
-            var all = (found[self.spools(of: session)] ?? []).filter { $0.path == own || $0.attachment > last }
+            var all = (found[spoolPrefix(of: session)] ?? []).filter { $0.path == own || $0.attachment > last }
             all.sort { $0.attachment < $1.attachment }
             for index in all.indices { all[index].entries = CommandSpool.entries(at: all[index].path) }
             spools[session.reference] = all
         }
         return spools
+    }
+
+    /// Names of earlier versions have the owner only. Its program may have the file open, and go on with it.
+    private func renameEarlierSpool(of session: SessionRecord) {
+        let path = spool(of: session)
+        guard FileKeeper.length(of: path) == nil else { return }
+        rename("\(spoolPrefix(of: session))+\(String(session.description.owner, radix: 16))", path)
     }
 
     /// Whether the service may delete the path: a file right in one of its folders.

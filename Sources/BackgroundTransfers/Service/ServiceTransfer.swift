@@ -71,7 +71,7 @@ final class ServiceTransfer {
             discretionary: isAtWork && machine.mustWaitForConditions ? 1 : 0)
     }
 
-    /// Whether the session has it. A discarded transfer is not in the journal, and is only stopped.
+    /// Whether the session has it. A discarded transfer is being removed from the journal, and is only stopped.
     var isKnown: Bool { session.transfers[reference.task] === self }
 
     /// Brings the counts of the session up to date, after each change of what is counted, and when the session has it no more.

@@ -70,7 +70,8 @@ final class BackgroundCommands: @unchecked Sendable {
         return isConnected && commands.count - sent == 1
     }
 
-    /// The session is attached, with one of `SessionState.nextIdentifiers`, and everything in `commands` that the service does not have is to be sent (again).
+    /// The session is attached, with one of `SessionState.nextIdentifiers`. Everything in `commands` that the service does not have is to
+    /// be sent (again).
     func attached(_ state: SessionState) {
         lock.withLock {
             if identifierOffset == nil {

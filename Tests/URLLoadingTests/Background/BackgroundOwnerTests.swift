@@ -150,6 +150,29 @@ import URLLoading
         service.stop()
     }
 
+    // BG-6: its program has the file open, and goes on with it
+    @Test("a spool whose name has no attachment, of an earlier version") func earlierSpool() async throws {
+        let first = try service.attach(1)
+        let state = try first.attached().state
+        try first.send(.create(1))
+        #expect(try first.next() == .committed(1))
+        let name = try #require(state.spool.split(separator: "/").last?.split(separator: "+"))
+        #expect(name.count == 3)
+        let spool = try CommandSpool(path: service.path + "/spool/app/\(name[0])+\(name[2])")
+        try spool.append([EncodedCommand(.create(2))], from: 2)
+        first.close()
+        service.restart()
+        let again = try service.attach(1, again: state.attachment)
+        let found = try again.attached()
+        #expect(found.tasks == [1, 2] && found.state.spool == state.spool)
+        try spool.append([EncodedCommand(.create(3))], from: 3)
+        again.close()
+        let next = try service.attach(2)
+        #expect(try next.attached().tasks == [1, 2, 3])
+        next.close()
+        service.stop()
+    }
+
     // BG-6
     @Test("the spools of such objects are removed when the service starts") func orphans() async throws {
         let first = try service.attach(1)
