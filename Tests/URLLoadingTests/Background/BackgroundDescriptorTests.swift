@@ -15,6 +15,13 @@ import Testing
         setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
     }
 
+    /// Blocks without a timer, for which Dispatch would need a descriptor.
+    private static func wait(
+        for service: BackgroundServiceInProcess, _ condition: @escaping @Sendable (TransferService) -> Bool
+    ) {
+        while service.onLoop(condition) != true {}
+    }
+
     #if compiler(>=6.2)
         // ERR-5, BG-5
         @Test("a complete file is synchronized later", .timeLimit(.minutes(1))) func completeFile() async {
@@ -37,11 +44,9 @@ import Testing
                 guard let keeper = service.onLoop({ $0.keeper }) else { exit(2) }
                 Self.allowNewDescriptors(false)
                 mayEnd.fire()
-                try await eventually {
-                    service.onLoop { service in
-                        let reference = TransferReference(application: "app", session: "test", task: 1)
-                        return service.transfer(reference).map { !$0.hasLoad } ?? false
-                    } == true
+                Self.wait(for: service) { service in
+                    let reference = TransferReference(application: "app", session: "test", task: 1)
+                    return service.transfer(reference).map { !$0.hasLoad } ?? false
                 }
                 service.awaitFiles(keeper)
                 Self.allowNewDescriptors(true)
@@ -62,8 +67,8 @@ import Testing
                 _ = try peer.attached()
                 Self.allowNewDescriptors(false)
                 try peer.send(.create(1, body: body))
-                try await eventually {
-                    service.onLoop { $0.session("app", SessionDescription(identifier: "test")).record.commands } == 1
+                Self.wait(for: service) {
+                    $0.session("app", SessionDescription(identifier: "test")).record.commands == 1
                 }
                 _ = service.onLoop { _ in }
                 service.flushJournal()
