@@ -192,6 +192,34 @@ bool cl3_take_identity(struct quic *quic, const cl3_opening *opening) {
     return true;
 }
 
+static char *write_hex(char *next, const gnutls_datum_t *bytes) {
+    static const char digits[] = "0123456789abcdef";
+    for (unsigned index = 0; index < bytes->size; index++) {
+        *next++ = digits[bytes->data[index] >> 4];
+        *next++ = digits[bytes->data[index] & 15];
+    }
+    return next;
+}
+
+static int on_secret(gnutls_session_t tls, const char *label, const gnutls_datum_t *secret) {
+    cl3_session *self = session_of(tls);
+    gnutls_datum_t random, server_random;
+    gnutls_session_get_random(tls, &random, &server_random);
+    char line[512];
+    const size_t label_length = strlen(label);
+    // Two spaces and the end of the string. The longest label has 31 characters, the longest secret 48 bytes.
+    if (label_length + 2 * (size_t)random.size + 2 * (size_t)secret->size + 3 > sizeof line) return 0;
+    memcpy(line, label, label_length);
+    char *next = line + label_length;
+    *next++ = ' ';
+    next = write_hex(next, &random);
+    *next++ = ' ';
+    next = write_hex(next, secret);
+    *next = 0;
+    self->callbacks.secret(self->owner, line);
+    return 0;
+}
+
 bool cl3_start_tls(struct quic *quic, const cl3_opening *opening) {
     quic->allows_early_data = opening->allows_early_data;
     const unsigned early = opening->allows_early_data ? GNUTLS_ENABLE_EARLY_DATA : 0;
@@ -201,6 +229,8 @@ bool cl3_start_tls(struct quic *quic, const cl3_opening *opening) {
     if (gnutls_priority_set_direct(quic->tls, priorities, NULL) != 0) return false;
     quic->reference = (ngtcp2_crypto_conn_ref){.get_conn = get_connection, .user_data = quic};
     gnutls_session_set_ptr(quic->tls, &quic->reference);
+    // In place of GnuTLS's own function, which also writes to SSLKEYLOGFILE where the program does not allow it.
+    gnutls_session_set_keylog_function(quic->tls, quic->session->callbacks.secret ? on_secret : NULL);
     // The verify function only ensures that a client certificate is shown to the right server. The owner of the session
     // evaluates the chain, and no request is sent before that.
     if (gnutls_certificate_allocate_credentials(&quic->credentials) != 0) return false;

@@ -82,3 +82,7 @@ clt_context *clt_context_new(
 }
 
 void clt_context_free(clt_context *context) { SSL_CTX_free(context); }
+
+void clt_context_log_secrets(clt_context *context, void (*log)(const clt_ssl *ssl, const char *line)) {
+    SSL_CTX_set_keylog_callback(context, log);
+}

@@ -16,10 +16,14 @@ import URLLoading
 ///                                                      them before they have begun. Each line has a step and how long it took
 ///     background-user later IDENTIFIER SECONDS URL     makes a download that begins after so many seconds, and ends
 ///
-/// Each line on standard output is a callback.
+/// Each line on standard output is a callback. With `without-keys` before all other arguments it writes no TLS keys.
 @main enum BackgroundUser {
     static func main() {
-        let words = Array(CommandLine.arguments.dropFirst())
+        var words = Array(CommandLine.arguments.dropFirst())
+        if words.first == "without-keys" {
+            words.removeFirst()
+            URLSession.writesTLSKeys = false
+        }
         switch words.first {
         case "start": start(words[1], dies: words[2] == "die", words[3...].compactMap { URL(string: $0) })
         case "finish": finish(words[1], count: Int(words[2]) ?? 0, fatal: words.count > 4 ? Int(words[4]) : nil)

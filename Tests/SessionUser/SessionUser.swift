@@ -1,12 +1,14 @@
 import Foundation
 import URLLoading
 
-/// A program with one session, which is started by tests: `session-user KIND [keep USER PASSWORD REALM | download | cancelled] URL…`
+/// A program with one session, which is started by tests:
+/// `session-user KIND [without-keys] [keep USER PASSWORD REALM | download | cancelled | http3] URL…`
 ///
 /// KIND is `default` or `ephemeral`. It loads the URLs one after the other, prints the status and the body of each in a
 /// line, or the code and the text of its error, and ends without waiting for anything; an ephemeral one flushes and
 /// resets its session before. With `keep` it has a permanent password for the server of the first URL. With `download`
 /// it downloads the URLs, and holds the errors to its end. With `cancelled` no task is begun: each is cancelled before.
+/// With `http3` the servers are assumed to support HTTP/3. With `without-keys` it writes no TLS keys.
 /// `session-user import` reads nothing as a PKCS #12 archive, and prints the status.
 /// `session-user forked URL`, `session-user forked-often URL` and `session-user without-threads URL` are those of
 /// ``LimitedProcess``.
@@ -33,6 +35,10 @@ import URLLoading
             print(status, SecCopyErrorMessageString(status, nil) ?? "")
             fflush(nil)
             exit(0)
+        }
+        if arguments.first == "without-keys" {
+            arguments.removeFirst()
+            URLSession.writesTLSKeys = false
         }
         let isEphemeral = kind == "ephemeral"
         let configuration: URLSessionConfiguration = isEphemeral ? .ephemeral : .default
@@ -73,10 +79,14 @@ import URLLoading
             }
             arguments = []
         }
+        let assumesHTTP3 = arguments.first == "http3"
+        if assumesHTTP3 { arguments.removeFirst() }
         for argument in arguments {
             guard let url = URL(string: argument) else { exit(2) }
+            var request = URLRequest(url: url)
+            request.assumesHTTP3Capable = assumesHTTP3
             do {
-                let (data, response) = try await session.data(from: url)
+                let (data, response) = try await session.data(for: request)
                 print((response as? HTTPURLResponse)?.statusCode ?? 0, String(decoding: data, as: UTF8.self))
             } catch {
                 print("failed", (error as? URLError)?.code.rawValue ?? 0, error.localizedDescription)

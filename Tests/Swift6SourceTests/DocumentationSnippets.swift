@@ -154,7 +154,11 @@ private func cookies1(session: URLSession, request: URLRequest, url: URL) throws
     _ = configuration
 }
 
-private func debugging1(session: URLSession, request: URLRequest, url: URL) async throws {
+private func debugging1(session: URLSession, request: URLRequest, url: URL) throws {
+    URLSession.writesTLSKeys = false
+}
+
+private func debugging2(session: URLSession, request: URLRequest, url: URL) async throws {
     final class Times: NSObject, URLSessionTaskDelegate, Sendable {
         func urlSession(
             _ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics

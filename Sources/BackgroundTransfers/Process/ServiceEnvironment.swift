@@ -1,8 +1,10 @@
 internal import CLoadingDaemon
 internal import LoadingStorage
+internal import LoadingTransport
 
 /// The environment of the service: what it needs of its starter's. The service also works for other programs, so it gets nothing else.
 enum ServiceEnvironment {
+    private static let keyLogVariable = "SSLKEYLOGFILE"
     private static let names: Set<String> = [
         "HOME", "PATH", "USER", "LOGNAME", "SHELL", "LANG", "TZ", "TMPDIR",
         // The libraries of an executable may be found through it.
@@ -12,7 +14,8 @@ enum ServiceEnvironment {
         "ALL_PROXY", "NO_PROXY",
         // The resolver's.
         "LOCALDOMAIN", "RES_OPTIONS", "HOSTALIASES",
-        "QLOGDIR", "SSLKEYLOGFILE",
+        // What is written about connections. The service makes those of its transfers itself.
+        "QLOGDIR", keyLogVariable,
         // A program that is launched shows its windows there.
         "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY",
     ]
@@ -24,6 +27,8 @@ enum ServiceEnvironment {
             let name = variable.prefix { $0 != "=" }
             return names.contains(String(name)) || prefixes.contains { name.hasPrefix($0) }
         }
+        // A program that writes no keys starts a service that writes none.
+        if !TLSKeyLog.isAllowed { variables.removeAll { $0.hasPrefix(keyLogVariable + "=") } }
         // The service is launched for itself, not for a session.
         variables.removeAll { $0.hasPrefix(ProgramLauncher.identifierVariable + "=") }
         variables += [

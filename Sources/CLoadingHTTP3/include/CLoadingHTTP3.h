@@ -118,6 +118,8 @@ typedef struct {
     void (*ticket)(void *owner, cl3_bytes ticket, cl3_bytes parameters, bool has_early_data, uint32_t lifetime);
     // NULL if no qlog is written.
     void (*qlog)(void *owner, const uint8_t *bytes, size_t count, bool is_last);
+    // A secret, as a line of the NSS key log format without the line feed. NULL if no secrets are logged.
+    void (*secret)(void *owner, const char *line);
 } cl3_callbacks;
 
 // Why a session cannot be used any more.

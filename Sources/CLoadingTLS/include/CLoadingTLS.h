@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 typedef struct ssl_ctx_st clt_context;
+typedef struct ssl_st clt_ssl;
 typedef struct ssl_session_st clt_session;
 typedef struct x509_store_st clt_roots;
 typedef struct stack_st_X509 clt_chain;
@@ -58,6 +59,8 @@ size_t clt_address(const char *text, uint8_t address[16]);
 clt_context *clt_context_new(
     uint16_t minimum, uint16_t maximum, const uint8_t *protocols, size_t count, bool asks_later, clt_failure *failure);
 void clt_context_free(clt_context *context);
+// Before the first stream: passes each secret to `log`, as a line of the NSS key log format without the line feed.
+void clt_context_log_secrets(clt_context *context, void (*log)(const clt_ssl *ssl, const char *line));
 
 // ---- streams
 

@@ -93,6 +93,7 @@ final class HTTP3Connection: MultiplexedConnectionState, MultiplexedConnection, 
         if let file = QlogFile(of: primaryOrigin.key.host, on: pool.loop) {
             configuration.qlog = { piece, _ in file.write(piece) }
         }
+        if TLSKeyLog.hasFile { configuration.secretLog = { TLSKeyLog.write($0) } }
         return HTTP3Session(
             configuration: configuration,
             serverName: SocketAddress(literal: primaryOrigin.key.host, port: 0) == nil ? primaryOrigin.key.host : nil,

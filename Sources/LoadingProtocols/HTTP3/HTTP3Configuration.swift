@@ -32,13 +32,16 @@ package struct HTTP3Configuration: Sendable {
     package var keepAliveInterval: Int64
     /// Receives the qlog of the connection, piece by piece.
     package var qlog: (@Sendable (_ piece: UnsafeRawBufferPointer, _ isLast: Bool) -> Void)?
+    /// Receives the secrets of the connection, as lines of the NSS key log format without line feeds.
+    package var secretLog: (@Sendable (_ line: UnsafePointer<CChar>) -> Void)?
 
     package init(
         limits: HTTPStreamLimits = HTTPStreamLimits(), windows: StreamWindowSizes = StreamWindowSizes(),
         maximumUnacknowledged: Int = 16 << 20, idleTimeout: Int64 = TimeLimits.standard.quicIdle,
         handshakeTimeout: Int64 = TimeLimits.standard.quicHandshake,
         keepAliveInterval: Int64 = TimeLimits.standard.quicKeepAlive,
-        qlog: (@Sendable (_ piece: UnsafeRawBufferPointer, _ isLast: Bool) -> Void)? = nil
+        qlog: (@Sendable (_ piece: UnsafeRawBufferPointer, _ isLast: Bool) -> Void)? = nil,
+        secretLog: (@Sendable (_ line: UnsafePointer<CChar>) -> Void)? = nil
     ) {
         self.limits = limits
         self.windows = windows
@@ -47,6 +50,7 @@ package struct HTTP3Configuration: Sendable {
         self.handshakeTimeout = max(handshakeTimeout, 1_000_000)
         self.keepAliveInterval = max(keepAliveInterval, 1_000_000)
         self.qlog = qlog
+        self.secretLog = secretLog
     }
 }
 

@@ -3,12 +3,17 @@ internal import CLoadingHTTP3
 /// From C to the session. `owner` is the session, which lives for as long as something is going on; slots come back as
 /// they were given.
 extension HTTP3Session {
-    static func callbacks(withQlog: Bool) -> cl3_callbacks {
+    static func callbacks(of configuration: HTTP3Configuration) -> cl3_callbacks {
         var callbacks = HTTP3Session.callbacks
-        if withQlog {
+        if configuration.qlog != nil {
             callbacks.qlog = { owner, bytes, count, isLast in
                 HTTP3Session.of(owner)?.configuration.qlog?(
                     UnsafeRawBufferPointer(start: bytes, count: count), isLast)
+            }
+        }
+        if configuration.secretLog != nil {
+            callbacks.secret = { owner, line in
+                if let line { HTTP3Session.of(owner)?.configuration.secretLog?(line) }
             }
         }
         return callbacks
@@ -72,7 +77,7 @@ extension HTTP3Session {
                         ticket: [UInt8](ticket), transportParameters: [UInt8](parameters),
                         hasEarlyData: hasEarlyData, lifetime: Int64(lifetime)))
             },
-            qlog: nil)
+            qlog: nil, secret: nil)
     }
 
     @inline(__always)

@@ -83,7 +83,7 @@ package final class HTTP3Session: HTTPStreamSession {
         self.now = now
         growth = StreamWindowGrowth(configuration.windows)
         weakObserver = observer
-        var callbacks = HTTP3Session.callbacks(withQlog: configuration.qlog != nil)
+        var callbacks = HTTP3Session.callbacks(of: configuration)
         var limits = cl3_limits(configuration)
         var result = CL3_OUT_OF_MEMORY
         let owner = Unmanaged.passUnretained(self).toOpaque()
@@ -124,7 +124,7 @@ package final class HTTP3Session: HTTPStreamSession {
         weakObserver = observer
         isHandshakeComplete = true
         isTrusted = true
-        var callbacks = HTTP3Session.callbacks(withQlog: false)
+        var callbacks = HTTP3Session.callbacks(of: configuration)
         var limits = cl3_limits(configuration)
         var result = CL3_OUT_OF_MEMORY
         let owner = Unmanaged.passUnretained(self).toOpaque()

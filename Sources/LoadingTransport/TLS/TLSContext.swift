@@ -23,6 +23,11 @@ package final class TLSContext: @unchecked Sendable {
             let shortage = DescriptorReserve.shortage
             throw shortage == 0 ? TLSError(failure) : .noDescriptor(shortage)
         }
+        if TLSKeyLog.hasFile {
+            clt_context_log_secrets(pointer) { _, line in
+                if let line { TLSKeyLog.write(line) }
+            }
+        }
         self.pointer = pointer
         self.configuration = configuration
         self.evaluator = evaluator

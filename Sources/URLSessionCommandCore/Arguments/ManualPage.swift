@@ -36,6 +36,9 @@ package enum ManualPage {
             .TP
             .B NO_COLOR
             no colours.
+            .TP
+            .B SSLKEYLOGFILE
+            a file to which the secrets of TLS connections are appended, for tools that decrypt recorded traffic.
             .SH EXIT STATUS
             0 if the URL was loaded, whatever its status without \\-f. Other codes are those of curl where curl has one for the
             same failure: 2 usage, 6 host not found, 7 no connection, 22 a status of 400 or more with \\-f, 28 timeout,

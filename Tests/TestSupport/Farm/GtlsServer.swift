@@ -12,7 +12,8 @@ package final class GtlsServer: FarmServer {
     ///   - isEverywhere: Whether it listens on all addresses, for network namespaces.
     package init(
         files: [String: [UInt8]] = [:], authority: TestCertificateAuthority, profile: CertificateProfile = .localhost,
-        isEverywhere: Bool = false, options: [String] = [], port wanted: Int? = nil
+        isEverywhere: Bool = false, options: [String] = [], environment: [String: String] = [:],
+        port wanted: Int? = nil
     ) throws {
         let directory = try TemporaryDirectory()
         let certificates = try CertificateFiles(try authority.issue(profile), of: authority)
@@ -23,7 +24,7 @@ package final class GtlsServer: FarmServer {
         let address = isEverywhere ? "*" : "127.0.0.1"
         process = try ServingProcess(
             try ServerFarm.Part.gtlsserver.requireExecutable(), over: .udp, at: wanted,
-            output: directory.file("output")
+            environment: environment, output: directory.file("output")
         ) { port in
             options + [
                 "--quiet", "--htdocs=\(directory.file("htdocs").path)", address, "\(port)",

@@ -7,6 +7,7 @@ package struct ClientHello: Sendable, Equatable {
         case preSharedKey = 41
     }
 
+    package let random: [UInt8]
     package private(set) var cipherSuites: [Int] = []
     /// Extension contents by type.
     package private(set) var extensions: [Int: [UInt8]] = [:]
@@ -34,10 +35,12 @@ package struct ClientHello: Sendable, Equatable {
         var reader = Reader(wire)
         guard reader.takeNumber(1) == 22, reader.takeNumber(2) != nil, var record = reader.take(lengthOf: 2),
             record.takeNumber(1) == 1, var hello = record.take(lengthOf: 3),
-            // The legacy version and the random value.
-            hello.take(34) != nil, hello.take(lengthOf: 1) != nil, var suites = hello.take(lengthOf: 2),
+            // The legacy version.
+            hello.take(2) != nil, let random = hello.take(32), hello.take(lengthOf: 1) != nil,
+            var suites = hello.take(lengthOf: 2),
             hello.take(lengthOf: 1) != nil, var rest = hello.take(lengthOf: 2)
         else { return nil }
+        self.random = Array(random.bytes)
         cipherSuites = suites.takeNumbers()
         while let number = rest.takeNumber(2) {
             guard let content = rest.take(lengthOf: 2) else { return nil }

@@ -60,6 +60,21 @@ import Testing
         try await user.endService()
     }
 
+    // TLS-12
+    @Test("the service writes TLS keys if the program that starts it does", arguments: [true, false])
+    func keys(areWritten: Bool) async throws {
+        let server = try ScriptedServer.answering(.text("one"), tls: TrustedAuthority.server())
+        defer { server.stop() }
+        let words = (areWritten ? [] : ["without-keys"]) + ["start", "s", "exit", server.url("/one").absoluteString]
+        let file = user.home.file("keys")
+        #expect(try user.run(words, keyLog: file).lines == ["task 1"])
+        let finished = try user.run("finish", "s", "1").lines
+        #expect(finished.filter { $0 != "finished" } == ["downloaded 1 one one", "completed 1 0"])
+        let keys = try? String(contentsOf: file, encoding: .utf8)
+        #expect(keys?.contains("CLIENT_HANDSHAKE_TRAFFIC_SECRET ") == (areWritten ? true : nil), "\(keys ?? "")")
+        try await user.endService()
+    }
+
     // BG-11, S-80, S-97: the program learns the identifier, and is told everything
     @Test("a program that is launched") func aProgramThatIsLaunched() async throws {
         let server = try ScriptedServer.answering { .text(String($0.target.dropFirst())) }

@@ -39,14 +39,15 @@ final class BackgroundUser: Sendable {
         try run(arguments, launchedFor: identifier)
     }
 
-    private func run(
-        _ arguments: [String], launchedFor identifier: String? = nil
+    func run(
+        _ arguments: [String], launchedFor identifier: String? = nil, keyLog: URL? = nil
     ) throws -> (exit: ChildProcess.Exit, lines: [String]) {
         var environment = [
             "XDG_CACHE_HOME": home.path + "/cache", "XDG_DATA_HOME": home.path + "/data",
             "XDG_STATE_HOME": home.path + "/state", "XDG_RUNTIME_DIR": home.path + "/runtime",
         ]
         environment[ProgramLauncher.identifierVariable] = identifier
+        environment["SSLKEYLOGFILE"] = keyLog?.path
         let (exit, output) = try ChildProcess.run("/usr/bin/env", [Self.path] + arguments, environment: environment)
         return (exit, output.split(separator: "\n").map(String.init))
     }
