@@ -159,6 +159,10 @@ int cll_clone_file(int to, int from) { return ioctl(to, FICLONE, from); }
 
 ssize_t cll_copy_range(int from, int to, size_t count) { return copy_file_range(from, NULL, to, NULL, count, 0); }
 
+int cll_exchange_files(const char *one, const char *other) {
+    return renameat2(AT_FDCWD, one, AT_FDCWD, other, RENAME_EXCHANGE);
+}
+
 int cll_link_open_file(int descriptor, const char *path) {
     char name[32];
     snprintf(name, sizeof name, "/proc/self/fd/%d", descriptor);

@@ -6,12 +6,17 @@ internal import LoadingStorage
 
 /// The commands of a program to its background session, in a file: they outlive the program and the service, until the journal has them.
 ///
-/// The program's library appends, and empties the file. The service reads it when no program is attached. Each entry has its length, its
-/// number, a checksum and a `ServiceCommand`. What follows a torn entry is ignored.
+/// The program's library appends, and removes what the journal has. The service reads the file when no program is attached. Each entry has
+/// its length, its number, a checksum and a `ServiceCommand`. What follows a torn entry is ignored.
 package final class CommandSpool {
-    private let descriptor: Int32
-    /// The number of the last entry that was appended; nil after the file was emptied.
-    private var lastNumber: UInt64?
+    private let path: String
+    private var descriptor: Int32
+    private var size: Int
+    /// What was appended since the file was emptied: the number of the last entry of each write, and where it ends.
+    private var appended: [(number: UInt64, end: Int)] = []
+    /// From this size on, the file is replaced by one without what the journal has, if that is half of it.
+    private var replacementSize: Int
+    private let smallestReplacement: Int
     private static let headSize = 20
 
     package struct Failure: Error, Equatable {
@@ -26,8 +31,14 @@ package final class CommandSpool {
     /// Opens the file for appending. It is created if necessary, with mode 0600.
     ///
     /// A process that was killed within a write may have left a torn entry, which would hide those that follow. It is removed.
-    package init(path: String) throws(Failure) {
+    ///
+    /// - Parameter smallestReplacement: The size from which on the file is replaced.
+    package init(path: String, smallestReplacement: Int = 1 << 20) throws(Failure) {
+        self.path = path
+        self.smallestReplacement = smallestReplacement
+        replacementSize = smallestReplacement
         descriptor = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
+        size = 0
         guard descriptor >= 0 else { throw Failure(code: cll_errno()) }
         do { try Self.check(descriptor) } catch {
             close(descriptor)
@@ -35,7 +46,8 @@ package final class CommandSpool {
         }
         let bytes = Self.bytes(of: descriptor)
         let end = Self.parse(bytes).end
-        if end < bytes.count { _ = ftruncate(descriptor, off_t(end)) }
+        size = bytes.count
+        if end < bytes.count, ftruncate(descriptor, off_t(end)) == 0 { size = end }
     }
 
     deinit { close(descriptor) }
@@ -68,7 +80,8 @@ package final class CommandSpool {
             if count > 0 { undo(count) }
             throw Failure(code: code)
         }
-        lastNumber = first &+ UInt64(commands.count) &- 1
+        size += count
+        appended.append((first &+ UInt64(commands.count) &- 1, size))
     }
 
     private func undo(_ count: Int) {
@@ -79,13 +92,51 @@ package final class CommandSpool {
 
     /// The journal has the commands up to this number. Empties the file if that is all of them.
     package func committed(_ number: UInt64) {
-        guard let lastNumber, lastNumber <= number else { return }
-        if ftruncate(descriptor, 0) == 0 { self.lastNumber = nil }
+        guard let last = appended.last else { return }
+        if last.number <= number { return empty() }
+        guard size >= replacementSize else { return }
+        let count = appended.prefix { $0.number <= number }.count
+        guard count > 0, 2 * appended[count - 1].end >= size else { return }
+        replace(without: count)
     }
 
     /// Drops all entries.
     package func empty() {
-        if ftruncate(descriptor, 0) == 0 { lastNumber = nil }
+        guard ftruncate(descriptor, 0) == 0 else { return }
+        (size, appended, replacementSize) = (0, [], smallestReplacement)
+    }
+
+    /// Goes on in another file, without what the first writes have appended. Both have the others, so that a process may be killed at any
+    /// moment.
+    private func replace(without count: Int) {
+        // Not at once again, if that fails.
+        replacementSize = 2 * size
+        let start = appended[count - 1].end
+        // A name of which a service takes no notice, but for removing it when it starts.
+        let name = path + "+new"
+        let new = open(name, O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
+        guard new >= 0 else { return }
+        // A file that has lost its name must not get it back.
+        guard (try? Self.check(new)) != nil, copy(from: start, to: new), cll_exchange_files(name, path) == 0 else {
+            close(new)
+            unlink(name)
+            return
+        }
+        unlink(name)
+        close(descriptor)
+        descriptor = new
+        size -= start
+        appended.removeFirst(count)
+        for index in appended.indices { appended[index].end -= start }
+        replacementSize = max(smallestReplacement, 2 * size)
+    }
+
+    private func copy(from start: Int, to other: Int32) -> Bool {
+        var bytes = [UInt8](repeating: 0, count: size - start)
+        return bytes.withUnsafeMutableBytes { buffer in
+            pread(descriptor, buffer.baseAddress, buffer.count, off_t(start)) == buffer.count
+                && write(other, buffer.baseAddress, buffer.count) == buffer.count
+        }
     }
 
     private static func append(_ content: Data, number: UInt64, to bytes: inout [UInt8]) {

@@ -358,6 +358,8 @@ void *cll_remap(void *pages, size_t size, size_t new_size);
 int cll_clone_file(int to, int from);
 // Copies within the kernel, from and to the positions of both files; 0 at the end. Not between all file systems.
 ssize_t cll_copy_range(int from, int to, size_t count);
+// Exchanges the files of two names. -1 with errno if one is missing, or if the file system cannot.
+int cll_exchange_files(const char *one, const char *other);
 // Gives the open file another name; it must have one still.
 int cll_link_open_file(int descriptor, const char *path);
 // mkostemps with O_CLOEXEC.

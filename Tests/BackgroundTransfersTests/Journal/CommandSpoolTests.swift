@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import TestSupport
 import Testing
 
@@ -69,6 +70,62 @@ struct CommandSpoolTests {
             try CommandSpool(path: path).append(Self.encoded(2...2), from: 2)
             #expect(CommandSpool.entries(at: path).map(\.number) == [1, 2])
         }
+    }
+
+    // BG-6, BG-12: a program that gives commands all the time
+    @Test("a file of which half is committed is replaced") func replaced() throws {
+        let folder = try TemporaryDirectory()
+        let path = folder.path + "/spool"
+        let spool = try CommandSpool(path: path, smallestReplacement: 2000)
+        var largest = 0
+        for number in 1...1000 as ClosedRange<UInt64> {
+            try spool.append([EncodedCommand(.resume(task: Int(number)))], from: number)
+            // Ten commands are on their way to the journal.
+            if number > 10 { spool.committed(number - 10) }
+            let entries = CommandSpool.entries(at: path)
+            #expect(entries.map(\.number).suffix(10) == Array(max(1, number - min(number, 10) + 1)...number).suffix(10))
+            #expect(entries.allSatisfy { $0.command == .resume(task: Int($0.number)) })
+            largest = max(largest, try Data(contentsOf: URL(fileURLWithPath: path)).count)
+        }
+        #expect(largest < 3000)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["spool"])
+        // Many commands wait: none is copied again and again.
+        for number in 1001...2000 as ClosedRange<UInt64> {
+            try spool.append([EncodedCommand(.resume(task: Int(number)))], from: number)
+        }
+        var inodes: Set<UInt64> = []
+        for number in 1001...1999 as ClosedRange<UInt64> {
+            spool.committed(number)
+            var status = stat()
+            #expect(stat(path, &status) == 0)
+            inodes.insert(UInt64(status.st_ino))
+            #expect(CommandSpool.entries(at: path).last?.number == 2000)
+        }
+        #expect((2...8).contains(inodes.count))
+        spool.committed(2000)
+        #expect(CommandSpool.entries(at: path) == [])
+        try spool.append(Self.encoded(0...0), from: 2001)
+        #expect(CommandSpool.entries(at: path).map(\.number) == [2001])
+    }
+
+    // BG-7: the service has removed it for another session object
+    @Test("a file that was removed does not come back") func removed() throws {
+        let folder = try TemporaryDirectory()
+        let path = folder.path + "/spool"
+        let spool = try CommandSpool(path: path, smallestReplacement: 0)
+        for number in 1...10 as ClosedRange<UInt64> { try spool.append(Self.encoded(0...0), from: number) }
+        try FileManager.default.removeItem(atPath: path)
+        spool.committed(5)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == [])
+        #expect(spool.isRemoved)
+        // A file in the place of the other one is not written to.
+        let target = try folder.write("mine", to: "target")
+        let second = try CommandSpool(path: path, smallestReplacement: 0)
+        for number in 1...10 as ClosedRange<UInt64> { try second.append(Self.encoded(0...0), from: number) }
+        try FileManager.default.createSymbolicLink(atPath: path + "+new", withDestinationPath: target.path)
+        second.committed(5)
+        #expect(CommandSpool.entries(at: path).count == 10)
+        #expect(try String(contentsOf: target, encoding: .utf8) == "mine")
     }
 
     @Test("no other file is opened") func links() throws {
