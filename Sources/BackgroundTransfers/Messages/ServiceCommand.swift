@@ -107,6 +107,8 @@ package struct TransferReference: Codable, Hashable, Sendable {
         self.session = session
         self.task = task
     }
+
+    package var sessionReference: SessionReference { SessionReference(application: application, session: session) }
 }
 
 package enum TransferControl: Codable, Equatable, Sendable {

@@ -11,8 +11,10 @@ final class CommitQueue {
     private var transfers: [TransferReference: ServiceTransfer] = [:]
     private var removedSessions: Set<SessionReference> = []
     private var removedTransfers: Set<TransferReference> = []
-    private var waiting: [(StorageFailure?) -> Void] = []
-    private var waitingForSuccess: [() -> Void] = []
+    private var waiting: [Waiting<(StorageFailure?) -> Void>] = []
+    private var waitingForSuccess: [Waiting<() -> Void>] = []
+    /// The sessions whose changes wait, with the number of files that they wait for.
+    private var held: [SessionReference: Int] = [:]
     private var isWriting = false
     private var isPosted = false
     private let timer = LoopTimer()
@@ -25,6 +27,13 @@ final class CommitQueue {
     /// Called when records of the journal were lost. Saves all of them again.
     var recordsWereLost: () -> Void = {}
 
+    /// What is called when the changes before it are written.
+    private struct Waiting<Body> {
+        /// Nil for those of all sessions that are not held.
+        let session: SessionReference?
+        let body: Body
+    }
+
     init(_ journal: TransferJournal, on loop: EventLoop) {
         self.journal = journal
         self.loop = loop
@@ -34,6 +43,15 @@ final class CommitQueue {
     private var hasWork: Bool { hasChanges || !waiting.isEmpty || !waitingForSuccess.isEmpty }
     private var hasChanges: Bool {
         !sessions.isEmpty || !transfers.isEmpty || !removedSessions.isEmpty || !removedTransfers.isEmpty
+    }
+
+    /// Lets the changes of a session wait until `release`, while those of others are written.
+    func hold(_ session: SessionReference) { held[session, default: 0] += 1 }
+
+    func release(_ session: SessionReference) {
+        guard let count = held[session] else { return }
+        held[session] = count > 1 ? count - 1 : nil
+        if count == 1 { post() }
     }
 
     func save(_ session: ServiceSession) {
@@ -75,16 +93,18 @@ final class CommitQueue {
     }
 
     /// Calls `body` when everything that was saved before is in the journal, or could not be written.
-    func after(_ body: @escaping (StorageFailure?) -> Void) {
+    ///
+    /// - Parameter session: Whose changes that is; nil for those of all sessions that are not held.
+    func after(_ session: SessionReference? = nil, _ body: @escaping (StorageFailure?) -> Void) {
         if isAbandoned { return }
-        waiting.append(body)
+        waiting.append(Waiting(session: session, body: body))
         post()
     }
 
-    /// Calls `body` when everything that was saved before is in the journal, however long the disk is full.
-    func afterSuccess(_ body: @escaping () -> Void) {
+    /// Calls `body` when all changes of the session that were saved before are in the journal, however long the disk is full.
+    func afterSuccess(_ session: SessionReference, _ body: @escaping () -> Void) {
         if isAbandoned { return }
-        waitingForSuccess.append(body)
+        waitingForSuccess.append(Waiting(session: session, body: body))
         post()
     }
 
@@ -100,22 +120,25 @@ final class CommitQueue {
         isPosted = false
         if isWriting { return }
         loop.disarm(timer)
-        let batch = Batch(
+        let all = Batch(
             sessions: sessions, transfers: transfers, removedSessions: removedSessions,
             removedTransfers: removedTransfers, waiting: waiting, waitingForSuccess: waitingForSuccess)
-        (sessions, transfers, removedSessions, removedTransfers) = ([:], [:], [], [])
-        (waiting, waitingForSuccess) = ([], [])
-        write(batch)
+        let (ready, rest) = held.isEmpty ? (all, Batch()) : all.split { held[$0] != nil }
+        (sessions, transfers, removedSessions, removedTransfers) = (
+            rest.sessions, rest.transfers, rest.removedSessions, rest.removedTransfers
+        )
+        (waiting, waitingForSuccess) = (rest.waiting, rest.waitingForSuccess)
+        write(ready)
     }
 
     private func write(_ batch: Batch) {
         let changes = batch.changes
         isWriting = !changes.isEmpty
         guard isWriting else {
-            batch.waiting.forEach { $0(failure) }
-            batch.waitingForSuccess.forEach { $0() }
-            // What came while a file kept the disk busy.
-            if hasWork { post() }
+            batch.waiting.forEach { $0.body(failure) }
+            batch.waitingForSuccess.forEach { $0.body() }
+            // What came while a file kept the disk busy. What is held is posted by `release`.
+            if hasWork, held.isEmpty || !batch.isEmpty { post() }
             return
         }
         let box = LoopBox((self, batch, changes))
@@ -152,8 +175,8 @@ final class CommitQueue {
         } else if failure == nil {
             for session in batch.sessions.values { session.isInJournal = true }
         }
-        batch.waiting.forEach { $0(failure) }
-        if failure == nil { batch.waitingForSuccess.forEach { $0() } }
+        batch.waiting.forEach { $0.body(failure) }
+        if failure == nil { batch.waitingForSuccess.forEach { $0.body() } }
         // A failure is reported at once, not when it is over.
         if !waiting.isEmpty || failure == nil && hasWork { post() }
     }
@@ -168,12 +191,32 @@ final class CommitQueue {
     }
 
     private struct Batch {
-        var sessions: [SessionReference: ServiceSession]
-        var transfers: [TransferReference: ServiceTransfer]
-        var removedSessions: Set<SessionReference>
-        var removedTransfers: Set<TransferReference>
-        var waiting: [(StorageFailure?) -> Void]
-        var waitingForSuccess: [() -> Void]
+        var sessions: [SessionReference: ServiceSession] = [:]
+        var transfers: [TransferReference: ServiceTransfer] = [:]
+        var removedSessions: Set<SessionReference> = []
+        var removedTransfers: Set<TransferReference> = []
+        var waiting: [Waiting<(StorageFailure?) -> Void>] = []
+        var waitingForSuccess: [Waiting<() -> Void>] = []
+
+        var isEmpty: Bool {
+            sessions.isEmpty && transfers.isEmpty && removedSessions.isEmpty && removedTransfers.isEmpty
+                && waiting.isEmpty && waitingForSuccess.isEmpty
+        }
+
+        /// Those of sessions that are held are not ready.
+        func split(_ isHeld: (SessionReference) -> Bool) -> (ready: Batch, rest: Batch) {
+            (filtered(general: true) { !isHeld($0) }, filtered(general: false, isHeld))
+        }
+
+        private func filtered(general: Bool, _ isIn: (SessionReference) -> Bool) -> Batch {
+            Batch(
+                sessions: sessions.filter { isIn($0.key) },
+                transfers: transfers.filter { isIn($0.key.sessionReference) },
+                removedSessions: removedSessions.filter(isIn),
+                removedTransfers: removedTransfers.filter { isIn($0.sessionReference) },
+                waiting: waiting.filter { $0.session.map(isIn) ?? general },
+                waitingForSuccess: waitingForSuccess.filter { $0.session.map(isIn) ?? general })
+        }
 
         func without(_ removed: Set<TransferReference>) -> Batch {
             var rest = self

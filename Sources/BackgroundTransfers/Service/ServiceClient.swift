@@ -69,7 +69,7 @@ final class ServiceClient {
         guard let session, isListed else { return }
         // One reply for all commands of the turn, however long the disk is full: the program's spool takes no more commands until then.
         let number = session.record.commands
-        service.commits.afterSuccess { [weak self] in self?.send(.committed(number)) }
+        service.commits.afterSuccess(session.reference) { [weak self] in self?.send(.committed(number)) }
     }
 
     private func receive(_ command: ServiceCommand) {

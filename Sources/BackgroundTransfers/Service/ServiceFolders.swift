@@ -49,8 +49,9 @@ package struct ServiceFolders: Equatable, Sendable {
         for session in sessions {
             let (own, last) = (spool(of: session), session.attachment ?? 0)
             var all = (found[spoolPrefix(of: session)] ?? []).filter { $0.path == own || $0.attachment > last }
-            all.sort { $0.attachment < $1.attachment }
             for index in all.indices { all[index].entries = CommandSpool.entries(at: all[index].path) }
+            // Two have the same number if a full disk kept the first one out of the journal and of the folder.
+            all.sort { ($0.attachment, $0.firstNumber) < ($1.attachment, $1.firstNumber) }
             spools[session.reference] = all
         }
         return spools
@@ -86,11 +87,17 @@ struct SessionSpool: Sendable {
     let owner: UInt64
     let path: String
     var entries: [CommandSpool.Entry] = []
+
+    /// The number of the first command. An empty spool is that of the last owner.
+    var firstNumber: UInt64 { entries.first?.number ?? .max }
 }
 
 /// What the service does with files, on a thread of its own, because the disk may be slow.
 final class FileKeeper: Sendable {
-    private let thread = StorageThread<Void>(named: "urlsessiond-files") {}
+    private let thread: StorageThread<Void>
+
+    /// - Parameter name: Of the thread.
+    init(named name: String) { thread = StorageThread(named: name) {} }
 
     /// Writes the file and its name to disk. `done` gets its length.
     func synchronize(_ path: String, _ done: @escaping @Sendable (Result<Int64, StorageFailure>) -> Void) {

@@ -46,6 +46,7 @@ final class ServiceSession {
 
     /// At the end of the service, which it retains.
     func leave() {
+        for transfer in Array(transfers.values) + discarded { transfer.stopLoad() }
         closeEnvironment()
         (transfers, discarded) = ([:], [])
         owner = nil
@@ -147,10 +148,10 @@ final class ServiceSession {
         record.lastUsed = service.now
         service.commits.save(self)
         // The journal must not name a spool that is gone.
-        service.commits.afterSuccess { [self] in
+        service.commits.afterSuccess(reference) { [self] in
             if old != service.folders.spool(of: record) { service.keeper.remove(old) }
         }
-        service.commits.after { [self] failure in
+        service.commits.after(reference) { [self] failure in
             guard owner === client else { return }
             if let failure, !isInJournal {
                 owner = nil
@@ -194,6 +195,9 @@ final class ServiceSession {
 
     // MARK: Commands
 
+    /// A disk writes less within the time of a commit. Many small bodies are synchronized with it.
+    private static let largeBody: Int64 = 8 << 20
+
     /// The commands of the session's owners before the start of the service, in their order.
     func perform(_ spools: [SessionSpool]) {
         for (index, spool) in spools.enumerated() {
@@ -206,7 +210,7 @@ final class ServiceSession {
             perform(spool.entries.filter { entry in next.map { entry.number < $0 } ?? true })
         }
         // The journal must not name a spool that is gone.
-        service.commits.afterSuccess { [self] in
+        service.commits.afterSuccess(reference) { [self] in
             for spool in spools.dropLast() { service.keeper.remove(spool.path) }
         }
     }
@@ -268,12 +272,22 @@ final class ServiceSession {
         let transfer = add(
             TransferRecord(
                 new: description, application: record.application, session: reference.session, boot: Boot.identifier))
+        if let body = description.request.bodyFile { holdCommits(until: body) }
         service.commits.save(transfer)
-        service.commits.after { [self] failure in
+        service.commits.after(reference) { [self] failure in
             // A task in a spool, or one whose program has ended meanwhile, goes on until it can be written.
             if let failure, isOwned, owner?.isListed == true { transfer.fail(failure) }
         }
         service.changed(transfer)
+    }
+
+    /// The body may be another name of a large file that was just written. The changes of other sessions do not wait for the disk then. The
+    /// journal synchronizes each body once more, and reports a failure.
+    private func holdCommits(until body: String) {
+        guard let length = FileKeeper.length(of: body), length >= Self.largeBody else { return }
+        let (reference, loop, commits) = (reference, service.loop, LoopBox(service.commits))
+        commits.value.hold(reference)
+        service.bodies.synchronize(body) { _ in loop.post { commits.value.release(reference) } }
     }
 
     /// Ends a task that the session cannot have. If the program is not told, it finds that the service does not have the task.
@@ -314,8 +328,10 @@ final class ServiceSession {
             transfer.update { $0.end?.told = step }
         }
         // The journal must not name a file that is gone.
-        service.commits.afterSuccess { [self] in removeFiles(transfer.record.end?.outcome, of: transfer, step) }
-        service.commits.after { [self] _ in
+        service.commits.afterSuccess(reference) { [self] in
+            removeFiles(transfer.record.end?.outcome, of: transfer, step)
+        }
+        service.commits.after(reference) { [self] _ in
             if counts.ended == 0 { launch.becameIdle() }
             finishInvalidation()
             closeIfUnused()
@@ -344,7 +360,7 @@ final class ServiceSession {
             cancelAll()
         } else {
             // The tasks go on without the program (BG-20).
-            service.commits.after { [self] _ in endInvalidation() }
+            service.commits.after(reference) { [self] _ in endInvalidation() }
         }
         finishInvalidation()
     }

@@ -138,6 +138,7 @@ final class ServiceTransfer {
         case .stop: load?.cancel()
         case .restarted(let progress): session.tell(.restarted(task: reference.task, progress))
         case .due: session.tell(.due(task: reference.task))
+        case .removeFile(let path): session.removeFiles(.file(path), of: self, .file)
         case .end(let outcome): end(outcome)
         }
     }
@@ -152,6 +153,9 @@ final class ServiceTransfer {
         rate = nil
         load.start()
     }
+
+    /// At the end of the service, which takes no note of it: the next one goes on.
+    func stopLoad() { load?.cancel() }
 
     private func end(_ outcome: TransferEnd.Outcome) {
         guard case .file(let path) = outcome else { return ended(with: outcome) }
@@ -191,7 +195,7 @@ final class ServiceTransfer {
         }
         count()
         service.commits.save(self)
-        service.commits.after { [self] _ in
+        service.commits.after(reference.sessionReference) { [self] _ in
             isEndCommitted = true
             session.transferEnded(self)
         }

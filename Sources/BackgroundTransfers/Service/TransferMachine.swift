@@ -67,6 +67,8 @@ package struct TransferMachine: Equatable, Sendable {
         case restarted(TransferProgress)
         /// The delegate has to decide.
         case due
+        /// The file was complete when the transfer had been cancelled.
+        case removeFile(String)
         case end(TransferEnd.Outcome)
     }
 
@@ -175,7 +177,8 @@ package struct TransferMachine: Equatable, Sendable {
             return [.save]
         case .finished(let file):
             guard isActive else { return [] }
-            return [.leaveSchedule] + (record.cancellation.map { end(for: $0, nil) } ?? end(.file(file)))
+            guard let cancellation = record.cancellation else { return [.leaveSchedule] + end(.file(file)) }
+            return [.leaveSchedule, .removeFile(file)] + end(for: cancellation, nil)
         case .failed(let failure, let resumption, let jitter):
             guard isActive else { return [] }
             return [.leaveSchedule] + attemptFailed(failure, resumption, jitter, now)

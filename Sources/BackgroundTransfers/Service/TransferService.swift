@@ -20,7 +20,9 @@ package final class TransferService {
     let folders: ServiceFolders
     let makeEnvironment: MakeEnvironment
     let commits: CommitQueue
-    let keeper = FileKeeper()
+    let keeper = FileKeeper(named: "urlsessiond-files")
+    /// For the bodies of uploads, which programs may have written just before.
+    let bodies = FileKeeper(named: "urlsessiond-bodies")
     let launcher: ProgramLauncher
     /// The path of the executable.
     let program: String
@@ -181,7 +183,7 @@ package final class TransferService {
     func remove(_ session: ServiceSession) {
         let path = folders.spool(of: session.record)
         let (box, loop) = (LoopBox((self, session)), loop)
-        commits.afterSuccess { [self] in
+        commits.afterSuccess(session.reference) { [self] in
             guard session.isUnused, removals.contains(session.reference) else { return isKept(session) }
             // The spool first: a new session would have no number of the last command, and would carry out the old ones again.
             keeper.run {
@@ -291,8 +293,7 @@ package final class TransferService {
     }
 
     func transfer(_ reference: TransferReference) -> ServiceTransfer? {
-        sessions[SessionReference(application: reference.application, session: reference.session)]?
-            .transfers[reference.task]
+        sessions[reference.sessionReference]?.transfers[reference.task]
     }
 
     // MARK: Time

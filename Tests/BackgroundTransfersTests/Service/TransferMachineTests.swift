@@ -355,10 +355,10 @@ struct TransferMachineTests {
             running.handle(.failed(TransferFailure(code: -999), part, jitter: 0), now: 2)
                 == [.leaveSchedule, .end(.failed(TransferFailure(code: -999), part))])
 
-        // The file was complete when the load was to stop: the task is cancelled all the same.
+        // The file was complete when the load was to stop: the task is cancelled all the same, and leaves no file.
         var done = Self.running()
         _ = done.handle(.cancel(reason: nil), now: 1)
-        #expect(done.handle(.finished(file: "/f"), now: 2) == [.leaveSchedule, end])
+        #expect(done.handle(.finished(file: "/f"), now: 2) == [.leaveSchedule, .removeFile("/f"), end])
 
         var stopping = Self.running()
         _ = stopping.handle(.suspend, now: 1)
@@ -467,6 +467,7 @@ struct TransferMachineTests {
                     hasLoad = true
                 case .stop: #expect(hasLoad && machine.phase == .stopping)
                 case .end: ends += 1
+                case .removeFile: #expect(machine.phase == .ended)
                 case .save, .restarted, .due: break
                 }
             }

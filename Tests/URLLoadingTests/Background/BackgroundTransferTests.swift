@@ -324,8 +324,10 @@ import Testing
     // BG-5, RES-4: the journal names the file that has the part
     @Test("what another service finds of a resumed download") func whatIsFoundOfAResumedDownload() async throws {
         let whole = [UInt8].pattern(count: 30_000)
+        let ranges = Watched<[String?]>([])
         let server = try ScriptedServer { connection in
             while let request = try connection.nextRequest() {
+                ranges.withValue { $0.append(request["Range"]) }
                 let start = ["bytes=10000-": 10_000, "bytes=20000-": 20_000][request["Range"] ?? ""] ?? 0
                 let range = start > 0 ? "Content-Range: bytes \(start)-\(whole.count - 1)/\(whole.count)\r\n" : ""
                 try connection.send(
@@ -356,9 +358,13 @@ import Testing
             return true
         }
         #expect(length.current == 20_000)
-        session.invalidateAndCancel()
+        service.restart()
+        _ = try await delegate.calls.waitUntil("the end") { $0.contains(.completed(2, nil)) }
+        session.finishTasksAndInvalidate()
         _ = try await delegate.calls.waitUntil("the session's end") { $0.last == .invalid }
         service.stop()
+        #expect(delegate.contents.events == [Data(whole)])
+        #expect(ranges.current == [nil, "bytes=10000-", "bytes=20000-"])
     }
 
     // RES-2, RES-4: the part is where its resume data tell, whether the service has had it or not

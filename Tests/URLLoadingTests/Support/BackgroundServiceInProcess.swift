@@ -110,8 +110,21 @@ final class BackgroundServiceInProcess: @unchecked Sendable {
     func restart() {
         breakConnections()
         stop()
+        awaitClosedFiles()
         journal = TransferJournal(in: StorageDirectory(path: path))
         start()
+    }
+
+    /// The loads of a service that has stopped close their files a little later. Those of a process that has ended are closed.
+    private func awaitClosedFiles() {
+        for folder in ["files", "uploads"] {
+            for name in files(in: folder) {
+                let descriptor = open("\(path)/\(folder)/\(name)", O_RDONLY | O_CLOEXEC)
+                guard descriptor >= 0 else { continue }
+                flock(descriptor, LOCK_EX)
+                close(descriptor)
+            }
+        }
     }
 
     func stop() {

@@ -1,0 +1,59 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import BackgroundTransfers
+
+/// A disk that takes long to synchronize the body of an upload.
+@Suite(.leavesNothing) struct BackgroundSlowDiskTests {
+    // BG-2, BG-6: the changes of one session wait, and are all written then
+    @Test("a large body does not hold up other sessions") func largeBody() throws {
+        let service = try BackgroundServiceInProcess()
+        let large = service.path + "/uploads/large"
+        try Data(count: 9 << 20).write(to: URL(fileURLWithPath: large))
+        let uploading = try service.attach(1, identifier: "uploading")
+        _ = try uploading.attached()
+        let bodies = try #require(service.onLoop { $0.bodies })
+        let mayGoOn = DispatchSemaphore(value: 0)
+        bodies.run { mayGoOn.wait() }
+        defer { mayGoOn.signal() }
+        try uploading.send(.create(1, body: large), .create(2))
+
+        let other = try service.attach(2, identifier: "other")
+        _ = try other.attached()
+        try other.send(.create(1))
+        _ = try other.notices { $0 == .committed(1) }
+        func names() throws -> [String] {
+            try service.journalContents().transfers.map { "\($0.session) \($0.description.task)" }
+        }
+        #expect(try names() == ["other 1"])
+
+        mayGoOn.signal()
+        _ = try uploading.notices { $0 == .committed(2) }
+        #expect(try names() == ["other 1", "uploading 1", "uploading 2"])
+        uploading.close()
+        other.close()
+        service.stop()
+    }
+
+    // BG-5: a service that ends has not promised what waits, and does not wait for the disk
+    @Test("a service that ends meanwhile") func end() async throws {
+        let service = try BackgroundServiceInProcess()
+        let large = service.path + "/uploads/large"
+        try Data(count: 9 << 20).write(to: URL(fileURLWithPath: large))
+        let peer = try service.attach(1)
+        let state = try peer.attached().state
+        let bodies = try #require(service.onLoop { $0.bodies })
+        let mayGoOn = DispatchSemaphore(value: 0)
+        bodies.run { mayGoOn.wait() }
+        try CommandSpool(path: state.spool).append([EncodedCommand(.create(1, body: large))], from: 1)
+        try peer.send(.create(1, body: large))
+        try await eventually { service.onLoop { $0.isIdle } == false && (try? service.transfers.count) == 1 }
+        service.stop()
+        #expect(try service.journalContents().transfers.isEmpty)
+        mayGoOn.signal()
+        service.restart()
+        try await eventually { (try? service.journalContents().transfers.map(\.description.task)) == [1] }
+        service.stop()
+    }
+}
