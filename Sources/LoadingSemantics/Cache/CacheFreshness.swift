@@ -15,7 +15,11 @@ package struct CacheFreshness: Sendable, Equatable {
     package let age: Int64?
 
     package init(_ response: StoredResponse, now: Int64) {
-        let control = CacheControl(response.fields)
+        self.init(response, CacheControl(response.fields), now: now)
+    }
+
+    /// - Parameter control: That of the response.
+    init(_ response: StoredResponse, _ control: CacheControl, now: Int64) {
         (basis, lifetime) = Self.lifetime(of: response, control)
         age = Self.age(of: response, now: now)
     }
@@ -27,14 +31,14 @@ package struct CacheFreshness: Sendable, Equatable {
     private static func lifetime(of response: StoredResponse, _ control: CacheControl) -> (Basis, Int64) {
         if let maxAge = control.maxAge { return (.maxAge, maxAge) }
         let date = response.date
-        if let text = response.fields.firstValue("Expires") {
+        if let index = response.fields.firstIndex(of: "Expires") {
             // A malformed date, such as "0", is in the past (RFC 9111 §5.3).
-            let expires = HTTPDate.parse(text, at: response.responseTime) ?? .min
+            let expires = HTTPDate.parse(response.fields, at: index, received: response.responseTime) ?? .min
             return (.expires, max(0, DeltaSeconds.difference(expires, date)))
         }
         if control.isPublic || CacheStatus.isHeuristicallyCacheable(response.status),
-            let modified = response.fields.firstValue("Last-Modified").flatMap({
-                HTTPDate.parse($0, at: response.responseTime)
+            let modified = response.fields.firstIndex(of: "Last-Modified").flatMap({
+                HTTPDate.parse(response.fields, at: $0, received: response.responseTime)
             }), modified <= date
         {
             return (.lastModified, DeltaSeconds.difference(date, modified) / 10)
@@ -43,7 +47,7 @@ package struct CacheFreshness: Sendable, Equatable {
     }
 
     /// §4.2.3
-    private static func age(of response: StoredResponse, now: Int64) -> Int64? {
+    static func age(of response: StoredResponse, now: Int64) -> Int64? {
         let resident = DeltaSeconds.difference(now, response.responseTime)
         // The clock has moved back, so the age is unknown and the response must be validated.
         if resident < 0 { return nil }

@@ -83,8 +83,20 @@ package final class CacheRequest: Sendable {
     var isForRange: Bool { named.contains(.range) }
 
     /// The values of all fields with that name, in order.
-    func values(_ name: String) -> [String] {
+    private func values(_ name: String) -> [String] {
         let own = fields.values(name)
         return own.isEmpty ? defaults.values(name) : own
+    }
+
+    /// Calls `body` with the octets of each value of the fields with that name, in order.
+    func forEachValue(of name: String, _ body: (UnsafeBufferPointer<UInt8>) -> Void) {
+        var section = fields
+        var first = fields.firstIndex(of: name)
+        if first == nil { (section, first) = (defaults, defaults.firstIndex(of: name)) }
+        guard let first else { return }
+        section.withOctets(at: first, body)
+        for index in (first + 1)..<section.count where section.isNamed(name, at: index) {
+            section.withOctets(at: index, body)
+        }
     }
 }

@@ -18,7 +18,7 @@ package enum CacheRules {
 
         let selected = select(stored, for: request)
         if request.policy.returnsAnythingStored, let selected {
-            let age = CacheFreshness(stored[selected], now: now).age
+            let age = CacheFreshness.age(of: stored[selected], now: now)
             return .serve(selected, age: age, because: .policy)
         }
         if request.isConditional { return miss(request, because: .conditionalRequest) }
@@ -29,8 +29,9 @@ package enum CacheRules {
         if request.policy == .reloadRevalidatingCacheData {
             return validate(selected, of: stored, for: request, because: .policy)
         }
-        let freshness = CacheFreshness(stored[selected], now: now)
-        let (isServed, reason) = judge(stored[selected], freshness, for: request)
+        let control = CacheControl(stored[selected].fields)
+        let freshness = CacheFreshness(stored[selected], control, now: now)
+        let (isServed, reason) = judge(stored[selected], control, freshness, for: request)
         return isServed
             ? .serve(selected, age: freshness.age, because: reason)
             : validate(selected, of: stored, for: request, because: reason)
@@ -38,16 +39,22 @@ package enum CacheRules {
 
     /// §4.1: of the matching responses, those with `Vary` come before those without, and then the most recent.
     private static func select(_ stored: [StoredResponse], for request: CacheRequest) -> Int? {
-        let matching = stored.indices.filter { stored[$0].matches(request) }
-        let withVary = matching.filter { stored[$0].variant?.names.isEmpty == false }
-        return (withVary.isEmpty ? matching : withVary).max { stored[$0].isOlder(than: stored[$1]) }
+        var selected: Int?
+        var hasVary = false
+        for index in stored.indices where stored[index].matches(request) {
+            let isVariant = stored[index].variant?.names.isEmpty == false
+            if let selected, hasVary != isVariant ? hasVary : !stored[selected].isOlder(than: stored[index]) {
+                continue
+            }
+            (selected, hasVary) = (index, isVariant)
+        }
+        return selected
     }
 
     /// Whether a response is served without validation (§4.2, §5.2.1).
     private static func judge(
-        _ response: StoredResponse, _ freshness: CacheFreshness, for request: CacheRequest
+        _ response: StoredResponse, _ control: CacheControl, _ freshness: CacheFreshness, for request: CacheRequest
     ) -> (isServed: Bool, because: CacheReason) {
-        let control = CacheControl(response.fields)
         let (wanted, requestNoCache) = request.directives
         if response.needsValidation { return (false, .needsValidation) }
         if control.noCache { return (false, .responseNoCache) }

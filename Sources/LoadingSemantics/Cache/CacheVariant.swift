@@ -25,22 +25,43 @@ package struct CacheVariant: Sendable, Hashable {
             return
         }
         var text: [UInt8] = []
+        text.reserveCapacity(64)
+        var isPublic = true
         for name in names {
-            text += name.utf8
+            let form = Form(ofFieldNamed: name)
+            if form == .secret { isPublic = false }
+            text.append(contentsOf: name.utf8)
             // A field value contains neither LF nor NUL, so the encoding is unambiguous.
             text.append(0x0A)
-            if let value = Self.normalized(name, in: request) { text += value } else { text.append(0x00) }
+            Self.append(name, form, of: request, to: &text)
             text.append(0x0A)
         }
-        let isPublic = text.count <= Self.longestPublicText && names.allSatisfy(Self.publicFields.contains)
-        fingerprint = isPublic ? text : request.fingerprint(text)
+        fingerprint = isPublic && text.count <= Self.longestPublicText ? text : request.fingerprint(text)
     }
 
-    /// Fields without secrets. Short values are stored without a hash, which costs more than the comparison.
-    private static let publicFields: Set<String> = [
-        "accept", "accept-charset", "accept-encoding", "accept-language", "origin",
-    ]
+    /// Short values without secrets are stored without a hash, which costs more than the comparison.
     private static let longestPublicText = 256
+
+    /// Which values of a field are equivalent.
+    private enum Form {
+        /// A list of case-insensitive tokens.
+        case tokens
+        /// The parameters may be quoted and case-sensitive.
+        case mediaRanges
+        case exact
+        /// Exact, of a field that may contain a secret.
+        case secret
+
+        /// - Parameter name: In lower case.
+        init(ofFieldNamed name: String) {
+            switch name {
+            case "accept-encoding", "accept-language", "accept-charset": self = .tokens
+            case "accept": self = .mediaRanges
+            case "origin": self = .exact
+            default: self = .secret
+            }
+        }
+    }
 
     /// Whether the named fields of the request have equivalent values.
     func matches(_ request: CacheRequest) -> Bool {
@@ -61,20 +82,24 @@ package struct CacheVariant: Sendable, Hashable {
         return names.sorted()
     }
 
-    /// The field lines combined and normalized; nil if the field is absent.
-    private static func normalized(_ name: String, in request: CacheRequest) -> [UInt8]? {
-        let lines = request.values(name).map { OptionalWhitespace.trimmed($0.utf8) }
-        guard !lines.isEmpty else { return nil }
-        let joined = Array(lines.joined(separator: ", ".utf8))
-        switch name {
-        // Lists of case-insensitive tokens.
-        case "accept-encoding", "accept-language", "accept-charset":
-            return joined.filter { !OptionalWhitespace.contains($0) }.map(asciiLowercase)
-        // The parameters of `Accept` may be quoted and case-sensitive.
-        case "accept" where !joined.contains(UInt8(ascii: "\"")):
-            return joined.filter { !OptionalWhitespace.contains($0) }
-        default:
-            return joined
+    /// Appends the field lines combined and normalized, or NUL if the field is absent.
+    private static func append(_ name: String, _ form: Form, of request: CacheRequest, to text: inout [UInt8]) {
+        let start = text.count
+        var isFirst = true
+        request.forEachValue(of: name) { value in
+            if !isFirst { text.append(contentsOf: ", ".utf8) }
+            isFirst = false
+            text.append(contentsOf: OptionalWhitespace.trimmed(value))
         }
+        if isFirst { return text.append(0x00) }
+        if form == .exact || form == .secret || form == .mediaRanges && text[start...].contains(UInt8(ascii: "\"")) {
+            return
+        }
+        var end = start
+        for index in start..<text.count where !OptionalWhitespace.contains(text[index]) {
+            text[end] = form == .tokens ? asciiLowercase(text[index]) : text[index]
+            end += 1
+        }
+        text.removeSubrange(end...)
     }
 }

@@ -33,7 +33,9 @@ package struct StoredResponse: Sendable, Equatable {
     }
 
     /// When the origin generated the response: `Date`, or else the time of arrival.
-    var date: Int64 { fields.firstValue("Date").flatMap { HTTPDate.parse($0, at: responseTime) } ?? responseTime }
+    var date: Int64 {
+        fields.firstIndex(of: "Date").flatMap { HTTPDate.parse(fields, at: $0, received: responseTime) } ?? responseTime
+    }
 
     /// The entity tag, if it is a valid field value. Values from disk or from the application may not be.
     var tag: String? {
@@ -51,7 +53,7 @@ package struct StoredResponse: Sendable, Equatable {
 
     /// The fields of the response when it is served at that age (RFC 9111 §4, §5.1).
     package func fields(age: Int64) -> HTTPFields {
-        var result = fields.filtered { !fields.isNamed("Age", at: $0) }
+        var result = fields.contains("Age") ? fields.filtered { !fields.isNamed("Age", at: $0) } : fields
         result.append("Age", String(min(age, DeltaSeconds.maximum)))
         return result
     }

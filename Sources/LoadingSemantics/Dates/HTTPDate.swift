@@ -21,6 +21,77 @@ package enum HTTPDate {
         return text.firstIndex(of: UInt8(ascii: ",")) == nil ? asctimeDate(text) : dateWithComma(text, at: now)
     }
 
+    /// The date that is the value of a field: nearly always an IMF-fixdate, for which no string is made.
+    static func parse(_ fields: HTTPFields, at index: Int, received: Int64?) -> Int64? {
+        var date: Int64?
+        fields.withOctets(at: index) { date = fixdate($0) }
+        return date ?? parse(fields.value(at: index), at: received)
+    }
+
+    /// `Sun, 06 Nov 1994 08:49:37 GMT`, in exactly these 29 octets.
+    private static func fixdate(_ text: UnsafeBufferPointer<UInt8>) -> Int64? {
+        guard text.count == 29, let day = number(text, at: 5, count: 2), let year = number(text, at: 12, count: 4),
+            let hour = number(text, at: 17, count: 2), let minute = number(text, at: 20, count: 2),
+            let second = number(text, at: 23, count: 2), hour < 24, minute < 60, second <= 60,
+            text[3] == UInt8(ascii: ","), text[4] == 0x20, text[7] == 0x20, text[11] == 0x20, text[16] == 0x20,
+            text[19] == UInt8(ascii: ":"), text[22] == UInt8(ascii: ":"), text[25] == 0x20,
+            letters(text, at: 26) == letters("gmt"), let month = month(letters(text, at: 8)),
+            isDay(letters(text, at: 0))
+        else { return nil }
+        return seconds(year: year, month: month, day: day, time: hour * 3600 + minute * 60 + second)
+    }
+
+    @inline(__always)
+    private static func number(_ text: UnsafeBufferPointer<UInt8>, at start: Int, count: Int) -> Int? {
+        var number = 0
+        for index in start..<start + count {
+            let digit = text[index] &- 0x30
+            guard digit < 10 else { return nil }
+            number = number * 10 + Int(digit)
+        }
+        return number
+    }
+
+    /// Three octets, letters of which are in lower case.
+    @inline(__always)
+    private static func letters(_ text: UnsafeBufferPointer<UInt8>, at start: Int) -> UInt32 {
+        UInt32(asciiLowercase(text[start])) << 16 | UInt32(asciiLowercase(text[start + 1])) << 8
+            | UInt32(asciiLowercase(text[start + 2]))
+    }
+
+    @inline(__always)
+    private static func letters(_ name: StaticString) -> UInt32 {
+        letters(UnsafeBufferPointer(start: name.utf8Start, count: 3), at: 0)
+    }
+
+    /// From 1 to 12.
+    private static func month(_ name: UInt32) -> Int? {
+        switch name {
+        case letters("jan"): 1
+        case letters("feb"): 2
+        case letters("mar"): 3
+        case letters("apr"): 4
+        case letters("may"): 5
+        case letters("jun"): 6
+        case letters("jul"): 7
+        case letters("aug"): 8
+        case letters("sep"): 9
+        case letters("oct"): 10
+        case letters("nov"): 11
+        case letters("dec"): 12
+        default: nil
+        }
+    }
+
+    private static func isDay(_ name: UInt32) -> Bool {
+        switch name {
+        case letters("sun"), letters("mon"), letters("tue"), letters("wed"), letters("thu"), letters("fri"),
+            letters("sat"):
+            true
+        default: false
+        }
+    }
+
     /// `Sun, 06 Nov 1994 08:49:37 GMT` or `Sunday, 06-Nov-94 08:49:37 GMT`.
     private static func dateWithComma(_ text: [UInt8], at now: Int64?) -> Int64? {
         var reader = Reader(text)

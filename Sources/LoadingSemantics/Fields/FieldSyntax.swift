@@ -7,6 +7,14 @@ enum OptionalWhitespace {
         let end = bytes.lastIndex { !contains($0) }.map(bytes.index(after:)) ?? bytes.startIndex
         return bytes[..<end].drop(while: contains).map { $0 }
     }
+
+    /// The octets without white space at both ends.
+    static func trimmed(_ bytes: UnsafeBufferPointer<UInt8>) -> UnsafeBufferPointer<UInt8> {
+        var (start, end) = (0, bytes.count)
+        while start < end, contains(bytes[start]) { start += 1 }
+        while end > start, contains(bytes[end - 1]) { end -= 1 }
+        return UnsafeBufferPointer(rebasing: bytes[start..<end])
+    }
 }
 
 /// The lower-case form of an ASCII letter; other octets are unchanged.

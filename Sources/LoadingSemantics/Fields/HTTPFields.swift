@@ -44,10 +44,11 @@ package struct HTTPFields: Sendable {
     package mutating func append(_ name: String, _ value: String) {
         // One allocation for the usual few fields, not one for each growth.
         if positions.isEmpty { bytes.reserveCapacity(max(64, name.utf8.count &+ value.utf8.count)) }
+        var (name, value) = (name, value)
         let nameStart = bytes.count
-        bytes.append(contentsOf: name.utf8)
+        name.withUTF8 { bytes.append(contentsOf: $0) }
         let valueStart = bytes.count
-        bytes.append(contentsOf: value.utf8)
+        value.withUTF8 { bytes.append(contentsOf: $0) }
         positions.append(
             Position(
                 nameStart: nameStart, nameLength: valueStart - nameStart,

@@ -18,22 +18,24 @@ enum FieldBlock {
 
     /// Returns nil if the data are malformed.
     static func fields(_ data: Data) -> HTTPFields? {
-        let octets = [UInt8](data)
-        let number = { (index: Int) in
-            octets[4 * index..<4 * index + 4].reversed().reduce(0) { $0 << 8 | Int($1) }
+        data.withUnsafeBytes { octets in
+            func number(_ index: Int) -> Int {
+                Int(UInt32(littleEndian: octets.loadUnaligned(fromByteOffset: 4 * index, as: UInt32.self)))
+            }
+            guard octets.count >= 4, case let count = number(0), 4 + 8 * count <= octets.count else { return nil }
+            var positions: [HTTPFields.Position] = []
+            positions.reserveCapacity(count)
+            var position = 0
+            for index in 0..<count {
+                let (name, value) = (number(1 + 2 * index), number(2 + 2 * index))
+                positions.append(
+                    HTTPFields.Position(
+                        nameStart: position, nameLength: name, valueStart: position + name, valueLength: value))
+                position += name + value
+            }
+            let bytes = octets[(4 + 8 * count)...]
+            return position == bytes.count ? HTTPFields(bytes: Array(bytes), positions: positions) : nil
         }
-        guard octets.count >= 4, case let count = number(0), 4 + 8 * count <= octets.count else { return nil }
-        var positions: [HTTPFields.Position] = []
-        var position = 0
-        for index in 0..<count {
-            let (name, value) = (number(1 + 2 * index), number(2 + 2 * index))
-            positions.append(
-                HTTPFields.Position(
-                    nameStart: position, nameLength: name, valueStart: position + name, valueLength: value))
-            position += name + value
-        }
-        let bytes = octets[(4 + 8 * count)...]
-        return position == bytes.count ? HTTPFields(bytes: Array(bytes), positions: positions) : nil
     }
 
     private static func range(_ start: UInt32, _ count: UInt32) -> Range<Int> { Int(start)..<Int(start) + Int(count) }

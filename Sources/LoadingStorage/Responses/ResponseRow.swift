@@ -94,7 +94,8 @@ struct ResponseRow {
         file = row[6].text
         let variant = row[13].text.map { names in
             CacheVariant(
-                names: names.split(separator: " ").map(String.init), fingerprint: row[1].blob.map { Array($0) } ?? [])
+                names: names.utf8.split(separator: 0x20).map { String(Substring($0)) },
+                fingerprint: row[1].blob.map { Array($0) } ?? [])
         }
         head = ArchivedResponse(
             url: url,

@@ -99,4 +99,27 @@ import Testing
     func invalidDates(text: String) {
         #expect(HTTPDate.parse(text, at: nil) == nil)
     }
+
+    // CACHE-17: the value of a field is read in another way, with the same result
+    @Test("each octet of a field's date, replaced by each other one") func fields() {
+        let texts = [
+            "Sun, 06 Nov 1994 08:49:37 GMT", "Thu, 29 Feb 2024 23:59:60 GMT", "Sunday, 06-Nov-94 08:49:37 GMT",
+            "Sun Nov  6 08:49:37 1994",
+        ]
+        for text in texts {
+            let octets = Array(text.utf8)
+            for index in octets.indices {
+                for octet in 0x20...0x7E as ClosedRange<UInt8> {
+                    var changed = octets
+                    changed[index] = octet
+                    let value = String(decoding: changed, as: UTF8.self)
+                    let fields = HTTPFields([("Date", value)])
+                    let date = HTTPDate.parse(fields, at: 0, received: 1_000_000_000)
+                    if date != HTTPDate.parse(value, at: 1_000_000_000) { Issue.record("\(value): \(date ?? -1)") }
+                }
+            }
+            #expect(HTTPDate.parse(HTTPFields([("Date", text + " ")]), at: 0, received: nil) == nil)
+        }
+        #expect(HTTPDate.parse(HTTPFields([("Date", "")]), at: 0, received: nil) == nil)
+    }
 }
