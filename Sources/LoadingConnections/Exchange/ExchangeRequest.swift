@@ -7,6 +7,8 @@ package import LoadingSemantics
 package struct ExchangeRequest {
     private var values: Values
 
+    /// Reached through the request alone: exclusive access to the request protects the values, and only an instance with a
+    /// single owner is changed. It is therefore not checked again for each of them.
     private final class Values {
         @exclusivity(unchecked) var method: String
         @exclusivity(unchecked) var connectProtocol: String?

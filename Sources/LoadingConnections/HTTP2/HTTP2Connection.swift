@@ -4,7 +4,7 @@ internal import LoadingProtocols
 internal import LoadingSemantics
 internal import LoadingTransport
 
-/// An HTTP/2 connection over TLS.
+/// An HTTP/2 connection over TLS. What is said of exclusive access in the superclass holds here too.
 final class HTTP2Connection: MultiplexedConnectionState, MultiplexedConnection, ByteStreamOwner {
     let isAlternative = false
     let stream: ByteStream

@@ -1,5 +1,8 @@
 /// The connections to one origin, the attempts, and the requests that wait for a connection. Confined to the pool's
 /// loop.
+///
+/// No access to a stored property lasts while a request, an attempt or a connection is called that may come back here, so
+/// exclusive access to what each request uses is not checked.
 final class OriginConnections {
     let key: ConnectionKey
     @exclusivity(unchecked) var waiting = WaitingLine()

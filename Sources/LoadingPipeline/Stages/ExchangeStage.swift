@@ -6,6 +6,9 @@ internal import LoadingTransport
 
 /// The last stage: a connection from the pool, one request on it, and one response from it. Retries if the connection
 /// was lost before the server can have processed the request (CONN-10). Confined to the load's loop.
+///
+/// No access to a stored property lasts while the load, the pool or the connection is called, so exclusive access to what
+/// each request uses is not checked.
 final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTimerTarget {
     /// Cleared when the stage is done, which also breaks the reference cycle with the load.
     @exclusivity(unchecked) var load: HTTPLoad?
