@@ -166,11 +166,6 @@ extension LoadError {
         LoadError(code: -1009, cause: .posix(error))
     }
 
-    /// An invalid or refusing response of a proxy (AUTH-28, PROXY-10).
-    package static func proxyFailed(cfNetwork number: Int) -> LoadError {
-        LoadError(code: -1004, cause: .cfNetwork(number))
-    }
-
     /// Whether an established connection was lost.
     package var isConnectionLoss: Bool { code == -1005 }
 
@@ -198,7 +193,6 @@ extension LoadError {
 /// Failures reported by responses.
 extension LoadError {
     package static let tooManyRedirects = LoadError(code: -1007)
-    package static let redirectToNonExistentLocation = LoadError(code: -1010)
     package static let cannotDecodeRawData = LoadError(code: -1015)
     package static let cannotDecodeContentData = LoadError(code: -1016)
 
@@ -269,8 +263,6 @@ extension LoadError {
     package static func cannotOpenFile(_ error: Int32) -> LoadError { LoadError(code: -3001, cause: .posix(error)) }
     package static func cannotCloseFile(_ error: Int32) -> LoadError { LoadError(code: -3002, cause: .posix(error)) }
     package static func cannotWriteToFile(_ error: Int32) -> LoadError { LoadError(code: -3003, cause: .posix(error)) }
-    package static func cannotRemoveFile(_ error: Int32) -> LoadError { LoadError(code: -3004, cause: .posix(error)) }
-    package static func cannotMoveFile(_ error: Int32) -> LoadError { LoadError(code: -3005, cause: .posix(error)) }
     package static let downloadDecodingFailedMidStream = LoadError(code: -3006)
     package static let downloadDecodingFailedToComplete = LoadError(code: -3007)
 }

@@ -48,8 +48,6 @@ package struct ProxyRouteList: Sendable, Hashable {
         }
     }
 
-    package var isDirect: Bool { routes == [.direct] }
-
     package var firstProxy: ProxyServer? {
         for case .through(let proxy) in routes { return proxy }
         return nil

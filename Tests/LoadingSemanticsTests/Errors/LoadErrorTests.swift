@@ -47,12 +47,12 @@ import Testing
             .cancelled, .badURL, .timedOut, .unsupportedURL, .requestBodyStreamExhausted,
             .appTransportSecurityRequiresSecureConnection, .resourceExceedsMaximum, .resourceUnavailable,
             .noThread, .cannotFindHost, .cannotConnectToHost, .networkConnectionLost,
-            .notConnectedToInternet, .tooManyRedirects, .redirectToNonExistentLocation, .cannotDecodeRawData,
+            .notConnectedToInternet, .tooManyRedirects, .cannotDecodeRawData,
             .cannotDecodeContentData, .badServerResponse(""), .cannotParseResponse(""), .secureConnectionFailed(0, ""),
             .certificateHasBadDate(0, ""), .certificateUntrusted(0, ""), .certificateHasUnknownRoot(0, ""),
             .certificateNotYetValid(0, ""), .clientCertificateRejected(0, ""), .clientCertificateRequired(0, ""),
             .fileIsDirectory, .cannotReadFile(ENOENT), .cannotReadFile(EPERM), .cannotCreateFile(0),
-            .cannotOpenFile(0), .cannotCloseFile(0), .cannotWriteToFile(0), .cannotRemoveFile(0), .cannotMoveFile(0),
+            .cannotOpenFile(0), .cannotCloseFile(0), .cannotWriteToFile(0),
             .downloadDecodingFailedMidStream, .downloadDecodingFailedToComplete,
         ]
         let texts = errors.map { LoadError.description(ofCode: $0.code) }

@@ -9,7 +9,7 @@ import Testing
 
     private func isExcluded(_ place: String, noProxy: String) throws -> Bool {
         let environment = ProxyEnvironment(["http_proxy": "proxy:3128", "no_proxy": noProxy])
-        return ProxyRules(system: environment).route(for: try destination(place)).isDirect
+        return ProxyRules(system: environment).route(for: try destination(place)).routes == [.direct]
     }
 
     private func isExcluded(_ place: String, exceptions: [String], simple: Int? = nil) throws -> Bool {
@@ -18,7 +18,7 @@ import Testing
         ]
         if let simple { values["ExcludeSimpleHostnames"] = .number(simple) }
         let rules = ProxyRules(dictionary: ProxyDictionary(values), system: ProxyEnvironment([:]))
-        return rules.route(for: try destination(place)).isDirect
+        return rules.route(for: try destination(place)).routes == [.direct]
     }
 
     // PROXY-8

@@ -256,7 +256,7 @@ import Testing
         for host in ["localhost", "a.local"] {
             let excluded = ProxyDestination(try HTTPURL("http://\(host)/"))
             #expect(rules(values).externalSource(for: excluded) == nil)
-            #expect(rules(values).route(for: excluded, answer: answer).isDirect)
+            #expect(rules(values).route(for: excluded, answer: answer).routes == [.direct])
         }
         values["ProxyAutoConfigEnable"] = .number(0)
         #expect(rules(values).externalSource(for: server) == nil)
