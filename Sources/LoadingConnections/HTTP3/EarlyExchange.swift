@@ -3,7 +3,7 @@ internal import LoadingProtocols
 /// A request that was sent as early data, and the events of its stream until a request adopts it. The stream's
 /// flow-control window limits their size.
 struct EarlyExchange {
-    enum News {
+    enum Event {
         case sentHead(Int)
         case sentRequest(at: Int64)
         case informational(HTTPStreamResponseHead)
@@ -17,7 +17,7 @@ struct EarlyExchange {
     let number: Int64
     /// When the request was submitted to the connection.
     let start: Int64
-    var news: [News] = []
+    var events: [Event] = []
     /// Whether a request has adopted the stream.
     var isTakenUp = false
     /// Whether both directions of the stream are closed.
@@ -25,11 +25,11 @@ struct EarlyExchange {
 
     /// Whether the server rejects the request until the handshake is complete (425 Too Early, RFC 8470).
     var isTooEarly: Bool {
-        news.contains { if case .head(let head, _) = $0 { head.status == Self.tooEarly } else { false } }
+        events.contains { if case .head(let head, _) = $0 { head.status == Self.tooEarly } else { false } }
     }
 
     /// Whether the final response has begun.
-    var isAnswered: Bool { news.contains { if case .head = $0 { true } else { false } } }
+    var isAnswered: Bool { events.contains { if case .head = $0 { true } else { false } } }
 
     /// 425
     static let tooEarly = 425

@@ -71,7 +71,7 @@ protocol MultiplexedConnection: MultiplexedConnectionState, RoutedConnection, HT
     func isTooEarly(_ head: HTTPStreamResponseHead, on number: Int64) -> Bool
     /// Keeps the event of a stream that no request has adopted. Returns false if no request may adopt it.
     @discardableResult
-    func keepEarly(_ news: @autoclosure () -> EarlyExchange.News, on number: Int64) -> Bool
+    func keepEarly(_ event: @autoclosure () -> EarlyExchange.Event, on number: Int64) -> Bool
     /// A stream is about to be reported as closed.
     func willClose(_ number: Int64, with failure: HTTPStreamFailure?)
     /// The failure that is reported to a stream, and its cause.
@@ -185,7 +185,7 @@ extension MultiplexedConnection {
     // MARK: What HTTP/2 lacks
 
     func isTooEarly(_ head: HTTPStreamResponseHead, on number: Int64) -> Bool { false }
-    func keepEarly(_ news: @autoclosure () -> EarlyExchange.News, on number: Int64) -> Bool { false }
+    func keepEarly(_ event: @autoclosure () -> EarlyExchange.Event, on number: Int64) -> Bool { false }
 }
 
 /// The server of a connection.

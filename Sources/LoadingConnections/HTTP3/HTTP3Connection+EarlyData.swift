@@ -14,9 +14,9 @@ extension HTTP3Connection {
 
     /// Returns false if `number` is not the early request's stream.
     @discardableResult
-    func keepEarly(_ news: @autoclosure () -> EarlyExchange.News, on number: Int64) -> Bool {
+    func keepEarly(_ event: @autoclosure () -> EarlyExchange.Event, on number: Int64) -> Bool {
         guard early?.number == number else { return false }
-        early?.news.append(news())
+        early?.events.append(event())
         return true
     }
 
@@ -45,19 +45,19 @@ extension HTTP3Connection {
 
     /// Delivers the events that arrived before the early request was adopted.
     func replayEarly() {
-        guard let early, early.isTakenUp, !early.news.isEmpty, let stream = streams[early.number] else { return }
-        self.early?.news = []
-        for news in early.news {
-            switch news {
+        guard let early, early.isTakenUp, !early.events.isEmpty, let stream = streams[early.number] else { return }
+        self.early?.events = []
+        for event in early.events {
+            switch event {
             case .sentHead(let count): stream.sentHead(count)
             case .sentRequest(let time): stream.sentRequestEarly(from: early.start, until: time)
             case .informational(let head): stream.received(informational: head)
             case .head(let head, let isWhole): stream.received(head, isWhole: isWhole)
             case .body(let bytes): bytes.withUnsafeBytes { stream.received($0) }
             case .end(let bytes):
-                self.early?.news = [.end(bytes: bytes)]
+                self.early?.events = [.end(bytes: bytes)]
                 stream.receivedEnd()
-                self.early?.news = []
+                self.early?.events = []
             }
         }
         if early.isClosed, streams.removeValue(forKey: early.number) != nil { becameFree() }
@@ -66,7 +66,7 @@ extension HTTP3Connection {
 
     /// The bytes that an early response took on the wire, once its stream is closed.
     func earlyWireBytes(of number: Int64) -> Int64? {
-        guard let early, early.number == number, case .end(let bytes)? = early.news.last else { return nil }
+        guard let early, early.number == number, case .end(let bytes)? = early.events.last else { return nil }
         return bytes
     }
 
