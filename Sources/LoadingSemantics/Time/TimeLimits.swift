@@ -14,6 +14,9 @@ package struct TimeLimits: Sendable, Equatable {
     /// How long a callback may occupy its loop before another thread takes over the loop. Up to twice as long, which is
     /// the sampling interval. Decision: too short to notice, longer than almost all callbacks (docs/decisions/0001).
     package var callback = milliseconds(2)
+    /// How long a `fork` waits for a loop to sleep. Decision: a loop that is busy for longer may be blocked in a callback that
+    /// waits for the fork.
+    package var fork = milliseconds(20)
     /// Interval of the attempts to create a loop or its thread while the process has no free descriptor or thread.
     /// Decision: as `descriptorRetry`, but nothing can be loaded before that.
     package var loopRetry = milliseconds(10)

@@ -69,8 +69,6 @@ package final class EventLoop: @unchecked Sendable {
 
     /// The number of jobs after which handlers in `unfinished` are called.
     private static let jobsTogether = 32
-    /// Nanoseconds.
-    private static let forkPatience: Int64 = 20_000_000
     private static let eventCapacity = 256
     private static let scratchCapacity = 64 * 1024
     private static let wakeupToken = UInt64.max
@@ -147,10 +145,10 @@ package final class EventLoop: @unchecked Sendable {
     }
 
     /// Takes `lock` for a fork, if possible while the loop sleeps: a thread that is working may hold a lock of Swift's runtime, which
-    /// the child could never take. A loop that sleeps does nothing without `lock` when it wakes up. This waits for `forkPatience` at
+    /// the child could never take. A loop that sleeps does nothing without `lock` when it wakes up. This waits for `TimeLimits.fork` at
     /// most, because the loop may be busy for long, or may be blocked in a callback, which may itself wait for the fork.
     func holdAsleep(until deadline: Int64) {
-        let end = min(cll_now() + Self.forkPatience, deadline)
+        let end = min(cll_now() + limits.fork, deadline)
         while lock.hold(until: deadline), !isAsleep, cll_now() < end {
             lock.release()
             usleep(50)
