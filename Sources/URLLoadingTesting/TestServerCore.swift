@@ -94,7 +94,7 @@ final class TestServerCore: @unchecked Sendable {
         state.waiting = []
         let waiters = state.waiters
         state.waiters = []
-        // Whoever waits in a call for one of them returns.
+        // Calls that wait for a socket return.
         for socket in state.sockets.values { socket.interrupt() }
         if isFirst, listener >= 0 { shutdown(listener, Int32(SHUT_RDWR)) }
         condition.broadcast()

@@ -164,7 +164,7 @@ package final class ServiceProcess {
             guard let free = try ServiceLock.ifFree(at: place.lockPath) else { return armIdleTimer() }
             lock = free
         } catch .socket(_, ENOENT) {
-            // The runtime folder was removed, as at the end of a login: nobody can connect.
+            // The runtime folder was removed, as at the end of a login: no program can connect.
             return stop()
         } catch {
             return armIdleTimer()

@@ -68,7 +68,7 @@ final class HTTP2Connection: MultiplexedConnectionState, MultiplexedConnection, 
         let idleTime = pool.loop.now - max(idleSince, lastHeard)
         if isIdle, !isHandlingReadiness, !isRepeatable || idleTime > pool.loop.limits.unverifiedReuse {
             // The server may have closed the connection or sent GOAWAY, and the loop may not have read that yet.
-            hearNews()
+            readPendingInput()
             guard mayOpenStream else { return nil }
         }
         if pool.loop.now - lastHeard > pool.loop.limits.http2PingSilence, !answerTimer.isArmed {
@@ -193,7 +193,7 @@ final class HTTP2Connection: MultiplexedConnectionState, MultiplexedConnection, 
     }
 
     /// Reads data that the kernel has and the loop has not reported yet.
-    private func hearNews() {
+    private func readPendingInput() {
         guard stream.hasPendingInput else { return }
         // The loop's read buffer may be in use: this call can happen within another connection's turn, but not within
         // its own.

@@ -9,13 +9,13 @@ final class HTTP3Services {
     private var unreachable = BrokenServices<HostPort>()
     /// Alternative services that are not authoritative for an origin. This is recorded per origin, so that an origin
     /// cannot harm a service by advertising it.
-    private var strangers = BrokenServices<Stranger>()
+    private var misdirected = BrokenServices<MisdirectedAlternative>()
     /// The machine's addresses at the last check. Nil until the first entry is recorded or used.
     private var addresses: LocalAddresses?
     /// The number of address changes that were detected.
     private(set) var networkChanges = 0
 
-    private struct Stranger: Hashable {
+    private struct MisdirectedAlternative: Hashable {
         let place: HostPort
         let origin: HostPort
     }
@@ -62,7 +62,8 @@ final class HTTP3Services {
     func isBroken(_ origin: HostPort, at now: Int64) -> Bool { isBroken(origin, for: origin, at: now) }
 
     private func isBroken(_ place: HostPort, for origin: HostPort, at now: Int64) -> Bool {
-        unreachable.contains(place, at: now) || strangers.contains(Stranger(place: place, origin: origin), at: now)
+        unreachable.contains(place, at: now)
+            || misdirected.contains(MisdirectedAlternative(place: place, origin: origin), at: now)
     }
 
     /// Records the `Alt-Svc` field of an origin's response.
@@ -81,13 +82,13 @@ final class HTTP3Services {
     /// The server at the service answers, but is not accepted as the origin.
     func isRefused(_ service: AlternativeService, of origin: HostPort, at now: Int64) {
         noteAddresses()
-        strangers.failed(Stranger(place: service.hostPort(for: origin), origin: origin), at: now)
+        misdirected.failed(MisdirectedAlternative(place: service.hostPort(for: origin), origin: origin), at: now)
     }
 
     func succeeded(_ service: AlternativeService, of origin: HostPort) {
         let place = service.hostPort(for: origin)
         unreachable.succeeded(place)
-        strangers.succeeded(Stranger(place: place, origin: origin))
+        misdirected.succeeded(MisdirectedAlternative(place: place, origin: origin))
     }
 
     /// The server responded that it is not authoritative for the origin (RFC 7838 §6). The service is not used for a
@@ -113,7 +114,7 @@ final class HTTP3Services {
         // Most notifications change nothing: an address lifetime is renewed, or an unrelated route is added.
         if let before = self.addresses, before != addresses {
             unreachable.removeAll()
-            strangers.removeAll()
+            misdirected.removeAll()
             networkChanges += 1
         }
         self.addresses = addresses

@@ -25,7 +25,7 @@ extension ConnectionPool {
     /// Serves waiting requests with streams of the connection.
     func serve(from connection: any MultiplexedConnection) {
         serve(connection.primaryOrigin, from: connection)
-        for guest in connection.coalescedOrigins { serve(guest, from: connection) }
+        for origin in connection.coalescedOrigins { serve(origin, from: connection) }
     }
 
     func serve(_ origin: OriginConnections, from connection: any MultiplexedConnection) {

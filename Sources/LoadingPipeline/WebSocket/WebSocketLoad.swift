@@ -167,7 +167,7 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         goOn()
     }
 
-    /// Says goodbye as far as the connection takes it now (WS-10), and ends.
+    /// Sends a close frame if the connection takes it at once (WS-10), and ends.
     package func cancel(_ error: LoadError) {
         environment.loop.checkConfinement(of: "A load")
         if isCallAwaited { goOn() }

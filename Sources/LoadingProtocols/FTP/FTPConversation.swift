@@ -193,7 +193,7 @@ package struct FTPConversation: Sendable {
             isConfirmed = true
             return begin(reply)
         }
-        // Some say so of a directory without files.
+        // Some servers send 450 for an empty directory.
         if isDirectory, reply.code == 450 {
             isConfirmed = true
             received = 0

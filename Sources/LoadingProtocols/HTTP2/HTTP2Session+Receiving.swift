@@ -27,7 +27,7 @@ extension HTTP2Session {
             let result = opening == nil ? clh_receive(session, part) : receiveOpening(part, head, by: session)
             if result != 0 { throw thrown(fatal(Int(result))) }
             if hasGivenUp {
-                // The words for the peer name the reason, which comes back by `gaveUp`.
+                // The GOAWAY frame for the peer has the reason, which `gaveUp` reports.
                 collectGoAway()
                 throw thrown(error ?? .violation(.protocolError, ""))
             }
@@ -40,8 +40,8 @@ extension HTTP2Session {
         }
     }
 
-    /// A server that goes before it has begun may say goodbye in the place of its settings. That is against the rules (RFC 9113
-    /// §3.4), and nghttp2 would not look at it; but the requests are known to be unread by it. So it gets settings that say nothing.
+    /// A server that closes a new connection may send GOAWAY as its first frame. That violates RFC 9113 §3.4, and nghttp2 would
+    /// ignore the frame, which proves that no request was processed. So nghttp2 gets an empty SETTINGS frame before it.
     private func receiveOpening(
         _ part: UnsafeRawBufferPointer, _ head: HTTP2FrameHead?, by session: OpaquePointer
     ) -> Int32 {

@@ -16,7 +16,7 @@ package enum HTTP3Error: Error, Equatable, Sendable {
     case violation(code: UInt64, isApplication: Bool, String)
     /// The peer causes work that serves no request.
     case flood(HTTP3Flood)
-    /// The peer has ended the connection, with a code of HTTP/3's or of QUIC's and words for people.
+    /// The peer has closed the connection, with an error code of HTTP/3 or of QUIC and a text for diagnosis.
     case closedByPeer(code: UInt64, isApplication: Bool, reason: String)
     /// The peer has lost the state of this connection.
     case statelessReset

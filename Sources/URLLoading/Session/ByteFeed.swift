@@ -116,7 +116,7 @@ final class ByteFeed: Callout, @unchecked Sendable {
 
     /// Concurrent readers are a programming error that must neither hang nor look like the end of the body.
     private static var otherReader: URLError {
-        let words = "Somebody else waits for the next bytes of this response. Iterate over them in one place at a time."
+        let words = "Another reader waits for the next bytes of this response. Iterate over them in one place only."
         return URLError(.resourceUnavailable, userInfo: [NSLocalizedDescriptionKey: words])
     }
 

@@ -219,7 +219,7 @@ private final class Crowd: NSObject, URLSessionWebSocketDelegate, @unchecked Sen
     /// Ends each in a way of its own, and as many new ones within their handshakes.
     func tear(_ members: ArraySlice<Member>, _ others: Int, _ random: inout SeededGenerator) {
         for member in members {
-            // Whoever waits has one result.
+            // Each waiting operation gets one result.
             if random.chance(50) { member.task.receive(completionHandler: member.operation()) }
             if random.chance(30) { member.task.sendPing(pongReceiveHandler: member.operation()) }
             switch random.number(0...7) {
