@@ -302,7 +302,7 @@ void kernel_name_current(const char *name) {
 
 void simulation_begin(simulation_options wanted) {
     options = wanted;
-    generator = wanted.seed * 0x9E3779B97F4A7C15u + 0x1234567;
+    generator = wanted.seed * 0x9E3779B97F4A7C15u + wanted.order * 0xD1B54A32D192ED03u + 0x1234567;
     if (generator == 0) generator = 1;
     for (int i = 0; i < 8; i++) next_number();
     now = 1000000000;

@@ -5,7 +5,9 @@ enum Campaign {
     static let usage = """
         usage: simulate --seeds FIRST...LAST    run these worlds, each twice
                simulate --seconds N             run new worlds for so long
-               simulate --seed N [--trace]      run one, and show what happens in it
+               simulate --seed N [--order K] [--only PARTS] [--trace]
+                                                run one, and show what happens in it
+               simulate --shrink N              fewer hosts, tasks and faults with which world N still fails
 
         """
 
@@ -15,8 +17,11 @@ enum Campaign {
         let value = arguments.popFirst()
         switch (option, value) {
         case ("--seed", let value?):
+            guard let world = SimulatedProcess.Options([value] + arguments) else { break }
+            return WorldProcess.run(world, isCaptured: false).status
+        case ("--shrink", let value?):
             guard let seed = UInt64(value) else { break }
-            return WorldProcess.run(seed, traces: arguments.popFirst() == "--trace").status
+            return Shrinking(of: seed).run()
         case ("--seeds", let value?):
             let bounds = value.components(separatedBy: "...").compactMap { UInt64($0) }
             guard bounds.count == 2, bounds[0] <= bounds[1] else { break }
@@ -66,8 +71,8 @@ enum Campaign {
         }
 
         private func run(_ seed: UInt64) {
-            let first = WorldProcess.run(seed)
-            let second = WorldProcess.run(seed)
+            let first = WorldProcess.run(SimulatedProcess.Options(seed: seed))
+            let second = WorldProcess.run(SimulatedProcess.Options(seed: seed))
             lock.withLock {
                 count += 1
                 simulated += (first.output.split(separator: " ").last.flatMap { Double($0.dropLast()) } ?? 0) / 1000
@@ -79,72 +84,6 @@ enum Campaign {
                     print("seed \(seed): two runs differ: \(first.output) \(second.output)")
                 }
             }
-        }
-    }
-
-    private enum WorldProcess {
-        struct Result {
-            var status: Int32
-            var output = ""
-            var errors = ""
-        }
-
-        /// With a trace, everything goes to the terminal, and nothing is captured.
-        static func run(_ seed: UInt64, traces: Bool? = nil) -> Result {
-            let home = FileManager.default.temporaryDirectory.appendingPathComponent("simulate-\(UUID().uuidString)")
-            try? FileManager.default.createDirectory(at: home, withIntermediateDirectories: true)
-            defer { try? FileManager.default.removeItem(at: home) }
-            let process = Process()
-            // Addresses and hashes that are the same in each run.
-            process.executableURL = URL(fileURLWithPath: "/usr/bin/setarch")
-            process.arguments =
-                ["-R", CommandLine.arguments[0], "--world", "\(seed)"] + (traces == true ? ["--trace"] : [])
-            process.environment = [
-                "HOME": home.path, "TMPDIR": home.path, "SWIFT_DETERMINISTIC_HASHING": "1", "PATH": "/usr/bin:/bin",
-                "LD_LIBRARY_PATH": ProcessInfo.processInfo.environment["LD_LIBRARY_PATH"] ?? "",
-            ]
-            // Files, because a world that waits until somebody reads would not end.
-            let output = home.appendingPathComponent("output")
-            let errors = home.appendingPathComponent("errors")
-            if traces == nil {
-                for (file, channel) in [(output, \Process.standardOutput), (errors, \Process.standardError)] {
-                    _ = FileManager.default.createFile(atPath: file.path, contents: nil)
-                    process[keyPath: channel] = FileHandle(forWritingAtPath: file.path)
-                }
-            }
-            do { try process.run() } catch { return Result(status: 1, errors: "\(error)") }
-            let watch = Watch(process)
-            process.waitUntilExit()
-            let isStuck = watch.end()
-            guard traces == nil else { return Result(status: process.terminationStatus) }
-            let shown = (try? Data(contentsOf: output)) ?? Data()
-            var complaints = (try? Data(contentsOf: errors)) ?? Data()
-            if isStuck { complaints += Data("the process did not end\n".utf8) }
-            return Result(
-                status: process.terminationStatus, output: String(decoding: shown, as: UTF8.self),
-                errors: String(decoding: complaints, as: UTF8.self))
-        }
-    }
-
-    /// Ends a process that waits in the real kernel, where no simulated clock goes on.
-    private final class Watch: @unchecked Sendable {
-        static let seconds = 120.0
-        private let lock = NSLock()
-        private var hasFired = false
-        private let timer = DispatchSource.makeTimerSource(queue: .global())
-
-        init(_ process: Process) {
-            timer.schedule(deadline: .now() + Self.seconds)
-            timer.setEventHandler { [self] in
-                lock.withLock { hasFired = true }
-                kill(process.processIdentifier, SIGKILL)
-            }
-            timer.resume()
-        }
-
-        func end() -> Bool {
-            timer.cancel()
-            return lock.withLock { hasFired }
         }
     }
 }

@@ -13,6 +13,8 @@ final class OriginServer: @unchecked Sendable {
     private var connections: [Int32: Connection] = [:]
     /// How often each POST was received completely.
     private(set) var posts: [Int: Int] = [:]
+    /// How often there was each request.
+    private var requests: [String: Int] = [:]
 
     /// One response in so many: 0 for none.
     struct Faults {
@@ -30,6 +32,8 @@ final class OriginServer: @unchecked Sendable {
         var isFinished = false
         /// Grows with each request, so that a timer knows whether the connection was idle since.
         var requests = 0
+        /// About the response that is being sent.
+        var choices = Choices("")
     }
 
     private struct Request {
@@ -74,8 +78,11 @@ final class OriginServer: @unchecked Sendable {
         else { return }
         connection.isBusy = true
         connection.requests += 1
+        let line = "\(request.method) \(request.target)"
+        requests[line, default: 0] += 1
+        connection.choices = Choices("\(name) \(line) \(requests[line, default: 0])")
         connections[number] = connection
-        answer(request, on: number)
+        answer(request, on: number, connection.choices)
     }
 
     private static func takeRequest(from received: inout [UInt8]) -> Request? {
@@ -99,7 +106,7 @@ final class OriginServer: @unchecked Sendable {
 
     // MARK: responses
 
-    private func answer(_ request: Request, on number: Int32) {
+    private func answer(_ request: Request, on number: Int32, _ choices: Choices) {
         let parts = request.target.split(separator: "/").map(String.init)
         let numbers = parts.dropFirst().compactMap { Int($0) }
         var head = "HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\nCache-Control: no-store\r\n"
@@ -108,7 +115,8 @@ final class OriginServer: @unchecked Sendable {
         case ("GET", "content", 2): body = Content.bytes(numbers[0], 0..<numbers[1])
         case ("GET", "redirect", 3):
             let next = numbers[0] > 1 ? "redirect/\(numbers[0] - 1)" : "content"
-            head = "HTTP/1.1 302 Found\r\nLocation: http://\(Dice.pick(others))/\(next)/\(numbers[1])/\(numbers[2])\r\n"
+            head =
+                "HTTP/1.1 302 Found\r\nLocation: http://\(choices.pick(others))/\(next)/\(numbers[1])/\(numbers[2])\r\n"
         case ("POST", "post", 1):
             posts[numbers[0], default: 0] += 1
             Law.require(posts[numbers[0]] == 1, "POST \(numbers[0]) is received once")
@@ -116,16 +124,16 @@ final class OriginServer: @unchecked Sendable {
             body = Array("\(request.body.count)".utf8)
         default: Law.require(false, "the server is asked for what exists: \(request.method) \(request.target)")
         }
-        var ends = faults.close > 0 && Dice.oneIn(faults.close)
+        var ends = faults.close > 0 && choices.oneIn(faults.close)
         var framed: [UInt8]
         var isDelimited = true
-        switch Dice.below(3) {
+        switch choices.below(3) {
         case 0:
             head += "Content-Length: \(body.count)\r\n"
             framed = body
         case 1:
             head += "Transfer-Encoding: chunked\r\n"
-            framed = Self.chunks(body)
+            framed = Self.chunks(body, choices)
         default:
             ends = true
             isDelimited = false
@@ -135,39 +143,40 @@ final class OriginServer: @unchecked Sendable {
         // For the law about lengths.
         if !isDelimited { head += "X-Until-Close: yes\r\n" }
         framed = Array((head + "\r\n").utf8) + framed
-        send(framed, on: number, thenCloses: ends)
+        send(framed, on: number, choices, thenCloses: ends)
     }
 
-    private static func chunks(_ body: [UInt8]) -> [UInt8] {
+    private static func chunks(_ body: [UInt8], _ choices: Choices) -> [UInt8] {
         var result: [UInt8] = [], rest = body[...]
         while !rest.isEmpty {
-            let part = rest.prefix(1 + Dice.below(5000))
+            let part = rest.prefix(1 + choices.below(5000))
             rest = rest.dropFirst(part.count)
             result += Array("\(String(part.count, radix: 16))\r\n".utf8) + part + Array("\r\n".utf8)
         }
         return result + Array("0\r\n\r\n".utf8)
     }
 
-    private func send(_ response: [UInt8], on number: Int32, thenCloses: Bool) {
-        func happens(_ fault: Int) -> Bool { fault > 0 && Dice.oneIn(fault) }
+    private func send(_ response: [UInt8], on number: Int32, _ choices: Choices, thenCloses: Bool) {
+        func happens(_ fault: Int) -> Bool { fault > 0 && choices.oneIn(fault) }
         if happens(faults.reset) {
-            write(response.prefix(Dice.below(response.count + 1)), number)
+            write(response.prefix(choices.below(response.count + 1)), number)
             return simulation_reset(number)
         }
         if happens(faults.truncation) {
-            write(response.prefix(Dice.below(response.count + 1)), number)
+            write(response.prefix(choices.below(response.count + 1)), number)
             return finish(number)
         }
-        if happens(faults.silence) { return write(response.prefix(Dice.below(response.count + 1)), number) }
+        if happens(faults.silence) { return write(response.prefix(choices.below(response.count + 1)), number) }
         sendRest(response[...], on: number, isSlow: happens(faults.slowness), thenCloses: thenCloses)
     }
 
     private func sendRest(_ rest: ArraySlice<UInt8>, on number: Int32, isSlow: Bool, thenCloses: Bool) {
         guard let connection = connections[number] else { return }
+        let choices = connection.choices
         if isSlow, rest.count > 1 {
-            let part = rest.prefix(1 + Dice.below(rest.count))
+            let part = rest.prefix(1 + choices.below(rest.count))
             write(part, number)
-            return after(Dice.seconds(3)) { server in
+            return after(choices.seconds(3)) { server in
                 server.sendRest(rest.dropFirst(part.count), on: number, isSlow: true, thenCloses: thenCloses)
             }
         }
@@ -175,8 +184,8 @@ final class OriginServer: @unchecked Sendable {
         if thenCloses { return finish(number) }
         connections[number]?.isBusy = false
         let requests = connection.requests
-        if faults.idleClose > 0, Dice.oneIn(faults.idleClose) {
-            after(Dice.seconds(2)) { server in
+        if faults.idleClose > 0, choices.oneIn(faults.idleClose) {
+            after(choices.seconds(2)) { server in
                 guard let connection = server.connections[number], !connection.isBusy, connection.requests == requests
                 else { return }
                 server.finish(number)

@@ -3,18 +3,56 @@ import Foundation
 
 /// The process of one world.
 enum SimulatedProcess {
-    /// Does not return.
-    static func run(seed: UInt64, traces: Bool) -> Never {
+    /// What the process is told of its world.
+    struct Options {
+        var seed: UInt64 = 0
+        /// Of the threads: another order for the same world.
+        var order: UInt64 = 0
+        var only: [String]?
+        var traces = false
+
+        var arguments: [String] {
+            var arguments = ["\(seed)", "--order", "\(order)"]
+            if let only { arguments += ["--only", only.joined(separator: ",")] }
+            return arguments + (traces ? ["--trace"] : [])
+        }
+
+        init(seed: UInt64) { self.seed = seed }
+
+        init?(_ arguments: ArraySlice<String>) {
+            var rest = arguments
+            guard let seed = rest.popFirst().flatMap({ UInt64($0) }) else { return nil }
+            self.seed = seed
+            while let option = rest.popFirst() {
+                switch option {
+                case "--trace": traces = true
+                case "--order":
+                    guard let order = rest.popFirst().flatMap({ UInt64($0) }) else { return nil }
+                    self.order = order
+                case "--only":
+                    guard let parts = rest.popFirst() else { return nil }
+                    only = parts.split(separator: ",").map(String.init)
+                default: return nil
+                }
+            }
+        }
+    }
+
+    static func run(_ process: Options) -> Never {
         var options = simulation_options()
-        options.seed = seed
+        options.seed = process.seed
+        options.order = process.order
         options.limit = 2 * 3600 * second
-        options.preemption = UInt32([8, 32, 128, 256][Int(seed % 4)])
-        options.traces = traces
+        options.preemption = UInt32([8, 32, 128, 256][Int(process.seed % 4)])
+        options.traces = process.traces
+        Choices.seed = process.seed
+        Parts.only = process.only.map { Set($0) }
         simulation_begin(options)
         let world = World()
         Work(in: world).run()
         // Not exit(): other threads of the world would run on while the process is taken down.
-        print("\(seed) \(simulation_events()) \(String(simulation_hash(), radix: 16)) \(simulation_now() / 1_000_000)")
+        let hash = String(simulation_hash(), radix: 16)
+        print("\(process.seed) \(simulation_events()) \(hash) \(simulation_now() / 1_000_000)")
         fflush(nil)
         _exit(0)
     }

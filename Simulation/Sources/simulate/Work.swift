@@ -9,7 +9,6 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
     private var records: [Int: Record] = [:]
     private var isInvalidated = false
     private var isInvalid = false
-    private var ended = 0
 
     private struct Record {
         var expectation: Expectation
@@ -33,47 +32,50 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
     init(in world: World) { self.world = world }
 
     func run() {
+        let choices = Choices("session")
         let configuration = URLSessionConfiguration.default
-        if Dice.oneIn(2) { configuration.timeoutIntervalForRequest = 5 }
+        if choices.oneIn(2) { configuration.timeoutIntervalForRequest = 5 }
         let queue = OperationQueue()
         queue.maxConcurrentOperationCount = 1
         let session = URLSession(
-            configuration: configuration, delegate: self, delegateQueue: Dice.oneIn(2) ? queue : nil)
-        let count = 1 + Dice.below(20)
-        for number in 0..<count {
-            start(number, in: session)
-            if Dice.oneIn(3) { usleep(UInt32(Dice.below(500_000))) }
+            configuration: configuration, delegate: self, delegateQueue: choices.oneIn(2) ? queue : nil)
+        let cancels = choices.oneIn(6)
+        for number in 0..<1 + choices.below(20) where Parts.has("task \(number)") {
+            let choices = Choices("task \(number)")
+            start(number, choices, in: session)
+            if choices.oneIn(3) { usleep(UInt32(choices.below(500_000))) }
         }
         lock.withLock { isInvalidated = true }
-        if !world.isFaultless, Dice.oneIn(6) {
+        if !world.isFaultless, cancels, Parts.has("cancelling the session") {
             lock.withLock { for number in records.keys { records[number]?.wasCancelled = true } }
             session.invalidateAndCancel()
         } else {
             session.finishTasksAndInvalidate()
         }
         lock.lock()
-        while ended < count || !isInvalid { lock.wait() }
+        while records.values.contains(where: { !$0.hasEnded }) || !isInvalid { lock.wait() }
         lock.unlock()
         // Longer than a closed socket is still read.
         sleep(60)
         Law.require(simulation_open_sockets() == 0, "a session that is invalid has no connection")
     }
 
-    private func start(_ number: Int, in session: URLSession) {
-        if Dice.oneIn(12) { return startWithoutHost(number, in: session) }
-        let target = Dice.pick(world.hosts)
+    private func start(_ number: Int, _ choices: Choices, in session: URLSession) {
+        if choices.oneIn(12) { return startWithoutHost(number, choices, in: session) }
+        let target = choices.pick(world.hosts)
+        guard target.server != nil else { return }
         let host = target.name
-        let size = Dice.size(upTo: 300_000)
-        let hops = Dice.oneIn(4) ? 1 + Dice.below(4) : 0
+        let size = choices.size(upTo: 300_000)
+        let hops = choices.oneIn(4) ? 1 + choices.below(4) : 0
         let path = hops > 0 ? "redirect/\(hops)/\(number)/\(size)" : "content/\(number)/\(size)"
         // The host and the path have no character that a URL cannot have.
         let url = URL(string: "http://\(host)/\(path)")!
         // A redirect goes to any host.
         var mayFail = hops > 0 ? !world.isFaultless : !target.isFaultless
-        if Dice.oneIn(5) { return startAsync(number, url, size: size, mayFail: mayFail, in: session) }
+        if choices.oneIn(5) { return startAsync(number, url, choices, size: size, mayFail: mayFail, in: session) }
         let task: URLSessionTask
         var expectation = Expectation.content(number, size: size)
-        switch Dice.below(5) {
+        switch choices.below(5) {
         case 0: task = session.dataTask(with: url)
         case 1: task = session.downloadTask(with: url)
         case 2:
@@ -94,7 +96,7 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
             // It is not redirected.
             mayFail = !target.isFaultless
             let body = Data(Content.bytes(number, 0..<size))
-            if Dice.oneIn(2) {
+            if choices.oneIn(2) {
                 let file = FileManager.default.temporaryDirectory.appendingPathComponent("body\(number)")
                 Law.require((try? body.write(to: file)) != nil, "a file can be written")
                 task = session.uploadTask(with: request, fromFile: file)
@@ -106,20 +108,22 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
         let record = Record(expectation: expectation, mayFail: mayFail)
         lock.withLock { records[number] = record }
         task.resume()
-        if !world.isFaultless, Dice.oneIn(6) {
-            usleep(UInt32(Dice.below(300_000)))
+        if !world.isFaultless, choices.oneIn(6), Parts.has("task \(number) is cancelled") {
+            usleep(UInt32(choices.below(300_000)))
             lock.withLock { records[number]?.wasCancelled = true }
             task.cancel()
         }
-        if Dice.oneIn(6) {
+        if choices.oneIn(6), Parts.has("task \(number) is suspended") {
             task.suspend()
-            usleep(UInt32(Dice.below(2_000_000)))
+            usleep(UInt32(choices.below(2_000_000)))
             task.resume()
         }
     }
 
     /// It may begin after the session was invalidated, and end after the session has become invalid.
-    private func startAsync(_ number: Int, _ url: URL, size: Int, mayFail: Bool, in session: URLSession) {
+    private func startAsync(
+        _ number: Int, _ url: URL, _ choices: Choices, size: Int, mayFail: Bool, in session: URLSession
+    ) {
         lock.withLock {
             records[number] = Record(expectation: .content(number, size: size), isAsync: true, mayFail: mayFail)
         }
@@ -131,17 +135,17 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
                 finish(number, nil, error) { _ in }
             }
         }
-        if !world.isFaultless, Dice.oneIn(6) {
-            usleep(UInt32(Dice.below(300_000)))
+        if !world.isFaultless, choices.oneIn(6), Parts.has("task \(number) is cancelled") {
+            usleep(UInt32(choices.below(300_000)))
             lock.withLock { records[number]?.wasCancelled = true }
             load.cancel()
         }
     }
 
-    private func startWithoutHost(_ number: Int, in session: URLSession) {
+    private func startWithoutHost(_ number: Int, _ choices: Choices, in session: URLSession) {
         lock.withLock { records[number] = Record(expectation: .noHost) }
         // The names are those of a URL.
-        let url = URL(string: "http://\(Dice.oneIn(2) ? World.unknownName : World.closedName)/")!
+        let url = URL(string: "http://\(choices.oneIn(2) ? World.unknownName : World.closedName)/")!
         let task = session.dataTask(with: url)
         task.taskDescription = "\(number)"
         task.resume()
@@ -160,7 +164,6 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
         change(&record)
         record.hasEnded = true
         records[number] = record
-        ended += 1
         if let error {
             let code = (error as? URLError)?.code
             simulation_note("task \(number) ends: \(code?.rawValue ?? 0)")

@@ -3,10 +3,11 @@ import CSimulation
 /// The hosts of a world, and what is wrong with them.
 struct World {
     struct Host {
-        var server: OriginServer
+        /// Nil if it is left out.
+        var server: OriginServer?
+        var name: String
         /// Whether every load from it has to succeed.
         var isFaultless: Bool
-        var name: String { server.name }
     }
 
     let hosts: [Host]
@@ -17,64 +18,79 @@ struct World {
     var isFaultless: Bool { hosts.allSatisfy(\.isFaultless) }
 
     init() {
-        let names = (0..<1 + Dice.below(4)).map { "host\($0).example" }
+        let choices = Choices("world")
+        let names = (0..<1 + choices.below(4)).map { "host\($0).example" }
+        let present = names.filter { Parts.has($0) }
+        // A redirect to a host that is left out goes to another one.
+        let targets = names.map { present.contains($0) ? $0 : present.first ?? $0 }
         // A third of the worlds has no faults, so that everything has to succeed.
-        let isFaultless = Dice.oneIn(3)
+        let isFaultless = choices.oneIn(3)
         hosts = names.enumerated().map { index, name in
+            let choices = Choices(name)
+            let isFaultless = isFaultless || choices.oneIn(3)
+            guard present.contains(name) else { return Host(server: nil, name: name, isFaultless: isFaultless) }
             let address = UInt32(0x0A00_0100 + index)
-            let isFaultless = isFaultless || Dice.oneIn(3)
-            Self.makeLink(to: address, isFaultless: isFaultless)
+            Self.makeLink(to: address, of: name, isFaultless: isFaultless)
             let server = OriginServer(
-                name: name, address: address, faults: Self.faults(isFaultless: isFaultless), others: names)
-            if !isFaultless, Dice.oneIn(6) { Self.losePackets(of: address) }
-            return Host(server: server, isFaultless: isFaultless)
+                name: name, address: address, faults: Self.faults(of: name, isFaultless: isFaultless), others: targets)
+            if !isFaultless, choices.oneIn(6), Parts.has("\(name) loses packets") {
+                Self.losePackets(of: address, choices)
+            }
+            return Host(server: server, name: name, isFaultless: isFaultless)
         }
         simulation_add_name(Self.closedName, 0x0A00_0200)
-        if Dice.oneIn(4) { Self.jumpOfTheWallClock() }
+        if choices.oneIn(4), Parts.has("wall clock") { Self.jumpOfTheWallClock(choices) }
     }
 
-    private static func faults(isFaultless: Bool) -> OriginServer.Faults {
+    private static func faults(of host: String, isFaultless: Bool) -> OriginServer.Faults {
+        typealias Fault = WritableKeyPath<OriginServer.Faults, Int>
         var faults = OriginServer.Faults()
-        for fault: WritableKeyPath<OriginServer.Faults, Int> in [\.slowness, \.close] where Dice.oneIn(2) {
-            faults[keyPath: fault] = 1 + Dice.below(8)
+        func choose(_ fault: Fault, _ name: String, oneIn chance: Int, _ rate: (Choices) -> Int) {
+            let part = "\(host) \(name)", choices = Choices(part)
+            if choices.oneIn(chance), Parts.has(part) { faults[keyPath: fault] = rate(choices) }
         }
+        choose(\.slowness, "is slow", oneIn: 2) { 1 + $0.below(8) }
+        choose(\.close, "closes", oneIn: 2) { 1 + $0.below(8) }
         if isFaultless { return faults }
-        for fault: WritableKeyPath<OriginServer.Faults, Int> in [\.reset, \.truncation, \.silence] where Dice.oneIn(3) {
-            faults[keyPath: fault] = 2 + Dice.below(20)
-        }
-        if Dice.oneIn(2) { faults.idleClose = 1 + Dice.below(3) }
+        choose(\.reset, "resets", oneIn: 3) { 2 + $0.below(20) }
+        choose(\.truncation, "truncates", oneIn: 3) { 2 + $0.below(20) }
+        choose(\.silence, "goes silent", oneIn: 3) { 2 + $0.below(20) }
+        choose(\.idleClose, "closes idle", oneIn: 2) { 1 + $0.below(3) }
         return faults
     }
 
-    private static func makeLink(to address: UInt32, isFaultless: Bool) {
-        let latency = Dice.seconds(Dice.oneIn(4) ? 0.4 : 0.02)
+    private static func makeLink(to address: UInt32, of host: String, isFaultless: Bool) {
+        let choices = Choices("link to \(host)")
         var link = simulation_link()
-        link.latency = latency
-        link.jitter = Dice.oneIn(2) ? 0 : latency
-        link.largest_segment = Int32(Dice.oneIn(4) ? 1 + Dice.below(100) : 16_384)
+        link.latency = choices.seconds(choices.oneIn(4) ? 0.4 : 0.02)
+        link.jitter = choices.oneIn(2) ? 0 : link.latency
+        link.largest_segment = Int32(choices.oneIn(4) ? 1 + choices.below(100) : 16_384)
         // Not so small that the largest body takes hours.
-        link.send_buffer = Int32(Dice.oneIn(3) ? 1000 + Dice.below(10_000) : 262_144)
-        if !isFaultless {
-            if Dice.oneIn(4) { link.breaks_after = Int64(1 + Dice.size(upTo: 200_000)) }
-            if Dice.oneIn(6) { link.silent_after = Int64(1 + Dice.size(upTo: 200_000)) }
-        }
+        link.send_buffer = Int32(choices.oneIn(3) ? 1000 + choices.below(10_000) : 262_144)
+        let breaks = choices.oneIn(4), breaksAfter = 1 + choices.size(upTo: 200_000)
+        let silences = choices.oneIn(6), silentAfter = 1 + choices.size(upTo: 200_000)
+        if !isFaultless, breaks, Parts.has("link to \(host) breaks") { link.breaks_after = Int64(breaksAfter) }
+        if !isFaultless, silences, Parts.has("link to \(host) goes silent") { link.silent_after = Int64(silentAfter) }
         simulation_set_link(address, link)
     }
 
     /// For some seconds nothing passes.
-    private static func losePackets(of address: UInt32) {
+    private static func losePackets(of address: UInt32, _ choices: Choices) {
         // The address as the context: it is no pointer that is read.
         let context = UnsafeMutableRawPointer(bitPattern: UInt(address))
-        let start = Dice.seconds(3)
+        let start = choices.seconds(3)
         simulation_after(start, { simulation_set_reachable(UInt32(UInt(bitPattern: $0)), false) }, context)
         simulation_after(
-            start + Dice.seconds(90), { simulation_set_reachable(UInt32(UInt(bitPattern: $0)), true) }, context)
+            start + choices.seconds(90), { simulation_set_reachable(UInt32(UInt(bitPattern: $0)), true) }, context)
     }
 
     /// Up to a year forward or back, which no timeout may notice.
-    private static func jumpOfTheWallClock() {
+    private static func jumpOfTheWallClock(_ choices: Choices) {
         simulation_after(
-            Dice.seconds(3), { _ in simulation_set_wall_clock((Dice.oneIn(2) ? 1 : -1) * Dice.seconds(365 * 86400)) },
-            nil)
+            choices.seconds(3),
+            { _ in
+                let choices = Choices("jump of the wall clock")
+                simulation_set_wall_clock((choices.oneIn(2) ? 1 : -1) * choices.seconds(365 * 86400))
+            }, nil)
     }
 }

@@ -1,7 +1,7 @@
 import Foundation
 
 let arguments = Array(CommandLine.arguments.dropFirst())
-if arguments.first == "--world", let seed = arguments.dropFirst().first.flatMap({ UInt64($0) }) {
-    SimulatedProcess.run(seed: seed, traces: arguments.contains("--trace"))
+if arguments.first == "--world", let options = SimulatedProcess.Options(arguments.dropFirst()) {
+    SimulatedProcess.run(options)
 }
 exit(Campaign.run(arguments))

@@ -13,6 +13,8 @@ typedef int64_t simulation_time; // nanoseconds
 
 typedef struct {
     uint64_t seed;
+    // Another order of the threads for the same seed.
+    uint64_t order;
     // Ends the process with an error: the world took longer than it may. Virtual time since the beginning.
     simulation_time limit;
     // Of 256 calls that may hand over to another thread, how many do.
