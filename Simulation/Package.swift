@@ -8,7 +8,13 @@ let package = Package(
     dependencies: [.package(name: "swift-url-loading", path: "..")],
     targets: [
         // The functions of the C library that reach the kernel. Shared libraries have to find these before those of the C library.
-        .target(name: "CSimulation", linkerSettings: [.unsafeFlags(["-Xlinker", "--export-dynamic"])]),
+        // The servers' side of protocols is over OpenSSL and nghttp2.
+        .target(
+            name: "CSimulation",
+            linkerSettings: [
+                .unsafeFlags(["-Xlinker", "--export-dynamic"]), .linkedLibrary("ssl"), .linkedLibrary("crypto"),
+                .linkedLibrary("nghttp2"),
+            ]),
         .executableTarget(
             name: "simulate",
             dependencies: ["CSimulation", .product(name: "URLLoading", package: "swift-url-loading")],

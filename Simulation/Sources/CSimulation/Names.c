@@ -5,6 +5,7 @@
 #include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <resolv.h>
 #include <stdio.h>
 
 struct name { char text[256]; uint32_t address; struct name *next; };
@@ -72,6 +73,16 @@ void freeaddrinfo(struct addrinfo *first) {
         free(first->ai_canonname);
         free(first);
     }
+}
+
+// Records other than addresses: there are none.
+int res_nquery(res_state state, const char *name, int class, int type, unsigned char *answer, int capacity) {
+    if (!kernel_is_simulated()) return REAL(res_nquery)(state, name, class, type, answer, capacity);
+    kernel_note("asks for records of type %d of %s", type, name);
+    simulation_time until = simulation_now() + 1000000 + (simulation_time)simulation_random(200 * 1000000);
+    kernel_wait(&waiting, until, "res_nquery");
+    state->res_h_errno = NO_DATA;
+    return -1;
 }
 
 // One interface, with one address.

@@ -451,6 +451,7 @@ static ssize_t socket_receive(struct file *file, void *bytes, size_t count, int 
     }
     int64_t taken = minimum(length(&c->received), (int64_t)count);
     if (taken > 0) memcpy(bytes, c->received.start + c->received.first, (size_t)taken);
+    kernel_note("connection %d: reads %lld of %lld bytes", c->number, (long long)taken, (long long)length(&c->received));
     if ((flags & MSG_PEEK) == 0) {
         c->received.first += taken;
         send_unsent(c);
@@ -612,7 +613,18 @@ ssize_t recvmsg(int descriptor, struct msghdr *message, int flags) {
     if (file->kind != &socket_kind || message->msg_iovlen == 0) return fail_with(EAGAIN);
     message->msg_controllen = 0;
     message->msg_flags = 0;
-    return socket_receive(file, message->msg_iov[0].iov_base, message->msg_iov[0].iov_len, flags);
+    size_t count = 0;
+    for (size_t i = 0; i < message->msg_iovlen; i++) count += message->msg_iov[i].iov_len;
+    uint8_t *bytes = malloc(count + 1), *next = bytes;
+    ssize_t received = socket_receive(file, bytes, count, flags);
+    for (ssize_t left = received, i = 0; left > 0; i++) {
+        size_t part = (size_t)minimum(left, (int64_t)message->msg_iov[i].iov_len);
+        memcpy(message->msg_iov[i].iov_base, next, part);
+        next += part;
+        left -= (ssize_t)part;
+    }
+    free(bytes);
+    return received;
 }
 
 // From a pipe of the real kernel.

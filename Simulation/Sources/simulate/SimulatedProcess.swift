@@ -47,7 +47,12 @@ enum SimulatedProcess {
         options.traces = process.traces
         Choices.seed = process.seed
         Parts.only = process.only.map { Set($0) }
+        // The library reads them when it first needs the system's roots.
+        let roots = NSTemporaryDirectory() + "/roots.pem"
+        setenv("SSL_CERT_FILE", roots, 1)
+        setenv("SSL_CERT_DIR", NSTemporaryDirectory() + "/none", 1)
         simulation_begin(options)
+        simulation_tls_begin(roots)
         let world = World()
         Work(in: world).run()
         // Not exit(): other threads of the world would run on while the process is taken down.

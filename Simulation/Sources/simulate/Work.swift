@@ -68,8 +68,9 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
         let size = choices.size(upTo: 300_000)
         let hops = choices.oneIn(4) ? 1 + choices.below(4) : 0
         let path = hops > 0 ? "redirect/\(hops)/\(number)/\(size)" : "content/\(number)/\(size)"
+        let scheme = choices.oneIn(2) ? "https" : "http"
         // The host and the path have no character that a URL cannot have.
-        let url = URL(string: "http://\(host)/\(path)")!
+        let url = URL(string: "\(scheme)://\(host)/\(path)")!
         // A redirect goes to any host.
         var mayFail = hops > 0 ? !world.isFaultless : !target.isFaultless
         if choices.oneIn(5) { return startAsync(number, url, choices, size: size, mayFail: mayFail, in: session) }
@@ -90,7 +91,7 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
                 }
             }
         default:
-            var request = URLRequest(url: URL(string: "http://\(host)/post/\(number)")!)
+            var request = URLRequest(url: URL(string: "\(scheme)://\(host)/post/\(number)")!)
             request.httpMethod = "POST"
             expectation = .post(number, size: size)
             // It is not redirected.

@@ -32,7 +32,8 @@ struct World {
             let address = UInt32(0x0A00_0100 + index)
             Self.makeLink(to: address, of: name, isFaultless: isFaultless)
             let server = OriginServer(
-                name: name, address: address, faults: Self.faults(of: name, isFaultless: isFaultless), others: targets)
+                name: name, address: address, faults: Self.faults(of: name, isFaultless: isFaultless), others: targets,
+                tls: Self.tls(of: name))
             if !isFaultless, choices.oneIn(6), Parts.has("\(name) loses packets") {
                 Self.losePackets(of: address, choices)
             }
@@ -55,18 +56,33 @@ struct World {
         choose(\.reset, "resets", oneIn: 3) { 2 + $0.below(20) }
         choose(\.truncation, "truncates", oneIn: 3) { 2 + $0.below(20) }
         choose(\.silence, "goes silent", oneIn: 3) { 2 + $0.below(20) }
+        choose(\.refusal, "refuses streams", oneIn: 3) { 2 + $0.below(10) }
+        choose(\.abruptGoAway, "goes away abruptly", oneIn: 2) { 1 + $0.below(4) }
+        let isImpolite = Choices("\(host) close_notify").oneIn(4)
+        faults.missingCloseNotify = isImpolite && Parts.has("\(host) sends no close_notify")
         choose(\.idleClose, "closes idle", oneIn: 2) { 1 + $0.below(3) }
         return faults
+    }
+
+    private static func tls(of host: String) -> simulation_tls_options {
+        let choices = Choices("\(host) in TLS")
+        var options = simulation_tls_options()
+        options.is_old = choices.oneIn(4)
+        options.tickets = choices.below(3)
+        options.offers_http2 = !choices.oneIn(3) && Parts.has("\(host) offers HTTP/2")
+        return options
     }
 
     private static func makeLink(to address: UInt32, of host: String, isFaultless: Bool) {
         let choices = Choices("link to \(host)")
         var link = simulation_link()
-        link.latency = choices.seconds(choices.oneIn(4) ? 0.4 : 0.02)
+        // One that is far away takes a window at a time, and a request may wait behind 64 KiB of others.
+        let isNarrow = choices.oneIn(3)
+        link.latency = choices.seconds(!isNarrow && choices.oneIn(4) ? 0.4 : 0.02)
         link.jitter = choices.oneIn(2) ? 0 : link.latency
         link.largest_segment = Int32(choices.oneIn(4) ? 1 + choices.below(100) : 16_384)
         // Not so small that the largest body takes hours.
-        link.send_buffer = Int32(choices.oneIn(3) ? 1000 + choices.below(10_000) : 262_144)
+        link.send_buffer = Int32(isNarrow ? 1000 + choices.below(10_000) : 262_144)
         let breaks = choices.oneIn(4), breaksAfter = 1 + choices.size(upTo: 200_000)
         let silences = choices.oneIn(6), silentAfter = 1 + choices.size(upTo: 200_000)
         if !isFaultless, breaks, Parts.has("link to \(host) breaks") { link.breaks_after = Int64(breaksAfter) }

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include "CSimulationServers.h"
 
 typedef int64_t simulation_time; // nanoseconds
 

@@ -1,0 +1,169 @@
+// The server's side of TLS for simulated hosts, over OpenSSL, which the library uses too. Certificates are made when the world begins.
+#include "Kernel.h"
+#include <openssl/rand.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+#include <stdio.h>
+
+// ---- the same random octets in each run: OpenSSL's own generator reads the processor's clock and the number of the process
+
+static int random_bytes(unsigned char *bytes, int count) {
+    for (int i = 0; i < count; i++) bytes[i] = (unsigned char)simulation_random(256);
+    return 1;
+}
+static int random_status(void) { return 1; }
+
+static void fix_randomness(void) {
+    static const RAND_METHOD method = { .bytes = random_bytes, .pseudorand = random_bytes, .status = random_status };
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wdeprecated-declarations"
+    RAND_set_rand_method(&method);
+#pragma clang diagnostic pop
+}
+
+// ---- certificates
+
+static X509 *root;
+static EVP_PKEY *root_key, *server_key;
+
+static void require(bool condition, const char *what) {
+    if (!condition) kernel_fail(simulation_stuck, "OpenSSL: %s", what);
+}
+
+static void add_extension(X509 *certificate, X509 *issuer, int nid, const char *value) {
+    X509V3_CTX context;
+    X509V3_set_ctx_nodb(&context);
+    X509V3_set_ctx(&context, issuer, certificate, NULL, NULL, 0);
+    X509_EXTENSION *extension = X509V3_EXT_conf_nid(NULL, &context, nid, value);
+    require(extension != NULL && X509_add_ext(certificate, extension, -1) == 1, value);
+    X509_EXTENSION_free(extension);
+}
+
+// Valid as far as the wall clock can jump, and not longer than the 825 days that the library allows.
+static X509 *new_certificate(const char *name, EVP_PKEY *key, bool is_expired) {
+    static uint64_t serial;
+    X509 *certificate = X509_new();
+    X509_set_version(certificate, X509_VERSION_3);
+    ASN1_INTEGER_set_uint64(X509_get_serialNumber(certificate), ++serial);
+    ASN1_TIME_set_string(X509_getm_notBefore(certificate), is_expired ? "20240101000000Z" : "20241215000000Z");
+    ASN1_TIME_set_string(X509_getm_notAfter(certificate), is_expired ? "20240601000000Z" : "20270115000000Z");
+    X509_NAME_add_entry_by_txt(X509_get_subject_name(certificate), "CN", MBSTRING_UTF8, (const unsigned char *)name, -1, -1, 0);
+    require(X509_set_pubkey(certificate, key) == 1, "a public key");
+    return certificate;
+}
+
+void simulation_tls_begin(const char *path) {
+    fix_randomness();
+    root_key = EVP_EC_gen("P-256");
+    server_key = EVP_EC_gen("P-256");
+    require(root_key != NULL && server_key != NULL, "a key");
+    root = new_certificate("Simulation Root", root_key, false);
+    X509_set_issuer_name(root, X509_get_subject_name(root));
+    add_extension(root, root, NID_basic_constraints, "critical,CA:TRUE");
+    add_extension(root, root, NID_key_usage, "critical,keyCertSign,cRLSign");
+    add_extension(root, root, NID_subject_key_identifier, "hash");
+    require(X509_sign(root, root_key, EVP_sha256()) > 0, "a signature");
+    BIO *file = BIO_new_file(path, "w");
+    require(file != NULL && PEM_write_bio_X509(file, root) == 1, path);
+    BIO_free(file);
+}
+
+static X509 *server_certificate(const char *name, bool is_expired) {
+    X509 *certificate = new_certificate("Simulation Server", server_key, is_expired);
+    X509_set_issuer_name(certificate, X509_get_subject_name(root));
+    char names[300];
+    snprintf(names, sizeof names, "DNS:%s", name);
+    add_extension(certificate, root, NID_basic_constraints, "critical,CA:FALSE");
+    add_extension(certificate, root, NID_key_usage, "critical,digitalSignature");
+    add_extension(certificate, root, NID_ext_key_usage, "serverAuth");
+    add_extension(certificate, root, NID_authority_key_identifier, "keyid");
+    add_extension(certificate, root, NID_subject_alt_name, names);
+    require(X509_sign(certificate, root_key, EVP_sha256()) > 0, "a signature");
+    return certificate;
+}
+
+// ---- a host
+
+struct simulation_tls_host { SSL_CTX *context; bool offers_http2; };
+
+static int choose_protocol(SSL *ssl, const unsigned char **chosen, unsigned char *length, const unsigned char *offered,
+    unsigned count, void *argument) {
+    (void)ssl;
+    static const unsigned char both[] = "\x02h2\x08http/1.1";
+    struct simulation_tls_host *host = argument;
+    const unsigned char *own = host->offers_http2 ? both : both + 3;
+    unsigned own_length = sizeof both - 1 - (host->offers_http2 ? 0 : 3);
+    int found = SSL_select_next_proto((unsigned char **)chosen, length, own, own_length, offered, count);
+    return found == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_NOACK;
+}
+
+simulation_tls_host *simulation_tls_host_new(const char *name, simulation_tls_options options) {
+    simulation_tls_host *host = calloc(1, sizeof *host);
+    host->offers_http2 = options.offers_http2;
+    host->context = SSL_CTX_new(TLS_server_method());
+    X509 *certificate = server_certificate(options.has_wrong_name ? "wrong.example" : name, options.is_expired);
+    require(SSL_CTX_use_certificate(host->context, certificate) == 1, "a certificate");
+    require(SSL_CTX_use_PrivateKey(host->context, server_key) == 1, "a private key");
+    X509_free(certificate);
+    if (options.is_old) SSL_CTX_set_max_proto_version(host->context, TLS1_2_VERSION);
+    SSL_CTX_set_num_tickets(host->context, options.tickets);
+    SSL_CTX_set_session_id_context(host->context, (const unsigned char *)"simulation", 10);
+    SSL_CTX_set_alpn_select_cb(host->context, choose_protocol, host);
+    return host;
+}
+
+// ---- a connection
+
+struct simulation_tls { SSL *ssl; BIO *in, *out; };
+
+simulation_tls *simulation_tls_new(simulation_tls_host *host) {
+    simulation_tls *tls = calloc(1, sizeof *tls);
+    tls->ssl = SSL_new(host->context);
+    tls->in = BIO_new(BIO_s_mem());
+    tls->out = BIO_new(BIO_s_mem());
+    // An empty one is not the end.
+    BIO_set_mem_eof_return(tls->in, -1);
+    SSL_set_bio(tls->ssl, tls->in, tls->out);
+    SSL_set_accept_state(tls->ssl);
+    return tls;
+}
+
+void simulation_tls_free(simulation_tls *tls) {
+    SSL_free(tls->ssl);
+    free(tls);
+}
+
+void simulation_tls_receive(simulation_tls *tls, const uint8_t *bytes, int64_t count) {
+    BIO_write(tls->in, bytes, (int)count);
+    if (!SSL_is_init_finished(tls->ssl)) SSL_do_handshake(tls->ssl);
+}
+
+bool simulation_tls_is_ready(simulation_tls *tls) { return SSL_is_init_finished(tls->ssl) == 1; }
+
+bool simulation_tls_is_http2(simulation_tls *tls) {
+    const unsigned char *chosen;
+    unsigned length;
+    SSL_get0_alpn_selected(tls->ssl, &chosen, &length);
+    return length == 2;
+}
+
+int64_t simulation_tls_read(simulation_tls *tls, uint8_t *buffer, int64_t capacity) {
+    int count = SSL_read(tls->ssl, buffer, (int)capacity);
+    if (count > 0) return count;
+    switch (SSL_get_error(tls->ssl, count)) {
+    case SSL_ERROR_WANT_READ:
+    case SSL_ERROR_WANT_WRITE: return 0;
+    default: return -1;
+    }
+}
+
+void simulation_tls_write(simulation_tls *tls, const uint8_t *bytes, int64_t count) {
+    if (count > 0) SSL_write(tls->ssl, bytes, (int)count);
+}
+
+void simulation_tls_close(simulation_tls *tls) { SSL_shutdown(tls->ssl); }
+
+int64_t simulation_tls_take(simulation_tls *tls, uint8_t *buffer, int64_t capacity) {
+    int count = BIO_read(tls->out, buffer, (int)capacity);
+    return count > 0 ? count : 0;
+}

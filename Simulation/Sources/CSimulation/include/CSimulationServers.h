@@ -1,0 +1,75 @@
+// The servers' side of protocols, for simulated hosts. All of it runs on the thread of listeners; no function reaches a descriptor.
+#ifndef C_SIMULATION_SERVERS_H
+#define C_SIMULATION_SERVERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// ---- TLS (TLSServer.c)
+
+typedef struct simulation_tls_host simulation_tls_host;
+typedef struct simulation_tls simulation_tls;
+
+// Makes the authority of the world, and writes its certificate to a file. From now on OpenSSL's random octets are of the seed.
+void simulation_tls_begin(const char *path);
+
+typedef struct {
+    bool offers_http2;
+    // TLS 1.2, and none later.
+    bool is_old;
+    size_t tickets;
+    bool is_expired, has_wrong_name;
+} simulation_tls_options;
+
+simulation_tls_host *simulation_tls_host_new(const char *name, simulation_tls_options options);
+simulation_tls *simulation_tls_new(simulation_tls_host *host);
+void simulation_tls_free(simulation_tls *tls);
+// From the client.
+void simulation_tls_receive(simulation_tls *tls, const uint8_t *bytes, int64_t count);
+// The handshake is done.
+bool simulation_tls_is_ready(simulation_tls *tls);
+bool simulation_tls_is_http2(simulation_tls *tls);
+// What the client has sent, as plain text: 0 for none yet, negative at the end and after a failure.
+int64_t simulation_tls_read(simulation_tls *tls, uint8_t *buffer, int64_t capacity);
+void simulation_tls_write(simulation_tls *tls, const uint8_t *bytes, int64_t count);
+// With close_notify.
+void simulation_tls_close(simulation_tls *tls);
+// The next octets for the client, 0 for none.
+int64_t simulation_tls_take(simulation_tls *tls, uint8_t *buffer, int64_t capacity);
+
+// ---- HTTP/2 (HTTP2Server.c)
+
+typedef struct simulation_http2 simulation_http2;
+
+// No callback may call a function of its connection.
+typedef struct {
+    void *context;
+    void (*field)(void *context, int32_t stream, const uint8_t *name, int64_t name_count, const uint8_t *value, int64_t value_count);
+    void (*data)(void *context, int32_t stream, const uint8_t *bytes, int64_t count);
+    // The request is complete.
+    void (*request)(void *context, int32_t stream);
+    // The stream is gone; with a code other than 0 before its end.
+    void (*closed)(void *context, int32_t stream, uint32_t code);
+    // Octets of the body of a response; 0 for none until `simulation_http2_resume`, unless it is the last.
+    int64_t (*body)(void *context, int32_t stream, uint8_t *buffer, int64_t capacity, bool *is_last);
+} simulation_http2_callbacks;
+
+simulation_http2 *simulation_http2_new(simulation_http2_callbacks callbacks, uint32_t stream_window, uint32_t most_streams);
+void simulation_http2_free(simulation_http2 *http2);
+// False if the client's octets are no HTTP/2.
+bool simulation_http2_receive(simulation_http2 *http2, const uint8_t *bytes, int64_t count);
+// The next octets for the client, valid until the next call; 0 for none.
+int64_t simulation_http2_take(simulation_http2 *http2, const uint8_t **bytes);
+// `fields` is a list of names and values in turn, `:status` first.
+void simulation_http2_respond(simulation_http2 *http2, int32_t stream, const char *const *fields, int64_t count, bool has_body);
+void simulation_http2_resume(simulation_http2 *http2, int32_t stream);
+void simulation_http2_reset(simulation_http2 *http2, int32_t stream, uint32_t code);
+// GOAWAY that refuses nothing yet.
+void simulation_http2_announce_end(simulation_http2 *http2);
+// Streams after `last` are not processed.
+void simulation_http2_go_away(simulation_http2 *http2, int32_t last, uint32_t code);
+int32_t simulation_http2_last_stream(simulation_http2 *http2);
+void simulation_http2_ping(simulation_http2 *http2);
+
+#endif

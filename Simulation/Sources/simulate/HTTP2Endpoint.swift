@@ -1,0 +1,202 @@
+import CSimulation
+import Foundation
+
+/// HTTP/2 of an origin server, on one connection.
+final class HTTP2Endpoint: Endpoint {
+    private let server: OriginServer
+    private let wire: any Wire
+    // Set at the end of init, and never nil then.
+    private var http2: OpaquePointer!
+    private var streams: [Int32: Stream] = [:]
+    /// Complete requests, which are answered when the callbacks are over.
+    private var complete: [Int32] = []
+    /// Streams after it are not processed.
+    private var lastStream = Int32.max
+    private var isGoingAway = false
+    private var isFinished = false
+
+    private struct Stream {
+        var request: OriginServer.Request
+        var body: ArraySlice<UInt8> = []
+        /// Octets of the body that may be sent now.
+        var allowed = 0
+    }
+
+    private enum ErrorCode {
+        static let none: UInt32 = 0, cancel: UInt32 = 8, refusedStream: UInt32 = 7, internalError: UInt32 = 2
+    }
+
+    init(of server: OriginServer, on wire: any Wire, window: UInt32, mostStreams: UInt32) {
+        (self.server, self.wire) = (server, wire)
+        let context = Unmanaged.passUnretained(self).toOpaque()
+        http2 = simulation_http2_new(
+            simulation_http2_callbacks(
+                context: context,
+                field: { HTTP2Endpoint.of($0).addField($1, text($2, $3), text($4, $5)) },
+                data: { context, stream, bytes, count in
+                    let bytes = UnsafeBufferPointer(start: bytes, count: Int(count))
+                    HTTP2Endpoint.of(context).streams[stream]?.request.body += bytes
+                },
+                request: { HTTP2Endpoint.of($0).complete.append($1) },
+                closed: { context, stream, _ in HTTP2Endpoint.of(context).streams[stream] = nil },
+                body: { HTTP2Endpoint.of($0).takeBody($1, UnsafeMutableBufferPointer(start: $2, count: Int($3)), $4) }),
+            window, mostStreams)
+        flush()
+    }
+
+    deinit { simulation_http2_free(http2) }
+
+    private static func of(_ context: UnsafeMutableRawPointer?) -> HTTP2Endpoint {
+        // The context is the one that init gave, and the callbacks end with the object.
+        Unmanaged<HTTP2Endpoint>.fromOpaque(context!).takeUnretainedValue()
+    }
+
+    // MARK: callbacks
+
+    private func addField(_ stream: Int32, _ name: String, _ value: String) {
+        var request = streams[stream]?.request ?? OriginServer.Request(method: "", target: "", isSecure: true)
+        switch name {
+        case ":method": request.method = value
+        case ":path": request.target = value
+        case ":authority": request.authority = value
+        case ":scheme": Law.require(value == "https", "a request over TLS is of https")
+        default:
+            Law.require(name == name.lowercased() && !name.hasPrefix(":"), "a field of HTTP/2 is right: \(name)")
+            request.fields.append((name, value))
+        }
+        streams[stream, default: Stream(request: request)].request = request
+    }
+
+    private func takeBody(
+        _ stream: Int32, _ buffer: UnsafeMutableBufferPointer<UInt8>, _ isLast: UnsafeMutablePointer<Bool>?
+    ) -> Int64 {
+        guard var found = streams[stream] else { return 0 }
+        let part = found.body.prefix(min(found.allowed, buffer.count))
+        _ = buffer.update(fromContentsOf: part)
+        found.body = found.body.dropFirst(part.count)
+        found.allowed -= part.count
+        isLast?.pointee = found.body.isEmpty
+        streams[stream] = found
+        return Int64(part.count)
+    }
+
+    // MARK: Endpoint
+
+    func receive(_ bytes: [UInt8]) {
+        guard !isFinished else { return }
+        Law.require(simulation_http2_receive(http2, bytes, Int64(bytes.count)), "the client speaks HTTP/2")
+        let requests = complete
+        complete = []
+        for stream in requests where !isFinished && stream <= lastStream { answer(stream) }
+        flush()
+    }
+
+    func end(isBroken: Bool) {
+        isFinished = true
+        streams = [:]
+    }
+
+    private func flush() {
+        guard !isFinished else { return }
+        var bytes: UnsafePointer<UInt8>?
+        while true {
+            let count = simulation_http2_take(http2, &bytes)
+            guard count > 0 else { break }
+            wire.write(Array(UnsafeBufferPointer(start: bytes, count: Int(count))))
+        }
+        if isGoingAway, lastStream != .max, streams.isEmpty { finish() }
+    }
+
+    private func finish() {
+        guard !isFinished else { return }
+        isFinished = true
+        wire.finish()
+    }
+
+    // MARK: responses
+
+    private func answer(_ number: Int32) {
+        guard let stream = streams[number] else { return }
+        let choices = server.choices(for: stream.request)
+        if server.happens(\.close, choices) { goAway(number, choices) }
+        if number > lastStream { return }
+        if choices.oneIn(8) { simulation_http2_ping(http2) }
+        // Before it is processed, so that it may be sent again.
+        if server.happens(\.refusal, choices) { return simulation_http2_reset(http2, number, ErrorCode.refusedStream) }
+        let response = server.response(to: stream.request, choices)
+        streams[number]?.body = response.body[...]
+        respond(number, response)
+        send(number, choices)
+    }
+
+    private func respond(_ number: Int32, _ response: OriginServer.Response) {
+        var fields = [(name: ":status", value: "\(response.status)")]
+        fields += response.fields.map { (name: $0.name.lowercased(), value: $0.value) }
+        let texts = fields.flatMap { field -> [UnsafeMutablePointer<CChar>?] in
+            [strdup(field.name), strdup(field.value)]
+        }
+        defer { for text in texts { free(text) } }
+        let pointers: [UnsafePointer<CChar>?] = texts.map { UnsafePointer($0) }
+        simulation_http2_respond(http2, number, pointers, Int64(fields.count), !response.body.isEmpty)
+    }
+
+    private func send(_ number: Int32, _ choices: Choices) {
+        let part = choices.below((streams[number]?.body.count ?? 0) + 1)
+        if server.happens(\.reset, choices) {
+            streams[number]?.allowed = part
+            flush()
+            if choices.oneIn(2) {
+                wire.reset()
+                isFinished = true
+            } else {
+                simulation_http2_reset(http2, number, choices.pick([ErrorCode.internalError, ErrorCode.cancel]))
+            }
+        } else if server.happens(\.truncation, choices) {
+            streams[number]?.allowed = part
+            flush()
+            finish()
+        } else if server.happens(\.silence, choices) {
+            streams[number]?.allowed = part
+        } else {
+            sendRest(number, choices, isSlow: server.happens(\.slowness, choices))
+        }
+    }
+
+    private func sendRest(_ number: Int32, _ choices: Choices, isSlow: Bool) {
+        guard !isFinished, let stream = streams[number] else { return }
+        let rest = stream.body.count - stream.allowed
+        if isSlow, rest > 1 {
+            streams[number]?.allowed += 1 + choices.below(rest - 1)
+            Later.after(choices.seconds(3)) { [self] in sendRest(number, choices, isSlow: true) }
+        } else {
+            streams[number]?.allowed += rest
+        }
+        simulation_http2_resume(http2, number)
+        flush()
+    }
+
+    // MARK: GOAWAY
+
+    /// In two steps, so that no request is lost, or at once, which a client sees as a refusal of what it has sent since.
+    private func goAway(_ number: Int32, _ choices: Choices) {
+        guard !isGoingAway else { return }
+        isGoingAway = true
+        if server.happens(\.abruptGoAway, choices) {
+            lastStream = max(0, number - 2 * Int32(choices.below(3)))
+            return simulation_http2_go_away(
+                http2, lastStream, choices.oneIn(2) ? ErrorCode.none : ErrorCode.internalError)
+        }
+        simulation_http2_announce_end(http2)
+        // Later than the slowest round trip.
+        Later.after(3 * second) { [self] in
+            guard !isFinished else { return }
+            lastStream = simulation_http2_last_stream(http2)
+            simulation_http2_go_away(http2, lastStream, 0)
+            flush()
+        }
+    }
+}
+
+private func text(_ bytes: UnsafePointer<UInt8>?, _ count: Int64) -> String {
+    String(decoding: UnsafeBufferPointer(start: bytes, count: Int(count)), as: UTF8.self)
+}
