@@ -167,3 +167,10 @@ int64_t simulation_tls_take(simulation_tls *tls, uint8_t *buffer, int64_t capaci
     int count = BIO_read(tls->out, buffer, (int)capacity);
     return count > 0 ? count : 0;
 }
+
+void simulation_digest(const char *algorithm, const char *text, char *digest) {
+    uint8_t bytes[EVP_MAX_MD_SIZE];
+    unsigned count = 0;
+    require(EVP_Digest(text, strlen(text), bytes, &count, EVP_get_digestbyname(algorithm), NULL) == 1, algorithm);
+    for (unsigned i = 0; i < count; i++) snprintf(digest + 2 * i, 3, "%02x", bytes[i]);
+}

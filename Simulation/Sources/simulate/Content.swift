@@ -6,6 +6,10 @@ enum Content {
         UInt8(truncatingIfNeeded: (offset &* 31) ^ (offset >> 8) &+ number &* 17)
     }
 
+    /// Of another body of the same resource.
+    static func number(_ number: Int, version: Int) -> Int { number + version * 1000 }
+    static func isVersion(_ content: Int, of number: Int) -> Bool { content % 1000 == number % 1000 }
+
     static func bytes(_ number: Int, _ range: Range<Int>) -> [UInt8] { range.map { octet(number, $0) } }
 
     static func isRight(_ number: Int, _ data: Data) -> Bool {

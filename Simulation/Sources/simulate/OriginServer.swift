@@ -5,6 +5,9 @@ import Foundation
 ///
 ///     GET  /content/NUMBER/SIZE            a body of Content
 ///     GET  /redirect/HOPS/NUMBER/SIZE      to another host of the world
+///     GET  /cached/NUMBER/SIZE             the same with a validator, and now and then with other content
+///     GET  /basic/NUMBER/SIZE              a body of Content, for the right password
+///     GET  /digest/NUMBER/SIZE
 ///     POST /post/NUMBER                    answers with the number of octets of the body, which are of Content
 final class OriginServer: @unchecked Sendable {
     // Sendable because everything but init runs on the thread of the world, and init runs before its first request.
@@ -17,6 +20,9 @@ final class OriginServer: @unchecked Sendable {
     private var posts: [Int: Int] = [:]
     /// How often there was each request.
     private var requests: [String: Int] = [:]
+    private let area: PrivateArea
+    /// Of what may be cached, by number.
+    private var versions: [Int: Int] = [:]
 
     /// One response in so many: 0 for none.
     struct Faults {
@@ -54,6 +60,7 @@ final class OriginServer: @unchecked Sendable {
         self.name = name
         self.faults = faults
         self.others = others
+        area = PrivateArea(of: name)
         // It fails only without memory.
         self.tls = simulation_tls_host_new(name, tls)!
         let choices = Choices("\(name) in HTTP/2")
@@ -89,16 +96,33 @@ final class OriginServer: @unchecked Sendable {
         return Choices("\(name) \(line) \(requests[line, default: 0])")
     }
 
-    func response(to request: Request, _ choices: Choices) -> Response {
+    /// What holds for every request.
+    func check(_ request: Request) {
         Law.require(request.authority == name, "a request for \(request.authority) does not reach \(name)")
+        let secrets = request.values(of: "proxy-authorization")
+        Law.require(secrets.isEmpty, "a host gets nothing that is for the proxy: \(secrets)")
+        checkCookies(request)
+        area.check(request)
+    }
+
+    func response(to request: Request, _ choices: Choices) -> Response {
+        check(request)
         let parts = request.target.split(separator: "/").map(String.init)
         let numbers = parts.dropFirst().compactMap { Int($0) }
         var response = Response(
             status: 200, fields: [("Content-Type", "application/octet-stream"), ("Cache-Control", "no-store")])
         switch (request.method, parts.first, numbers.count) {
         case ("GET", "content", 2): response.body = Content.bytes(numbers[0], 0..<numbers[1])
+        case ("GET", "cached", 2):
+            response = cachedResponse(to: request, numbers[0], size: numbers[1], choices)
+        case ("GET", "basic", 2), ("GET", "digest", 2):
+            if let challenge = area.challenge(to: request, isDigest: parts.first == "digest", choices) {
+                response = challenge
+            } else {
+                response.body = Content.bytes(numbers[0], 0..<numbers[1])
+            }
         case ("GET", "redirect", 3):
-            let next = numbers[0] > 1 ? "redirect/\(numbers[0] - 1)" : "content"
+            let next = numbers[0] > 1 ? "redirect/\(numbers[0] - 1)" : choices.pick(["content", "content", "cached"])
             let scheme = choices.oneIn(2) ? "http" : "https"
             let target = "\(scheme)://\(choices.pick(others))/\(next)/\(numbers[1])/\(numbers[2])"
             response = Response(status: 302, fields: [("Location", target)])
@@ -109,6 +133,41 @@ final class OriginServer: @unchecked Sendable {
             response.body = Array("\(request.body.count)".utf8)
         default: Law.require(false, "the server is asked for what exists: \(request.method) \(request.target)")
         }
+        addCookies(to: &response, isSecure: request.isSecure, choices)
         return response
+    }
+
+    // MARK: the cache
+
+    private func cachedResponse(to request: Request, _ number: Int, size: Int, _ choices: Choices) -> Response {
+        if choices.oneIn(4) { versions[number, default: 0] += 1 }
+        let content = Content.number(number, version: versions[number, default: 0])
+        let tag = "\"\(name) \(content)\""
+        for field in request.values(of: "if-none-match") {
+            Law.require(field.hasPrefix("\"\(name) "), "a validator reaches the host that it is from: \(field)")
+        }
+        let freshness = choices.pick(["max-age=2", "max-age=60", "no-cache"])
+        let fields = [("ETag", tag), ("Cache-Control", freshness), ("X-Content", "\(content)")]
+        if request.values(of: "if-none-match").contains(tag) { return Response(status: 304, fields: fields) }
+        return Response(status: 200, fields: fields, body: Content.bytes(content, 0..<size))
+    }
+
+    // MARK: cookies
+
+    private func checkCookies(_ request: Request) {
+        for pair in request.values(of: "cookie").flatMap({ $0.components(separatedBy: "; ") }) {
+            let isOwn = pair == "owner=\(name)" || request.isSecure && pair == "guarded=\(name)"
+            Law.require(isOwn, "cookies reach only the host that set them: \(pair) at \(name)")
+        }
+    }
+
+    private func addCookies(to response: inout Response, isSecure: Bool, _ choices: Choices) {
+        if choices.oneIn(2) { response.fields.append(("Set-Cookie", "owner=\(name); Path=/")) }
+        if choices.oneIn(4), isSecure { response.fields.append(("Set-Cookie", "guarded=\(name); Path=/; Secure")) }
+        // What a client has to refuse.
+        let domain = choices.pick(others + ["example"])
+        if choices.oneIn(4), domain != name {
+            response.fields.append(("Set-Cookie", "owner=\(name); Domain=\(domain); Path=/"))
+        }
     }
 }

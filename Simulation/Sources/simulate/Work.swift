@@ -20,10 +20,18 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
         var isAsync = false
         /// Whether a host that it may reach has faults.
         var mayFail = false
+        /// What it does when it is asked for a password.
+        var answers: [Answer] = []
+        var challenges = 0
+        var hasRefused = false
     }
+
+    /// To a challenge.
+    enum Answer: CaseIterable { case right, wrong, nothing, cancel }
 
     enum Expectation {
         case content(Int, size: Int)
+        case cached(Int, size: Int)
         case post(Int, size: Int)
         /// An error that says that there is no such host.
         case noHost
@@ -67,15 +75,24 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
         let host = target.name
         let size = choices.size(upTo: 300_000)
         let hops = choices.oneIn(4) ? 1 + choices.below(4) : 0
-        let path = hops > 0 ? "redirect/\(hops)/\(number)/\(size)" : "content/\(number)/\(size)"
+        let kind = choices.pick(["content", "content", "content", "cached", "basic", "digest"])
+        // The same few resources.
+        let resource = kind == "cached" ? 990 + choices.below(3) : number
+        let path =
+            hops > 0
+            ? "redirect/\(hops)/\(number)/\(size)" : "\(kind)/\(resource)/\(kind == "cached" ? resource * 3 : size)"
         let scheme = choices.oneIn(2) ? "https" : "http"
         // The host and the path have no character that a URL cannot have.
         let url = URL(string: "\(scheme)://\(host)/\(path)")!
         // A redirect goes to any host.
         var mayFail = hops > 0 ? !world.isFaultless : !target.isFaultless
-        if choices.oneIn(5) { return startAsync(number, url, choices, size: size, mayFail: mayFail, in: session) }
+        if choices.oneIn(5), hops > 0 || kind == "content" {
+            return startAsync(number, url, choices, size: size, mayFail: mayFail, in: session)
+        }
         let task: URLSessionTask
-        var expectation = Expectation.content(number, size: size)
+        var expectation =
+            hops > 0 || kind != "cached"
+            ? Expectation.content(number, size: size) : .cached(resource, size: resource * 3)
         switch choices.below(5) {
         case 0: task = session.dataTask(with: url)
         case 1: task = session.downloadTask(with: url)
@@ -106,7 +123,10 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
             }
         }
         task.taskDescription = "\(number)"
-        let record = Record(expectation: expectation, mayFail: mayFail)
+        let answers: [Answer] = choices.pick([
+            [.right], [.wrong, .right], [.wrong, .wrong, .right], [.nothing], [.cancel],
+        ])
+        let record = Record(expectation: expectation, mayFail: mayFail, answers: answers)
         lock.withLock { records[number] = record }
         task.resume()
         if !world.isFaultless, choices.oneIn(6), Parts.has("task \(number) is cancelled") {
@@ -169,7 +189,7 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
             let code = (error as? URLError)?.code
             simulation_note("task \(number) ends: \(code?.rawValue ?? 0)")
             Law.require(code != nil, "an error is a URLError: \(error)")
-            let mayBeRefused = record.isAsync && isInvalidated
+            let mayBeRefused = record.isAsync && isInvalidated || record.hasRefused
             Law.require(
                 code != .cancelled || record.wasCancelled || mayBeRefused, "task \(number) is cancelled by nobody else")
             if case .noHost = record.expectation {
@@ -183,16 +203,25 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
         } else {
             simulation_note("task \(number) ends")
             let status = (response as? HTTPURLResponse)?.statusCode
+            if status == 401 {
+                Law.require(record.hasRefused, "task \(number) is refused only without a password")
+                return lock.broadcast()
+            }
             Law.require(status == 200, "task \(number) has the response of the server: \(status ?? 0)")
             // A body that the end of the connection delimits may be cut.
             let mayBeCut =
                 record.mayFail
                 && (response as? HTTPURLResponse)?.value(forHTTPHeaderField: "X-Until-Close") != nil
+            // A redirect may lead to what is cached.
+            let told = (response as? HTTPURLResponse)?.value(forHTTPHeaderField: "X-Content").flatMap { Int($0) }
             switch record.expectation {
-            case .content(let content, let size):
+            case .content(let resource, let size), .cached(let resource, let size):
                 let count = record.data.count
                 Law.require(count == size || mayBeCut && count < size, "task \(number) has \(size) octets: \(count)")
-                Law.require(Content.isRight(content, record.data), "the octets of task \(number) are right")
+                let content = told ?? resource
+                Law.require(
+                    Content.isVersion(content, of: resource) && Content.isRight(content, record.data),
+                    "the octets of task \(number) are right")
             case .post(_, let size):
                 let answer = Data("\(size)".utf8)
                 Law.require(
@@ -206,7 +235,11 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
 
     // MARK: delegate
 
-    private func number(_ task: URLSessionTask) -> Int { task.taskDescription.flatMap { Int($0) } ?? -1 }
+    private func number(_ task: URLSessionTask) -> Int {
+        if let description = task.taskDescription { return Int(description) ?? -1 }
+        // One of async: NUMBER/SIZE.
+        return task.originalRequest?.url?.pathComponents.dropLast().last.flatMap { Int($0) } ?? -1
+    }
 
     private func change(_ task: URLSessionTask, _ body: (inout Record) -> Void) {
         lock.withLock {
@@ -214,6 +247,44 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
             guard records[number] != nil else { return Law.require(false, "a task that is told of is known") }
             // The record is there: see above.
             body(&records[number]!)
+        }
+    }
+
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
+        completionHandler: @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) {
+        let space = challenge.protectionSpace
+        if space.authenticationMethod == NSURLAuthenticationMethodServerTrust {
+            change(task) { Law.require(!$0.hasEnded, "a challenge comes before the end") }
+            if Choices("trust \(space.host) \(number(task))").oneIn(2), let trust = space.serverTrust {
+                return completionHandler(.useCredential, URLCredential(trust: trust))
+            }
+            return completionHandler(.performDefaultHandling, nil)
+        }
+        let methods = [NSURLAuthenticationMethodHTTPBasic, NSURLAuthenticationMethodHTTPDigest]
+        Law.require(methods.contains(space.authenticationMethod), "no other challenge: \(space.authenticationMethod)")
+        Law.require(space.realm == "area of \(space.host)", "a challenge is of its host: \(space.realm ?? "")")
+        var answer = Answer.right
+        change(task) { record in
+            Law.require(!record.hasEnded, "a challenge comes before the end")
+            answer = record.answers.isEmpty ? .nothing : record.answers.removeFirst()
+            record.challenges += 1
+            Law.require(challenge.previousFailureCount < record.challenges, "a password is refused once (AUTH-9)")
+            if answer == .nothing || answer == .cancel { record.hasRefused = true }
+        }
+        let scheme = space.protocol ?? ""
+        let user = Password.user(of: space.host)
+        let persistence: URLCredential.Persistence = challenge.previousFailureCount % 2 == 0 ? .forSession : .none
+        func use(_ password: String) {
+            completionHandler(
+                .useCredential, URLCredential(user: user, password: password, persistence: persistence))
+        }
+        switch answer {
+        case .right: use(Password.right(scheme, space.host))
+        case .wrong: use(Password.wrong(scheme, space.host))
+        case .nothing: completionHandler(.performDefaultHandling, nil)
+        case .cancel: completionHandler(.cancelAuthenticationChallenge, nil)
         }
     }
 

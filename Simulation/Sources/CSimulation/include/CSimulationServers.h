@@ -38,6 +38,9 @@ void simulation_tls_close(simulation_tls *tls);
 // The next octets for the client, 0 for none.
 int64_t simulation_tls_take(simulation_tls *tls, uint8_t *buffer, int64_t capacity);
 
+// Of the text, in hexadecimal, with a 0 at the end; at most 129 characters. The algorithm by its name in OpenSSL.
+void simulation_digest(const char *algorithm, const char *text, char *digest);
+
 // ---- HTTP/2 (HTTP2Server.c)
 
 typedef struct simulation_http2 simulation_http2;
