@@ -1,11 +1,15 @@
 import CSimulation
 import Foundation
 
-/// HTTP/1.1 of an origin server, on one connection.
+/// HTTP/1.1 of an origin server or a proxy, on one connection.
 final class HTTP1Endpoint: Endpoint {
-    private let server: OriginServer
+    /// Nil for a proxy, until a request says which it is for.
+    private var server: OriginServer!
+    private let proxy: ProxyServer?
     private let wire: any Wire
     private let isSecure: Bool
+    /// What the connection has become: a WebSocket, or a tunnel.
+    private var successor: (any Endpoint)?
     private var received: [UInt8] = []
     private var isBusy = false
     private var isFinished = false
@@ -14,14 +18,23 @@ final class HTTP1Endpoint: Endpoint {
 
     init(of server: OriginServer, on wire: any Wire, isSecure: Bool) {
         (self.server, self.wire, self.isSecure) = (server, wire, isSecure)
+        proxy = nil
+    }
+
+    init(of proxy: ProxyServer, on wire: any Wire) {
+        (self.proxy, self.wire, isSecure) = (proxy, wire, false)
     }
 
     func receive(_ bytes: [UInt8]) {
+        if let successor { return successor.receive(bytes) }
         received += bytes
         answerNext()
     }
 
-    func end(isBroken: Bool) { isFinished = true }
+    func end(isBroken: Bool) {
+        isFinished = true
+        successor?.end(isBroken: isBroken)
+    }
 
     // MARK: requests
 
@@ -30,8 +43,74 @@ final class HTTP1Endpoint: Endpoint {
         isBusy = true
         requests += 1
         request.isSecure = isSecure
+        if let proxy, !passOn(&request, through: proxy) { return }
         let choices = server.choices(for: request)
+        if request.values(of: "upgrade") == ["websocket"] { return upgrade(request, choices) }
         answer(server.response(to: request, choices), choices)
+    }
+
+    // MARK: a proxy
+
+    /// False if it is answered here.
+    private func passOn(_ request: inout OriginServer.Request, through proxy: ProxyServer) -> Bool {
+        if let challenge = proxy.challenge(to: request) {
+            respond(challenge)
+            return false
+        }
+        request.fields.removeAll { $0.name == "proxy-authorization" }
+        if request.method == "CONNECT" {
+            connect(request, through: proxy)
+            return false
+        }
+        let target = request.target
+        Law.require(target.hasPrefix("http://"), "a proxy gets an absolute URL of http: \(target)")
+        let rest = target.dropFirst(7), host = String(rest.prefix { $0 != "/" })
+        request.target = String(rest.dropFirst(host.count))
+        Law.require(host == request.authority, "Host is that of the URL: \(request.authority) in \(target)")
+        guard let server = proxy.host(host) else {
+            respond(OriginServer.Response(status: 502))
+            return false
+        }
+        self.server = server
+        return true
+    }
+
+    private func connect(_ request: OriginServer.Request, through proxy: ProxyServer) {
+        let parts = request.target.split(separator: ":").map(String.init)
+        Law.require(parts.count == 2 && request.authority == request.target, "CONNECT is to a host: \(request.target)")
+        let secrets = request.values(of: "cookie") + request.values(of: "authorization")
+        Law.require(secrets.isEmpty, "a proxy gets nothing that is for the host: \(secrets)")
+        guard let endpoint = proxy.endpoint(of: parts[0], port: Int(parts[1]) ?? 0, on: wire) else {
+            return respond(OriginServer.Response(status: 502))
+        }
+        successor = endpoint
+        wire.write(HTTP1Message.head(OriginServer.Response(status: 200)))
+        if !received.isEmpty { endpoint.receive(received) }
+        received = []
+    }
+
+    /// Without faults.
+    private func respond(_ response: OriginServer.Response) {
+        var response = response
+        response.fields.append(("Content-Length", "\(response.body.count)"))
+        wire.write(HTTP1Message.head(response) + response.body)
+        isBusy = false
+        answerNext()
+    }
+
+    // MARK: a WebSocket
+
+    /// GET /echo/NUMBER/LAST: the server closes after message LAST, or the client does if that is 0.
+    private func upgrade(_ request: OriginServer.Request, _ choices: Choices) {
+        server.check(request)
+        let numbers = request.target.split(separator: "/").dropFirst().compactMap { Int($0) }
+        Law.require(numbers.count == 2, "a WebSocket is of what exists: \(request.target)")
+        let last = numbers[1] > 0 ? numbers[1] : nil
+        let endpoint = WebSocketEndpoint(of: server, on: wire, number: numbers[0], lastMessage: last, choices)
+        successor = endpoint
+        wire.write(HTTP1Message.head(WebSocketEndpoint.acceptance(of: request)))
+        if !received.isEmpty { endpoint.receive(received) }
+        received = []
     }
 
     // MARK: responses

@@ -3,7 +3,9 @@ import Foundation
 import URLLoading
 
 /// Random use of the public interface, by one session.
-final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, @unchecked Sendable {
+final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, URLSessionWebSocketDelegate,
+    @unchecked Sendable
+{
     private let world: World
     private let lock = NSCondition()
     private var records: [Int: Record] = [:]
@@ -15,6 +17,9 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
         var hasResponse = false
         var data = Data()
         var hasFile = false
+        /// Of a WebSocket.
+        var isOpen = false
+        var hasClosed = false
         var hasEnded = false
         var wasCancelled = false
         var isAsync = false
@@ -33,6 +38,7 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
         case content(Int, size: Int)
         case cached(Int, size: Int)
         case post(Int, size: Int)
+        case webSocket(WebSocketExchange)
         /// An error that says that there is no such host.
         case noHost
     }
@@ -43,6 +49,9 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
         let choices = Choices("session")
         let configuration = URLSessionConfiguration.default
         if choices.oneIn(2) { configuration.timeoutIntervalForRequest = 5 }
+        if let proxy = world.proxy {
+            configuration.connectionProxyDictionary = Self.dictionary(of: proxy, hasPassword: choices.oneIn(2))
+        }
         let queue = OperationQueue()
         queue.maxConcurrentOperationCount = 1
         let session = URLSession(
@@ -66,6 +75,25 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
         // Longer than a closed socket is still read.
         sleep(60)
         Law.require(simulation_open_sockets() == 0, "a session that is invalid has no connection")
+        for case .webSocket(let exchange) in records.values.map(\.expectation) {
+            Law.require(exchange.isQuiet, "every handler of WebSocket \(exchange.number) is called")
+        }
+    }
+
+    private static func dictionary(of proxy: ProxyServer, hasPassword: Bool) -> [String: Any] {
+        let keys = proxy.kind == .http ? ["HTTP", "HTTPS"] : ["SOCKS"]
+        var dictionary: [String: Any] = [:]
+        for key in keys {
+            dictionary[key + "Enable"] = 1
+            dictionary[key + "Proxy"] = ProxyServer.name
+            dictionary[key + "Port"] = Int(proxy.port)
+        }
+        // SOCKS has no challenge.
+        if proxy.kind == .socks || hasPassword {
+            dictionary["kCFProxyUsernameKey"] = ProxyServer.user
+            dictionary["kCFProxyPasswordKey"] = ProxyServer.password
+        }
+        return dictionary
     }
 
     private func start(_ number: Int, _ choices: Choices, in session: URLSession) {
@@ -73,6 +101,7 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
         let target = choices.pick(world.hosts)
         guard target.server != nil else { return }
         let host = target.name
+        if choices.oneIn(10) { return startWebSocket(number, target, choices, in: session) }
         let size = choices.size(upTo: 300_000)
         let hops = choices.oneIn(4) ? 1 + choices.below(4) : 0
         let kind = choices.pick(["content", "content", "content", "cached", "basic", "digest"])
@@ -163,6 +192,28 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
         }
     }
 
+    private func startWebSocket(_ number: Int, _ target: World.Host, _ choices: Choices, in session: URLSession) {
+        let count = 1 + choices.below(5), clientCloses = choices.oneIn(2)
+        let scheme = choices.oneIn(2) ? "wss" : "ws"
+        // The host and the path have no character that a URL cannot have.
+        let url = URL(string: "\(scheme)://\(target.name)/echo/\(number)/\(clientCloses ? 0 : count)")!
+        let task = session.webSocketTask(with: url)
+        task.taskDescription = "\(number)"
+        let exchange = WebSocketExchange(number, task, count: count, clientCloses: clientCloses, choices) { [self] in
+            lock.withLock { records[number]?.wasCancelled = true }
+        }
+        let record = Record(expectation: .webSocket(exchange), mayFail: !target.isFaultless)
+        lock.withLock { records[number] = record }
+        exchange.begin()
+        task.resume()
+        guard !target.isFaultless else { return }
+        // One that is open has no timeout.
+        DispatchQueue.global().asyncAfter(deadline: .now() + 300) { [self] in
+            lock.withLock { if records[number]?.hasEnded == false { records[number]?.wasCancelled = true } }
+            task.cancel()
+        }
+    }
+
     private func startWithoutHost(_ number: Int, _ choices: Choices, in session: URLSession) {
         lock.withLock { records[number] = Record(expectation: .noHost) }
         // The names are those of a URL.
@@ -193,7 +244,8 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
             Law.require(
                 code != .cancelled || record.wasCancelled || mayBeRefused, "task \(number) is cancelled by nobody else")
             if case .noHost = record.expectation {
-                let codes: [URLError.Code] = [.cannotFindHost, .cannotConnectToHost, .cancelled]
+                var codes: [URLError.Code] = [.cannotFindHost, .cannotConnectToHost, .cancelled]
+                if world.proxy?.isFaultless == false { codes += [.timedOut, .networkConnectionLost] }
                 Law.require(code.map { codes.contains($0) } ?? false, "task \(number) finds no host: \(error)")
             } else {
                 Law.require(
@@ -205,6 +257,17 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
             let status = (response as? HTTPURLResponse)?.statusCode
             if status == 401 {
                 Law.require(record.hasRefused, "task \(number) is refused only without a password")
+                return lock.broadcast()
+            }
+            if case .noHost = record.expectation {
+                let isOfProxy = world.proxy?.kind == .http && status == 502
+                Law.require(isOfProxy, "task \(number) has no host that could answer: \(status ?? 0)")
+                return lock.broadcast()
+            }
+            if case .webSocket(let exchange) = record.expectation {
+                Law.require(status == 101, "WebSocket \(number) is open before it ends well: \(status ?? 0)")
+                Law.require(record.hasClosed, "WebSocket \(number) ends well only after a close")
+                Law.require(exchange.isComplete || record.wasCancelled, "WebSocket \(number) has all messages")
                 return lock.broadcast()
             }
             Law.require(status == 200, "task \(number) has the response of the server: \(status ?? 0)")
@@ -227,7 +290,7 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
                 Law.require(
                     record.data == answer || mayBeCut && answer.starts(with: record.data),
                     "POST \(number) is answered: \(String(decoding: record.data, as: UTF8.self))")
-            case .noHost: Law.require(false, "task \(number) has no host that could answer")
+            case .noHost, .webSocket: break
             }
         }
         lock.broadcast()
@@ -261,6 +324,12 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
                 return completionHandler(.useCredential, URLCredential(trust: trust))
             }
             return completionHandler(.performDefaultHandling, nil)
+        }
+        if space.isProxy() {
+            Law.require(space.host == ProxyServer.name && space.realm == ProxyServer.realm, "the proxy asks for itself")
+            let credential = URLCredential(
+                user: ProxyServer.user, password: ProxyServer.password, persistence: .forSession)
+            return completionHandler(.useCredential, credential)
         }
         let methods = [NSURLAuthenticationMethodHTTPBasic, NSURLAuthenticationMethodHTTPDigest]
         Law.require(methods.contains(space.authenticationMethod), "no other challenge: \(space.authenticationMethod)")
@@ -317,8 +386,35 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
         finish(number(task), task.response, error) { record in
             let isDownload = task is URLSessionDownloadTask
-            Law.require(error != nil || record.hasResponse || isDownload, "a success has a response")
+            let isWebSocket = task is URLSessionWebSocketTask
+            Law.require(error != nil || record.hasResponse || isDownload || isWebSocket, "a success has a response")
             Law.require(error != nil || record.hasFile == isDownload, "a download that succeeds has a file")
+        }
+    }
+
+    func urlSession(
+        _ session: URLSession, webSocketTask: URLSessionWebSocketTask, didOpenWithProtocol protocol: String?
+    ) {
+        change(webSocketTask) { record in
+            Law.require(!record.hasEnded && !record.isOpen, "a WebSocket opens once, before the end")
+            record.isOpen = true
+        }
+    }
+
+    func urlSession(
+        _ session: URLSession, webSocketTask: URLSessionWebSocketTask,
+        didCloseWith closeCode: URLSessionWebSocketTask.CloseCode, reason: Data?
+    ) {
+        let number = number(webSocketTask)
+        change(webSocketTask) { record in
+            Law.require(
+                record.isOpen && !record.hasEnded && !record.hasClosed, "a WebSocket closes once, before the end")
+            record.hasClosed = true
+            guard case .webSocket(let exchange) = record.expectation, !exchange.clientCloses, !record.wasCancelled
+            else { return }
+            let told = "\(closeCode.rawValue) \(String(decoding: reason ?? Data(), as: UTF8.self))"
+            let sent = "\(WebSocketEndpoint.code(number)) \(WebSocketEndpoint.reason(number))"
+            Law.require(told == sent, "WebSocket \(number) closes as the server has: \(told)")
         }
     }
 

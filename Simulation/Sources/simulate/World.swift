@@ -11,6 +11,8 @@ struct World {
     }
 
     let hosts: [Host]
+    /// Nil if the hosts are reached without one.
+    let proxy: ProxyServer?
     /// A name without an address, and one whose host takes no connection.
     static let unknownName = "unknown.example"
     static let closedName = "closed.example"
@@ -25,9 +27,11 @@ struct World {
         let targets = names.map { present.contains($0) ? $0 : present.first ?? $0 }
         // A third of the worlds has no faults, so that everything has to succeed.
         let isFaultless = choices.oneIn(3)
+        let isBehindProxy = choices.oneIn(3) && Parts.has(ProxyServer.name)
+        let isProxyFaultless = isFaultless || choices.oneIn(2) || !isBehindProxy
         hosts = names.enumerated().map { index, name in
             let choices = Choices(name)
-            let isFaultless = isFaultless || choices.oneIn(3)
+            let isFaultless = (isFaultless || choices.oneIn(3)) && isProxyFaultless
             guard present.contains(name) else { return Host(server: nil, name: name, isFaultless: isFaultless) }
             let address = UInt32(0x0A00_0100 + index)
             Self.makeLink(to: address, of: name, isFaultless: isFaultless)
@@ -39,6 +43,7 @@ struct World {
             }
             return Host(server: server, name: name, isFaultless: isFaultless)
         }
+        proxy = isBehindProxy ? Self.makeProxy(isFaultless: isProxyFaultless, of: hosts.compactMap(\.server)) : nil
         simulation_add_name(Self.closedName, 0x0A00_0200)
         if choices.oneIn(4), Parts.has("wall clock") { Self.jumpOfTheWallClock(choices) }
     }
@@ -71,6 +76,15 @@ struct World {
         options.tickets = choices.below(3)
         options.offers_http2 = !choices.oneIn(3) && Parts.has("\(host) offers HTTP/2")
         return options
+    }
+
+    private static func makeProxy(isFaultless: Bool, of hosts: [OriginServer]) -> ProxyServer {
+        let choices = Choices(ProxyServer.name)
+        let address: UInt32 = 0x0A00_0300
+        makeLink(to: address, of: ProxyServer.name, isFaultless: isFaultless)
+        return ProxyServer(
+            choices.pick(ProxyServer.Kind.allCases), address: address, needsPassword: choices.oneIn(2), hosts: hosts,
+            isFaultless: isFaultless)
     }
 
     private static func makeLink(to address: UInt32, of host: String, isFaultless: Bool) {
