@@ -39,6 +39,16 @@ void kernel_end_atomic(void);
 void kernel_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 _Noreturn void kernel_fail(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+// ---- the machine's addresses (Names.c)
+
+struct sockaddr;
+static const simulation_address kernel_own_ipv4 = 0x0A000001, kernel_own_ipv6 = (1ull << 32) + 1;
+bool kernel_has_ipv6(void);
+// False if it is in no network that there is.
+bool kernel_read_address(const struct sockaddr *address, simulation_address *found, uint16_t *port);
+// Returns the size.
+unsigned kernel_write_address(struct sockaddr *address, unsigned capacity, simulation_address host, uint16_t port);
+
 // ---- events (Events.c)
 
 void kernel_begin_events(void);

@@ -8,28 +8,69 @@
 #include <resolv.h>
 #include <stdio.h>
 
-struct name { char text[256]; uint32_t address; struct name *next; };
+static bool has_ipv6;
+void simulation_set_ipv6(bool has) { has_ipv6 = has; }
+bool kernel_has_ipv6(void) { return has_ipv6; }
+
+// fd00::/96
+static const uint8_t prefix[12] = { 0xFD };
+
+static bool is_ipv6(simulation_address address) { return address >= simulation_ipv6; }
+
+bool kernel_read_address(const struct sockaddr *address, simulation_address *found, uint16_t *port) {
+    if (address->sa_family == AF_INET) {
+        const struct sockaddr_in *target = (const struct sockaddr_in *)address;
+        *found = ntohl(target->sin_addr.s_addr);
+        *port = ntohs(target->sin_port);
+        return true;
+    }
+    const struct sockaddr_in6 *target = (const struct sockaddr_in6 *)address;
+    uint32_t last;
+    memcpy(&last, &target->sin6_addr.s6_addr[12], sizeof last);
+    *found = simulation_ipv6 + ntohl(last);
+    *port = ntohs(target->sin6_port);
+    return has_ipv6 && memcmp(&target->sin6_addr, prefix, sizeof prefix) == 0;
+}
+
+static struct sockaddr_in ipv4_address(simulation_address host, uint16_t port) {
+    return (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = htons(port), .sin_addr = { htonl((uint32_t)host) } };
+}
+
+static struct sockaddr_in6 ipv6_address(simulation_address host, uint16_t port) {
+    struct sockaddr_in6 address = { .sin6_family = AF_INET6, .sin6_port = htons(port) };
+    uint32_t last = htonl((uint32_t)host);
+    memcpy(&address.sin6_addr, prefix, sizeof prefix);
+    memcpy(&address.sin6_addr.s6_addr[12], &last, sizeof last);
+    return address;
+}
+
+unsigned kernel_write_address(struct sockaddr *address, unsigned capacity, simulation_address host, uint16_t port) {
+    struct sockaddr_in ipv4 = ipv4_address(host, port);
+    struct sockaddr_in6 ipv6 = ipv6_address(host, port);
+    unsigned size = is_ipv6(host) ? sizeof ipv6 : sizeof ipv4;
+    memcpy(address, is_ipv6(host) ? (void *)&ipv6 : (void *)&ipv4, capacity < size ? capacity : size);
+    return size;
+}
+
+struct name { char text[256]; simulation_address address; simulation_time delay; struct name *next; };
 static struct name *names;
 
-void simulation_add_name(const char *text, uint32_t address) {
+void simulation_add_name(const char *text, simulation_address address, simulation_time delay) {
     struct name *name = calloc(1, sizeof *name);
     strncpy(name->text, text, sizeof name->text - 1);
     name->address = address;
+    name->delay = delay;
     name->next = names;
     names = name;
 }
 
-static struct addrinfo *information(uint32_t address, uint16_t port, int type, const char *canonical) {
-    struct addrinfo *found = calloc(1, sizeof *found + sizeof(struct sockaddr_in));
-    struct sockaddr_in *socket_address = (struct sockaddr_in *)(found + 1);
-    *socket_address = (struct sockaddr_in){
-        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr = { htonl(address) },
-    };
-    found->ai_family = AF_INET;
+static struct addrinfo *information(simulation_address address, uint16_t port, int type, const char *canonical) {
+    struct addrinfo *found = calloc(1, sizeof *found + sizeof(struct sockaddr_in6));
+    found->ai_family = is_ipv6(address) ? AF_INET6 : AF_INET;
     found->ai_socktype = type;
     found->ai_protocol = type == SOCK_DGRAM ? IPPROTO_UDP : IPPROTO_TCP;
-    found->ai_addr = (struct sockaddr *)socket_address;
-    found->ai_addrlen = sizeof *socket_address;
+    found->ai_addr = (struct sockaddr *)(found + 1);
+    found->ai_addrlen = kernel_write_address(found->ai_addr, sizeof(struct sockaddr_in6), address, port);
     if (canonical != NULL) found->ai_canonname = strdup(canonical);
     return found;
 }
@@ -43,19 +84,26 @@ int getaddrinfo(const char *restrict host, const char *restrict service, const s
     uint16_t port = service == NULL ? 0 : (uint16_t)atoi(service);
     const char *canonical = hints != NULL && (hints->ai_flags & AI_CANONNAME) ? host : NULL;
     *result = NULL;
-    if (hints != NULL && hints->ai_family == AF_INET6) return EAI_NONAME;
+    int family = hints != NULL ? hints->ai_family : AF_UNSPEC;
     struct in_addr literal;
     if (host != NULL && inet_pton(AF_INET, host, &literal) == 1) {
+        if (family == AF_INET6) return EAI_NONAME;
         *result = information(ntohl(literal.s_addr), port, type, canonical);
         return 0;
     }
     if (hints != NULL && (hints->ai_flags & AI_NUMERICHOST)) return EAI_NONAME;
-    kernel_note("asks for the addresses of %s", host == NULL ? "this machine" : host);
-    simulation_time until = simulation_now() + 1000000 + (simulation_time)simulation_random(50 * 1000000);
+    kernel_note("asks for the addresses of %s (family %d)", host == NULL ? "this machine" : host, family);
+    simulation_time most = 50 * 1000000;
+    for (struct name *name = names; name != NULL; name = name->next) {
+        bool is_asked = host != NULL && strcasecmp(name->text, host) == 0;
+        if (is_asked && (family == AF_UNSPEC || (family == AF_INET6) == is_ipv6(name->address))) most = name->delay;
+    }
+    simulation_time until = simulation_now() + 1000000 + (simulation_time)simulation_random((uint64_t)most);
     kernel_wait(&waiting, until, "getaddrinfo");
     struct addrinfo **end = result;
     for (struct name *name = names; name != NULL; name = name->next) {
         if (host == NULL || strcasecmp(name->text, host) != 0) continue;
+        if (family != AF_UNSPEC && (family == AF_INET6) != is_ipv6(name->address)) continue;
         *end = information(name->address, port, type, canonical);
         canonical = NULL;
         end = &(*end)->ai_next;
@@ -85,19 +133,28 @@ int res_nquery(res_state state, const char *name, int class, int type, unsigned 
     return -1;
 }
 
-// One interface, with one address.
-struct interface { struct ifaddrs entry; struct sockaddr_in address, mask; };
+// One interface, with an address of each family that there is.
+struct interface { struct ifaddrs entry; struct sockaddr_in6 address, mask; };
 
-int getifaddrs(struct ifaddrs **result) {
-    if (!kernel_is_simulated()) return REAL(getifaddrs)(result);
-    struct interface *interface = calloc(1, sizeof *interface);
-    interface->address = (struct sockaddr_in){ .sin_family = AF_INET, .sin_addr = { htonl(0x0A000001) } };
-    interface->mask = (struct sockaddr_in){ .sin_family = AF_INET, .sin_addr = { htonl(0xFF000000) } };
+static void fill(struct interface *interface, simulation_address address, simulation_address mask) {
+    kernel_write_address((struct sockaddr *)&interface->address, sizeof interface->address, address, 0);
+    kernel_write_address((struct sockaddr *)&interface->mask, sizeof interface->mask, mask, 0);
     interface->entry = (struct ifaddrs){
         .ifa_name = "sim0", .ifa_flags = IFF_UP | IFF_RUNNING, .ifa_addr = (struct sockaddr *)&interface->address,
         .ifa_netmask = (struct sockaddr *)&interface->mask,
     };
-    *result = &interface->entry;
+}
+
+int getifaddrs(struct ifaddrs **result) {
+    if (!kernel_is_simulated()) return REAL(getifaddrs)(result);
+    struct interface *interfaces = calloc(2, sizeof *interfaces);
+    fill(&interfaces[0], kernel_own_ipv4, 0xFF000000);
+    if (has_ipv6) {
+        fill(&interfaces[1], kernel_own_ipv6, simulation_ipv6);
+        memset(&interfaces[1].mask.sin6_addr, 0xFF, sizeof prefix);
+        interfaces[0].entry.ifa_next = &interfaces[1].entry;
+    }
+    *result = &interfaces[0].entry;
     return 0;
 }
 

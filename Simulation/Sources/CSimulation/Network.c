@@ -36,23 +36,23 @@ static int64_t minimum(int64_t a, int64_t b) { return a < b ? a : b; }
 // ---- hosts
 
 struct host {
-    uint32_t address;
+    simulation_address address;
     uint16_t port;
     simulation_listener listener;
     struct host *next;
 };
-struct route { uint32_t address; simulation_link link; bool has_link, is_unreachable; struct route *next; };
+struct route { simulation_address address; simulation_link link; bool has_link, is_unreachable; int error; struct route *next; };
 static struct host *hosts;
 static struct route *routes;
 
-static struct host *host_at(uint32_t address, uint16_t port) {
+static struct host *host_at(simulation_address address, uint16_t port) {
     for (struct host *host = hosts; host != NULL; host = host->next) {
         if (host->address == address && host->port == port) return host;
     }
     return NULL;
 }
 
-static struct route *route_to(uint32_t address, bool makes) {
+static struct route *route_to(simulation_address address, bool makes) {
     for (struct route *route = routes; route != NULL; route = route->next) if (route->address == address) return route;
     if (!makes) return NULL;
     struct route *route = calloc(1, sizeof *route);
@@ -61,7 +61,7 @@ static struct route *route_to(uint32_t address, bool makes) {
     return routes = route;
 }
 
-void simulation_listen(uint32_t address, uint16_t port, simulation_listener listener) {
+void simulation_listen(simulation_address address, uint16_t port, simulation_listener listener) {
     struct host *host = host_at(address, port);
     if (host == NULL) {
         host = calloc(1, sizeof *host);
@@ -71,23 +71,25 @@ void simulation_listen(uint32_t address, uint16_t port, simulation_listener list
     *host = (struct host){ address, port, listener, host->next };
 }
 
-void simulation_set_link(uint32_t address, simulation_link link) {
+void simulation_set_link(simulation_address address, simulation_link link) {
     struct route *route = route_to(address, true);
     route->link = link;
     route->has_link = true;
 }
 
-void simulation_set_reachable(uint32_t address, bool is_reachable) {
+void simulation_set_reachable(simulation_address address, bool is_reachable) {
     route_to(address, true)->is_unreachable = !is_reachable;
-    kernel_note("host %08x is %s", address, is_reachable ? "reachable" : "not reachable");
+    kernel_note("host %llx is %s", (unsigned long long)address, is_reachable ? "reachable" : "not reachable");
 }
 
-static bool is_reachable(uint32_t address) {
+void simulation_set_unreachable(simulation_address address, int error) { route_to(address, true)->error = error; }
+
+static bool is_reachable(simulation_address address) {
     struct route *route = route_to(address, false);
     return route == NULL || !route->is_unreachable;
 }
 
-static simulation_link link_to(uint32_t address) {
+static simulation_link link_to(simulation_address address) {
     struct route *route = route_to(address, false);
     if (route == NULL || !route->has_link) route = route_to(0, false);
     if (route != NULL && route->has_link) return route->link;
@@ -104,7 +106,8 @@ struct connection {
     int number;
     struct file *file; // NULL once the program has closed it
     struct host *host; // NULL before connect
-    uint32_t address;
+    int family;
+    simulation_address address;
     uint16_t port, local_port;
     simulation_link link;
     enum connection_state state;
@@ -381,10 +384,12 @@ static void connected(void *context) {
     if (is_lost(c, connected, context)) return;
     c->events--;
     if (c->file != NULL && passes(c) && c->state == connection_connects) {
-        if (c->host == NULL) {
-            kernel_note("connection %d is refused", c->number);
+        struct route *route = route_to(c->address, false);
+        int error = route != NULL ? route->error : 0;
+        if (c->host == NULL || error != 0) {
+            kernel_note("connection %d is refused: error %d", c->number, error);
             c->state = connection_failed;
-            c->error = ECONNREFUSED;
+            c->error = error != 0 ? error : ECONNREFUSED;
         } else {
             kernel_note("connection %d is open", c->number);
             c->state = connection_open;
@@ -524,14 +529,29 @@ static const struct file_kind silent_kind = {
     .name = "silent socket", .readiness = silent_readiness, .read = silent_read, .close = silent_close,
 };
 
+// A socket of UDP: nothing answers. The library asks with them which addresses have a route.
+struct datagrams { int family; uint16_t local_port; };
+static uint32_t datagram_readiness(struct file *file) { return EPOLLOUT; }
+static ssize_t datagram_write(struct file *file, const void *bytes, size_t count) { return (ssize_t)count; }
+static void datagram_close(struct file *file) { free(file->state); }
+static const struct file_kind datagram_kind = {
+    .name = "datagrams", .readiness = datagram_readiness, .read = silent_read, .write = datagram_write, .close = datagram_close,
+};
+
 int socket(int family, int type, int protocol) {
     if (!kernel_is_simulated()) return REAL(socket)(family, type, protocol);
     bool is_blocking = (type & SOCK_NONBLOCK) == 0;
     if (family == AF_NETLINK) return kernel_add_file(&silent_kind, NULL, is_blocking);
-    if (family != AF_INET) return (int)fail_with(EAFNOSUPPORT);
+    if (family != AF_INET && family != AF_INET6) return (int)fail_with(EAFNOSUPPORT);
+    if ((type & 0xF) == SOCK_DGRAM) {
+        struct datagrams *datagrams = calloc(1, sizeof *datagrams);
+        datagrams->family = family;
+        return kernel_add_file(&datagram_kind, datagrams, is_blocking);
+    }
     if ((type & 0xF) != SOCK_STREAM || (protocol != 0 && protocol != IPPROTO_TCP)) return (int)fail_with(EPROTONOSUPPORT);
     struct connection *c = calloc(1, sizeof *c);
     c->number = ++connection_numbers;
+    c->family = family;
     c->host_was_told = true;
     c->next = connections;
     connections = c;
@@ -551,15 +571,19 @@ int bind(int descriptor, const struct sockaddr *address, socklen_t size) {
 }
 
 int connect(int descriptor, const struct sockaddr *address, socklen_t size) {
-    struct connection *c = connection_of(descriptor);
-    if (c == NULL) return REAL(connect)(descriptor, address, size);
-    kernel_step("connect");
+    struct file *file = kernel_called("connect", descriptor);
+    if (file == NULL) return REAL(connect)(descriptor, address, size);
+    if (file->kind == &datagram_kind) {
+        if (address->sa_family == AF_INET6 && !kernel_has_ipv6()) return (int)fail_with(ENETUNREACH);
+        ((struct datagrams *)file->state)->local_port = ports++;
+        return 0;
+    }
+    if (file->kind != &socket_kind) return (int)fail_with(EOPNOTSUPP);
+    struct connection *c = file->state;
     if (c->state == connection_connects) return (int)fail_with(EALREADY);
     if (c->state == connection_open) return (int)fail_with(EISCONN);
-    if (address->sa_family != AF_INET) return (int)fail_with(EAFNOSUPPORT);
-    const struct sockaddr_in *target = (const struct sockaddr_in *)address;
-    c->address = ntohl(target->sin_addr.s_addr);
-    c->port = ntohs(target->sin_port);
+    if (address->sa_family != c->family) return (int)fail_with(EAFNOSUPPORT);
+    if (!kernel_read_address(address, &c->address, &c->port)) return (int)fail_with(ENETUNREACH);
     c->local_port = ports++;
     if (ports < 40000) ports = 40000;
     c->link = link_to(c->address);
@@ -567,13 +591,12 @@ int connect(int descriptor, const struct sockaddr *address, socklen_t size) {
     c->bytes_to_silence = c->link.silent_after;
     c->host = host_at(c->address, c->port);
     c->state = connection_connects;
-    kernel_note("connection %d to %08x:%d", c->number, c->address, c->port);
+    kernel_note("connection %d to %llx:%d", c->number, (unsigned long long)c->address, c->port);
     c->events += 2;
     // There and back.
     travel(c, &c->last_arrival);
     kernel_at(travel(c, &c->last_arrival), connected, c);
     kernel_at(simulation_now() + 127 * 1000000000LL, connecting_ends, c);
-    struct file *file = c->file;
     if (!file->is_blocking) return (int)fail_with(EINPROGRESS);
     kernel_wait_for_file(file, EPOLLOUT, "connect");
     return c->error == 0 ? 0 : (int)take_error(c);
@@ -693,16 +716,14 @@ int getsockopt(int descriptor, int level, int option, void *restrict value, sock
     return (int)fail_with(ENOPROTOOPT);
 }
 
-static void write_address(struct sockaddr *address, socklen_t *size, uint32_t host, uint16_t port) {
-    struct sockaddr_in found = { .sin_family = AF_INET, .sin_port = htons(port), .sin_addr = { htonl(host) } };
-    memcpy(address, &found, (size_t)minimum(*size, sizeof found));
-    *size = sizeof found;
-}
-
 int getsockname(int descriptor, struct sockaddr *restrict address, socklen_t *restrict size) {
+    struct file *file = kernel_is_simulated() ? kernel_file(descriptor) : NULL;
     struct connection *c = connection_of(descriptor);
-    if (c == NULL) return REAL(getsockname)(descriptor, address, size);
-    write_address(address, size, 0x0A000001, c->local_port);
+    struct datagrams *datagrams = file != NULL && file->kind == &datagram_kind ? file->state : NULL;
+    if (c == NULL && datagrams == NULL) return REAL(getsockname)(descriptor, address, size);
+    bool is_ipv6 = (c != NULL ? c->family : datagrams->family) == AF_INET6;
+    uint16_t port = c != NULL ? c->local_port : datagrams->local_port;
+    *size = kernel_write_address(address, *size, is_ipv6 ? kernel_own_ipv6 : kernel_own_ipv4, port);
     return 0;
 }
 
@@ -710,7 +731,7 @@ int getpeername(int descriptor, struct sockaddr *restrict address, socklen_t *re
     struct connection *c = connection_of(descriptor);
     if (c == NULL) return REAL(getpeername)(descriptor, address, size);
     if (c->state != connection_open) return (int)fail_with(ENOTCONN);
-    write_address(address, size, c->address, c->port);
+    *size = kernel_write_address(address, *size, c->address, c->port);
     return 0;
 }
 

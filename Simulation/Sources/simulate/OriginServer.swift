@@ -56,7 +56,7 @@ final class OriginServer: @unchecked Sendable {
         var body: [UInt8] = []
     }
 
-    init(name: String, address: UInt32, faults: Faults, others: [String], tls: simulation_tls_options) {
+    init(name: String, addresses: [simulation_address], faults: Faults, others: [String], tls: simulation_tls_options) {
         self.name = name
         self.faults = faults
         self.others = others
@@ -68,9 +68,10 @@ final class OriginServer: @unchecked Sendable {
             window: choices.pick([65_535, 1 << 20, UInt32(2000 + choices.below(10_000))]),
             streams: choices.pick([100, 3, 1])
         )
-        simulation_add_name(name, address)
-        for (port, isSecure) in [(UInt16(80), false), (443, true)] {
-            _ = Listener(address, port: port) { [self] in endpoint(on: $0, isSecure: isSecure) }
+        for address in addresses {
+            for (port, isSecure) in [(UInt16(80), false), (443, true)] {
+                _ = Listener(address, port: port) { [self] in endpoint(on: $0, isSecure: isSecure) }
+            }
         }
     }
 

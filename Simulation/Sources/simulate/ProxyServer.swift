@@ -14,10 +14,10 @@ final class ProxyServer {
     let isFaultless: Bool
     private let hosts: [String: OriginServer]
 
-    init(_ kind: Kind, address: UInt32, needsPassword: Bool, hosts: [OriginServer], isFaultless: Bool) {
+    init(_ kind: Kind, address: simulation_address, needsPassword: Bool, hosts: [OriginServer], isFaultless: Bool) {
         (self.kind, self.needsPassword, self.isFaultless) = (kind, needsPassword, isFaultless)
         self.hosts = Dictionary(uniqueKeysWithValues: hosts.map { ($0.name, $0) })
-        simulation_add_name(Self.name, address)
+        simulation_add_name(Self.name, address, second / 20)
         _ = Listener(address, port: port) { [self] wire in
             guard kind == .http else { return SOCKSEndpoint(of: self, on: wire) }
             return HTTP1Endpoint(of: self, on: wire)

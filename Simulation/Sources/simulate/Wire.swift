@@ -20,7 +20,7 @@ final class Listener {
     private let accept: (any Wire) -> any Endpoint
     private var endpoints: [Int32: any Endpoint] = [:]
 
-    init(_ address: UInt32, port: UInt16, accept: @escaping (any Wire) -> any Endpoint) {
+    init(_ address: simulation_address, port: UInt16, accept: @escaping (any Wire) -> any Endpoint) {
         self.accept = accept
         simulation_listen(
             address, port,

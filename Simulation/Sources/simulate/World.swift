@@ -1,4 +1,5 @@
 import CSimulation
+import Foundation
 
 /// The hosts of a world, and what is wrong with them.
 struct World {
@@ -33,18 +34,20 @@ struct World {
             let choices = Choices(name)
             let isFaultless = (isFaultless || choices.oneIn(3)) && isProxyFaultless
             guard present.contains(name) else { return Host(server: nil, name: name, isFaultless: isFaultless) }
-            let address = UInt32(0x0A00_0100 + index)
-            Self.makeLink(to: address, of: name, isFaultless: isFaultless)
+            let addresses = Self.addresses(of: name, 0x0A00_0100 + UInt64(index))
+            for address in addresses { Self.makeLink(to: address, of: name, isFaultless: isFaultless) }
             let server = OriginServer(
-                name: name, address: address, faults: Self.faults(of: name, isFaultless: isFaultless), others: targets,
+                name: name, addresses: addresses, faults: Self.faults(of: name, isFaultless: isFaultless),
+                others: targets,
                 tls: Self.tls(of: name))
             if !isFaultless, choices.oneIn(6), Parts.has("\(name) loses packets") {
-                Self.losePackets(of: address, choices)
+                Self.losePackets(of: addresses, name)
             }
             return Host(server: server, name: name, isFaultless: isFaultless)
         }
         proxy = isBehindProxy ? Self.makeProxy(isFaultless: isProxyFaultless, of: hosts.compactMap(\.server)) : nil
-        simulation_add_name(Self.closedName, 0x0A00_0200)
+        simulation_add_name(Self.closedName, 0x0A00_0200, second / 20)
+        simulation_set_ipv6(choices.oneIn(2))
         if choices.oneIn(4), Parts.has("wall clock") { Self.jumpOfTheWallClock(choices) }
     }
 
@@ -78,16 +81,53 @@ struct World {
         return options
     }
 
+    /// Those at which the host is. Its name may have others, where nothing is.
+    private static func addresses(of host: String, _ ipv4: simulation_address) -> [simulation_address] {
+        let choices = Choices("addresses of \(host)")
+        let delays = [choices.seconds(choices.oneIn(8) ? 2 : 0.05), choices.seconds(choices.oneIn(8) ? 2 : 0.05)]
+        func add(_ address: simulation_address) {
+            simulation_add_name(host, address, delays[address >= simulation_ipv6 ? 1 : 0])
+        }
+        var addresses = [ipv4]
+        let ipv6 = simulation_ipv6 + ipv4
+        let hasIPv6 = choices.oneIn(2), isDead = choices.oneIn(4), isLast = choices.oneIn(2)
+        if hasIPv6, Parts.has("\(host) has IPv6") {
+            if isDead { kill(ipv6, choices) } else { addresses.append(ipv6) }
+            add(ipv6)
+        }
+        // The name that was added last comes first.
+        if isLast { add(ipv4) }
+        for index in 0..<choices.below(3) {
+            let family = choices.oneIn(2) ? simulation_ipv6 : 0
+            let address = family + ipv4 + UInt64(index + 1) * 0x1_0000
+            let part = "\(host) has dead address \(index)"
+            guard choices.oneIn(2), Parts.has(part) else { continue }
+            kill(address, Choices(part))
+            add(address)
+        }
+        if !isLast { add(ipv4) }
+        return addresses
+    }
+
+    /// It refuses, swallows everything, or a router says that there is no way.
+    private static func kill(_ address: simulation_address, _ choices: Choices) {
+        switch choices.below(3) {
+        case 0: break
+        case 1: simulation_set_reachable(address, false)
+        default: simulation_set_unreachable(address, choices.pick([EHOSTUNREACH, ENETUNREACH]))
+        }
+    }
+
     private static func makeProxy(isFaultless: Bool, of hosts: [OriginServer]) -> ProxyServer {
         let choices = Choices(ProxyServer.name)
-        let address: UInt32 = 0x0A00_0300
+        let address: simulation_address = 0x0A00_0300
         makeLink(to: address, of: ProxyServer.name, isFaultless: isFaultless)
         return ProxyServer(
             choices.pick(ProxyServer.Kind.allCases), address: address, needsPassword: choices.oneIn(2), hosts: hosts,
             isFaultless: isFaultless)
     }
 
-    private static func makeLink(to address: UInt32, of host: String, isFaultless: Bool) {
+    private static func makeLink(to address: simulation_address, of host: String, isFaultless: Bool) {
         let choices = Choices("link to \(host)")
         var link = simulation_link()
         // One that is far away takes a window at a time, and a request may wait behind 64 KiB of others.
@@ -105,13 +145,13 @@ struct World {
     }
 
     /// For some seconds nothing passes.
-    private static func losePackets(of address: UInt32, _ choices: Choices) {
-        // The address as the context: it is no pointer that is read.
-        let context = UnsafeMutableRawPointer(bitPattern: UInt(address))
-        let start = choices.seconds(3)
-        simulation_after(start, { simulation_set_reachable(UInt32(UInt(bitPattern: $0)), false) }, context)
-        simulation_after(
-            start + choices.seconds(90), { simulation_set_reachable(UInt32(UInt(bitPattern: $0)), true) }, context)
+    private static func losePackets(of addresses: [simulation_address], _ host: String) {
+        let choices = Choices("lost packets of \(host)")
+        let start = choices.seconds(3), end = start + choices.seconds(90)
+        for address in addresses {
+            Later.after(start) { simulation_set_reachable(address, false) }
+            Later.after(end) { simulation_set_reachable(address, true) }
+        }
     }
 
     /// Up to a year forward or back, which no timeout may notice.

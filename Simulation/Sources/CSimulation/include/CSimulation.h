@@ -53,9 +53,15 @@ typedef struct {
     void (*ended)(void *context, int connection, bool is_broken);
 } simulation_listener;
 
-// An IPv4 address in host byte order.
-void simulation_add_name(const char *name, uint32_t address);
-void simulation_listen(uint32_t address, uint16_t port, simulation_listener listener);
+// An IPv4 address in host byte order; with simulation_ipv6 added to it, fd00:: and these 32 bits.
+typedef uint64_t simulation_address;
+static const simulation_address simulation_ipv6 = 1ull << 32;
+
+// A name may have several addresses. Answers with those of a family take at most `delay`.
+void simulation_add_name(const char *name, simulation_address address, simulation_time delay);
+void simulation_listen(simulation_address address, uint16_t port, simulation_listener listener);
+// Whether this machine has an address and a route of IPv6. It always has those of IPv4.
+void simulation_set_ipv6(bool has_ipv6);
 
 typedef struct {
     simulation_time latency, jitter;
@@ -66,9 +72,11 @@ typedef struct {
 } simulation_link;
 
 // Of the connections that are made from now on. `address` 0 is for all others.
-void simulation_set_link(uint32_t address, simulation_link link);
+void simulation_set_link(simulation_address address, simulation_link link);
 // Packets to and from the host are lost. What was sent arrives when it can be reached again.
-void simulation_set_reachable(uint32_t address, bool is_reachable);
+void simulation_set_reachable(simulation_address address, bool is_reachable);
+// A connection to it fails with this errno, as a router tells: 0 for none.
+void simulation_set_unreachable(simulation_address address, int error);
 
 // For listeners, on their thread.
 void simulation_send(int connection, const void *bytes, int64_t count);
