@@ -1,5 +1,6 @@
 // The server's side of TLS for simulated hosts, over OpenSSL, which the library uses too. Certificates are made when the world begins.
 #include "Kernel.h"
+#include <openssl/err.h>
 #include <openssl/rand.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
@@ -135,6 +136,7 @@ void simulation_tls_free(simulation_tls *tls) {
 
 void simulation_tls_receive(simulation_tls *tls, const uint8_t *bytes, int64_t count) {
     BIO_write(tls->in, bytes, (int)count);
+    ERR_clear_error();
     if (!SSL_is_init_finished(tls->ssl)) SSL_do_handshake(tls->ssl);
 }
 
@@ -148,6 +150,8 @@ bool simulation_tls_is_http2(simulation_tls *tls) {
 }
 
 int64_t simulation_tls_read(simulation_tls *tls, uint8_t *buffer, int64_t capacity) {
+    // SSL_get_error would tell one of another connection.
+    ERR_clear_error();
     int count = SSL_read(tls->ssl, buffer, (int)capacity);
     if (count > 0) return count;
     switch (SSL_get_error(tls->ssl, count)) {

@@ -130,7 +130,12 @@ final class HTTP1Endpoint: Endpoint {
             response.fields.append(("X-Until-Close", "yes"))
         }
         if closes { response.fields.append(("Connection", "close")) }
-        send(HTTP1Message.head(response) + framed, choices, thenCloses: closes)
+        var interim: [UInt8] = []
+        if choices.oneIn(8) {
+            let fields = [(name: "Link", value: "</style.css>; rel=preload")]
+            interim = HTTP1Message.head(OriginServer.Response(status: choices.pick([102, 103]), fields: fields))
+        }
+        send(interim + HTTP1Message.head(response) + framed, choices, thenCloses: closes)
     }
 
     private static func chunks(_ body: [UInt8], _ choices: Choices) -> [UInt8] {
@@ -140,7 +145,7 @@ final class HTTP1Endpoint: Endpoint {
             rest = rest.dropFirst(part.count)
             result += Array("\(String(part.count, radix: 16))\r\n".utf8) + part + Array("\r\n".utf8)
         }
-        return result + Array("0\r\n\r\n".utf8)
+        return result + Array((choices.oneIn(4) ? "0\r\nX-Trailer: yes\r\n\r\n" : "0\r\n\r\n").utf8)
     }
 
     private func send(_ bytes: [UInt8], _ choices: Choices, thenCloses: Bool) {

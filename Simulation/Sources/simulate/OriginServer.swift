@@ -8,6 +8,8 @@ import Foundation
 ///     GET  /cached/NUMBER/SIZE             the same with a validator, and now and then with other content
 ///     GET  /basic/NUMBER/SIZE              a body of Content, for the right password
 ///     GET  /digest/NUMBER/SIZE
+///     GET  /large/NUMBER/SIZE              as cached, and not stored: with ranges, so that a download can be resumed
+///     POST /forward/HOPS/NUMBER            to another host, with its body
 ///     POST /post/NUMBER                    answers with the number of octets of the body, which are of Content
 final class OriginServer: @unchecked Sendable {
     // Sendable because everything but init runs on the thread of the world, and init runs before its first request.
@@ -114,8 +116,8 @@ final class OriginServer: @unchecked Sendable {
             status: 200, fields: [("Content-Type", "application/octet-stream"), ("Cache-Control", "no-store")])
         switch (request.method, parts.first, numbers.count) {
         case ("GET", "content", 2): response.body = Content.bytes(numbers[0], 0..<numbers[1])
-        case ("GET", "cached", 2):
-            response = cachedResponse(to: request, numbers[0], size: numbers[1], choices)
+        case ("GET", "cached", 2), ("GET", "large", 2):
+            response = versionedResponse(to: request, numbers[0], size: numbers[1], choices)
         case ("GET", "basic", 2), ("GET", "digest", 2):
             if let challenge = area.challenge(to: request, isDigest: parts.first == "digest", choices) {
                 response = challenge
@@ -127,10 +129,15 @@ final class OriginServer: @unchecked Sendable {
             let scheme = choices.oneIn(2) ? "http" : "https"
             let target = "\(scheme)://\(choices.pick(others))/\(next)/\(numbers[1])/\(numbers[2])"
             response = Response(status: 302, fields: [("Location", target)])
+        case ("POST", "forward", 2):
+            checkBody(of: request, numbers[1])
+            let path = numbers[0] > 1 ? "forward/\(numbers[0] - 1)/\(numbers[1])" : "post/\(numbers[1])"
+            let target = "\(choices.pick(["http", "https"]))://\(choices.pick(others))/\(path)"
+            response = Response(status: choices.pick([307, 308]), fields: [("Location", target)])
         case ("POST", "post", 1):
             posts[numbers[0], default: 0] += 1
             Law.require(posts[numbers[0]] == 1, "POST \(numbers[0]) is received once")
-            Law.require(Content.isRight(numbers[0], Data(request.body)), "the body of POST \(numbers[0]) is right")
+            checkBody(of: request, numbers[0])
             response.body = Array("\(request.body.count)".utf8)
         default: Law.require(false, "the server is asked for what exists: \(request.method) \(request.target)")
         }
@@ -138,18 +145,41 @@ final class OriginServer: @unchecked Sendable {
         return response
     }
 
-    // MARK: the cache
+    private func checkBody(of request: Request, _ number: Int) {
+        Law.require(Content.isRight(number, Data(request.body)), "the body of POST \(number) is right")
+    }
 
-    private func cachedResponse(to request: Request, _ number: Int, size: Int, _ choices: Choices) -> Response {
+    // MARK: what has versions
+
+    private func versionedResponse(to request: Request, _ number: Int, size: Int, _ choices: Choices) -> Response {
         if choices.oneIn(4) { versions[number, default: 0] += 1 }
         let content = Content.number(number, version: versions[number, default: 0])
         let tag = "\"\(name) \(content)\""
         for field in request.values(of: "if-none-match") {
             Law.require(field.hasPrefix("\"\(name) "), "a validator reaches the host that it is from: \(field)")
         }
-        let freshness = choices.pick(["max-age=2", "max-age=60", "no-cache"])
-        let fields = [("ETag", tag), ("Cache-Control", freshness), ("X-Content", "\(content)")]
+        let isCached = request.target.hasPrefix("/cached")
+        let freshness = !isCached ? "no-store" : choices.pick(["max-age=2", "max-age=60", "no-cache"])
+        let fields = [
+            ("ETag", tag), ("Accept-Ranges", "bytes"), ("Cache-Control", freshness), ("X-Content", "\(content)"),
+        ]
         if request.values(of: "if-none-match").contains(tag) { return Response(status: 304, fields: fields) }
+        if let range = request.values(of: "range").first {
+            let first = range.dropFirst("bytes=".count).split(separator: "-").first.flatMap { Int($0) } ?? -1
+            Law.require(
+                range.hasPrefix("bytes=") && first >= 0 && first <= size, "a range is of what there is: \(range)")
+            let conditions = request.values(of: "if-range")
+            Law.require(conditions.count == 1, "a range has the validator of the first part")
+            Law.require(conditions[0].hasPrefix("\"\(name) "), "a validator is of its host: \(conditions[0])")
+            if conditions == [tag] {
+                guard first < size else {
+                    return Response(status: 416, fields: [("Content-Range", "bytes */\(size)")])
+                }
+                let place = ("Content-Range", "bytes \(first)-\(size - 1)/\(size)")
+                return Response(
+                    status: 206, fields: fields + [place], body: Content.bytes(content, first..<size))
+            }
+        }
         return Response(status: 200, fields: fields, body: Content.bytes(content, 0..<size))
     }
 

@@ -41,6 +41,8 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
         case webSocket(WebSocketExchange)
         /// An error that says that there is no such host.
         case noHost
+        /// An error that says what is wrong with the certificate.
+        case badCertificate(URLError.Code)
     }
 
     init(in world: World) { self.world = world }
@@ -114,7 +116,7 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
         // The host and the path have no character that a URL cannot have.
         let url = URL(string: "\(scheme)://\(host)/\(path)")!
         // A redirect goes to any host.
-        var mayFail = hops > 0 ? !world.isFaultless : !target.isFaultless
+        let mayFail = hops > 0 ? !world.isFaultless : !target.isFaultless
         if choices.oneIn(5), hops > 0 || kind == "content" {
             return startAsync(number, url, choices, size: size, mayFail: mayFail, in: session)
         }
@@ -137,11 +139,10 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
                 }
             }
         default:
-            var request = URLRequest(url: URL(string: "\(scheme)://\(host)/post/\(number)")!)
+            let path = hops > 0 ? "forward/\(hops)" : "post"
+            var request = URLRequest(url: URL(string: "\(scheme)://\(host)/\(path)/\(number)")!)
             request.httpMethod = "POST"
             expectation = .post(number, size: size)
-            // It is not redirected.
-            mayFail = !target.isFaultless
             let body = Data(Content.bytes(number, 0..<size))
             if choices.oneIn(2) {
                 let file = FileManager.default.temporaryDirectory.appendingPathComponent("body\(number)")
@@ -216,9 +217,27 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
 
     private func startWithoutHost(_ number: Int, _ choices: Choices, in session: URLSession) {
         lock.withLock { records[number] = Record(expectation: .noHost) }
+        if choices.oneIn(2) { return startWithBadCertificate(number, choices, in: session) }
         // The names are those of a URL.
         let url = URL(string: "http://\(choices.oneIn(2) ? World.unknownName : World.closedName)/")!
         let task = session.dataTask(with: url)
+        task.taskDescription = "\(number)"
+        task.resume()
+    }
+
+    /// The program trusts it all the same, or not.
+    private func startWithBadCertificate(_ number: Int, _ choices: Choices, in session: URLSession) {
+        let isExpired = choices.oneIn(2)
+        let name = isExpired ? World.expiredName : World.strangerName
+        let code: URLError.Code = isExpired ? .serverCertificateHasBadDate : .serverCertificateUntrusted
+        let size = choices.size(upTo: 20_000)
+        let mayFail = world.proxy?.isFaultless == false
+        let trusts = Choices("trust \(name)").oneIn(2)
+        let record = Record(
+            expectation: trusts ? .content(number, size: size) : .badCertificate(code), mayFail: mayFail)
+        lock.withLock { records[number] = record }
+        // The names are those of a URL.
+        let task = session.dataTask(with: URL(string: "https://\(name)/content/\(number)/\(size)")!)
         task.taskDescription = "\(number)"
         task.resume()
     }
@@ -243,7 +262,11 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
             let mayBeRefused = record.isAsync && isInvalidated || record.hasRefused
             Law.require(
                 code != .cancelled || record.wasCancelled || mayBeRefused, "task \(number) is cancelled by nobody else")
-            if case .noHost = record.expectation {
+            if case .badCertificate(let expected) = record.expectation {
+                Law.require(
+                    code == expected || record.mayFail || record.wasCancelled,
+                    "task \(number) ends with what is wrong with the certificate: \(error)")
+            } else if case .noHost = record.expectation {
                 var codes: [URLError.Code] = [.cannotFindHost, .cannotConnectToHost, .cancelled]
                 if world.proxy?.isFaultless == false { codes += [.timedOut, .networkConnectionLost] }
                 Law.require(code.map { codes.contains($0) } ?? false, "task \(number) finds no host: \(error)")
@@ -291,6 +314,7 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
                     record.data == answer || mayBeCut && answer.starts(with: record.data),
                     "POST \(number) is answered: \(String(decoding: record.data, as: UTF8.self))")
             case .noHost, .webSocket: break
+            case .badCertificate: Law.require(false, "task \(number) has no host that it may trust")
             }
         }
         lock.broadcast()
@@ -320,7 +344,7 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
         let space = challenge.protectionSpace
         if space.authenticationMethod == NSURLAuthenticationMethodServerTrust {
             change(task) { Law.require(!$0.hasEnded, "a challenge comes before the end") }
-            if Choices("trust \(space.host) \(number(task))").oneIn(2), let trust = space.serverTrust {
+            if Choices("trust \(space.host)").oneIn(2), let trust = space.serverTrust {
                 return completionHandler(.useCredential, URLCredential(trust: trust))
             }
             return completionHandler(.performDefaultHandling, nil)

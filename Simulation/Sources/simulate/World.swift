@@ -17,6 +17,8 @@ struct World {
     /// A name without an address, and one whose host takes no connection.
     static let unknownName = "unknown.example"
     static let closedName = "closed.example"
+    /// Hosts whose certificate has expired, or is of another name.
+    static let expiredName = "expired.example", strangerName = "stranger.example"
 
     var isFaultless: Bool { hosts.allSatisfy(\.isFaultless) }
 
@@ -45,7 +47,16 @@ struct World {
             }
             return Host(server: server, name: name, isFaultless: isFaultless)
         }
-        proxy = isBehindProxy ? Self.makeProxy(isFaultless: isProxyFaultless, of: hosts.compactMap(\.server)) : nil
+        let bad = [(Self.expiredName, UInt64(0x0A00_0400)), (Self.strangerName, 0x0A00_0401)].map { name, address in
+            simulation_add_name(name, address, second / 20)
+            var tls = simulation_tls_options()
+            tls.offers_http2 = choices.oneIn(2)
+            (tls.is_expired, tls.has_wrong_name) = (name == Self.expiredName, name == Self.strangerName)
+            return OriginServer(
+                name: name, addresses: [address], faults: OriginServer.Faults(), others: [name], tls: tls)
+        }
+        let servers = hosts.compactMap(\.server) + bad
+        proxy = isBehindProxy ? Self.makeProxy(isFaultless: isProxyFaultless, of: servers) : nil
         simulation_add_name(Self.closedName, 0x0A00_0200, second / 20)
         simulation_set_ipv6(choices.oneIn(2))
         if choices.oneIn(4), Parts.has("wall clock") { Self.jumpOfTheWallClock(choices) }
