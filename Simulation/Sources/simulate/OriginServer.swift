@@ -154,9 +154,9 @@ final class OriginServer: @unchecked Sendable {
     private func versionedResponse(to request: Request, _ number: Int, size: Int, _ choices: Choices) -> Response {
         if choices.oneIn(4) { versions[number, default: 0] += 1 }
         let content = Content.number(number, version: versions[number, default: 0])
-        let tag = "\"\(name) \(content)\""
+        let tag = "\"\(name)/\(content)\""
         for field in request.values(of: "if-none-match") {
-            Law.require(field.hasPrefix("\"\(name) "), "a validator reaches the host that it is from: \(field)")
+            Law.require(field.hasPrefix("\"\(name)/"), "a validator reaches the host that it is from: \(field)")
         }
         let isCached = request.target.hasPrefix("/cached")
         let freshness = !isCached ? "no-store" : choices.pick(["max-age=2", "max-age=60", "no-cache"])
@@ -170,7 +170,7 @@ final class OriginServer: @unchecked Sendable {
                 range.hasPrefix("bytes=") && first >= 0 && first <= size, "a range is of what there is: \(range)")
             let conditions = request.values(of: "if-range")
             Law.require(conditions.count == 1, "a range has the validator of the first part")
-            Law.require(conditions[0].hasPrefix("\"\(name) "), "a validator is of its host: \(conditions[0])")
+            Law.require(conditions[0].hasPrefix("\"\(name)/"), "a validator is of its host: \(conditions[0])")
             if conditions == [tag] {
                 guard first < size else {
                     return Response(status: 416, fields: [("Content-Range", "bytes */\(size)")])

@@ -17,6 +17,7 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
         var hasResponse = false
         var data = Data()
         var hasFile = false
+        var download: ResumableDownload?
         /// Of a WebSocket.
         var isOpen = false
         var hasClosed = false
@@ -104,6 +105,7 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
         guard target.server != nil else { return }
         let host = target.name
         if choices.oneIn(10) { return startWebSocket(number, target, choices, in: session) }
+        if choices.oneIn(10) { return startResumable(number, target, choices, in: session) }
         let size = choices.size(upTo: 300_000)
         let hops = choices.oneIn(4) ? 1 + choices.below(4) : 0
         let kind = choices.pick(["content", "content", "content", "cached", "basic", "digest"])
@@ -190,6 +192,35 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
             usleep(UInt32(choices.below(300_000)))
             lock.withLock { records[number]?.wasCancelled = true }
             load.cancel()
+        }
+    }
+
+    private func startResumable(_ number: Int, _ target: World.Host, _ choices: Choices, in session: URLSession) {
+        let size = choices.size(upTo: 300_000), scheme = choices.oneIn(2) ? "https" : "http"
+        // The host and the path have no character that a URL cannot have.
+        let task = session.downloadTask(with: URL(string: "\(scheme)://\(target.name)/large/\(number)/\(size)")!)
+        task.taskDescription = "\(number)"
+        let download = ResumableDownload(
+            task, resumes: choices.below(3),
+            makeTask: { [self] data in
+                lock.withLock {
+                    guard !isInvalidated else { return nil }
+                    let next = session.downloadTask(withResumeData: data)
+                    next.taskDescription = "\(number)"
+                    records[number]?.hasFile = false
+                    return next
+                }
+            },
+            willGiveUp: { [self] in lock.withLock { records[number]?.wasCancelled = true } },
+            giveUp: { [self] in finish(number, nil, URLError(.cancelled)) { _ in } })
+        var record = Record(expectation: .content(number, size: size), mayFail: !target.isFaultless)
+        record.download = download
+        let started = record
+        lock.withLock { records[number] = started }
+        task.resume()
+        for _ in 0..<choices.below(3) where Parts.has("task \(number) is paused") {
+            usleep(UInt32(choices.below(500_000)))
+            download.pause()
         }
     }
 
@@ -293,7 +324,8 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
                 Law.require(exchange.isComplete || record.wasCancelled, "WebSocket \(number) has all messages")
                 return lock.broadcast()
             }
-            Law.require(status == 200, "task \(number) has the response of the server: \(status ?? 0)")
+            let isRest = record.download != nil && status == 206
+            Law.require(status == 200 || isRest, "task \(number) has the response of the server: \(status ?? 0)")
             // A body that the end of the connection delimits may be cut.
             let mayBeCut =
                 record.mayFail
@@ -399,6 +431,18 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
         }
     }
 
+    func urlSession(
+        _ session: URLSession, downloadTask: URLSessionDownloadTask, didResumeAtOffset fileOffset: Int64,
+        expectedTotalBytes: Int64
+    ) {
+        change(downloadTask) { record in
+            guard case .content(let number, let size) = record.expectation else { return }
+            simulation_note("task \(number) goes on at \(fileOffset)")
+            let isRight = record.download != nil && fileOffset <= size && [Int64(size), -1].contains(expectedTotalBytes)
+            Law.require(isRight, "a download goes on at \(fileOffset) of \(size) octets: \(expectedTotalBytes)")
+        }
+    }
+
     func urlSession(_ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL) {
         change(downloadTask) { record in
             Law.require(!record.hasEnded && !record.hasFile, "a file comes once, before the end")
@@ -408,6 +452,7 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
     }
 
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+        if let download = lock.withLock({ records[number(task)]?.download }), download.goesOn(after: task, error) { return }
         finish(number(task), task.response, error) { record in
             let isDownload = task is URLSessionDownloadTask
             let isWebSocket = task is URLSessionWebSocketTask

@@ -95,7 +95,7 @@ struct World {
     /// Those at which the host is. Its name may have others, where nothing is.
     private static func addresses(of host: String, _ ipv4: simulation_address) -> [simulation_address] {
         let choices = Choices("addresses of \(host)")
-        let delays = [choices.seconds(choices.oneIn(8) ? 2 : 0.05), choices.seconds(choices.oneIn(8) ? 2 : 0.05)]
+        let delays = [choices.seconds(choices.oneIn(8) ? 1 : 0.05), choices.seconds(choices.oneIn(8) ? 1 : 0.05)]
         func add(_ address: simulation_address) {
             simulation_add_name(host, address, delays[address >= simulation_ipv6 ? 1 : 0])
         }
@@ -143,7 +143,9 @@ struct World {
         var link = simulation_link()
         // One that is far away takes a window at a time, and a request may wait behind 64 KiB of others.
         let isNarrow = choices.oneIn(3)
-        link.latency = choices.seconds(!isNarrow && choices.oneIn(4) ? 0.4 : 0.02)
+        // Behind a proxy, a connection takes some round trips more.
+        let isFar = choices.oneIn(4) && !isNarrow && host != ProxyServer.name
+        link.latency = choices.seconds(isFar ? 0.2 : 0.02)
         link.jitter = choices.oneIn(2) ? 0 : link.latency
         link.largest_segment = Int32(choices.oneIn(4) ? 1 + choices.below(100) : 16_384)
         // Not so small that the largest body takes hours.
