@@ -52,6 +52,28 @@ import Testing
         #expect(try RunningCommand.run(line).output == "a.invalid:81 /b")
     }
 
+    // PROXY-5: the proxy gets the name
+    @Test func socks5Proxy() throws {
+        let harness = try CommandHarness(.answering { .text("\($0.target) \($0["Host"] ?? "-")") })
+        defer { harness.server.stop() }
+        let socks = try ScriptedServer.socks5(to: harness.server)
+        defer { socks.stop() }
+        let proxy = "socks5h://127.0.0.1:\(socks.port)"
+        #expect(try harness.runInFolder(["-s", "-x", proxy, "http://a.invalid:81/b"]).output == "/b a.invalid:81")
+        #expect(socks.connectionCount == 1)
+    }
+
+    // PROXY-1: the connection to the proxy is encrypted too, and its certificate is checked
+    @Test func encryptedProxy() throws {
+        let authority = try TestCertificateAuthority()
+        let proxy = try CommandHarness(.answering(tls: TLSServerOptions(authority: authority)) { .text($0.target) })
+        defer { proxy.server.stop() }
+        let root = try proxy.write(authority.root.pem, to: "root.pem")
+        let line = ["-s", "-x", "https://localhost:\(proxy.server.port)", "http://nowhere.invalid/a"]
+        #expect(try proxy.runInFolder(["--cacert", root] + line).output == "http://nowhere.invalid/a")
+        #expect(try proxy.runInFolder(line).exit == .code(60))
+    }
+
     @Test func otherAddresses() throws {
         let harness = try CommandHarness(.answering { .text($0["Host"] ?? "-") })
         defer { harness.server.stop() }
@@ -93,6 +115,19 @@ import Testing
         #expect(try harness.runInFolder(["-s", "-4", url]).output == "four")
         #expect(try harness.runInFolder(["-s", "-6", url]).exit == .code(7))
         #expect(try harness.runInFolder(["-s", "-6", harness.url()]).exit == .code(7))
+    }
+
+    // CONN-9
+    @Test func onlyAddressesOfIPv6() throws {
+        var options = ScriptedServer.Options()
+        options.addresses = [Loopback.ipv6]
+        let harness = try CommandHarness(.answering(.text("six"), options: options))
+        defer { harness.server.stop() }
+        let port = harness.server.port
+        let named = ["-s", "--resolve", "name.invalid:\(port):127.0.0.1,[::1]", "http://name.invalid:\(port)/"]
+        #expect(try harness.runInFolder(["-6"] + named).output == "six")
+        #expect(try harness.runInFolder(["-4"] + named).exit == .code(7))
+        #expect(try harness.runInFolder(["-s", "--ipv6", "http://[::1]:\(port)/"]).output == "six")
     }
 
     @Test(arguments: ["--unix-socket", "--abstract-unix-socket"]) func localSockets(_ option: String) async throws {
