@@ -36,14 +36,14 @@ import Testing
         #expect(try complete("--retry", "") == [])
     }
 
-    @Test(.enabled(if: access("/usr/bin/zsh", X_OK) == 0)) func zshParses() throws {
+    @Test(.needs("zsh", of: "zsh", access("/usr/bin/zsh", X_OK) == 0)) func zshParses() throws {
         let folder = try TemporaryDirectory()
         let script = try folder.write(CompletionShell.zsh.script, to: "_urlsession").path
         let (exit, output) = try ChildProcess.run("/usr/bin/zsh", ["-fn", script])
         #expect(exit == .code(0), "\(output)")
     }
 
-    @Test(.enabled(if: access("/usr/bin/fish", X_OK) == 0)) func fishParses() throws {
+    @Test(.needs("fish", of: "fish", access("/usr/bin/fish", X_OK) == 0)) func fishParses() throws {
         let folder = try TemporaryDirectory()
         let script = try folder.write(CompletionShell.fish.script, to: "urlsession.fish").path
         let (exit, output) = try ChildProcess.run("/usr/bin/fish", ["-n", script])
@@ -57,7 +57,12 @@ import Testing
             !text.contains("\\fB\\-\\-\($0.long.replacing("-", with: "\\-"))\\fR")
         }
         #expect(missing == [])
-        guard access("/usr/bin/groff", X_OK) == 0 else { return }
+    }
+
+    @Test(.needs("groff", of: "groff-base", access("/usr/bin/groff", X_OK) == 0)) func groffFormatsTheManualPage()
+        throws
+    {
+        let text = try RunningCommand.run(["manual"]).output
         let folder = try TemporaryDirectory()
         let page = try folder.write(text, to: "urlsession.1").path
         let (exit, output) = try ChildProcess.run("/usr/bin/groff", ["-man", "-ww", "-z", page])
