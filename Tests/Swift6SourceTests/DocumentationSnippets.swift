@@ -181,6 +181,56 @@ private func logging1(session: URLSession, request: URLRequest, url: URL) throws
     }
 }
 
+private func logging2(session: URLSession, request: URLRequest, url: URL) throws {
+    let logger = Logger(label: "network")
+    URLSession.eventHandler = { event in
+        let level: Logger.Level =
+            switch event.level {
+            case .debug: .debug
+            case .info: .info
+            case .warning: .warning
+            case .error: .error
+            }
+        logger.log(level: level, "\(event.message)", metadata: event.attributes.mapValues { .string($0) })
+    }
+    _ = logger
+}
+
+private func logging3(session: URLSession, request: URLRequest, url: URL) throws {
+    URLSession.eventHandler = { event in
+        guard event.name == .transactionEnded, let host = event.attributes["server.address"] else { return }
+        let status = event.attributes["http.response.status_code"] ?? "none"
+        Metrics.Timer(label: "http.client.request.duration", dimensions: [("server.address", host), ("status", status)])
+            .record(duration: event.elapsed)
+        if let error = event.attributes["error.type"] {
+            Counter(label: "http.client.errors", dimensions: [("server.address", host), ("error.type", error)]).increment()
+        }
+    }
+}
+
+private func logging4(session: URLSession, request: URLRequest, url: URL) throws {
+    URLSession.eventHandler = { event in
+        guard event.name == .transactionEnded, let method = event.attributes["http.request.method"] else { return }
+        let end = UInt64(event.date.timeIntervalSince1970 * 1e9)
+        let began = end - UInt64(event.elapsed / .nanoseconds(1))
+        let span = startSpan(method, ofKind: .client, at: TracerTime(began))
+        for (name, value) in event.attributes { span.attributes[name] = .string(value) }
+        if event.attributes["error.type"] != nil { span.setStatus(SpanStatus(code: .error, message: event.message)) }
+        span.end(at: TracerTime(end))
+    }
+
+    /// A time that has passed, in nanoseconds since 1970.
+    struct TracerTime: TracerInstant {
+        let nanosecondsSinceEpoch: UInt64
+
+        init(_ nanoseconds: UInt64) { nanosecondsSinceEpoch = nanoseconds }
+
+        static func < (left: TracerTime, right: TracerTime) -> Bool {
+            left.nanosecondsSinceEpoch < right.nanosecondsSinceEpoch
+        }
+    }
+}
+
 private func movingFromAsyncHTTPClient1(session: URLSession, request: URLRequest, url: URL) async throws {
     var request = URLRequest(url: url)
     request.httpMethod = "POST"
