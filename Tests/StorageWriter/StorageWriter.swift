@@ -7,6 +7,7 @@ internal import StorageSteps
 /// Does what a test says to a store, in a process of its own, and dies when it says so.
 ///
 ///     storage-writer steps KIND FOLDER ACKNOWLEDGEMENTS CHANGE torn|whole
+///     storage-writer record KIND FOLDER LOG RECORDED-FOLDER
 ///     storage-writer fill KIND FOLDER PREFIX COUNT
 @main enum StorageWriter {
     static func main() {
@@ -17,13 +18,10 @@ internal import StorageSteps
         case "steps" where words.count == 6:
             let change = Int(words[4]) ?? 0
             ctd_kill_at(change, words[2], words[5] == "torn" ? 1 : 0)
-            switch kind {
-            case .cookies: run(RecordSteps<Cookie>(in: directory), words[3])
-            case .hosts: run(RecordSteps<HSTSRecord>(in: directory), words[3])
-            case .alternatives: run(RecordSteps<AlternativeServicesRecord>(in: directory), words[3])
-            case .credentials: run(RecordSteps<PersistentCredential>(in: directory), words[3])
-            case .responses: run(ResponseSteps(in: directory), words[3])
-            }
+            run(kind, directory, words[3])
+        case "record":
+            ctd_record(words[4], words[3])
+            run(kind, directory, nil)
         case "fill":
             let (first, count) = (Int(words[3]) ?? 0, Int(words[4]) ?? 0)
             exit(fill(kind, directory, first: first, count: count) ? 0 : 1)
@@ -31,12 +29,23 @@ internal import StorageSteps
         }
     }
 
-    /// Each step that is done is a byte more in the file.
-    private static func run(_ steps: some StorageSteps, _ acknowledgements: String) {
-        let file = open(acknowledgements, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
+    private static func run(_ kind: StorageKind, _ directory: StorageDirectory, _ acknowledgements: String?) {
+        switch kind {
+        case .cookies: run(RecordSteps<Cookie>(in: directory), acknowledgements)
+        case .hosts: run(RecordSteps<HSTSRecord>(in: directory), acknowledgements)
+        case .alternatives: run(RecordSteps<AlternativeServicesRecord>(in: directory), acknowledgements)
+        case .credentials: run(RecordSteps<PersistentCredential>(in: directory), acknowledgements)
+        case .responses: run(ResponseSteps(in: directory), acknowledgements)
+        }
+    }
+
+    /// Each step that is done is a byte more in the file, if there is one, and a mark in the record.
+    private static func run(_ steps: some StorageSteps, _ acknowledgements: String?) {
+        let file = acknowledgements.map { open($0, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600) }
         for step in 0..<type(of: steps).count {
             guard steps.perform(step) else { exit(1) }
-            write(file, ".", 1)
+            if let file { write(file, ".", 1) }
+            ctd_mark(step + 1)
         }
     }
 

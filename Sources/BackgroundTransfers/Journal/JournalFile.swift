@@ -168,7 +168,7 @@ package final class JournalFile {
     /// The folders of the journal may be new. Their names must be on the disk before the first row.
     private func synchronizeFolders() throws(StorageFailure) {
         if areFoldersSynchronized { return }
-        try SynchronizedFile.synchronizeOwnFolders(to: try directory.make())
+        try SynchronizedFolder.synchronizeOwn(to: try directory.make())
         areFoldersSynchronized = true
     }
 
@@ -186,12 +186,12 @@ package final class JournalFile {
                         if record.started != nil, record.end == nil { continue }
                         throw error
                     }
-                    let folder = SynchronizedFile.folder(of: path)
+                    let folder = SynchronizedFolder.parent(of: path)
                     // Once: all files had their names before this was called.
                     if folders[folder] == nil {
                         folders[folder] = .some(
                             Self.failure { () throws(StorageFailure) in
-                                try SynchronizedFile.synchronizeFolder(folder)
+                                try SynchronizedFolder.synchronize(folder)
                             })
                     }
                     if let failure = folders[folder] ?? nil { throw failure }

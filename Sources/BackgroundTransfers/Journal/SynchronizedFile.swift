@@ -12,7 +12,7 @@ package enum SynchronizedFile {
     /// Synchronizes the content and the name. Returns the size.
     package static func synchronizeWithName(_ path: String) throws(StorageFailure) -> Int64 {
         let size = try synchronize(path)
-        try synchronizeFolder(folder(of: path))
+        try SynchronizedFolder.synchronize(SynchronizedFolder.parent(of: path))
         return size
     }
 
@@ -27,30 +27,5 @@ package enum SynchronizedFile {
         guard status.st_mode & S_IFMT == S_IFREG else { throw StorageFailure(.open, path, .foreign) }
         guard fsync(descriptor) == 0 else { throw StorageFailure(.write, path, .system(cll_errno())) }
         return Int64(status.st_size)
-    }
-
-    /// Synchronizes the names in the folder.
-    static func synchronizeFolder(_ folder: String) throws(StorageFailure) {
-        let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw StorageFailure(.open, folder, .system(cll_errno())) }
-        defer { close(descriptor) }
-        guard fsync(descriptor) == 0 else { throw StorageFailure(.write, folder, .system(cll_errno())) }
-    }
-
-    /// Synchronizes a folder and those above it, as far as they belong to the user: others were not made for it.
-    static func synchronizeOwnFolders(to folder: String) throws(StorageFailure) {
-        try synchronizeFolder(folder)
-        var folder = folder
-        while folder != "/" {
-            folder = self.folder(of: folder)
-            var status = stat()
-            guard lstat(folder, &status) == 0, status.st_uid == geteuid() else { return }
-            try synchronizeFolder(folder)
-        }
-    }
-
-    static func folder(of path: String) -> String {
-        guard let slash = path.lastIndex(of: "/") else { return "." }
-        return slash == path.startIndex ? "/" : String(path[..<slash])
     }
 }

@@ -233,6 +233,11 @@ package final class PersistentDatabase {
         if version == 0 { try database.execute("PRAGMA auto_vacuum=INCREMENTAL") }
         try database.share()
         try database.execute("PRAGMA synchronous=\(schema.durability.rawValue); PRAGMA secure_delete=ON")
+        if version == 0, schema.durability == .full {
+            // SQLite synchronizes the file's folder only, and that and those above it may be new. Whether this process
+            // has made them does not matter: another one may have been killed before it got here.
+            try SynchronizedFolder.synchronizeOwn(to: SynchronizedFolder.parent(of: path))
+        }
         if version < schema.version { try schema.migrate(database, to: schema.version) }
     }
 

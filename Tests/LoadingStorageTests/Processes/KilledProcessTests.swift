@@ -9,8 +9,7 @@ import Testing
 /// responses), each file created, truncated, renamed and removed. Confirmed changes survive; the one in progress may or
 /// may not.
 ///
-/// This covers the end of a process. Durability of synced data when the power fails is the responsibility of SQLite
-/// and the kernel.
+/// This covers the end of a process. For the end of the whole system see `PowerFailureTests`.
 @Suite(.leakChecked) struct KilledProcessTests {
     private func check<Steps: StorageSteps>(_ kind: StorageKind, _ steps: Steps.Type, isTorn: Bool) throws {
         var change = 0

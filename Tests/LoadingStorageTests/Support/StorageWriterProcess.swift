@@ -26,6 +26,19 @@ enum StorageWriterProcess {
         return (exit, (try? Data(contentsOf: acknowledgements))?.count ?? 0)
     }
 
+    /// Runs the steps; returns what they have done to the disk in a folder that has the store's folder.
+    static func record(_ kind: StorageKind, in folder: String, of recorded: String) throws -> DiskRecord {
+        let directory = try TemporaryDirectory()
+        let log = directory.file("log")
+        let process = try ChildProcess(
+            path, ["record", kind.rawValue, folder, log.path, recorded], output: directory.file("output"))
+        defer { process.end() }
+        guard try process.waitForExit() == .code(0) else { throw Failed() }
+        return try DiskRecord(try Data(contentsOf: log))
+    }
+
+    struct Failed: Error {}
+
     /// Stores many records, one at a time.
     static func fill(_ kind: StorageKind, in folder: String, first: Int, count: Int) throws -> ChildProcess {
         try ChildProcess(path, ["fill", kind.rawValue, folder, "\(first)", "\(count)"])

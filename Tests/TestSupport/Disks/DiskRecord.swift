@@ -1,11 +1,11 @@
-import Foundation
+package import Foundation
 
 /// What a process has done to a folder (`CTestDisk`), and what a power failure could leave of it.
 ///
 /// The model: the content of a file is on the disk when the file was synchronized, and the names in a folder when the folder was. What
 /// was not is on the disk in part, in any order.
-struct DiskRecord {
-    enum Operation {
+package struct DiskRecord {
+    package enum Operation {
         case created(inode: Int64, folder: Int64, String)
         case written(inode: Int64, offset: Int, Data)
         case truncated(inode: Int64, length: Int)
@@ -35,9 +35,9 @@ struct DiskRecord {
         }
     }
 
-    let operations: [Operation]
+    package let operations: [Operation]
 
-    init(_ log: Data) throws {
+    package init(_ log: Data) throws {
         var operations: [Operation] = []
         var rest = log[...]
         func number() -> Int64 {
@@ -70,25 +70,25 @@ struct DiskRecord {
     struct Unknown: Error { let kind: Int64 }
 
     /// A state of the disk after a power failure.
-    struct Crash {
+    package struct Crash {
         /// The number of operations before it.
-        let end: Int
-        let name: String
+        package let end: Int
+        package let name: String
         /// The operations that are not on the disk, and one of which only a part is.
         let lost: Set<Int>
         var torn: Int?
         /// The number of steps that were promised before it.
-        let promised: Int
+        package let promised: Int
     }
 
     /// The numbers that were marked before that operation.
-    func marks(before end: Int) -> Set<Int> {
+    package func marks(before end: Int) -> Set<Int> {
         Set(operations[..<end].compactMap { if case .marked(let number) = $0 { number } else { nil } })
     }
 
     /// States for each moment: nothing is lost; everything that may be; only content; only names; names from one on; some; half
     /// of the last write.
-    func crashes<Generator: RandomNumberGenerator>(using generator: inout Generator) -> [Crash] {
+    package func crashes<Generator: RandomNumberGenerator>(using generator: inout Generator) -> [Crash] {
         var crashes: [Crash] = []
         var unsynchronized: [Int] = []
         var promised = 0
@@ -118,7 +118,7 @@ struct DiskRecord {
     }
 
     /// Makes the folder as it is after the power failure.
-    func make(_ crash: Crash, at folder: URL) throws {
+    package func make(_ crash: Crash, at folder: URL) throws {
         var contents: [Int64: Data] = [:]
         var names: [String: Int64] = [:]
         var folders: [String] = []
@@ -163,13 +163,13 @@ struct DiskRecord {
 }
 
 /// The same numbers in each run.
-struct SeededGenerator: RandomNumberGenerator {
+package struct SeededGenerator: RandomNumberGenerator {
     private var state: UInt64
 
-    init(seed: UInt64) { state = seed }
+    package init(seed: UInt64) { state = seed }
 
     /// SplitMix64.
-    mutating func next() -> UInt64 {
+    package mutating func next() -> UInt64 {
         state &+= 0x9E37_79B9_7F4A_7C15
         var mixed = state
         mixed = (mixed ^ mixed >> 30) &* 0xBF58_476D_1CE4_E5B9
