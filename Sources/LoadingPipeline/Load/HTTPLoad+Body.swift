@@ -113,6 +113,7 @@ extension HTTPLoad: BodySinkOwner {
         switch end {
         case .failed(let error): self.end(error)
         case .complete:
+            if let error = resumption?.error(after: sink.deliveredBytes) { return self.end(error) }
             do {
                 try sink.finishDecoding()
                 if case .none = try sink.finishParts(endsWithConnection: response?.endsWithConnection == true) {

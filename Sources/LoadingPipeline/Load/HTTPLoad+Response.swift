@@ -151,9 +151,10 @@ extension HTTPLoad {
     private func deliverResumed(_ head: ResponseHead) {
         guard let decision = resumption?.decide(head), let path = resumption?.download.path else { return }
         switch decision {
-        case .append(let offset, _):
+        case .append(let offset, let total):
             sink.destination = .file(.existing(path: path, offset: offset))
             response?.resumedOffset = offset
+            if let total { response?.expectedLength = total - offset }
             deliverResponse()
         case .replace:
             deliverResponse()

@@ -8,6 +8,9 @@ final class ResumptionStage {
     /// The caller's own `Accept-Encoding`, which a request for the rest must not contain.
     private let acceptEncoding: String?
     private(set) var mayRestart = true
+    /// The length of the rest, from `Content-Range`; nil if it is unknown, or if the whole body follows. A response without
+    /// `Content-Length` does not show otherwise whether its body is complete.
+    private var rest: Int64?
 
     private static let askingFields = ["accept-encoding", "range", "if-range"]
 
@@ -26,7 +29,16 @@ final class ResumptionStage {
     }
 
     func decide(_ head: ResponseHead) -> ResumeDecision {
-        ResumeRules.decide(status: head.status, fields: head.fields, of: download.point, mayRestart: mayRestart)
+        let decision = ResumeRules.decide(
+            status: head.status, fields: head.fields, of: download.point, mayRestart: mayRestart)
+        rest = if case .append(let offset, let total?) = decision { total - offset } else { nil }
+        return decision
+    }
+
+    /// The error of a body that ends after so many bytes; nil if it is complete.
+    func error(after count: Int64) -> LoadError? {
+        guard let rest, count != rest else { return nil }
+        return count < rest ? .networkConnectionLost : .badServerResponse("The body is longer than its range")
     }
 
     /// Requests the whole body from now on.

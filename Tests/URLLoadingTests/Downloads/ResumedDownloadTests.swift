@@ -26,7 +26,9 @@ import URLLoading
                     _ = try connection.waitForClose()
                     return
                 }
-                try connection.send(answer(request), to: request)
+                let response = answer(request)
+                try connection.send(response, to: request)
+                if case .untilClose = response.body { return connection.close() }
             }
         }
     }
@@ -87,6 +89,48 @@ import URLLoading
         #expect(request["Range"] == "bytes=\(Self.half)-")
         #expect(request["If-Range"] == "\"v1\"")
         #expect(request["Accept-Encoding"] == "identity")
+    }
+
+    /// How a 206 without Content-Length delimits its body, and what it has of the range.
+    enum Framing: CaseIterable {
+        case chunked, chunkedAndLess, chunkedAndMore, untilClose, untilCloseAndLess, untilCloseAndMore
+
+        func response(_ rest: [UInt8]) -> CannedResponse {
+            let less = Array(rest.dropLast()), more = rest + [0]
+            return switch self {
+            case .chunked: CannedResponse(206, body: .chunks([rest], trailers: []))
+            case .chunkedAndLess: CannedResponse(206, body: .chunks([less], trailers: []))
+            case .chunkedAndMore: CannedResponse(206, body: .chunks([more], trailers: []))
+            case .untilClose: CannedResponse(206, body: .untilClose(rest))
+            case .untilCloseAndLess: CannedResponse(206, body: .untilClose(less))
+            case .untilCloseAndMore: CannedResponse(206, body: .untilClose(more))
+            }
+        }
+
+        var error: URLError.Code? {
+            switch self {
+            case .chunked, .untilClose: nil
+            case .chunkedAndLess, .untilCloseAndLess: .networkConnectionLost
+            case .chunkedAndMore, .untilCloseAndMore: .badServerResponse
+            }
+        }
+    }
+
+    // RES-4, RES-11: Content-Range has the length of the rest where Content-Length is missing
+    @Test("the rest is as long as its range", arguments: Framing.allCases)
+    func restWithoutLength(framing: Framing) async throws {
+        let server = try makeServer { _ in
+            framing.response(Array(Self.whole[Self.half...]))
+                .with(field: "Content-Range", "bytes \(Self.half)-\(Self.whole.count - 1)/\(Self.whole.count)")
+                .with(field: "ETag", "\"v1\"")
+        }
+        defer { server.stop() }
+        let data = try await stop(server).data
+        let (delegate, calls) = try await resume(#require(data))
+        let (half, whole) = (Int64(Self.half), Int64(Self.whole.count))
+        #expect(calls.prefix(2) == [.created(1), .resumed(1, half, whole)])
+        #expect(calls.suffix(2) == [.completed(1, framing.error), .invalid])
+        #expect(delegate.contents.events == (framing.error == nil ? [Data(Self.whole)] : []))
     }
 
     // ENC-8: the file has the decoded bytes, and a range would be one of the coded
