@@ -12,14 +12,25 @@ package enum SynchronizedFolder {
     }
 
     /// Synchronizes a folder and those above it, as far as they belong to the user: others were not made for it.
+    ///
+    /// A folder that may not be read, as in a sandbox, or whose file system cannot synchronize folders, is no reason to do without the file.
     package static func synchronizeOwn(to folder: String) throws(StorageFailure) {
-        try synchronize(folder)
+        try synchronizeIfPossible(folder)
         var folder = folder
-        while folder != "/" {
+        while folder != "/", folder != "." {
             folder = parent(of: folder)
             var status = stat()
             guard lstat(folder, &status) == 0, status.st_uid == geteuid() else { return }
-            try synchronize(folder)
+            try synchronizeIfPossible(folder)
+        }
+    }
+
+    private static func synchronizeIfPossible(_ folder: String) throws(StorageFailure) {
+        do throws(StorageFailure) { try synchronize(folder) } catch {
+            switch error.reason {
+            case .system(EACCES), .system(EPERM), .system(EINVAL), .system(ENOTSUP), .system(EROFS): break
+            default: throw error
+            }
         }
     }
 
