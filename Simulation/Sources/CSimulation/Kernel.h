@@ -36,6 +36,7 @@ void kernel_step(const char *call);
 // Between these two, the calling thread is not interrupted.
 void kernel_begin_atomic(void);
 void kernel_end_atomic(void);
+bool kernel_may_hand_over(void);
 void kernel_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 _Noreturn void kernel_fail(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -1,4 +1,5 @@
 // TCP between the process and simulated hosts.
+#include "Disk.h"
 #include "Kernel.h"
 #include <fcntl.h>
 #include <arpa/inet.h>
@@ -9,6 +10,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/epoll.h>
+#include <linux/fs.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -543,6 +545,7 @@ int socket(int family, int type, int protocol) {
     bool is_blocking = (type & SOCK_NONBLOCK) == 0;
     if (family == AF_NETLINK) return kernel_add_file(&silent_kind, NULL, is_blocking);
     if (family != AF_INET && family != AF_INET6) return (int)fail_with(EAFNOSUPPORT);
+    if (disk_has_no_descriptor()) return -1;
     if ((type & 0xF) == SOCK_DGRAM) {
         struct datagrams *datagrams = calloc(1, sizeof *datagrams);
         datagrams->family = family;
@@ -741,6 +744,8 @@ int ioctl(int descriptor, unsigned long request, ...) {
     void *argument = va_arg(list, void *);
     va_end(list);
     struct connection *c = connection_of(descriptor);
+    // The disk shares no blocks between files.
+    if (request == FICLONE && kernel_is_simulated()) return (int)fail_with(EOPNOTSUPP);
     if (c == NULL) return REAL(ioctl)(descriptor, request, argument);
     switch (request) {
     case FIONREAD: *(int *)argument = (int)length(&c->received); return 0;

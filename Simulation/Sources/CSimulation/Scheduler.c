@@ -229,6 +229,7 @@ int kernel_wake(const void *address, int most) {
 
 void kernel_begin_atomic(void) { atomic_depth++; }
 void kernel_end_atomic(void) { atomic_depth--; }
+bool kernel_may_hand_over(void) { return atomic_depth == 0; }
 
 // ---- beginning and end of a thread
 
@@ -305,7 +306,9 @@ void simulation_begin(simulation_options wanted) {
     generator = wanted.seed * 0x9E3779B97F4A7C15u + wanted.order * 0xD1B54A32D192ED03u + 0x1234567;
     if (generator == 0) generator = 1;
     for (int i = 0; i < 8; i++) next_number();
-    now = 1000000000;
+    now = wanted.start > 0 ? wanted.start : 1000000000;
+    events = wanted.events;
+    if (wanted.hash != 0) hash = wanted.hash;
     pthread_key_create(&end_key, end_of_thread);
     // backtrace loads a library when it is first called.
     void *frame[1];

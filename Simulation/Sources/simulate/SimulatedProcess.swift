@@ -38,6 +38,13 @@ enum SimulatedProcess {
         }
     }
 
+    /// The folder that is the world's disk.
+    static let disk = ProcessInfo.processInfo.environment["HOME"] ?? ""
+    /// A file beside the world's disk.
+    static func outside(_ name: String) -> String {
+        URL(fileURLWithPath: disk).deletingLastPathComponent().appendingPathComponent(name).path
+    }
+
     static func run(_ process: Options) -> Never {
         var options = simulation_options()
         options.seed = process.seed
@@ -48,10 +55,11 @@ enum SimulatedProcess {
         Choices.seed = process.seed
         Parts.only = process.only.map { Set($0) }
         // The library reads them when it first needs the system's roots.
-        let roots = NSTemporaryDirectory() + "/roots.pem"
+        let roots = Self.outside("roots.pem")
         setenv("SSL_CERT_FILE", roots, 1)
-        setenv("SSL_CERT_DIR", NSTemporaryDirectory() + "/none", 1)
+        setenv("SSL_CERT_DIR", Self.outside("none"), 1)
         simulation_begin(options)
+        simulation_mount(Self.disk)
         simulation_tls_begin(roots)
         let world = World()
         Work(in: world).run()

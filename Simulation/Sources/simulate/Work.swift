@@ -137,7 +137,7 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
             task = session.downloadTask(with: url) { [self] file, response, error in
                 finish(number, response, error) { record in
                     record.hasFile = file != nil
-                    if let file { record.data = (try? Data(contentsOf: file)) ?? Data() }
+                    if let file { record.data = SimulatedDisk.content(of: file) }
                 }
             }
         default:
@@ -148,12 +148,14 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
             let body = Data(Content.bytes(number, 0..<size))
             if choices.oneIn(2) {
                 let file = FileManager.default.temporaryDirectory.appendingPathComponent("body\(number)")
-                Law.require((try? body.write(to: file)) != nil, "a file can be written")
+                SimulatedDisk.write(body, to: file)
+                if !world.disk.isFaultless { mayFail = true }
                 task = session.uploadTask(with: request, fromFile: file)
             } else {
                 task = session.uploadTask(with: request, from: body)
             }
         }
+        if task is URLSessionDownloadTask, !world.disk.isFaultless { mayFail = true }
         task.taskDescription = "\(number)"
         let answers: [Answer] = choices.pick([
             [.right], [.wrong, .right], [.wrong, .wrong, .right], [.nothing], [.cancel],
@@ -299,6 +301,7 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
                     "task \(number) ends with what is wrong with the certificate: \(error)")
             } else if case .noHost = record.expectation {
                 var codes: [URLError.Code] = [.cannotFindHost, .cannotConnectToHost, .cancelled]
+                if world.disk.runsOutOfDescriptors, let code { codes.append(code) }
                 if world.proxy?.isFaultless == false { codes += [.timedOut, .networkConnectionLost] }
                 Law.require(code.map { codes.contains($0) } ?? false, "task \(number) finds no host: \(error)")
             } else {
@@ -447,7 +450,7 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
         change(downloadTask) { record in
             Law.require(!record.hasEnded && !record.hasFile, "a file comes once, before the end")
             record.hasFile = true
-            record.data = (try? Data(contentsOf: location)) ?? Data()
+            record.data = SimulatedDisk.content(of: location)
         }
     }
 

@@ -14,6 +14,7 @@ struct World {
     let hosts: [Host]
     /// Nil if the hosts are reached without one.
     let proxy: ProxyServer?
+    let disk: SimulatedDisk
     /// A name without an address, and one whose host takes no connection.
     static let unknownName = "unknown.example"
     static let closedName = "closed.example"
@@ -24,6 +25,8 @@ struct World {
 
     init() {
         let choices = Choices("world")
+        let disk = SimulatedDisk()
+        self.disk = disk
         let names = (0..<1 + choices.below(4)).map { "host\($0).example" }
         let present = names.filter { Parts.has($0) }
         // A redirect to a host that is left out goes to another one.
@@ -45,7 +48,7 @@ struct World {
             if !isFaultless, choices.oneIn(6), Parts.has("\(name) loses packets") {
                 Self.losePackets(of: addresses, name)
             }
-            return Host(server: server, name: name, isFaultless: isFaultless)
+            return Host(server: server, name: name, isFaultless: isFaultless && !disk.runsOutOfDescriptors)
         }
         let bad = [(Self.expiredName, UInt64(0x0A00_0400)), (Self.strangerName, 0x0A00_0401)].map { name, address in
             simulation_add_name(name, address, second / 20)

@@ -11,14 +11,16 @@ enum WorldProcess {
     /// If nothing is captured, everything goes to the terminal.
     static func run(_ world: SimulatedProcess.Options, isCaptured: Bool = true) -> Result {
         let home = FileManager.default.temporaryDirectory.appendingPathComponent("simulate-\(UUID().uuidString)")
-        try? FileManager.default.createDirectory(at: home, withIntermediateDirectories: true)
+        // The world's disk.
+        let disk = home.appendingPathComponent("disk")
+        try? FileManager.default.createDirectory(at: disk, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: home) }
         let process = Process()
         // Addresses and hashes that are the same in each run.
         process.executableURL = URL(fileURLWithPath: "/usr/bin/setarch")
         process.arguments = ["-R", CommandLine.arguments[0], "--world"] + world.arguments
         process.environment = [
-            "HOME": home.path, "TMPDIR": home.path, "SWIFT_DETERMINISTIC_HASHING": "1", "PATH": "/usr/bin:/bin",
+            "HOME": disk.path, "TMPDIR": disk.path, "SWIFT_DETERMINISTIC_HASHING": "1", "PATH": "/usr/bin:/bin",
             "LD_LIBRARY_PATH": ProcessInfo.processInfo.environment["LD_LIBRARY_PATH"] ?? "",
         ]
         // Files, because a world that waits until somebody reads would not end.

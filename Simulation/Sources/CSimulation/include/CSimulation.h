@@ -22,6 +22,9 @@ typedef struct {
     uint32_t preemption;
     // Write each event to standard error.
     bool traces;
+    // Of a process that goes on in the world of another one: what that one told last.
+    simulation_time start;
+    uint64_t events, hash;
 } simulation_options;
 
 // What the process exits with when the simulation itself ends it.
@@ -41,6 +44,30 @@ void simulation_note(const char *text);
 void simulation_set_wall_clock(simulation_time difference);
 // Sockets of TCP that the process has open.
 int simulation_open_sockets(void);
+
+// ---- the disk
+
+enum { simulation_disk_works, simulation_disk_full, simulation_disk_read_only, simulation_disk_broken };
+
+typedef struct {
+    int32_t state;
+    // Of a broken one: how many calls there are for each that fails; at least 1.
+    uint32_t calls_per_error;
+    // Each call takes up to this.
+    simulation_time latency;
+    // No file can be opened, and no socket made.
+    bool has_no_descriptor;
+} simulation_disk;
+
+// Which folder it is, with all files in it.
+void simulation_mount(const char *folder);
+void simulation_set_disk(simulation_disk disk);
+// Between these two, the disk works for the calling thread.
+void simulation_begin_undisturbed(void);
+void simulation_end_undisturbed(void);
+// The power fails after so many changes of the disk. The program starts again on what is left, with these arguments, and then --clock,
+// --events and --hash. The list ends with NULL.
+void simulation_cut_power_after(uint64_t changes, const char *const *arguments);
 
 // ---- hosts
 

@@ -1,0 +1,26 @@
+#ifndef DISK_H
+#define DISK_H
+
+#include "Kernel.h"
+
+// ---- Disk.c
+
+// Whether no descriptor is left for a file or a socket; sets errno.
+bool disk_has_no_descriptor(void);
+// Of descriptors that are none of the simulated ones.
+ssize_t disk_read(int descriptor, void *bytes, size_t count);
+ssize_t disk_write(int descriptor, const void *bytes, size_t count);
+
+// ---- DiskImage.c: what was done to the disk. Paths are whole ones.
+
+void disk_image_begin(const char *root);
+// A new file or folder. A file without a name has a descriptor only.
+void disk_image_created(const char *path, int descriptor);
+void disk_image_linked(const char *path);
+void disk_image_removed(const char *path);
+void disk_image_renamed(const char *from, const char *to);
+void disk_image_written(int descriptor, off_t offset, const void *bytes, size_t count);
+void disk_image_truncated(int descriptor, off_t length);
+void disk_image_synchronized(int descriptor);
+
+#endif

@@ -1,0 +1,290 @@
+// What was done to the disk, and what a power cut leaves of it: the content of a file is on the disk when the file was synchronized, and
+// the names in a folder when the folder was. What was not is on the disk in part.
+#include "Disk.h"
+#include <fcntl.h>
+#include <ftw.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+// A file or a folder. The file system may give the number of one that was removed to a new one.
+struct node {
+    ino_t inode;
+    bool is_folder;
+    uint8_t *content;
+    size_t length, capacity;
+};
+
+enum kind { named, removed, renamed, written, truncated };
+
+struct change {
+    enum kind kind;
+    // Which has to be synchronized for it, and which it is about.
+    struct node *concerned, *node;
+    bool is_synchronized;
+    char *name, *to;
+    off_t offset;
+    uint8_t *bytes;
+    size_t count;
+};
+
+static const char *root;
+static struct node **nodes;
+static size_t node_count, node_capacity;
+static struct change *changes;
+static size_t change_count, change_capacity, first_unsynchronized;
+
+// ---- taking note
+
+static struct node *add_node(ino_t inode, bool is_folder) {
+    if (node_count == node_capacity) {
+        node_capacity = node_capacity == 0 ? 64 : 2 * node_capacity;
+        nodes = realloc(nodes, node_capacity * sizeof *nodes);
+    }
+    struct node *node = calloc(1, sizeof *node);
+    node->inode = inode;
+    node->is_folder = is_folder;
+    return nodes[node_count++] = node;
+}
+
+static struct node *node_of(const struct stat *status) {
+    for (size_t i = node_count; i-- > 0;) if (nodes[i]->inode == status->st_ino) return nodes[i];
+    return add_node(status->st_ino, S_ISDIR(status->st_mode));
+}
+
+static struct node *node_at(const char *path) {
+    struct stat status;
+    return lstat(path, &status) == 0 ? node_of(&status) : NULL;
+}
+
+static struct node *node_open(int descriptor) {
+    struct stat status;
+    return fstat(descriptor, &status) == 0 ? node_of(&status) : NULL;
+}
+
+static struct node *folder_of(const char *path) {
+    char folder[PATH_MAX];
+    snprintf(folder, sizeof folder, "%s", path);
+    *strrchr(folder, '/') = 0;
+    return node_at(folder);
+}
+
+// Without the root.
+static char *name_in(const char *path) { return strdup(path + strlen(root) + 1); }
+
+static uint64_t changes_until_cut;
+static void cut_power(void);
+
+static void add_change(struct change change) {
+    if (root == NULL) return;
+    if (change_count == change_capacity) {
+        change_capacity = change_capacity == 0 ? 256 : 2 * change_capacity;
+        changes = realloc(changes, change_capacity * sizeof *changes);
+    }
+    changes[change_count++] = change;
+    if (change.is_synchronized) return;
+    static const char *const names[] = { "named", "removed", "renamed", "written", "truncated" };
+    kernel_note("on the disk: %s %s", names[change.kind], change.name != NULL ? change.name : "");
+    if (changes_until_cut > 0 && --changes_until_cut == 0) cut_power();
+}
+
+void disk_image_created(const char *path, int descriptor) {
+    struct stat status;
+    if ((path != NULL ? lstat(path, &status) : fstat(descriptor, &status)) != 0) return;
+    struct node *node = add_node(status.st_ino, S_ISDIR(status.st_mode));
+    if (path != NULL) add_change((struct change){ named, folder_of(path), node, .name = name_in(path) });
+}
+
+void disk_image_linked(const char *path) {
+    add_change((struct change){ named, folder_of(path), node_at(path), .name = name_in(path) });
+}
+
+void disk_image_removed(const char *path) {
+    add_change((struct change){ removed, folder_of(path), .name = name_in(path) });
+}
+
+void disk_image_renamed(const char *from, const char *to) {
+    add_change((struct change){ renamed, folder_of(to), node_at(to), .name = name_in(from), .to = name_in(to) });
+}
+
+void disk_image_written(int descriptor, off_t offset, const void *bytes, size_t count) {
+    struct node *node = node_open(descriptor);
+    uint8_t *copy = malloc(count);
+    memcpy(copy, bytes, count);
+    add_change((struct change){ written, node, node, .offset = offset, .bytes = copy, .count = count });
+}
+
+void disk_image_truncated(int descriptor, off_t length) {
+    struct node *node = node_open(descriptor);
+    add_change((struct change){ truncated, node, node, .offset = length });
+}
+
+void disk_image_synchronized(int descriptor) {
+    struct node *node = node_open(descriptor);
+    for (size_t i = first_unsynchronized; i < change_count; i++) if (changes[i].concerned == node) changes[i].is_synchronized = true;
+    while (first_unsynchronized < change_count && changes[first_unsynchronized].is_synchronized) first_unsynchronized++;
+    kernel_note("on the disk: synchronized");
+}
+
+// ---- what is there at the beginning
+
+static int add_existing(const char *path, const struct stat *status, int type, struct FTW *place) {
+    struct node *node = node_of(status);
+    if (place->level == 0) return 0;
+    char *name = name_in(path);
+    add_change((struct change){ named, folder_of(path), node, true, .name = name });
+    if (node->is_folder) return 0;
+    uint8_t *bytes = malloc((size_t)status->st_size + 1);
+    int file = REAL(open)(path, O_RDONLY | O_CLOEXEC);
+    ssize_t count = file < 0 ? 0 : REAL(read)(file, bytes, (size_t)status->st_size);
+    if (file >= 0) REAL(close)(file);
+    add_change((struct change){ written, node, node, true, .bytes = bytes, .count = count < 0 ? 0 : (size_t)count });
+    return 0;
+}
+
+void disk_image_begin(const char *folder) {
+    root = folder;
+    nftw(root, add_existing, 16, FTW_PHYS);
+    first_unsynchronized = change_count;
+}
+
+// ---- the power cut
+
+static void resize(struct node *node, size_t length) {
+    if (length > node->capacity) {
+        node->capacity = 2 * length;
+        node->content = realloc(node->content, node->capacity);
+    }
+    if (length > node->length) memset(node->content + node->length, 0, length - node->length);
+    node->length = length;
+}
+
+struct entry { char name[PATH_MAX]; struct node *node; };
+static struct entry *entries;
+static size_t entry_count, entry_capacity;
+
+static void set_name(const char *name, struct node *node) {
+    size_t place = 0;
+    while (place < entry_count && strcmp(entries[place].name, name) != 0) place++;
+    if (node == NULL) {
+        if (place < entry_count) entries[place] = entries[--entry_count];
+        return;
+    }
+    if (place == entry_count) {
+        if (entry_count == entry_capacity) {
+            entry_capacity = entry_capacity == 0 ? 64 : 2 * entry_capacity;
+            entries = realloc(entries, entry_capacity * sizeof *entries);
+        }
+        snprintf(entries[entry_count++].name, PATH_MAX, "%s", name);
+    }
+    entries[place].node = node;
+}
+
+static void rename_entry(const struct change *change) {
+    bool is_there = false;
+    size_t length = strlen(change->name);
+    for (size_t i = 0; i < entry_count; i++) {
+        if (strcmp(entries[i].name, change->name) == 0) is_there = true;
+        if (strncmp(entries[i].name, change->name, length) != 0 || entries[i].name[length] != '/') continue;
+        char below[PATH_MAX];
+        if (snprintf(below, sizeof below, "%s%s", change->to, entries[i].name + length) < PATH_MAX) strcpy(entries[i].name, below);
+    }
+    if (!is_there) return;
+    set_name(change->name, NULL);
+    set_name(change->to, change->node);
+}
+
+static void apply(const struct change *change, bool is_torn) {
+    switch (change->kind) {
+    case named: set_name(change->name, change->node); break;
+    case removed: set_name(change->name, NULL); break;
+    case renamed: rename_entry(change); break;
+    case truncated: resize(change->node, (size_t)change->offset); break;
+    case written: {
+        // Sectors are written whole.
+        size_t count = is_torn ? change->count / 2 / 512 * 512 : change->count;
+        if (count == 0) break;
+        if ((size_t)change->offset + count > change->node->length) resize(change->node, (size_t)change->offset + count);
+        memcpy(change->node->content + change->offset, change->bytes, count);
+        break;
+    }
+    }
+}
+
+static int remove_entry(const char *path, const struct stat *status, int type, struct FTW *place) {
+    if (place->level > 0) remove(path);
+    return 0;
+}
+
+static int compare_entries(const void *a, const void *b) {
+    return strcmp(((const struct entry *)a)->name, ((const struct entry *)b)->name);
+}
+
+// Folders come before what is in them. With a folder, all names in it are lost.
+static void write_entries(void) {
+    if (entry_count > 0) qsort(entries, entry_count, sizeof *entries, compare_entries);
+    nftw(root, remove_entry, 16, FTW_PHYS | FTW_DEPTH);
+    for (size_t i = 0; i < entry_count; i++) {
+        char path[2 * PATH_MAX];
+        snprintf(path, sizeof path, "%s/%s", root, entries[i].name);
+        struct node *node = entries[i].node;
+        if (node->is_folder) {
+            REAL(mkdir)(path, 0700);
+            continue;
+        }
+        int file = REAL(open)(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+        if (file < 0) continue;
+        if (node->length > 0 && REAL(write)(file, node->content, node->length) != (ssize_t)node->length) abort();
+        REAL(close)(file);
+    }
+}
+
+static void leave_remains(void) {
+    static const char *const names[] = {
+        "nothing is lost", "content is lost", "names are lost", "everything is lost", "some is lost", "a write is torn",
+    };
+    uint64_t mode = simulation_random(6);
+    uint64_t kept_names = simulation_random(change_count - first_unsynchronized + 1);
+    size_t torn = change_count;
+    for (size_t i = first_unsynchronized; i < change_count; i++) if (!changes[i].is_synchronized && changes[i].kind == written) torn = i;
+    kernel_note("the power fails: %s", names[mode]);
+    for (size_t i = 0; i < change_count; i++) {
+        const struct change *change = &changes[i];
+        bool is_content = change->kind == written || change->kind == truncated, is_lost = false;
+        if (!change->is_synchronized) {
+            switch (mode) {
+            case 1: is_lost = is_content; break;
+            case 2: is_lost = !is_content && i - first_unsynchronized >= kept_names; break;
+            case 3: is_lost = true; break;
+            case 4: is_lost = simulation_random(2) == 0; break;
+            default: break;
+            }
+        }
+        if (!is_lost) apply(change, mode == 5 && i == torn);
+    }
+    write_entries();
+}
+
+static char *arguments[32];
+static size_t argument_count;
+
+void simulation_cut_power_after(uint64_t count, const char *const *wanted) {
+    changes_until_cut = count;
+    for (argument_count = 0; wanted[argument_count] != NULL && argument_count < 24; argument_count++) {
+        arguments[argument_count] = strdup(wanted[argument_count]);
+    }
+}
+
+// The other threads end with exec, wherever they are.
+static void cut_power(void) {
+    leave_remains();
+    char clock[32], events[32], hash[32];
+    snprintf(clock, sizeof clock, "%lld", (long long)simulation_now());
+    snprintf(events, sizeof events, "%llu", (unsigned long long)simulation_events());
+    snprintf(hash, sizeof hash, "%llu", (unsigned long long)simulation_hash());
+    char *more[] = { "--clock", clock, "--events", events, "--hash", hash, NULL };
+    memcpy(&arguments[argument_count], more, sizeof more);
+    execv("/proc/self/exe", arguments);
+    kernel_fail(simulation_stuck, "the program cannot be started again: %s", strerror(errno));
+}

@@ -1,0 +1,76 @@
+import CSimulation
+import Foundation
+
+/// What is wrong with the disk of a world, and with the table of descriptors, for some seconds.
+struct SimulatedDisk {
+    private enum Fault: CaseIterable {
+        case full, readOnly, broken, noDescriptor
+
+        var part: String {
+            switch self {
+            case .full: "disk is full"
+            case .readOnly: "disk is read-only"
+            case .broken: "disk is broken"
+            case .noDescriptor: "descriptors run out"
+            }
+        }
+    }
+
+    private let fault: Fault?
+
+    /// Whether a task that needs a file may fail. No other one may: the stores of the library do without a disk.
+    var isFaultless: Bool { fault == nil }
+    /// Any task may fail then, because it has no socket.
+    var runsOutOfDescriptors: Bool { fault == .noDescriptor }
+
+    init() {
+        let choices = Choices("disk")
+        var disk = simulation_disk()
+        if choices.oneIn(3), Parts.has("disk is slow") { disk.latency = 1000 + choices.seconds(0.02) }
+        simulation_set_disk(disk)
+        let chosen = choices.pick(Fault.allCases)
+        guard choices.oneIn(3), Parts.has(chosen.part) else {
+            fault = nil
+            return
+        }
+        fault = chosen
+        let start = choices.oneIn(3) ? 0 : choices.seconds(3), duration = choices.seconds(20)
+        switch chosen {
+        case .full: disk.state = Int32(simulation_disk_full)
+        case .readOnly: disk.state = Int32(simulation_disk_read_only)
+        case .broken:
+            disk.state = Int32(simulation_disk_broken)
+            disk.calls_per_error = UInt32(1 + choices.below(20))
+        case .noDescriptor: disk.has_no_descriptor = true
+        }
+        Self.schedule(disk, after: start)
+        Self.schedule(simulation_disk(), after: start + duration)
+    }
+
+    private static func schedule(_ disk: simulation_disk, after delay: simulation_time) {
+        let context = UnsafeMutablePointer<simulation_disk>.allocate(capacity: 1)
+        context.initialize(to: disk)
+        simulation_after(
+            delay,
+            {
+                // The context is the one that is given below.
+                let disk = $0!.assumingMemoryBound(to: simulation_disk.self)
+                simulation_set_disk(disk.pointee)
+                disk.deallocate()
+            }, context)
+    }
+
+    // For what the world itself does with files, the disk works.
+
+    static func content(of file: URL) -> Data {
+        simulation_begin_undisturbed()
+        defer { simulation_end_undisturbed() }
+        return (try? Data(contentsOf: file)) ?? Data()
+    }
+
+    static func write(_ data: Data, to file: URL) {
+        simulation_begin_undisturbed()
+        defer { simulation_end_undisturbed() }
+        Law.require((try? data.write(to: file)) != nil, "a file can be written")
+    }
+}
