@@ -247,11 +247,13 @@ clt_step clt_write(clt_stream *stream, const void *bytes, size_t length, size_t 
     if (stream->failed || stream->write_failed) { *count = 0; return CLT_FAILED; }
     clt_socket_begin(&stream->socket, 0);
     while (done < length) {
-        size_t taken = 0;
+        size_t taken = 0, part = length - done;
         ERR_clear_error();
-        // A record at a time.
-        stream->socket.has_more = length - done > SSL3_RT_MAX_PLAIN_LENGTH;
-        int result = SSL_write_ex(stream->ssl, (const uint8_t *)bytes + done, length - done, &taken);
+        // A record at a time. Given more, OpenSSL would go on with the next record when it has sent one that had to wait, and would not
+        // tell of the first if the next has to wait too: with a small socket buffer, not before all is sent.
+        if (part > SSL3_RT_MAX_PLAIN_LENGTH) part = SSL3_RT_MAX_PLAIN_LENGTH;
+        stream->socket.has_more = length - done > part;
+        int result = SSL_write_ex(stream->ssl, (const uint8_t *)bytes + done, part, &taken);
         if (result != 1) { step = step_after(stream, result); break; }
         done += taken;
     }

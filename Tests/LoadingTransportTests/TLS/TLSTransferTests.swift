@@ -104,6 +104,42 @@ import Testing
         #expect(try client.readToEnd().1 == Array("same".utf8))
     }
 
+    // CONN-15, CONN-17: a slow upload makes progress
+    @Test("what the socket has taken is told, though each record has to wait")
+    func whatSocketHasTakenIsTold() throws {
+        let pieces = 60
+        let mayReceive = DispatchSemaphore(value: 0)
+        var sockets = ScriptedServer.Options()
+        sockets.receiveBufferSize = 8_192
+        let server = try ScriptedServer(sockets, tls: options()) { connection in
+            for _ in 0..<pieces {
+                mayReceive.wait()
+                _ = try connection.receive(exactly: 16_384)
+            }
+            connection.close()
+        }
+        defer {
+            for _ in 0..<pieces { mayReceive.signal() }
+            server.stop()
+        }
+        let client = try client(server, sendBufferSize: 8_192)
+        var rest = [UInt8].pattern(count: pieces * 16_384)[...]
+        var reports = 0
+        while !rest.isEmpty {
+            switch rest.withUnsafeBytes({ client.stream.write($0) }) {
+            case .bytes(let count):
+                rest = rest.dropFirst(count)
+                reports += 1
+            case .wouldBlock:
+                mayReceive.signal()
+                try client.waitUntil(POLLOUT)
+            case .wantsRead: try client.waitUntil(POLLIN)
+            case .failed(let error): throw error
+            }
+        }
+        #expect(reports > pieces / 4)
+    }
+
     @Test("a closure and a truncation are distinguished", arguments: [TLSServerOptions.Version.tls12, .tls13])
     func closureAndTruncationAreDistinguished(version: TLSServerOptions.Version) throws {
         let server = try ScriptedServer(tls: options(version)) { connection in
