@@ -118,7 +118,7 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
         // The host and the path have no character that a URL cannot have.
         let url = URL(string: "\(scheme)://\(host)/\(path)")!
         // A redirect goes to any host.
-        let mayFail = hops > 0 ? !world.isFaultless : !target.isFaultless
+        var mayFail = hops > 0 ? !world.isFaultless : !target.isFaultless
         if choices.oneIn(5), hops > 0 || kind == "content" {
             return startAsync(number, url, choices, size: size, mayFail: mayFail, in: session)
         }
@@ -215,7 +215,8 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
             },
             willGiveUp: { [self] in lock.withLock { records[number]?.wasCancelled = true } },
             giveUp: { [self] in finish(number, nil, URLError(.cancelled)) { _ in } })
-        var record = Record(expectation: .content(number, size: size), mayFail: !target.isFaultless)
+        var record = Record(
+            expectation: .content(number, size: size), mayFail: !target.isFaultless || !world.disk.isFaultless)
         record.download = download
         let started = record
         lock.withLock { records[number] = started }
@@ -264,7 +265,7 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
         let name = isExpired ? World.expiredName : World.strangerName
         let code: URLError.Code = isExpired ? .serverCertificateHasBadDate : .serverCertificateUntrusted
         let size = choices.size(upTo: 20_000)
-        let mayFail = world.proxy?.isFaultless == false
+        let mayFail = world.proxy?.isFaultless == false || world.disk.runsOutOfDescriptors
         let trusts = Choices("trust \(name)").oneIn(2)
         let record = Record(
             expectation: trusts ? .content(number, size: size) : .badCertificate(code), mayFail: mayFail)
