@@ -27,7 +27,7 @@ package struct TransferSchedule: Sendable {
         }
     }
 
-    /// The queue of a session. Removed entries stay until they are reached.
+    /// The queue of a session. Removed entries stay until they are reached, or are too many.
     private struct Line {
         private var entries: [Entry] = []
         private var head = 0
@@ -42,6 +42,7 @@ package struct TransferSchedule: Sendable {
 
         mutating func append(_ entry: Entry) {
             numbers[entry.task] = entry.number
+            dropRemoved()
             // Most entries have the same priority, so the place is the end.
             if entries.count == head || !entry.precedes(entries[entries.count - 1]) { return entries.append(entry) }
             var (low, high) = (head, entries.count)
@@ -50,6 +51,13 @@ package struct TransferSchedule: Sendable {
                 if entry.precedes(entries[middle]) { high = middle } else { low = middle + 1 }
             }
             entries.insert(entry, at: low)
+        }
+
+        /// A transfer may be queued again any number of times before its turn.
+        private mutating func dropRemoved() {
+            guard entries.count - head > 2 * numbers.count + 64 else { return }
+            entries = entries[head...].filter { numbers[$0.task] == $0.number }
+            head = 0
         }
 
         mutating func remove(_ task: Int) -> Bool { numbers.removeValue(forKey: task) != nil }

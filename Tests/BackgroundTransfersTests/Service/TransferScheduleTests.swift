@@ -59,6 +59,30 @@ struct TransferScheduleTests {
         #expect(all(&schedule) == ["as2"])
     }
 
+    // BG-19: a program that changes the priority all the time, or suspends and resumes, while the queue does not get on
+    @Test("a queue has no more entries than transfers", arguments: [true, false]) func bounded(isSuspended: Bool) {
+        var schedule = TransferSchedule(limits: .init(perSession: 1, total: 10))
+        for task in 1...20 { schedule.enqueue(reference("a", "s", task), priority: 0.5) }
+        #expect(all(&schedule) == ["as1"])
+        let size = "\(schedule)".utf8.count
+        for round in 1...5000 {
+            let task = reference("a", "s", 2 + round % 19)
+            if isSuspended {
+                schedule.remove(task)
+                schedule.enqueue(task, priority: 0.5)
+            } else {
+                schedule.setPriority(Float(round % 7) / 7, of: task)
+            }
+        }
+        // Room for as many again, and for longer numbers.
+        #expect("\(schedule)".utf8.count < size * 20)
+        for task in 2...20 { schedule.setPriority(Float(21 - task) / 20, of: reference("a", "s", task)) }
+        for task in 1...19 {
+            schedule.remove(reference("a", "s", task))
+            #expect(all(&schedule) == ["as\(task + 1)"])
+        }
+    }
+
     // BG-19, AUTH-33
     @Test("those that wait for their program leave their places, a few of them") func waiting() {
         var schedule = TransferSchedule(limits: .init(perSession: 2, total: 3, waiting: 2))
