@@ -183,7 +183,7 @@ package final class JournalFile {
                         _ = try SynchronizedFile.synchronize(path)
                     } catch {
                         // The load reports a body that is gone. Its record is written in any case.
-                        if record.started != nil, record.end == nil { continue }
+                        if record.started != nil, record.end == nil, !error.isOfDescriptors { continue }
                         throw error
                     }
                     let folder = SynchronizedFolder.parent(of: path)

@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import LoadingPipeline
+import LoadingStorage
 import TestSupport
 import Testing
 
@@ -78,6 +79,44 @@ import Testing
                 guard try service.journalContents().transfers.map(\.end) == [nil] else { exit(4) }
                 exit(EXIT_SUCCESS)
             }
+        }
+
+        // ERR-5, BG-2: a task that was resumed at once, whose load would report a body that is gone
+        @Test("no record precedes the copy of its upload", .timeLimit(.minutes(1))) func bodyOfAResumedTask() async {
+            await #expect(processExitsWith: .success) {
+                let folder = try TemporaryDirectory()
+                let body = try folder.write("body", to: "upload").path
+                let journal = TransferJournal(in: StorageDirectory(path: folder.path))
+                var request = TransferRequest(url: "http://localhost/", folder: "")
+                request.bodyFile = body
+                var record = TransferRecord(
+                    application: "app", session: "test",
+                    description: TransferDescription(task: 1, kind: .upload, request: request))
+                record.started = 1
+                let session = SessionRecord(application: "app", description: SessionDescription(identifier: "test"))
+                // Opens the file.
+                guard Self.apply([.session(session)], to: journal) == nil else { exit(2) }
+                Self.allowNewDescriptors(false)
+                let failure = Self.apply([.transfer(record)], to: journal)
+                Self.allowNewDescriptors(true)
+                guard failure == StorageFailure(.open, body, .system(EMFILE)) else { exit(3) }
+                guard Self.apply([.transfer(record)], to: journal) == nil else { exit(4) }
+                try FileManager.default.removeItem(atPath: body)
+                record.failures = 1
+                guard Self.apply([.transfer(record)], to: journal) == nil else { exit(5) }
+                exit(EXIT_SUCCESS)
+            }
+        }
+
+        private static func apply(_ changes: [JournalChange], to journal: TransferJournal) -> StorageFailure? {
+            let done = DispatchSemaphore(value: 0)
+            let result = Watched<StorageFailure?>(nil)
+            journal.apply(changes) { failure, _ in
+                result.withValue { $0 = failure }
+                done.signal()
+            }
+            done.wait()
+            return result.current
         }
     #endif
 }
