@@ -121,7 +121,13 @@ enum ResumableFiles {
         guard (try? ServicePlace().state.folder("stopped").make()) != nil else { return false }
         UnfinishedFiles.removeOld(in: folder)
         UnfinishedFiles.shared.add(other)
-        if (try? PrivateCopy.move(path, to: other)) != nil { return true }
+        do throws(POSIXFailure) {
+            try PrivateCopy.move(path, to: other)
+            return true
+        } catch {
+            // A program that was killed before it had acknowledged the end has moved it.
+            if error.code == ENOENT, access(other, F_OK) == 0 { return true }
+        }
         UnfinishedFiles.shared.keep(other)
         return false
     }

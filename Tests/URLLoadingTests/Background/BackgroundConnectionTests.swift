@@ -1,6 +1,7 @@
 import BackgroundTransfers
 import Foundation
 import LoadingPipeline
+import LoadingStorage
 import TestSupport
 import Testing
 import URLLoading
@@ -178,6 +179,36 @@ import URLLoading
         #expect(task.state == .completed)
         _ = try await end(session, delegate)
         #expect(service.changes.suffix(2) == [.acknowledge(task: 1, .end), .invalidate(cancelsTasks: false)])
+    }
+
+    // BG-6, BG-12, RES-1: a program was killed after it had taken the part, and before the service knew that it was told
+    @Test("an end that is told again has its resume data again") func resumeDataAgain() async throws {
+        let folder = try TemporaryDirectory()
+        let part = try folder.write("part", to: "CFNetworkDownload_\(UInt64.random(in: 0...UInt64.max)).tmp")
+        let json = """
+            {"path": "\(part.path)", "originalURL": "http://localhost/", "url": "http://localhost/", "fields": [], \
+            "entityTag": "\\"1\\"", "bytesReceived": 4}
+            """
+        let stopped = try JSONDecoder().decode(TransferResumption.Download.self, from: Data(json.utf8))
+        let end = TransferEnd(
+            order: 1, head: nil, progress: TransferProgress(),
+            outcome: .failed(TransferFailure(code: -1001), .download(stopped)), metrics: nil)
+        for _ in 0..<2 {
+            let service = try ScriptedBackgroundService()
+            let delegate = BackgroundDelegate()
+            let session = session(service, delegate)
+            let task = session.downloadTask(with: try #require(URL(string: "http://localhost/")))
+            task.resume()
+            #expect(task.taskIdentifier == 1)
+            service.send(.ended(task: 1, end))
+            _ = try await delegate.calls.waitUntil("the end") { $0.contains { $0.isCompletion } }
+            #expect(delegate.errors.events.first??.downloadTaskResumeData != nil)
+            _ = try await self.end(session, delegate)
+            service.close()
+        }
+        let taken = ServicePlace().state.folder("stopped").path + "/" + part.lastPathComponent
+        #expect(try String(contentsOfFile: taken, encoding: .utf8) == "part")
+        try FileManager.default.removeItem(atPath: taken)
     }
 
     // BG-21: the error says which side to update
