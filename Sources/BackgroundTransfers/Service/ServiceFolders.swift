@@ -71,7 +71,13 @@ package struct ServiceFolders: Equatable, Sendable {
 
     /// Removes what killed processes have left, and the spools of session objects that have lost their session to others. Called while
     /// nothing is loaded, on the thread of the files.
-    func removeOrphans(knownFiles: Set<String>, knownSpools: Set<String>) {
+    ///
+    /// - Parameter spools: Those of the sessions, as `spools(of:)` has found them.
+    func removeOrphans(of contents: JournalContents, _ spools: [SessionReference: [SessionSpool]]) {
+        let all = spools.values.joined()
+        let knownFiles = contents.files.union(all.flatMap { $0.entries.flatMap(\.command.files) })
+        // A program that a killed service had attached may make its spool at any time.
+        let knownSpools = Set(all.map(\.path)).union(contents.sessions.map { spool(of: $0) })
         FileKeeper.clean(files, keeping: knownFiles)
         // A program may be about to create the task of a younger copy.
         FileKeeper.clean(uploads, keeping: knownFiles, minimumAge: 3600)

@@ -102,11 +102,8 @@ package final class TransferService {
             let (box, loop, folders) = (LoopBox(self), loop, folders)
             keeper.run {
                 let spools = folders.spools(of: contents.sessions)
-                let all = spools.values.joined()
                 // Before there is a load, whose file nothing refers to yet.
-                folders.removeOrphans(
-                    knownFiles: contents.files.union(all.flatMap { $0.entries.flatMap(\.command.files) }),
-                    knownSpools: Set(all.map(\.path)))
+                folders.removeOrphans(of: contents, spools)
                 loop.post { box.value.restored(spools) }
             }
         }
