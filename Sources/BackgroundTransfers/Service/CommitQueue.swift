@@ -40,6 +40,8 @@ final class CommitQueue {
     }
 
     var isEmpty: Bool { !isWriting && !hasWork }
+    /// Whether it writes, or is about to. A failed transaction waits for its timer.
+    var isAtWork: Bool { isWriting || isPosted }
     private var hasWork: Bool { hasChanges || !waiting.isEmpty || !waitingForSuccess.isEmpty }
     private var hasChanges: Bool {
         !sessions.isEmpty || !transfers.isEmpty || !removedSessions.isEmpty || !removedTransfers.isEmpty
@@ -109,7 +111,7 @@ final class CommitQueue {
     }
 
     private func post() {
-        if isPosted || isWriting || isAbandoned { return }
+        if isAtWork || isAbandoned { return }
         isPosted = true
         let box = LoopBox(self)
         loop.post { box.value.write() }
@@ -177,8 +179,9 @@ final class CommitQueue {
         }
         batch.waiting.forEach { $0.body(failure) }
         if failure == nil { batch.waitingForSuccess.forEach { $0.body() } }
-        // A failure is reported at once, not when it is over.
-        if !waiting.isEmpty || failure == nil && hasWork { post() }
+        // A failure is reported at once, not when it is over. What is held is posted by `release`.
+        let isReported = waiting.contains { $0.session.map { held[$0] == nil } ?? true }
+        if isReported || failure == nil && hasWork { post() }
     }
 
     /// The changes are written with the next ones. What the callers have removed meanwhile stays removed.

@@ -36,6 +36,35 @@ import Testing
         service.stop()
     }
 
+    // BG-6: what could not be written is tried again after a while, and not all the time
+    @Test("a full disk meanwhile", .enabled(if: SmallDisk.isAvailable, "no file system can be mounted"))
+    func fullDisk() async throws {
+        let disk = try SmallDisk(size: 400_000)
+        let service = try BackgroundServiceInProcess(in: disk.path)
+        let (waiting, other) = (
+            try service.attach(1, identifier: "waiting"), try service.attach(2, identifier: "other")
+        )
+        _ = try waiting.attached()
+        _ = try other.attached()
+        let held = SessionReference(application: "app", session: "waiting")
+        _ = service.onLoop { $0.commits.hold(held) }
+        try waiting.send(.create(1), .list)
+        _ = try waiting.notices { $0 == .listed }
+        try disk.fill()
+        try other.send(.create(1))
+        let notices = try other.notices { if case .ended(1, _) = $0 { true } else { false } }
+        guard case .ended(_, let end)? = notices.last else { throw BackgroundPeer.Unexpected() }
+        #expect(end.outcome.code == -3003)
+        try await eventually { service.onLoop { $0.commits.isAtWork } == false }
+        try disk.empty()
+        _ = service.onLoop { $0.commits.release(held) }
+        _ = try waiting.notices { $0 == .committed(1) }
+        #expect(Set(try service.journalContents().transfers.map(\.session)) == ["other", "waiting"])
+        waiting.close()
+        other.close()
+        service.stop()
+    }
+
     // BG-5: a service that ends has not promised what waits, and does not wait for the disk
     @Test("a service that ends meanwhile") func end() async throws {
         let service = try BackgroundServiceInProcess()
