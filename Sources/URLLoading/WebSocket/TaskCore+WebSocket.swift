@@ -210,10 +210,11 @@ extension TaskCore {
         webSocket.earlyOperations = []
         webSocket.load = nil
         let late = error ?? .webSocketIsClosed
-        var receivers = locked { _ in webSocket.inbox.end(late) }
-        if !receivers.isEmpty {
+        var (answered, failed) = locked { _ in webSocket.inbox.end(late) }
+        for (receiver, message) in answered { answer(receiver, with: message) }
+        if !failed.isEmpty {
             let shown = shownError(late)
-            while let receiver = receivers.popFirst() {
+            while let receiver = failed.popFirst() {
                 answer(receiver.isPromised) { receiver.handler(.failure(shown)) }
             }
         }

@@ -32,7 +32,8 @@ struct WebSocketInbox {
     ///
     /// - Parameter isHeld: Whether the task is suspended, which may not have reached the load yet.
     mutating func add(_ message: Message, octets: Int, isHeld: Bool) -> Receiver? {
-        if !isHeld, !self.isHeld, let receiver = receivers.popFirst() { return receiver }
+        // Messages that were held come first: the load may not know yet that the task was suspended and is running again.
+        if !isHeld, !self.isHeld, messages.isEmpty, let receiver = receivers.popFirst() { return receiver }
         messages.append((message, octets))
         unreadOctets += octets
         if unreadOctets >= Self.readAhead || messages.count >= Self.mostUnread { isReadingStopped = true }
@@ -73,11 +74,15 @@ struct WebSocketInbox {
         unreadOctets = 0
     }
 
-    /// Returns the calls that wait.
-    mutating func end(_ error: LoadError) -> FIFOQueue<Receiver> {
+    /// Returns the calls that wait: those that get a message which was held, and those that fail.
+    mutating func end(
+        _ error: LoadError
+    ) -> (answered: [(receiver: Receiver, message: Message)], failed: FIFOQueue<Receiver>) {
         lateError = error
         isHeld = false
+        var answered: [(receiver: Receiver, message: Message)] = []
+        while let (receiver, message, _) = match() { answered.append((receiver, message)) }
         defer { receivers = FIFOQueue() }
-        return receivers
+        return (answered, receivers)
     }
 }

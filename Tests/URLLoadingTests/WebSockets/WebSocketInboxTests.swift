@@ -1,0 +1,53 @@
+import LoadingSemantics
+import Testing
+
+@testable import URLLoading
+
+/// The order of unread messages and waiting calls of `receive`, when a task is suspended and resumed while messages come.
+@Suite struct WebSocketInboxTests {
+    private func receiver(_ name: String, _ results: Results) -> WebSocketInbox.Receiver {
+        WebSocketInbox.Receiver(isPromised: false) { result in
+            guard case .success(.string(let text)) = result else { return results.all.append("\(name): failed") }
+            results.all.append("\(name): \(text)")
+        }
+    }
+
+    private final class Results: @unchecked Sendable {
+        // Sendable because one thread uses it.
+        var all: [String] = []
+    }
+
+    // WS-7: resumed before the loop has heard of the suspension
+    @Test("a message that was held comes before the next one") func order() {
+        let results = Results()
+        var inbox = WebSocketInbox()
+        inbox.wait(receiver("first", results))
+        inbox.wait(receiver("second", results))
+        for (text, isHeld) in [("one", true), ("two", false)] {
+            inbox.add(.string(text), octets: 3, isHeld: isHeld)?.handler(.success(.string(text)))
+        }
+        while let next = inbox.match() { next.receiver.handler(.success(next.message)) }
+        #expect(results.all == ["first: one", "second: two"])
+        inbox.wait(receiver("third", results))
+        inbox.add(.string("three"), octets: 5, isHeld: false)?.handler(.success(.string("three")))
+        #expect(results.all.last == "third: three")
+    }
+
+    // WS-11: the connection ends while the task is suspended
+    @Test("messages that were held at the end answer the calls that wait", arguments: [true, false])
+    func end(isHeld: Bool) {
+        let results = Results()
+        var inbox = WebSocketInbox()
+        inbox.isHeld = isHeld
+        inbox.wait(receiver("first", results))
+        inbox.wait(receiver("second", results))
+        let early = inbox.add(.string("one"), octets: 3, isHeld: true)
+        #expect(early == nil)
+        var (answered, failed) = inbox.end(.networkConnectionLost)
+        for (receiver, message) in answered { receiver.handler(.success(message)) }
+        while let receiver = failed.popFirst() { receiver.handler(.failure(CancellationError())) }
+        #expect(results.all == ["first: one", "second: failed"])
+        let left = inbox.takeMessage()
+        #expect(left == nil)
+    }
+}
