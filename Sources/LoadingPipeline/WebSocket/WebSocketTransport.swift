@@ -116,7 +116,8 @@ final class WebSocketTunnel: WebSocketTransport, ExchangeObserver, RequestBodySo
     }
 
     func exchangeFailed(_ failure: ExchangeFailure) {
-        guard isOpen, stage == nil else { return stage?.exchangeFailed(failure) ?? () }
+        // What came before the failure is read, even if the WebSocket has not taken over yet.
+        guard isOpen else { return stage?.exchangeFailed(failure) ?? () }
         isOver = true
         loop.disarm(timer)
         ended(.truncated)
