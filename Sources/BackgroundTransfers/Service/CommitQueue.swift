@@ -50,6 +50,8 @@ final class CommitQueue {
     /// Lets the changes of a session wait until `release`, while those of others are written.
     func hold(_ session: SessionReference) { held[session, default: 0] += 1 }
 
+    func isHeld(_ session: SessionReference) -> Bool { held[session] != nil }
+
     func release(_ session: SessionReference) {
         guard let count = held[session] else { return }
         held[session] = count > 1 ? count - 1 : nil

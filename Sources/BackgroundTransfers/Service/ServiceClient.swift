@@ -66,10 +66,8 @@ final class ServiceClient {
             if socket == nil { return }
             receive(command)
         }
-        guard let session, isListed else { return }
-        // One reply for all commands of the turn, however long the disk is full: the program's spool takes no more commands until then.
-        let number = session.record.commands
-        service.commits.afterSuccess(session.reference) { [weak self] in self?.send(.committed(number)) }
+        // One reply for all commands of the turn.
+        session?.confirmCommands()
     }
 
     private func receive(_ command: ServiceCommand) {

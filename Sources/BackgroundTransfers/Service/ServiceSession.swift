@@ -26,6 +26,8 @@ final class ServiceSession {
     var isInJournal: Bool
     /// How often the spool is being read, which may have something to do.
     private(set) var spoolReads = 0
+    /// Commands of the owner that wait until the ones before them are in the journal.
+    private var waitingCommands: [ServiceCommand] = []
 
     init(_ record: SessionRecord, isInJournal: Bool, in service: TransferService) {
         self.record = record
@@ -48,7 +50,7 @@ final class ServiceSession {
     func leave() {
         for transfer in Array(transfers.values) + discarded { transfer.stopLoad() }
         closeEnvironment()
-        (transfers, discarded) = ([:], [])
+        (transfers, discarded, waitingCommands) = ([:], [], [])
         owner = nil
     }
 
@@ -182,6 +184,8 @@ final class ServiceSession {
 
     func detach(_ client: ServiceClient) {
         guard owner === client else { return }
+        // A full disk may have kept them out of the spool.
+        takeWaitingCommands().forEach(performNext)
         owner = nil
         isInvalidating = false
         record.lastUsed = service.now
@@ -194,9 +198,6 @@ final class ServiceSession {
     }
 
     // MARK: Commands
-
-    /// A disk writes less within the time of a commit. Many small bodies are synchronized with it.
-    private static let largeBody: Int64 = 8 << 20
 
     /// The commands of the session's owners before the start of the service, in their order.
     func perform(_ spools: [SessionSpool]) {
@@ -229,7 +230,34 @@ final class ServiceSession {
     }
 
     /// The next command that the owner has sent.
-    func perform(_ command: ServiceCommand) { perform(command, number: record.commands &+ 1) }
+    ///
+    /// While a large body is being synchronized, another one and the commands after it wait for the journal. Otherwise a program that
+    /// writes bodies faster than the disk would get none of its commands into the journal.
+    func perform(_ command: ServiceCommand) {
+        if waitingCommands.isEmpty {
+            guard service.commits.isHeld(reference), command.hasLargeBody else { return performNext(command) }
+            service.commits.after(reference) { [self] _ in
+                takeWaitingCommands().forEach(perform)
+                confirmCommands()
+            }
+        }
+        waitingCommands.append(command)
+    }
+
+    private func takeWaitingCommands() -> [ServiceCommand] {
+        defer { waitingCommands = [] }
+        return waitingCommands
+    }
+
+    private func performNext(_ command: ServiceCommand) { perform(command, number: record.commands &+ 1) }
+
+    /// Tells the owner when the commands that were carried out are in the journal, however long the disk is full: the program's spool takes
+    /// no more commands until then.
+    func confirmCommands() {
+        guard let owner, owner.isListed else { return }
+        let number = record.commands
+        service.commits.afterSuccess(reference) { [weak owner] in owner?.send(.committed(number)) }
+    }
 
     private func note(number: UInt64) {
         record.commands = number
@@ -272,7 +300,7 @@ final class ServiceSession {
         let transfer = add(
             TransferRecord(
                 new: description, application: record.application, session: reference.session, boot: Boot.identifier))
-        if let body = description.request.bodyFile { holdCommits(until: body) }
+        if let body = description.largeBody { holdCommits(until: body) }
         service.commits.save(transfer)
         service.commits.after(reference) { [self] failure in
             // A task in a spool, or one whose program has ended meanwhile, goes on until it can be written.
@@ -284,7 +312,6 @@ final class ServiceSession {
     /// The body may be another name of a large file that was just written. The changes of other sessions do not wait for the disk then. The
     /// journal synchronizes each body once more, and reports a failure.
     private func holdCommits(until body: String) {
-        guard let length = FileKeeper.length(of: body), length >= Self.largeBody else { return }
         let (reference, loop, commits) = (reference, service.loop, LoopBox(service.commits))
         commits.value.hold(reference)
         service.bodies.synchronize(body) { _ in loop.post { commits.value.release(reference) } }
@@ -457,5 +484,19 @@ struct TransferCounts: Equatable {
         left.ended += right.ended
         left.needingProgram += right.needingProgram
         left.discretionary += right.discretionary
+    }
+}
+
+extension TransferDescription {
+    /// The path of a body that a disk does not write within the time of a commit. Many small bodies are synchronized with it.
+    fileprivate var largeBody: String? {
+        let length = request.bodyFile.flatMap(FileKeeper.length) ?? 0
+        return length >= 8 << 20 ? request.bodyFile : nil
+    }
+}
+
+extension ServiceCommand {
+    fileprivate var hasLargeBody: Bool {
+        if case .create(let description) = self { description.largeBody != nil } else { false }
     }
 }

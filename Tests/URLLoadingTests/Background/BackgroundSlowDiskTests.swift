@@ -3,6 +3,7 @@ import TestSupport
 import Testing
 
 @testable import BackgroundTransfers
+@testable import LoadingPipeline
 
 /// A disk that takes long to synchronize the body of an upload.
 @Suite(.leavesNothing) struct BackgroundSlowDiskTests {
@@ -33,6 +34,57 @@ import Testing
         #expect(try names() == ["other 1", "uploading 1", "uploading 2"])
         uploading.close()
         other.close()
+        service.stop()
+    }
+
+    // BG-2, BG-6: a program that writes bodies faster than the disk has its commands in the journal one body at a time
+    @Test("large bodies one after the other") func manyLargeBodies() async throws {
+        let service = try BackgroundServiceInProcess()
+        let large = service.path + "/uploads/large"
+        try Data(count: 9 << 20).write(to: URL(fileURLWithPath: large))
+        let peer = try service.attach(1)
+        _ = try peer.attached()
+        let bodies = try #require(service.onLoop { $0.bodies })
+        let disk = [DispatchSemaphore(value: 0), DispatchSemaphore(value: 0)]
+        defer { disk.forEach { $0.signal() } }
+        bodies.run { disk[0].wait() }
+        try peer.send(.create(1, body: large))
+        try await eventually { (try? service.transfers.count) == 1 }
+        bodies.run { disk[1].wait() }
+        try peer.send(.create(2, body: large), .create(3), .setTaskDescription(task: 3, "third"))
+        func journal() throws -> [Int] { try service.journalContents().transfers.map(\.description.task) }
+        #expect(try journal() == [])
+
+        disk[0].signal()
+        _ = try peer.notices { $0 == .committed(1) }
+        #expect(try journal() == [1])
+        disk[1].signal()
+        _ = try peer.notices { $0 == .committed(4) }
+        let transfers = try service.journalContents().transfers
+        #expect(transfers.map(\.description.task) == [1, 2, 3])
+        #expect(transfers.last?.description.request.taskDescription == "third")
+        peer.close()
+        service.stop()
+    }
+
+    // BG-6: commands that wait for the disk are carried out although their program ends and its spool has nothing
+    @Test("a program that ends while its commands wait") func programEnds() async throws {
+        let service = try BackgroundServiceInProcess()
+        let large = service.path + "/uploads/large"
+        try Data(count: 9 << 20).write(to: URL(fileURLWithPath: large))
+        let peer = try service.attach(1)
+        _ = try peer.attached()
+        let bodies = try #require(service.onLoop { $0.bodies })
+        let mayGoOn = DispatchSemaphore(value: 0)
+        defer { mayGoOn.signal() }
+        bodies.run { mayGoOn.wait() }
+        try peer.send(.create(1, body: large), .create(2, body: large), .create(3))
+        try await eventually { (try? service.transfers.count) == 1 }
+        peer.close()
+        try await eventually { (try? service.transfers.count) == 3 }
+        #expect(try service.journalContents().transfers.isEmpty)
+        mayGoOn.signal()
+        try await eventually { (try? service.journalContents().transfers.map(\.description.task)) == [1, 2, 3] }
         service.stop()
     }
 
