@@ -2,9 +2,13 @@
 #include "CLoadingProxies.h"
 
 #include <dlfcn.h>
+#include <limits.h>
 #include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 // What libproxy calls its type, so that building needs none of its headers.
 typedef struct pxProxyFactory_ factory;
@@ -16,7 +20,9 @@ static struct {
     void (*free_proxies)(char **);
     factory *factory;
     bool is_loaded;
+    bool is_there;
 } library;
+static pthread_once_t loading = PTHREAD_ONCE_INIT;
 
 static void load(void) {
     void *handle = dlopen("libproxy.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -27,10 +33,28 @@ static void load(void) {
     library.is_loaded = library.new != NULL && library.get_proxies != NULL;
 }
 
-bool clx_has_desktop(void) {
-    static pthread_once_t loading = PTHREAD_ONCE_INIT;
+// Whether a readable file of that name lies beside the C library, where distributions put both.
+static bool is_beside_c_library(const char *name) {
+    Dl_info c_library;
+    char path[PATH_MAX];
+    if (dladdr((void *)(uintptr_t)&getenv, &c_library) == 0 || c_library.dli_fname == NULL) return false;
+    const char *slash = strrchr(c_library.dli_fname, '/');
+    if (slash == NULL) return false;
+    int length = snprintf(path, sizeof path, "%.*s/%s", (int)(slash - c_library.dli_fname), c_library.dli_fname, name);
+    return length > 0 && (size_t)length < sizeof path && access(path, R_OK) == 0;
+}
+
+static void find(void) {
+    library.is_there = is_beside_c_library("libproxy.so.1");
+    if (library.is_there) return;
     pthread_once(&loading, load);
-    return library.is_loaded;
+    library.is_there = library.is_loaded;
+}
+
+bool clx_has_desktop(void) {
+    static pthread_once_t finding = PTHREAD_ONCE_INIT;
+    pthread_once(&finding, find);
+    return library.is_there;
 }
 
 static void free_all(char **proxies) {
@@ -40,7 +64,8 @@ static void free_all(char **proxies) {
 }
 
 char *clx_ask_desktop(const char *url) {
-    if (!clx_has_desktop()) return NULL;
+    pthread_once(&loading, load);
+    if (!library.is_loaded) return NULL;
     // Made where it is used, and kept: it follows the settings by itself.
     if (library.factory == NULL) library.factory = library.new();
     if (library.factory == NULL) return NULL;

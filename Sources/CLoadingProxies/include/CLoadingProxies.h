@@ -46,7 +46,8 @@ void clx_end(clx_run *run);
 
 // ---- the desktop
 
-// Whether libproxy is there. Any thread; takes a moment the first time.
+// Whether libproxy is there. Any thread. It is loaded only if it is not in its usual place: loading takes most of a millisecond, which a
+// program without requests to other hosts never needs.
 bool clx_has_desktop(void);
 
 // The proxies for a URL as libproxy lists them, one a line, and 0 at the end; NULL if it has nothing to say. May take any

@@ -75,4 +75,19 @@ import Testing
         let names = ["libngtcp2_crypto_gnutls.so.2", "libngtcp2_crypto_gnutls.so.8"]
         #expect(try run(without: names, server.url(), server.url()) == ["200 over TCP", "200 over TCP"])
     }
+
+    // PROXY-8: a session to this machine does not pay for the settings of the desktop, and cleartext not for TLS
+    @Test("libraries that are not needed are not loaded") func notNeeded() throws {
+        let server = try ScriptedServer.answering(.text("in clear"))
+        defer { server.stop() }
+        let logs = try TemporaryDirectory()
+        // What the dynamic linker does, one file for each process.
+        let variables = ["LD_DEBUG": "files", "LD_DEBUG_OUTPUT": logs.path + "/loads"]
+        let address = server.url().absoluteString
+        #expect(try SessionUser().run(["ephemeral", address], environment: variables) == ["200 in clear"])
+        let loaded = try FileManager.default.contentsOfDirectory(atPath: logs.path)
+            .map { try String(contentsOfFile: logs.path + "/" + $0, encoding: .utf8) }.joined()
+        let names = ["libz.so", "libproxy.so", "libssl.so", "libngtcp2.so", "libnghttp2.so", "libsqlite3.so"]
+        #expect(names.filter(loaded.contains) == ["libz.so"])
+    }
 }
