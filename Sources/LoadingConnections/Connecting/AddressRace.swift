@@ -36,7 +36,8 @@ final class AddressRace<Candidate: AddressRaceCandidate>: LoopTimerTarget {
     private var resolvedCount = 0
     private var unresolvedFamilies = 0
     private var hasRememberedAddresses = false
-    private var tried: Set<SocketAddress> = []
+    /// Few, so that an array costs less than a set.
+    private var tried: [SocketAddress] = []
     private(set) var firstConnectTime: Int64 = .max
     /// The error of the cached addresses, once the name is resolved again.
     private var rememberedFailure: LoadError?
@@ -178,7 +179,7 @@ final class AddressRace<Candidate: AddressRaceCandidate>: LoopTimerTarget {
 
     private func connect(_ attempt: HappyEyeballs.Attempt, to address: SocketAddress) {
         record?(.connectStarted(address: "\(address)"))
-        tried.insert(address)
+        tried.append(address)
         firstConnectTime = min(firstConnectTime, loop.now)
         do throws(POSIXFailure) {
             // The candidate retains the race until it has ended.
@@ -303,7 +304,7 @@ private final class ConnectingStream: ByteStreamOwner {
 }
 
 extension ConnectionDestinations {
-    fileprivate var addressFamilies: Set<SocketAddress.Family> {
+    fileprivate var addressFamilies: [SocketAddress.Family] {
         switch families {
         case .all: [.ipv4, .ipv6]
         case .ipv4: [.ipv4]

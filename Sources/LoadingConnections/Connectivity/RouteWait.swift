@@ -3,14 +3,14 @@ package import LoadingTransport
 
 /// One wait for a change of the machine's routes. Confined to its loop.
 package final class RouteWait: LoopTimerTarget {
-    let number: UInt64
+    let number: Int
     let loop: EventLoop
     private let watch: RouteWatch
     /// Nil once it was called or the wait has ended.
     private var body: (() -> Void)?
     private let timer = LoopTimer()
 
-    init(number: UInt64, of watch: RouteWatch, on loop: EventLoop, _ body: @escaping () -> Void) {
+    init(number: Int, of watch: RouteWatch, on loop: EventLoop, _ body: @escaping () -> Void) {
         self.number = number
         self.watch = watch
         self.loop = loop

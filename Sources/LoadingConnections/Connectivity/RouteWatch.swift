@@ -44,8 +44,8 @@ package final class RouteWatch: ReadinessHandler, LoopTimerTarget, @unchecked Se
     private let openSocket: (@Sendable () -> Int32)?
     private let lock = Lock()
     /// By number, in the order of arrival.
-    private var waiting: [UInt64: Waiting] = [:]
-    private var waitCount: UInt64 = 0
+    private var waiting: [Int: Waiting] = [:]
+    private var waitCount = 0
     private var changeCount: UInt64 = 0
     private var subscription: NetlinkSubscription?
     /// Whether the timer is armed. When it fires, all waits are notified.

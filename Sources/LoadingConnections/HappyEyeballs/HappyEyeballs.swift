@@ -41,7 +41,7 @@ package struct HappyEyeballs: Sendable {
     private let attemptDelay: Int64
     private let resolutionDelay: Int64
     /// The families that are not resolved yet.
-    private var unresolved: Set<SocketAddress.Family>
+    private var unresolved: [SocketAddress.Family]
     /// Whether the lookup of services is still pending.
     private var awaitsServices: Bool
     private var waiting = CandidateQueue()
@@ -62,7 +62,7 @@ package struct HappyEyeballs: Sendable {
     ///   - limits: `resolutionDelay` is short, because all queries are sent at once, mostly to the same server, so the
     ///     other answers arrive with the first one or soon after. `attemptDelay` is clamped to its bounds.
     package init(
-        families: Set<SocketAddress.Family> = [.ipv4, .ipv6], awaitsServices: Bool = false,
+        families: [SocketAddress.Family] = [.ipv4, .ipv6], awaitsServices: Bool = false,
         limits: TimeLimits = .standard
     ) {
         unresolved = families
@@ -75,11 +75,11 @@ package struct HappyEyeballs: Sendable {
         if isOver { return [] }
         switch input {
         case .resolved(let family, let addresses):
-            unresolved.remove(family)
+            unresolved.removeAll { $0 == family }
             waiting.add(addresses)
             return advance(at: now)
         case .resolutionFailed(let family, let error):
-            unresolved.remove(family)
+            unresolved.removeAll { $0 == family }
             failures.append(error)
             return advance(at: now)
         case .attemptFailed(let attempt, let error):

@@ -44,7 +44,10 @@ package final class NameResolver: Sendable {
         fileprivate let place: Place
     }
 
-    private let lines: Lines
+    /// Nil for the system's resolver.
+    private let ownLines: Lines?
+    /// Whether anything was asked or stored. Many programs connect to addresses only, and pay nothing for names.
+    private let isUsed = Atomic<Bool>(false)
     /// The client number of this resolver.
     private let number: UInt64
     private static let lastNumber = Atomic<UInt64>(0)
@@ -53,7 +56,7 @@ package final class NameResolver: Sendable {
     private static let mostServiceThreads = 8
 
     /// Uses the system's resolver, on threads that all such instances share.
-    package convenience init() { self.init(.system) }
+    package convenience init() { self.init(nil) }
 
     /// Uses other resolvers, on its own threads.
     ///
@@ -70,14 +73,20 @@ package final class NameResolver: Sendable {
         self.init(Lines(mostThreads: mostThreads, idleSeconds: idleSeconds, ask: ask, askForServices: askForServices))
     }
 
-    private init(_ lines: Lines) {
-        self.lines = lines
+    private init(_ ownLines: Lines?) {
+        self.ownLines = ownLines
         number = Self.lastNumber.add(1, ordering: .relaxed).newValue
     }
 
     deinit {
+        guard isUsed.load(ordering: .relaxed) else { return }
         lines.addresses.removeClient(number)
         lines.services.removeClient(number)
+    }
+
+    private var lines: Lines {
+        isUsed.store(true, ordering: .relaxed)
+        return ownLines ?? .system
     }
 
     // MARK: From loops
@@ -120,6 +129,7 @@ package final class NameResolver: Sendable {
 
     /// Drops what is cached about a host, because its addresses do not answer.
     package func forget(_ host: String) {
+        guard isUsed.load(ordering: .relaxed) else { return }
         lines.addresses.forget(host, by: number)
         lines.services.forget(host, by: number)
     }
@@ -127,6 +137,7 @@ package final class NameResolver: Sendable {
     /// Drops the whole cache, after a flush. The answers of queries in flight count only for requests that already wait
     /// for them.
     package func forgetAnswers() {
+        guard isUsed.load(ordering: .relaxed) else { return }
         lines.addresses.forgetAnswers(by: number)
         lines.services.forgetAnswers(by: number)
     }

@@ -11,7 +11,9 @@ package final class ProxyRoutes {
 
     package let rules: ProxyRules
     let loop: EventLoop
-    let advisory: ProxyResolver
+    private let makeAdvisory: () -> ProxyResolver
+    /// Made for the first script or desktop that is asked.
+    private(set) lazy var advisory = makeAdvisory()
     private let fetch: Fetch
     private var scripts: [String: Script] = [:]
     /// The desktop did not answer and is not asked again until this time.
@@ -48,10 +50,13 @@ package final class ProxyRoutes {
         var waiting: [(Result<PACScriptText, ProxyFailure>) -> Void]?
     }
 
-    package init(_ rules: ProxyRules, on loop: EventLoop, advisory: ProxyResolver = .shared, fetch: @escaping Fetch) {
+    package init(
+        _ rules: ProxyRules, on loop: EventLoop, advisory: @autoclosure @escaping () -> ProxyResolver = .shared,
+        fetch: @escaping Fetch
+    ) {
         self.rules = rules
         self.loop = loop
-        self.advisory = advisory
+        makeAdvisory = advisory
         self.fetch = fetch
     }
 

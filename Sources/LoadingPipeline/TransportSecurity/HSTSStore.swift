@@ -96,7 +96,7 @@ package final class HSTSStore: @unchecked Sendable {
     /// outcome of each. The follower is not notified.
     @discardableResult
     package func insert(_ records: [HSTSRecord]) -> [HSTSOutcome] {
-        suffixes.waitUntilLoaded(for: records.lazy.map(\.host))
+        suffixes.waitUntilLoaded(for: records.map(\.host))
         let now = clock()
         return change { hosts in (records.map { hosts.insert($0, at: now) }, []) }
     }
@@ -120,7 +120,7 @@ package final class HSTSStore: @unchecked Sendable {
     @discardableResult
     package func complete(with records: [HSTSRecord]) -> [(HSTSRecord, HSTSOutcome)] {
         // Done before taking the lock, because loops wait for the lock.
-        suffixes.waitUntilLoaded(for: records.lazy.map(\.host))
+        suffixes.waitUntilLoaded(for: records.map(\.host))
         let now = clock()
         // Released outside the lock.
         var callback: (@Sendable () -> Void)?
