@@ -29,10 +29,10 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
     @exclusivity(unchecked) private var machine: WebSocketMachine
 
     /// Encoded octets that the connection has not taken, from `outputHead` on.
-    private var output: [UInt8] = []
+    @exclusivity(unchecked) private var output: [UInt8] = []
     @exclusivity(unchecked) private var outputHead = 0
     /// Octets that were read and not given to the machine yet, from `inputHead` on.
-    private var input: [UInt8]
+    @exclusivity(unchecked) private var input: [UInt8]
     @exclusivity(unchecked) private var inputHead = 0
     /// Whether the client has enough messages for now.
     @exclusivity(unchecked) private var isReadingStopped = false
@@ -45,7 +45,7 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
     @exclusivity(unchecked) private var lastNumber = 0
 
     /// False until the client has passed on the operations that it was asked for before the connection was open.
-    private var hasStarted = false
+    @exclusivity(unchecked) private var hasStarted = false
     @exclusivity(unchecked) private var isSuspended = false
     @exclusivity(unchecked) private var isWorking = false
     /// Whether the connection will call in the next turn, for what the client has asked for in this one.
@@ -60,11 +60,11 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
     @exclusivity(unchecked) private var hasFault = false
     /// The error of operations that come too late; nil until the end.
     private var lateError: LoadError?
-    package private(set) var hasEnded = false
+    @exclusivity(unchecked) package private(set) var hasEnded = false
     @exclusivity(unchecked) private var counts = (received: Int64(0), messages: Int64(0))
 
     private let timer = LoopTimer()
-    private var clock: LoadClock
+    @exclusivity(unchecked) private var clock: LoadClock
     private let totalTimeout: Double
     /// Until when the close frames have to be exchanged.
     @exclusivity(unchecked) private var closeDeadline: Int64?
@@ -287,7 +287,9 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         while !hasWriteFailed, let connection {
             if outputHead == output.count, !encode() { return }
             guard budget > 0 else { return connection.callAgain() }
-            let written = output.withUnsafeBytes { octets in
+            // Retained, since the connection is called.
+            let octets = output
+            let written = octets.withUnsafeBytes { octets in
                 connection.write(UnsafeRawBufferPointer(rebasing: octets[outputHead...]))
             }
             switch written {
@@ -524,7 +526,8 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
                     !output.isEmpty
                 else { return }
             }
-            let written = output.withUnsafeBytes { octets in
+            let octets = output
+            let written = octets.withUnsafeBytes { octets in
                 connection.write(UnsafeRawBufferPointer(rebasing: octets[outputHead...]))
             }
             guard case .bytes(let count) = written, count > 0 else { return }
