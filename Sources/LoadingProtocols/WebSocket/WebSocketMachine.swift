@@ -74,8 +74,11 @@ package struct WebSocketMachine: ~Copyable {
     private var maskingKeys: WebSocketMaskingKeys
 
     private var outgoing = FIFOQueue<Outgoing>()
-    private var openFrame: OpenFrame?
-    private var openPayload: OpenPayload?
+    // Whether they are there is asked several times for each message, where a look at them would copy them.
+    private var openFrame: OpenFrame? { didSet { hasOpenFrame = openFrame != nil } }
+    private var hasOpenFrame = false
+    private var openPayload: OpenPayload? { didSet { hasOpenPayload = openPayload != nil } }
+    private var hasOpenPayload = false
     /// The payloads of pings that are not answered yet.
     private var pongs: [[UInt8]] = []
     private var lastPing = 0
@@ -159,7 +162,8 @@ package struct WebSocketMachine: ~Copyable {
 
     /// Within a frame nothing else can be said; between the frames of a message it can.
     private mutating func giveUpOpenFrame() {
-        if openFrame != nil { isCloseEncoded = true }
+        guard hasOpenFrame else { return }
+        isCloseEncoded = true
         openFrame = nil
     }
 
@@ -234,7 +238,7 @@ package struct WebSocketMachine: ~Copyable {
 
     /// Whether `encode` would append anything.
     package var hasOutput: Bool {
-        openFrame != nil || !pongs.isEmpty || openPayload != nil || !outgoing.isEmpty
+        hasOpenFrame || !pongs.isEmpty || hasOpenPayload || !outgoing.isEmpty
             || closeFrame != nil && !isCloseEncoded
     }
 
@@ -244,11 +248,11 @@ package struct WebSocketMachine: ~Copyable {
         defer { encodedCount += output.count - start }
         var allowance = Self.pieceLength
         while output.count < limit {
-            if openFrame != nil {
+            if hasOpenFrame {
                 encodePiece(into: &output, from: start)
             } else if !pongs.isEmpty {
                 encodeControl(.pong, pongs.removeFirst(), into: &output)
-            } else if let message = openPayload, let deflater {
+            } else if hasOpenPayload, let message = openPayload, let deflater {
                 // What is not longer than a piece is one frame.
                 let count = min(Self.pieceLength, message.payload.count - message.offset)
                 guard count <= allowance else { return .pausing }
