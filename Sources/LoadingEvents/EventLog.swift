@@ -23,6 +23,7 @@ package final class EventLog: @unchecked Sendable {
     /// The monotonic clock, in nanoseconds.
     package static var now: Int64 { cll_now() }
 
+    package var isTraced: Bool { trace != nil }
     package var tracesHeads: Bool { trace?.wantsHeads == true }
 
     package func record(_ kind: LoadEvent.Kind, at time: Int64) {

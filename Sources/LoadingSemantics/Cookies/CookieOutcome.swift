@@ -7,6 +7,15 @@ package enum CookieOutcome: Sendable, Equatable {
     /// The cookie had expired, and none was stored. The copy may still contain one that the jar has not read.
     case nothing(CookieIdentity)
     case refused(CookieRefusal)
+
+    /// One word for people.
+    package var word: String {
+        switch self {
+        case .stored: "stored"
+        case .removed, .nothing: "removed"
+        case .refused: "refused"
+        }
+    }
 }
 
 /// Why a cookie is rejected.
@@ -35,4 +44,22 @@ package enum CookieRefusal: Error, Sendable, Equatable, CaseIterable {
     case missingPartition
     /// Rejected by the accept policy.
     case policy
+
+    /// In words for people.
+    package var reason: String {
+        switch self {
+        case .badCharacter: "it has a control character"
+        case .missingName: "it has no name"
+        case .tooLong: "it is too long"
+        case .domainMismatch: "the response is of another domain"
+        case .publicSuffix: "the domain is a public suffix"
+        case .insecureOrigin: "Secure over an insecure connection"
+        case .hidesSecureCookie: "it would hide a secure cookie"
+        case .crossSite: "SameSite in a cross-site response"
+        case .sameSiteNoneWithoutSecure: "SameSite=None without Secure"
+        case .prefixViolation: "it lacks what the prefix of its name requires"
+        case .missingPartition: "Partitioned without Secure, or without a partition"
+        case .policy: "the accept policy"
+        }
+    }
 }

@@ -8,11 +8,18 @@ internal import Synchronization
 final class PendingChallenge: Sendable {
     let challenge: URLAuthenticationChallenge
     private let isAnswered = Atomic<Bool>(false)
+    private let note: LoopBox<(ChallengeAnswer) -> Void>
     private let answer: LoopBox<(ChallengeAnswer) -> Void>
 
-    /// - Parameter answer: Called on the loop, at most once.
-    init(_ challenge: URLAuthenticationChallenge, answer: @escaping (ChallengeAnswer) -> Void) {
+    /// - Parameters:
+    ///   - note: Called on the loop before `answer`, and before what the answer causes.
+    ///   - answer: Called on the loop, at most once.
+    init(
+        _ challenge: URLAuthenticationChallenge, note: @escaping (ChallengeAnswer) -> Void,
+        answer: @escaping (ChallengeAnswer) -> Void
+    ) {
         self.challenge = challenge
+        self.note = LoopBox(note)
         self.answer = LoopBox(answer)
     }
 
@@ -23,8 +30,20 @@ final class PendingChallenge: Sendable {
     func withdraw() { isAnswered.store(true, ordering: .relaxed) }
 
     /// Answers the challenge. Thread-safe.
-    func give(_ given: ChallengeAnswer, on loop: EventLoop) {
-        if !isAnswered.exchange(true, ordering: .relaxed) { loop.post { self.answer.value(given) } }
+    ///
+    /// - Parameter cancel: Cancels the task, if that is the answer. Called in any case.
+    func give(_ given: ChallengeAnswer, on loop: EventLoop, cancelling cancel: (() -> Void)? = nil) {
+        let isFirst = !isAnswered.exchange(true, ordering: .relaxed)
+        if let cancel {
+            if isFirst { loop.post { self.note.value(given) } }
+            cancel()
+        }
+        guard isFirst else { return }
+        let isNoted = cancel != nil
+        loop.post {
+            if !isNoted { self.note.value(given) }
+            self.answer.value(given)
+        }
     }
 }
 

@@ -105,10 +105,8 @@ extension TaskCore {
             .challenge(
                 method: space.authenticationMethod, host: space.host, port: space.port, isProxy: space.isProxy(),
                 failures: challenge.previousFailureCount))
-        let pending = PendingChallenge(challenge) { [log] given in
-            log?.traceOnly(.challengeAnswered(given.name))
-            answer(given)
-        }
+        let pending = PendingChallenge(
+            challenge, note: { [log] given in log?.traceOnly(.challengeAnswered(given.name)) }, answer: answer)
         enqueue(.challenge(pending))
         return pending
     }
@@ -119,9 +117,10 @@ extension TaskCore {
         if pending.isOver { return }
         let loop = session.core.loop
         let reply = { @Sendable (disposition: URLSession.AuthChallengeDisposition, credential: URLCredential?) in
+            let given = ChallengeAnswer(disposition, credential)
+            guard disposition == .cancelAuthenticationChallenge else { return pending.give(given, on: loop) }
             // Even if the connection now uses another task's delegate: this task was cancelled.
-            if disposition == .cancelAuthenticationChallenge { self.cancel(nil) }
-            pending.give(ChallengeAnswer(disposition, credential), on: loop)
+            pending.give(given, on: loop) { self.cancel(nil) }
         }
         let challenge = pending.challenge
         var isAsked = false

@@ -305,10 +305,17 @@ extension HTTPCookieStorage {
     }
 
     /// Applies the `Set-Cookie` fields of a response. True after a change: then the caller must post the notification.
-    func receive(_ fields: [String], from request: CookieRequest, policy: CookieAcceptPolicy) -> Bool {
+    ///
+    /// - Parameter note: Gets the outcome of each field, with the storage's lock held.
+    func receive(
+        _ fields: [String], from request: CookieRequest, policy: CookieAcceptPolicy,
+        note: ((CookieOutcome) -> Void)? = nil
+    ) -> Bool {
         let now = Self.now
         let policy = policy.combined(with: CookieAcceptPolicy(cookieAcceptPolicy))
-        return records.change { jar, changes in jar.receive(fields, from: request, policy: policy, at: now, &changes) }
+        return records.change { jar, changes in
+            jar.receive(fields, from: request, policy: policy, at: now, &changes, note: note)
+        }
     }
 
     /// Applies the fields when that is possible without blocking, and posts the notification. Other accesses that may
@@ -381,11 +388,13 @@ extension CookieJar {
     /// Applies the fields of a response. False without a change.
     fileprivate mutating func receive(
         _ fields: [String], from request: CookieRequest, policy: CookieAcceptPolicy, at now: Double,
-        _ changes: inout [CookieChange]
+        _ changes: inout [CookieChange], note: ((CookieOutcome) -> Void)? = nil
     ) -> Bool {
         var isChanged = false
-        for field in fields where receive(field, from: request, policy: policy, at: now).isAdded(to: &changes) {
-            isChanged = true
+        for field in fields {
+            let outcome = receive(field, from: request, policy: policy, at: now)
+            note?(outcome)
+            if outcome.isAdded(to: &changes) { isChanged = true }
         }
         return isChanged
     }

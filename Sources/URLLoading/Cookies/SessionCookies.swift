@@ -1,4 +1,5 @@
 internal import Foundation
+internal import LoadingEvents
 internal import LoadingPipeline
 internal import LoadingSemantics
 internal import LoadingTransport
@@ -66,6 +67,24 @@ final class SessionCookies: CookieStore {
         return CookieRequest(load.request, document: transfer.request.document.flatMap { URL(string: $0) })
     }
 
+    private func receive(
+        _ fields: [String], from origin: CookieRequest, in storage: HTTPCookieStorage, log: EventLog?
+    ) -> Bool {
+        guard let log, log.isTraced else { return storage.receive(fields, from: origin, policy: policy) }
+        var outcomes: [CookieOutcome] = []
+        let isChanged = storage.receive(fields, from: origin, policy: policy) { outcomes.append($0) }
+        for (field, outcome) in zip(fields, outcomes) {
+            // Values are secret, and a field without a name may be one.
+            let pair = field.prefix { $0 != ";" }
+            let name = pair.firstIndex(of: "=").map { pair[..<$0].trimmingCharacters(in: .whitespaces) } ?? ""
+            var reason: String?
+            if case .refused(let refusal) = outcome { reason = refusal.reason }
+            log.traceOnly(
+                .cookieReceived(name: TraceText.line(String(name.prefix(64))), decision: outcome.word, reason: reason))
+        }
+        return isChanged
+    }
+
     func receive(_ fields: [String], for load: HTTPLoad) {
         // C-25, COOK-21
         guard let storage, let origin = origin(of: load) else { return }
@@ -73,7 +92,7 @@ final class SessionCookies: CookieStore {
             guard storage.isLoaded(for: origin) else {
                 return storage.receiveWhenLoaded(fields, from: origin, policy: policy)
             }
-            guard storage.receive(fields, from: origin, policy: policy) else { return }
+            guard receive(fields, from: origin, in: storage, log: load.log) else { return }
             return loop.callOut(CalledOut { storage.announceChange() })
         }
         guard policy.accepts(origin), let task = load.client as? TaskCore, let object = task.heldTask else { return }

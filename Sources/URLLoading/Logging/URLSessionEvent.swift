@@ -24,6 +24,10 @@ public struct URLSessionEvent: Sendable, Equatable, CustomStringConvertible {
         public static let cookiesSent = Name(rawValue: "cookies.sent")
         /// The response has `Set-Cookie` fields: `count` is the number of them. The storage may refuse some.
         public static let cookiesReceived = Name(rawValue: "cookies.received")
+        /// What the storage did with one of them: `name`, `decision` (`stored`, `removed` because it has expired, or `refused`), and
+        /// `reason` if it was refused. Values are never told. Not made for subclasses of ``HTTPCookieStorage``, which decide
+        /// themselves, nor while the storage's file is being read.
+        public static let cookieDecision = Name(rawValue: "cookie.decision")
         /// A name is looked up: `server.address`.
         public static let resolutionBegan = Name(rawValue: "dns.began")
         /// Its addresses are known: `count`.

@@ -47,7 +47,7 @@ private final class Answering: NSObject, URLSessionTaskDelegate {
                 all.map(\.name.rawValue) == [
                     "request", "transaction.began", "request", "cache.decision", "connect.began", "connect.ended",
                     "connection", "request.head", "request.ended", "response.began", "response.head",
-                    "cookies.received", "response.ended", "transaction.ended", "transaction.began", "request",
+                    "cookies.received", "cookie.decision", "response.ended", "transaction.ended", "transaction.began", "request",
                     "cookies.sent", "cache.decision", "connection", "request.head", "request.ended", "response.began",
                     "response.head", "response.ended", "transaction.ended", "task.ended",
                 ])
@@ -63,6 +63,98 @@ private final class Answering: NSObject, URLSessionTaskDelegate {
             // The end of the task comes after its transactions, and counts from its beginning.
             let last = try #require(all.last)
             #expect(ends.allSatisfy { $0.elapsed <= last.elapsed && $0.date <= last.date })
+        }
+    }
+
+    // MISC-28, COOK-1, COOK-3: what becomes of each cookie, without its value
+    @Test("decisions about cookies") func cookies() async throws {
+        let fields = [
+            "kept=secret; Path=/", "kept=secret; Max-Age=0", "shop=secret; Domain=elsewhere.example", "__Host-a=secret",
+            "secret; name=secret", "locked=secret; Secure",
+        ]
+        let server = try ScriptedServer.answering { _ in
+            fields.reduce(.text("hello")) { $0.with(field: "Set-Cookie", $1) }
+        }
+        defer { server.stop() }
+        let session = URLSession(configuration: .ephemeral)
+        try await recording(session) { events in
+            _ = try await session.data(from: server.url())
+            let all = try await events.waitUntil("the end") { $0.last?.name == .taskEnded }
+            let decisions = all.filter { $0.name == .cookieDecision }.map(\.attributes)
+            #expect(
+                decisions == [
+                    ["name": "kept", "decision": "stored"], ["name": "kept", "decision": "removed"],
+                    ["name": "shop", "decision": "refused", "reason": "the response is of another domain"],
+                    [
+                        "name": "__Host-a", "decision": "refused",
+                        "reason": "it lacks what the prefix of its name requires",
+                    ],
+                    ["name": "", "decision": "refused", "reason": "it has no name"],
+                    ["name": "locked", "decision": "refused", "reason": "Secure over an insecure connection"],
+                ])
+            for event in all { #expect(!"\(event) \(event.attributes)".contains("secret")) }
+            #expect(all.contains { $0.message == "cookie: shop refused, because: the response is of another domain" })
+        }
+    }
+
+    // MISC-28, CONN-10: a kept connection that the server closes with the request
+    @Test("a request that is sent again") func retry() async throws {
+        let server = try ScriptedServer { connection in
+            while let request = try connection.nextRequest() {
+                if connection.index == 0, request.path == "/second" { return connection.reset() }
+                try connection.send(.text("hello"), to: request)
+            }
+        }
+        defer { server.stop() }
+        let session = URLSession(configuration: .ephemeral)
+        _ = try await session.data(from: server.url("/first"))
+        try await recording(session) { events in
+            _ = try await session.data(from: server.url("/second"))
+            let all = try await events.waitUntil("the end") { $0.last?.name == .taskEnded }
+            #expect(
+                all.filter { $0.name == .transactionBegan }.map { $0.attributes["reason"] } == ["first", "retry"])
+            #expect(all.filter { $0.name == .connection }.map { $0.attributes["reused"] } == ["true", "false"])
+            let ends = all.filter { $0.name == .transactionEnded }
+            #expect(ends.map { $0.attributes["http.response.status_code"] } == [nil, "200"])
+        }
+    }
+
+    private final class TrustDelegate: NSObject, URLSessionDelegate, Sendable {
+        let disposition: URLSession.AuthChallengeDisposition
+
+        init(_ disposition: URLSession.AuthChallengeDisposition) { self.disposition = disposition }
+
+        func urlSession(
+            _ session: URLSession, didReceive challenge: URLAuthenticationChallenge,
+            completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+        ) {
+            completionHandler(disposition, challenge.protectionSpace.serverTrust.map { URLCredential(trust: $0) })
+        }
+    }
+
+    // MISC-28, AUTH-6, S-54
+    @Test(
+        "decisions about the trust in a server",
+        arguments: [
+            (.useCredential, nil, "useCredential"), (.performDefaultHandling, nil, "performDefaultHandling"),
+            (.cancelAuthenticationChallenge, "-999", "cancelAuthenticationChallenge"),
+        ] as [(URLSession.AuthChallengeDisposition, String?, String)])
+    func trust(_ disposition: URLSession.AuthChallengeDisposition, _ error: String?, _ word: String) async throws {
+        let server = try ScriptedServer.answering(.text("hello"), tls: TrustedAuthority.server())
+        defer { server.stop() }
+        let session = URLSession(
+            configuration: .ephemeral, delegate: TrustDelegate(disposition), delegateQueue: nil)
+        try await recording(session) { events in
+            _ = try? await session.data(from: server.url())
+            let all = try await events.waitUntil("the end") { $0.last?.name == .taskEnded }
+            let challenge = try #require(all.first { $0.name == .challenge })
+            #expect(
+                challenge.attributes == [
+                    "method": NSURLAuthenticationMethodServerTrust, "server.address": server.url().host,
+                    "server.port": "\(server.port)", "failures": "0",
+                ])
+            #expect(all.filter { $0.name == .challengeAnswered }.map(\.attributes) == [["disposition": word]])
+            #expect(all.last?.attributes["error.type"] == error)
         }
     }
 
