@@ -96,7 +96,10 @@ final class TaskEvents: EventTrace {
         case .cookiesSent(let count): (.cookiesSent, ["count": "\(count)"])
         case .cookiesReceived(let count): (.cookiesReceived, ["count": "\(count)"])
         case .cookieReceived(let name, let decision, let reason):
-            (.cookieDecision, ["name": name, "decision": decision].merging(reason.map { ["reason": $0] } ?? [:]) { $1 })
+            (
+                .cookieDecision,
+                ["name": name, "decision": decision].merging(reason.map { ["reason": $0] } ?? [:]) { $1 }
+            )
         case .resolutionStarted(let host): (.resolutionBegan, ["server.address": host])
         case .resolutionEnded(let count): (.resolutionEnded, ["count": "\(count)"])
         case .connectStarted(let address): (.connectBegan, ["network.peer.address": address])

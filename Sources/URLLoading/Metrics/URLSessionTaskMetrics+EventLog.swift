@@ -110,7 +110,8 @@ extension TransactionRecord {
             hasFailed = true
             responseBodyBytesAfterDecoding = decoded
         case .fetchStarted, .waitingForConnectivity, .informationalResponse, .ended, .request, .cacheDecision,
-            .cookiesSent, .cookiesReceived, .cookieReceived, .challenge, .challengeAnswered, .taskFailed, .taskEnded, .webSocketOpened,
+            .cookiesSent, .cookiesReceived, .cookieReceived, .challenge, .challengeAnswered, .taskFailed, .taskEnded,
+            .webSocketOpened,
             .webSocketClosed, .webSocketMessage, .webSocketPing,
             .webSocketCloses:
             break

@@ -47,7 +47,8 @@ private final class Answering: NSObject, URLSessionTaskDelegate {
                 all.map(\.name.rawValue) == [
                     "request", "transaction.began", "request", "cache.decision", "connect.began", "connect.ended",
                     "connection", "request.head", "request.ended", "response.began", "response.head",
-                    "cookies.received", "cookie.decision", "response.ended", "transaction.ended", "transaction.began", "request",
+                    "cookies.received", "cookie.decision", "response.ended", "transaction.ended", "transaction.began",
+                    "request",
                     "cookies.sent", "cache.decision", "connection", "request.head", "request.ended", "response.began",
                     "response.head", "response.ended", "transaction.ended", "task.ended",
                 ])
