@@ -11,7 +11,7 @@ from .measure import Bench
 # A larger change than this is one of the program.
 TOLERANCE = 0.02
 # A busy machine adds to a count: a thread that looks at the clock does so more often in a longer run. The lowest count is compared.
-ATTEMPTS = 3
+ATTEMPTS = 5
 # Calls that depend on when threads are scheduled: sleeping, waiting for another thread, waking one.
 SCHEDULED = ("clock_nanosleep", "futex", "sched_yield", "write")
 
