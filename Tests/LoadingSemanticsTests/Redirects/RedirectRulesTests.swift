@@ -43,7 +43,8 @@ import Testing
     private static let allFields = [
         ("authorization", "Basic x"), ("Content-Type", "a/b"), ("CONTENT-LENGTH", "3"), ("Content-Encoding", "gzip"),
         ("Content-Language", "de"), ("Content-Location", "/"), ("Transfer-Encoding", "chunked"), ("Digest", "x"),
-        ("Cookie", "a=b"), ("Proxy-Authorization", "y"), ("Origin", "http://a.example"),
+        ("Content-Digest", "x"), ("Repr-Digest", "x"), ("Cookie", "a=b"), ("Proxy-Authorization", "y"),
+        ("Origin", "http://a.example"),
         ("Referer", "https://a.example/"), ("X-Own", "1"), ("Accept", "*/*"),
     ]
 
@@ -61,7 +62,7 @@ import Testing
         #expect(
             dropped(decide(303, "/z", method: "POST", fields: Self.allFields, hasBody: true)) == [
                 "authorization", "Content-Type", "CONTENT-LENGTH", "Content-Encoding", "Content-Language",
-                "Content-Location", "Transfer-Encoding", "Digest",
+                "Content-Location", "Transfer-Encoding", "Digest", "Content-Digest", "Repr-Digest",
             ])
         #expect(dropped(decide(307, "/z", method: "POST", fields: Self.allFields)) == ["authorization"])
     }
@@ -94,6 +95,7 @@ import Testing
         ("z", "http://a.example/x/z#frag"), ("../z?a=%7e&b=+", "http://a.example/z?a=%7e&b=+#frag"),
         ("?only", "http://a.example/x/y?only#frag"), ("HTTP://A.example:80", "HTTP://A.example:80#frag"),
         ("http://a.example/%2f/%41", "http://a.example/%2f/%41#frag"), ("  /z\t", "http://a.example/z#frag"),
+        ("\t/z ", "http://a.example/z#frag"),
         ("/a b|ü", "http://a.example/a%20b%7C%C3%BC#frag"), ("/100%", "http://a.example/100%#frag"),
     ])
     func locationsAreResolved(location: String, url: String) {
@@ -110,6 +112,7 @@ import Testing
     // R-17
     @Test(arguments: [
         nil, "", "  ", "http://", "http:///z", "http://b.example:99999/", "http:z", "https:", "/z\u{1}", "/z\nx",
+        "/z\u{7F}", "ws:z", "wss:",
         "http://a b/", "http://[::1/",
     ])
     func invalidLocationEndsRedirects(location: String?) {
