@@ -68,12 +68,9 @@ private func check(_ server: ProxyServer) {
     precondition(server.port > 0 && !server.host.isEmpty)
     let marks = " /?#@[]\\\r\n\t\0".utf8
     precondition(!server.host.utf8.contains(where: marks.contains), "more than a host")
-    let host = server.host.utf8.contains(UInt8(ascii: ":")) ? "[\(server.host)]" : server.host
     var plain = server
     plain.credential = nil
-    let schemes: [ProxyServer.Kind: String] = [.http: "http", .https: "https", .socks4: "socks4", .socks5: "socks5"]
-    precondition(
-        ProxyServer("\(schemes[server.kind] ?? "")://\(host):\(server.port)") == plain, "another one when read again")
+    precondition(ProxyServer(server.url) == plain, "another one when read again")
 }
 
 private func checkScript(_ text: String) {

@@ -131,10 +131,13 @@ extension ProxyServer: CustomStringConvertible, CustomReflectable {
     package var description: String { "\(kind) \(authority)" }
 
     /// In the format of proxy environment variables.
-    var url: String { "\(kind)://\(authority)" }
+    package var url: String { "\(kind)://\(authority)" }
 
     private var authority: String {
-        host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]:\(port)" : "\(host):\(port)"
+        guard host.utf8.contains(UInt8(ascii: ":")) else { return "\(host):\(port)" }
+        let parts = host.split(separator: "%", maxSplits: 1)
+        // RFC 6874. After a mere "%", a zone that begins with "25" would be read without these digits.
+        return "[\(parts.joined(separator: "%25"))]:\(port)"
     }
 
     package var customMirror: Mirror { Mirror(self, children: ["proxy": description]) }

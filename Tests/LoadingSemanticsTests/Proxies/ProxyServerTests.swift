@@ -21,8 +21,9 @@ import Testing
             ("HTTP://HOST:3128/", "http host:3128"), ("http://host:3128/path?query#fragment", "http host:3128"),
             (" http://host:3128\n", "http host:3128"), ("http://host:", "http host:80"),
             ("http://[::1]:3128", "http [::1]:3128"), ("[2001:DB8::1]", "http [2001:db8::1]:80"),
-            ("2001:db8::1", "http [2001:db8::1]:80"), ("socks5://[fe80::1%25eth0]:1", "socks5 [fe80::1%eth0]:1"),
-            ("[fe80::1%eth0]:8", "http [fe80::1%eth0]:8"), ("fe80::1%eth0", "http [fe80::1%eth0]:80"),
+            ("2001:db8::1", "http [2001:db8::1]:80"), ("socks5://[fe80::1%25eth0]:1", "socks5 [fe80::1%25eth0]:1"),
+            ("[fe80::1%eth0]:8", "http [fe80::1%25eth0]:8"), ("fe80::1%eth0", "http [fe80::1%25eth0]:80"),
+            ("[fe80::1%2525a]:8", "http [fe80::1%2525a]:8"), ("fe80::1%2%35a", "http [fe80::1%2525a]:80"),
             ("10.0.0.1:65535", "http 10.0.0.1:65535"), ("münchen.example:8", "http xn--mnchen-3ya.example:8"),
             ("under_score.example", "http under_score.example:80"),
         ])
