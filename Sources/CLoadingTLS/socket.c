@@ -67,6 +67,8 @@ bool clt_socket_finish(clt_socket *socket) {
     return true;
 }
 
+bool clt_socket_is_empty(const clt_socket *socket) { return socket->drained && socket->ahead_count == 0; }
+
 void clt_socket_discard(clt_socket *socket) {
     free(socket->kept);
     socket->kept = NULL;

@@ -32,5 +32,7 @@ BIO *clt_socket_bio(clt_socket *socket);
 void clt_socket_begin(clt_socket *socket, size_t ahead_limit);
 bool clt_socket_finish(clt_socket *socket);
 void clt_socket_discard(clt_socket *socket);
+// Whether the last read took all that the kernel, or the stream below, had.
+bool clt_socket_is_empty(const clt_socket *socket);
 
 #endif
