@@ -33,7 +33,11 @@ package struct FIFOQueue<Element> {
         var first: Element?
         swap(&first, &elements[head])
         head += 1
-        if head == elements.count {
+        if elements.count == 1, elements.capacity <= Self.kept {
+            // Most queues have one element. To remove all, which replaces a range, takes longer.
+            elements.removeLast()
+            head = 0
+        } else if head == elements.count {
             elements.removeAll(keepingCapacity: elements.capacity <= Self.kept)
             head = 0
         } else if head >= Self.kept, head * 2 >= elements.count {

@@ -31,7 +31,7 @@ package final class EventLoop: @unchecked Sendable {
     /// Handlers with more work now (unread bytes, an exhausted budget); they are called again in the next turn.
     @exclusivity(unchecked) private var unfinished: [any ReadinessHandler] = []
     @exclusivity(unchecked) private var spareUnfinished: [any ReadinessHandler] = []
-    @exclusivity(unchecked) private var jobs: [@Sendable () -> Void] = []
+    @exclusivity(unchecked) private var jobs: [Job] = []
     @exclusivity(unchecked) private var turnsWithoutPoll = 0
     /// Whether a loop with a stepped clock ends when all posted work is done. Other loops never end.
     private var isStopping = false
@@ -49,7 +49,7 @@ package final class EventLoop: @unchecked Sendable {
 
     /// Held during a fork, so that a forked process can still post. The posted work does not run there.
     let lock = ForkGuardedLock()
-    @exclusivity(unchecked) private var inbox: [@Sendable () -> Void] = []
+    @exclusivity(unchecked) private var inbox: [Job] = []
     /// No entry is released while the lock is held, because its deinitialiser may run any code.
     @exclusivity(unchecked) private var callouts = FIFOQueue<any Callout>()
     @exclusivity(unchecked) private var isAsleep = false
@@ -72,6 +72,11 @@ package final class EventLoop: @unchecked Sendable {
     private static let eventCapacity = 256
     private static let scratchCapacity = 64 * 1024
     private static let wakeupToken = UInt64.max
+
+    /// A posted closure. A closure that is itself the element of an array gets an object that adapts it to generic code.
+    private struct Job {
+        let run: @Sendable () -> Void
+    }
 
     private struct Registration {
         var handler: (any ReadinessHandler)?
@@ -108,7 +113,7 @@ package final class EventLoop: @unchecked Sendable {
     /// Runs `job` on the loop, after everything that was posted before it.
     package func post(_ job: @escaping @Sendable () -> Void) {
         lock.lock()
-        inbox.append(job)
+        inbox.append(Job(run: job))
         let mustWake = isAsleep
         isAsleep = false
         lock.unlock()
@@ -364,7 +369,7 @@ package final class EventLoop: @unchecked Sendable {
         guard !jobs.isEmpty else { return }
         readClock()
         for (index, job) in jobs.enumerated() {
-            job()
+            job.run()
             // Sends the requests of the jobs so far, so that servers start on them while the other jobs run.
             if index % Self.jobsTogether == Self.jobsTogether - 1, !unfinished.isEmpty { continueUnfinished() }
         }
