@@ -23,8 +23,8 @@ extension TaskCore {
     // MARK: From the caller
 
     /// Performs an operation, on any thread. Operations before the stream exists are queued.
-    func perform(_ operation: StreamOperation) {
-        let operation = operation.answered(by: answerer())
+    func perform(_ operation: StreamOperation, for caller: TaskCaller = .handler) {
+        let operation = operation.answered(by: answerer(for: caller))
         let work: @Sendable () -> Void = { [self] in
             if ForkedProcess.isCurrent {
                 refuse(operation, .forkedProcess)
@@ -118,19 +118,22 @@ extension TaskCore {
 
     /// Returns a function that calls a completion handler in order with the task's callbacks. The end of the task waits
     /// for it. After the end, and for a task that was not resumed, the handler is called without ordering.
-    func answerer() -> StreamOperation.Answerer {
+    func answerer(for caller: TaskCaller) -> StreamOperation.Answerer {
         let isPromised = promiseAnswer()
-        return { [self] call in answer(isPromised, call) }
+        return { [self] call in answer(caller, isPromised, .call(call)) }
     }
 
     /// Calls a completion handler as `answerer` says, on the loop.
-    func answer(_ isPromised: Bool, _ call: @escaping @Sendable () -> Void) {
+    func answer(_ caller: TaskCaller, _ isPromised: Bool, _ answer: TaskAnswer) {
         if isPromised {
-            keepPromise(call)
+            switch caller {
+            case .handler: keepPromise(answer)
+            case .continuation: resumeCaller(answer)
+            }
         } else if hasEnded || heldTask == nil {
-            core.delivery.schedule(call)
+            core.delivery.schedule { answer.deliver() }
         } else {
-            enqueue(.answer(call))
+            enqueue(.answer(answer))
         }
     }
 

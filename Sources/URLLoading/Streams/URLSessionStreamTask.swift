@@ -49,13 +49,20 @@ open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {
         ofMinLength minBytes: Int, maxLength maxBytes: Int, timeout: TimeInterval
     ) async throws -> (Data?, Bool) {
         try await withCheckedThrowingContinuation { continuation in
-            readData(ofMinLength: minBytes, maxLength: maxBytes, timeout: timeout) { data, isAtEnd, error in
+            let handler: @Sendable (Data?, Bool, (any Error)?) -> Void = { data, isAtEnd, error in
                 if let error {
                     continuation.resume(throwing: error)
                 } else {
                     continuation.resume(returning: (data, isAtEnd))
                 }
             }
+            // An object without a core is that of a subclass, which may override the other method.
+            guard let core else {
+                return readData(
+                    ofMinLength: minBytes, maxLength: maxBytes, timeout: timeout, completionHandler: handler)
+            }
+            core.perform(
+                .read(least: minBytes, most: maxBytes, timeout: nanoseconds(timeout), handler), for: .continuation)
         }
     }
 
@@ -77,9 +84,11 @@ open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {
     /// Writes all of `data`; see ``write(_:timeout:completionHandler:)``.
     open func write(_ data: Data, timeout: TimeInterval) async throws {
         try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
-            write(data, timeout: timeout) { error in
+            let handler: @Sendable ((any Error)?) -> Void = { error in
                 if let error { continuation.resume(throwing: error) } else { continuation.resume() }
             }
+            guard let core else { return write(data, timeout: timeout, completionHandler: handler) }
+            core.perform(.write(data, timeout: nanoseconds(timeout), handler), for: .continuation)
         }
     }
 

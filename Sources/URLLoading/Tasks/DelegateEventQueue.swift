@@ -15,12 +15,16 @@ struct DelegateEventQueue {
     private var isScheduled = false
     /// The number of completion handlers that must be called before the end.
     private var promises = 0
+    /// For the callers of `async` methods, which the loop resumes.
+    private var resumptions: [TaskAnswer] = []
     private var isOver = false
     /// Whether reading from the network has stopped, because too many bytes are waiting.
     private(set) var isReadingStopped = false
 
     /// The number of waiting bytes at which reading stops. It resumes below half of that.
     private static let highWater = 512 * 1024
+    /// In events.
+    private static let spareCapacity = 4
 
     /// True if a delivery must be scheduled.
     mutating func add(_ event: TaskEvent, bytes: Int) -> Bool {
@@ -49,9 +53,28 @@ struct DelegateEventQueue {
     }
 
     /// True if a delivery must be scheduled.
-    mutating func keepPromise(_ answer: @escaping @Sendable () -> Void) -> Bool {
+    mutating func keepPromise(_ answer: TaskAnswer) -> Bool {
         promises = max(0, promises - 1)
         return add(.answer(answer), bytes: 0)
+    }
+
+    /// Adds a promised answer for the caller of an `async` method. Nil if events are undelivered, which must precede it; otherwise
+    /// whether the loop must be told.
+    mutating func addResumption(_ answer: TaskAnswer) -> Bool? {
+        if isScheduled { return nil }
+        resumptions.append(answer)
+        return resumptions.count == 1
+    }
+
+    mutating func takeResumptions() -> [TaskAnswer] {
+        defer { resumptions = [] }
+        return resumptions
+    }
+
+    /// As many callers were resumed. True if a delivery of the end must be scheduled.
+    mutating func resumed(_ count: Int) -> Bool {
+        promises = max(0, promises - count)
+        return ending != nil && promises == 0 && !isOver && mustSchedule()
     }
 
     /// After a fork: the thread of a scheduled delivery does not exist in this process, nor what would make the promised calls.
@@ -91,7 +114,10 @@ struct DelegateEventQueue {
     var isEndDue: Bool { isEndSealed && promises == 0 && events.isEmpty }
 
     /// The batch was delivered. Returns whether more is to be delivered, and whether reading may resume.
-    mutating func tookBatch() -> (goesOn: Bool, mayRead: Bool) {
+    ///
+    /// - Parameter spare: The batch's memory, without events, which is used again if it is small.
+    mutating func tookBatch(_ spare: [TaskEvent] = []) -> (goesOn: Bool, mayRead: Bool) {
+        if events.isEmpty, spare.capacity <= Self.spareCapacity { events = spare }
         isScheduled = !events.isEmpty || ending != nil && promises == 0 && !isOver
         waitingBytes = 0
         for event in events { waitingBytes += event.body?.count ?? 0 }

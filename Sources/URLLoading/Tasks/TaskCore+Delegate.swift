@@ -66,7 +66,7 @@ extension TaskCore {
         case .becomeStream:
             guard let task = task as? URLSessionDataTask else { return }
             becomeStream(task, of: session)
-        case .answer(let call): call()
+        case .answer(let answer): answer.deliver()
         case .readClosed:
             guard let task = task as? URLSessionStreamTask else { return }
             _ = delegates.offer { $0.urlSession(session, readClosedFor: task) }

@@ -28,11 +28,27 @@ extension TaskCore {
     }
 
     /// Makes the promised call of a handler.
-    func keepPromise(_ answer: @escaping @Sendable () -> Void) {
+    func keepPromise(_ answer: TaskAnswer) {
         lock.lock()
         let mustSchedule = events.keepPromise(answer)
         lock.unlock()
         if mustSchedule { core.delivery.schedule(self) }
+    }
+
+    /// Resumes the caller of an `async` method, whom the program awaits on an executor of its own and not on the delegate queue.
+    /// With the loop lent, because the executor may be the program's code. If there are undelivered events, they come first.
+    func resumeCaller(_ answer: TaskAnswer) {
+        lock.lock()
+        let mustTell = events.addResumption(answer)
+        lock.unlock()
+        guard let mustTell else { return keepPromise(answer) }
+        if mustTell { core.loop.callOut(CallerResumption(task: self)) }
+    }
+
+    fileprivate func resumeCallers() {
+        let answers = lock.withLock { events.takeResumptions() }
+        for answer in answers { answer.deliver() }
+        if lock.withLock({ events.resumed(answers.count) }) { core.delivery.schedule(self) }
     }
 
     func seal() {
@@ -44,7 +60,7 @@ extension TaskCore {
     func deliver(_ extent: DeliveryExtent) -> Bool {
         while true {
             lock.lock()
-            let (batch, ending) = events.take(extent)
+            var (batch, ending) = events.take(extent)
             let session = values.session
             // Not `anyTask`, for which all values would be copied.
             let task = values.task ?? values.knownTask
@@ -58,8 +74,10 @@ extension TaskCore {
                 return false
             }
 
+            // Released outside the lock.
+            batch.removeAll(keepingCapacity: true)
             lock.lock()
-            let (goesOn, mayRead) = events.tookBatch()
+            let (goesOn, mayRead) = events.tookBatch(batch)
             let isEndDue = events.isEndDue
             lock.unlock()
             if mayRead { core.loop.post { self.load?.resumeReading() } }
@@ -187,4 +205,13 @@ extension TaskCore {
         core.ended(self)
         _ = held
     }
+}
+
+/// Resumes the waiting callers of a task's `async` methods.
+private final class CallerResumption: Callout {
+    private let task: TaskCore
+
+    init(task: TaskCore) { self.task = task }
+
+    func callOut() { task.resumeCallers() }
 }

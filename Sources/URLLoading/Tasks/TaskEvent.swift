@@ -24,7 +24,7 @@ enum TaskEvent {
     /// The delegate has chosen `.becomeStream`.
     case becomeStream
     /// A call of a completion handler, which is made even if the task is cancelled.
-    case answer(@Sendable () -> Void)
+    case answer(TaskAnswer)
     /// Events of a stream task.
     case readClosed
     case writeClosed

@@ -11,15 +11,15 @@ extension TaskCore {
     // MARK: From the caller
 
     /// Performs an operation, on any thread. Operations before the connection is open are queued.
-    func perform(_ operation: WebSocketOperation, _ handler: @escaping WebSocketOperation.Handler) {
+    func perform(
+        _ operation: WebSocketOperation, for caller: TaskCaller = .handler,
+        _ handler: @escaping WebSocketOperation.Handler
+    ) {
         guard let webSocket else { return handler(URLError(.unsupportedURL)) }
         let isPromised = promiseAnswer()
         let work: @Sendable () -> Void = { [self] in
             let reply: WebSocketLoad.Reply = { [self] error in
-                // Most operations succeed.
-                guard let error else { return answer(isPromised) { handler(nil) } }
-                let shown = shownError(error)
-                answer(isPromised) { handler(shown) }
+                answer(caller, isPromised, .sent(handler, error.map { shownError($0) }))
             }
             if ForkedProcess.isCurrent {
                 reply(.forkedProcess)
@@ -46,9 +46,12 @@ extension TaskCore {
     }
 
     /// Receives the next message, on any thread. Calls wait also before the connection is open.
-    func receive(_ handler: @escaping @Sendable (Result<URLSessionWebSocketTask.Message, any Error>) -> Void) {
+    func receive(
+        for caller: TaskCaller = .handler,
+        _ handler: @escaping @Sendable (Result<URLSessionWebSocketTask.Message, any Error>) -> Void
+    ) {
         guard let webSocket else { return handler(.failure(URLError(.unsupportedURL))) }
-        guard core.loop.serve() else { return receiveWithoutLoop(webSocket, handler) }
+        guard core.loop.serve() else { return receiveWithoutLoop(webSocket, caller, handler) }
         lock.lock()
         // The last reference to the task may be released here, and its end acquires the lock.
         let task = values.task ?? values.knownTask
@@ -56,7 +59,7 @@ extension TaskCore {
         let taken = mayTakeMessage(webSocket) ? webSocket.inbox.takeMessage() : nil
         let late = webSocket.inbox.lateError
         if taken == nil, late == nil {
-            webSocket.inbox.wait(WebSocketInbox.Receiver(isPromised: isPromised, handler: handler))
+            webSocket.inbox.wait(WebSocketInbox.Receiver(caller: caller, isPromised: isPromised, handler: handler))
         }
         lock.unlock()
         withExtendedLifetime(task) {}
@@ -69,23 +72,23 @@ extension TaskCore {
         } else {
             return
         }
-        if isPromised { keepPromise { handler(result) } } else { core.delivery.schedule { handler(result) } }
+        if isPromised { keepPromise(.received(handler, result)) } else { core.delivery.schedule { handler(result) } }
     }
 
     /// In a forked process, or when the system cannot start a thread.
     private func receiveWithoutLoop(
-        _ webSocket: WebSocketState,
+        _ webSocket: WebSocketState, _ caller: TaskCaller,
         _ handler: @escaping @Sendable (Result<URLSessionWebSocketTask.Message, any Error>) -> Void
     ) {
         let isPromised = promiseAnswer()
         WorkWithoutLoop.perform { [self] in
             let late = locked { _ in webSocket.inbox.lateError }
             guard ForkedProcess.isCurrent || late != nil else {
-                let receiver = WebSocketInbox.Receiver(isPromised: isPromised, handler: handler)
+                let receiver = WebSocketInbox.Receiver(caller: caller, isPromised: isPromised, handler: handler)
                 return locked { _ in webSocket.inbox.wait(receiver) }
             }
             let shown = shownError(ForkedProcess.isCurrent ? .forkedProcess : late ?? .webSocketIsClosed)
-            answer(isPromised) { handler(.failure(shown)) }
+            answer(caller, isPromised, .received(handler, .failure(shown)))
         }
     }
 
@@ -185,7 +188,8 @@ extension TaskCore {
         webSocket.load = opened
         bytesExpectedToReceive.store(NSURLSessionTransferSizeUnknown, ordering: .relaxed)
         updateProgress()
-        enqueue(.webSocketOpened(subprotocol: agreement.subprotocol))
+        // Callers of `async` methods would wait for a queue that has nothing to do.
+        if !delegates.isEmpty { enqueue(.webSocketOpened(subprotocol: agreement.subprotocol)) }
         if state == .suspended { opened.suspend() }
         let operations = webSocket.earlyOperations
         webSocket.earlyOperations = []
@@ -215,7 +219,7 @@ extension TaskCore {
         if !failed.isEmpty {
             let shown = shownError(late)
             while let receiver = failed.popFirst() {
-                answer(receiver.isPromised) { receiver.handler(.failure(shown)) }
+                answer(receiver.caller, receiver.isPromised, .received(receiver.handler, .failure(shown)))
             }
         }
         for (_, reply) in operations { reply(late) }
@@ -247,7 +251,7 @@ extension TaskCore: WebSocketClient {
     }
 
     private func answer(_ receiver: WebSocketInbox.Receiver, with message: URLSessionWebSocketTask.Message) {
-        answer(receiver.isPromised) { receiver.handler(.success(message)) }
+        answer(receiver.caller, receiver.isPromised, .received(receiver.handler, .success(message)))
     }
 
     func load(_ load: WebSocketLoad, holdsMessages: Bool) {
@@ -267,7 +271,7 @@ extension TaskCore: WebSocketClient {
 
     func loadHasFault(_ load: WebSocketLoad) {
         // After the handlers of the messages before, and what they send.
-        enqueue(.answer { [self] in core.loop.post { self.webSocket?.load?.fail() } })
+        enqueue(.answer(.call { [self] in core.loop.post { self.webSocket?.load?.fail() } }))
     }
 
     func loadDropsMessages(_ load: WebSocketLoad) { locked { _ in webSocket?.inbox.dropMessages() } }

@@ -10,7 +10,7 @@ internal import LoadingProtocols
 /// the server sent.
 ///
 /// **Order.** Messages are sent in the order of the calls and received in the server's order. All members are thread-safe. Completion
-/// handlers are called exactly once, on the session's delegate queue. Cancelling the Swift task of an `async` call does not end the
+/// handlers are called exactly once, on the session's delegate queue, which `async` methods do not need. Cancelling the Swift task of an `async` call does not end the
 /// call; `cancel()` does.
 ///
 /// **Errors.** An error ends the task, and all its pending and later operations fail with it. A server that violates the protocol
@@ -52,18 +52,26 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
         core.perform(.send(message.payload, .whole(isText: message.isText)), completionHandler)
     }
 
+    /// For the `async` methods. An object without a core is that of a subclass, which may override the other method.
+    private final func send(
+        _ message: Message, for caller: TaskCaller, _ handler: @escaping @Sendable ((any Error)?) -> Void
+    ) {
+        guard let core else { return send(message, completionHandler: handler) }
+        core.perform(.send(message.payload, .whole(isText: message.isText)), for: caller, handler)
+    }
+
     /// Sends a message; see ``send(_:completionHandler:)``.
     open func send(_ message: Message) async throws {
         // Only debug builds check that the handler is called once, because the check costs an object for each message.
         #if DEBUG
             try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
-                send(message) { error in
+                send(message, for: .continuation) { error in
                     if let error { continuation.resume(throwing: error) } else { continuation.resume() }
                 }
             }
         #else
             try await withUnsafeThrowingContinuation { (continuation: UnsafeContinuation<Void, any Error>) in
-                send(message) { error in
+                send(message, for: .continuation) { error in
                     if let error { continuation.resume(throwing: error) } else { continuation.resume() }
                 }
             }
@@ -78,17 +86,24 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
         core.receive(completionHandler)
     }
 
+    private final func receive(
+        for caller: TaskCaller, _ handler: @escaping @Sendable (Result<Message, any Error>) -> Void
+    ) {
+        guard let core else { return receive(completionHandler: handler) }
+        core.receive(for: caller, handler)
+    }
+
     /// Receives the next message; see ``receive(completionHandler:)``.
     open func receive() async throws -> Message {
         // Without a change of threads if one is there.
         if let message = core?.takeMessage() { return message }
         #if DEBUG
             return try await withCheckedThrowingContinuation { continuation in
-                receive { continuation.resume(with: $0) }
+                receive(for: .continuation) { continuation.resume(with: $0) }
             }
         #else
             return try await withUnsafeThrowingContinuation { continuation in
-                receive { continuation.resume(with: $0) }
+                receive(for: .continuation) { continuation.resume(with: $0) }
             }
         #endif
     }

@@ -10,6 +10,7 @@ struct WebSocketInbox {
 
     /// A call of `receive`.
     struct Receiver {
+        let caller: TaskCaller
         /// Whether the end of the task waits for the call of the handler.
         let isPromised: Bool
         let handler: @Sendable (Result<Message, any Error>) -> Void

@@ -22,6 +22,26 @@ import URLLoading
         return calls
     }
 
+    // STREAM-2, S-75: as `data(from:)`
+    @Test("async methods need no queue") func asyncMethodsNeedNoQueue() async throws {
+        let server = try ScriptedServer { connection in
+            try connection.send(connection.receive(through: "\n"))
+            try connection.waitForClose()
+        }
+        defer { server.stop() }
+        let queue = OperationQueue()
+        queue.isSuspended = true
+        let session = URLSession(configuration: .ephemeral, delegate: nil, delegateQueue: queue)
+        let task = session.streamTask(to: server)
+        task.resume()
+        try await task.write(Data("a\n".utf8), timeout: 60)
+        let (data, isAtEnd) = try await task.readData(ofMinLength: 2, maxLength: 2, timeout: 60)
+        #expect(data == Data("a\n".utf8))
+        #expect(!isAtEnd)
+        queue.isSuspended = false
+        session.invalidateAndCancel()
+    }
+
     // S-34, STREAM-2, STREAM-3, STREAM-5, STREAM-8, T-12
     @Test("both ends speak, and both close") func bothEndsSpeak() async throws {
         let server = try ScriptedServer { connection in

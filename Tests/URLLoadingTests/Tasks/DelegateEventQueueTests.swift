@@ -66,7 +66,7 @@ import Testing
         lane.seal()
         var taken = lane.take(.sealed)
         #expect(Self.lengths(taken.events) == [1])
-        _ = lane.keepPromise {}
+        _ = lane.keepPromise(.call {})
         #expect(!lane.isEndDue)
         taken = lane.take(.sealed)
         #expect(taken.events.isEmpty && taken.ending == nil)
@@ -107,13 +107,44 @@ import Testing
     @Test("Cancelling drops sealed events, but not the end") func cancelAfterSeal() {
         var lane = DelegateEventQueue()
         _ = lane.add(.data(Data(count: 1)), bytes: 1)
-        _ = lane.add(.answer {}, bytes: 0)
+        _ = lane.add(.answer(.call {}), bytes: 0)
         lane.seal()
         _ = lane.end(TaskEnding(error: .cancelled, body: .nothing))
         let taken = lane.take(.sealed)
         #expect(taken.events.map(\.isAnswer) == [true])
         #expect(taken.ending == nil)
         #expect(!lane.isEndDue)
+    }
+
+    // WS-6, STREAM-2
+    @Test("The end waits for callers of `async` methods who are resumed without it") func resumptions() {
+        var lane = DelegateEventQueue()
+        _ = lane.promise()
+        _ = lane.promise()
+        // The loop is told once.
+        let mustTell = [lane.addResumption(.call {}), lane.addResumption(.call {})]
+        #expect(mustTell == [true, false])
+        let isScheduled = lane.end(TaskEnding(error: nil, body: .nothing)).mustSchedule
+        #expect(!isScheduled)
+        let counts = [lane.takeResumptions().count, lane.takeResumptions().count]
+        #expect(counts == [2, 0])
+        let mustSchedule = [lane.resumed(1), lane.resumed(1)]
+        #expect(mustSchedule == [false, true])
+        let taken = lane.take(.all)
+        #expect(taken.ending != nil)
+    }
+
+    // WS-6, STREAM-2
+    @Test("Undelivered events come before a caller of an `async` method is resumed") func eventsBeforeResumptions() {
+        var lane = DelegateEventQueue()
+        _ = lane.promise()
+        _ = lane.add(.readClosed, bytes: 0)
+        let whileScheduled = lane.addResumption(.call {})
+        _ = lane.take(.all)
+        let whileDelivered = lane.addResumption(.call {})
+        _ = lane.tookBatch()
+        let afterwards = lane.addResumption(.call {})
+        #expect([whileScheduled, whileDelivered, afterwards] == [nil, nil, true])
     }
 
     @Test("Cancelling drops waiting events") func cancelDropsWhatWaits() {

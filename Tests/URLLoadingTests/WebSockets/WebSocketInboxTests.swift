@@ -6,7 +6,7 @@ import Testing
 /// The order of unread messages and waiting calls of `receive`, when a task is suspended and resumed while messages come.
 @Suite struct WebSocketInboxTests {
     private func receiver(_ name: String, _ results: Results) -> WebSocketInbox.Receiver {
-        WebSocketInbox.Receiver(isPromised: false) { result in
+        WebSocketInbox.Receiver(caller: .handler, isPromised: false) { result in
             guard case .success(.string(let text)) = result else { return results.all.append("\(name): failed") }
             results.all.append("\(name): \(text)")
         }

@@ -56,6 +56,28 @@ import URLLoading
         try await server.finish()
     }
 
+    // WS-6, S-75: as `data(from:)`
+    @Test("async methods need no queue") func withoutQueue() async throws {
+        let server = try ScriptedServer.webSocket { socket in
+            let message = try socket.requireMessage()
+            #expect(message == .text("a"))
+            try socket.send(text: "b")
+            _ = try socket.readFrame()
+        }
+        defer { server.stop() }
+        let queue = OperationQueue()
+        queue.isSuspended = true
+        let session = URLSession(configuration: .ephemeral, delegate: nil, delegateQueue: queue)
+        let task = session.webSocketTask(with: server.webSocketURL())
+        task.resume()
+        try await task.send(.string("a"))
+        let received = try await task.receive()
+        guard case .string(let text) = received else { throw URLError(.cannotDecodeRawData) }
+        #expect(text == "b")
+        queue.isSuspended = false
+        session.invalidateAndCancel()
+    }
+
     // WS-6, WS-7
     @Test("a hundred receives pending") func hundredReceives() async throws {
         let isReady = Signal("the receives")
