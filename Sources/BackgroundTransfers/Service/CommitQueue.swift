@@ -26,6 +26,8 @@ final class CommitQueue {
     private var postponed: Batch?
     /// Called when records of the journal were lost. Saves all of them again.
     var recordsWereLost: () -> Void = {}
+    /// Called when everything that was saved is written.
+    var becameEmpty: () -> Void = {}
 
     /// What is called when the changes before it are written.
     private struct Waiting<Body> {
@@ -184,6 +186,7 @@ final class CommitQueue {
         // A failure is reported at once, not when it is over. What is held is posted by `release`.
         let isReported = waiting.contains { $0.session.map { held[$0] == nil } ?? true }
         if isReported || failure == nil && hasWork { post() }
+        if isEmpty { becameEmpty() }
     }
 
     /// The changes are written with the next ones. What the callers have removed meanwhile stays removed.

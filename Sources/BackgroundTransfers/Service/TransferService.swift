@@ -74,6 +74,8 @@ package final class TransferService {
         commits = CommitQueue(journal, on: loop)
         launcher = ProgramLauncher(on: loop)
         commits.recordsWereLost = { [weak self] in self?.saveEverything() }
+        // A change may have waited for the disk, and nothing else may happen any more.
+        commits.becameEmpty = { [weak self] in self?.checkIdle() }
     }
 
     /// Seconds since 1970.

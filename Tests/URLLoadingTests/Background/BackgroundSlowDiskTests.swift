@@ -88,6 +88,36 @@ import Testing
         service.stop()
     }
 
+    // BG-21: a service that has nothing to do ends, also if its last change had to wait
+    @Test("nothing to do when the body is on the disk") func becomesIdle() async throws {
+        let service = try BackgroundServiceInProcess()
+        let large = service.path + "/uploads/large"
+        try Data(count: 9 << 20).write(to: URL(fileURLWithPath: large))
+        let peer = try service.attach(1)
+        _ = try peer.attached()
+        let bodies = try #require(service.onLoop { $0.bodies })
+        let keeper = try #require(service.onLoop { $0.keeper })
+        let mayGoOn = DispatchSemaphore(value: 0)
+        defer { mayGoOn.signal() }
+        bodies.run { mayGoOn.wait() }
+        let upload = TransferReference(application: "app", session: "test", task: 1)
+        try peer.send(.create(1, body: large))
+        peer.close()
+        // Without another client, whose end would let the service look again.
+        try await eventually {
+            service.onLoop { $0.transfer(upload).map { $0.session.owner == nil && $0.session.spoolReads == 0 } } == true
+        }
+        service.awaitFiles(keeper)
+        try await eventually { service.onLoop { $0.commits.isAtWork } == false }
+        let before = service.timesIdle.current
+        #expect(service.onLoop { $0.isIdle } == false)
+
+        mayGoOn.signal()
+        try await service.timesIdle.wait(for: "a service that has nothing to do") { $0 > before ? true : nil }
+        #expect(try service.journalContents().transfers.map(\.description.task) == [1])
+        service.stop()
+    }
+
     // BG-6: what could not be written is tried again after a while, and not all the time
     @Test("a full disk meanwhile", .enabled(if: SmallDisk.isAvailable, "no file system can be mounted"))
     func fullDisk() async throws {

@@ -22,6 +22,8 @@ final class BackgroundServiceInProcess: @unchecked Sendable {
     /// Duplicates of the service's ends of the connections.
     private var connections: [Int32] = []
     private var failure: LoadError?
+    /// How often the service has found that it has nothing to do.
+    let timesIdle = Watched(0)
 
     /// Confined to the loop.
     private final class Host {
@@ -52,7 +54,8 @@ final class BackgroundServiceInProcess: @unchecked Sendable {
                 on: loop,
                 folders: ServiceFolders(
                     files: path + "/files", uploads: path + "/uploads", spool: path + "/spool"),
-                journal: journal, program: "test", makeEnvironment: makeBackgroundEnvironment)
+                journal: journal, program: "test", makeEnvironment: makeBackgroundEnvironment,
+                becameIdle: { [timesIdle] in timesIdle.withValue { $0 += 1 } })
             service.start()
             host.value.service = service
             ready.signal()
