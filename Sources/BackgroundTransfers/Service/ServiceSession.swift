@@ -242,7 +242,11 @@ final class ServiceSession {
             }
         }
         waitingCommands.append(command)
+        if waitingCommands.count >= Self.mostWaiting { takeWaitingCommands().forEach(performNext) }
     }
+
+    /// Bounds their memory, and the time of the turn in which they are carried out. The journal waits for the bodies of more of them then.
+    private static let mostWaiting = 1000
 
     private func takeWaitingCommands() -> [ServiceCommand] {
         defer { waitingCommands = [] }

@@ -88,6 +88,33 @@ import Testing
         service.stop()
     }
 
+    // BG-6: the number of commands that wait is bounded
+    @Test("many commands while the disk is busy") func manyCommands() async throws {
+        let service = try BackgroundServiceInProcess()
+        let large = service.path + "/uploads/large"
+        try Data(count: 9 << 20).write(to: URL(fileURLWithPath: large))
+        let peer = try service.attach(1)
+        _ = try peer.attached()
+        let bodies = try #require(service.onLoop { $0.bodies })
+        let mayGoOn = DispatchSemaphore(value: 0)
+        defer { mayGoOn.signal() }
+        bodies.run { mayGoOn.wait() }
+        let first: [ServiceCommand] = [.create(1, body: large), .create(2, body: large), .create(3)]
+        try peer.send(first + (1...998).map { .setTaskDescription(task: 3, "\($0)") })
+        let third = TransferReference(application: "app", session: "test", task: 3)
+        try await eventually { service.onLoop { $0.transfer(third) != nil } == true }
+        try peer.send(.setTaskDescription(task: 3, "last"))
+        #expect(try service.journalContents().transfers.isEmpty)
+
+        mayGoOn.signal()
+        _ = try peer.notices { $0 == .committed(1002) }
+        let transfers = try service.journalContents().transfers
+        #expect(transfers.map(\.description.task) == [1, 2, 3])
+        #expect(transfers.last?.description.request.taskDescription == "last")
+        peer.close()
+        service.stop()
+    }
+
     // BG-21: a service that has nothing to do ends, also if its last change had to wait
     @Test("nothing to do when the body is on the disk") func becomesIdle() async throws {
         let service = try BackgroundServiceInProcess()

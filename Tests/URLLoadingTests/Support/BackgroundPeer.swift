@@ -24,7 +24,10 @@ final class BackgroundPeer {
         Glibc.close(descriptor)
     }
 
-    func send(_ commands: ServiceCommand...) throws {
+    func send(_ commands: ServiceCommand...) throws { try send(commands) }
+
+    /// With one write.
+    func send(_ commands: [ServiceCommand]) throws {
         var bytes = Data()
         for command in commands { MessageFrames.append(try TransferMessage(command).encoded(), to: &bytes) }
         let count = bytes.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
