@@ -304,7 +304,7 @@ final class ServiceSession {
         let transfer = add(
             TransferRecord(
                 new: description, application: record.application, session: reference.session, boot: Boot.identifier))
-        if let body = description.largeBody { holdCommits(until: body) }
+        if let body = description.largeBody { holdCommits(of: transfer, until: body) }
         service.commits.save(transfer)
         service.commits.after(reference) { [self] failure in
             // A task in a spool, or one whose program has ended meanwhile, goes on until it can be written.
@@ -314,11 +314,20 @@ final class ServiceSession {
     }
 
     /// The body may be another name of a large file that was just written. The changes of other sessions do not wait for the disk then. The
-    /// journal synchronizes each body once more, and reports a failure.
-    private func holdCommits(until body: String) {
-        let (reference, loop, commits) = (reference, service.loop, LoopBox(service.commits))
-        commits.value.hold(reference)
-        service.bodies.synchronize(body) { _ in loop.post { commits.value.release(reference) } }
+    /// journal synchronizes each body once more, which also finds one that was removed meanwhile.
+    private func holdCommits(of transfer: ServiceTransfer, until body: String) {
+        let (loop, box) = (service.loop, LoopBox((self, transfer)))
+        service.commits.hold(reference)
+        service.bodies.synchronize(body) { result in
+            loop.post {
+                let (session, transfer) = box.value
+                // The kernel reports only once that it could not write a file. A load that was started reports what it cannot read.
+                if case .failure(let failure) = result, !failure.isOfDescriptors, transfer.record.started == nil {
+                    transfer.fail(failure)
+                }
+                session.service.commits.release(session.reference)
+            }
+        }
     }
 
     /// Ends a task that the session cannot have. If the program is not told, it finds that the service does not have the task.

@@ -1,4 +1,5 @@
 import Foundation
+import LoadingTransport
 import TestSupport
 import Testing
 
@@ -142,6 +143,39 @@ import Testing
         mayGoOn.signal()
         try await service.timesIdle.wait(for: "a service that has nothing to do") { $0 > before ? true : nil }
         #expect(try service.journalContents().transfers.map(\.description.task) == [1])
+        service.stop()
+    }
+
+    // BG-2: the kernel reports only once that a file could not be written
+    @Test("a body that cannot be synchronized") func unwritableBody() async throws {
+        let service = try BackgroundServiceInProcess()
+        let large = service.path + "/uploads/large"
+        try Data(count: 9 << 20).write(to: URL(fileURLWithPath: large))
+        let peer = try service.attach(1)
+        _ = try peer.attached()
+        let bodies = try #require(service.onLoop { $0.bodies })
+        let mayGoOn = DispatchSemaphore(value: 0)
+        defer { mayGoOn.signal() }
+        bodies.run { mayGoOn.wait() }
+        try peer.send(.create(1, body: large), .create(2))
+        try await eventually { (try? service.transfers.count) == 2 }
+        // The journal finds the file again.
+        try FileManager.default.moveItem(atPath: large, toPath: large + "+")
+        let (isRestored, loopMayGoOn) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        service.loop.post { loopMayGoOn.wait() }
+        mayGoOn.signal()
+        bodies.run {
+            rename(large + "+", large)
+            isRestored.signal()
+        }
+        isRestored.wait()
+        loopMayGoOn.signal()
+
+        let notices = try peer.notices { if case .ended(1, _) = $0 { true } else { false } }
+        guard case .ended(_, let end)? = notices.last else { throw BackgroundPeer.Unexpected() }
+        #expect(end.outcome.code == -3003)
+        #expect(try service.journalContents().transfers.map { $0.end?.outcome.code } == [-3003, nil])
+        peer.close()
         service.stop()
     }
 
