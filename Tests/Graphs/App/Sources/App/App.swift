@@ -3,6 +3,7 @@ import Foundation
 import Generating
 import Models
 import Neighbours
+import Sessions
 import Stubs
 
 #if canImport(FoundationNetworking)
@@ -35,7 +36,7 @@ extension URLSession {
         guard let base = CommandLine.arguments.dropFirst().first.flatMap({ URL(string: $0) }) else { exit(2) }
         print(
             "revisions", revision, Client.revision, Stubs.revision, Item.revision, revisionOfNeighbours,
-            revisionOfGenerating)
+            revisionOfGenerating, revisionOfTransports)
         print("modules", String(reflecting: URLSession.self), moduleOfClient(), moduleOfScopedImport())
 
         let client = OwnClient(base: base, configuration: .ephemeral)
@@ -68,6 +69,7 @@ extension URLSession {
 
         print("generated", generated, "by a macro", answerOfGenerating())
         for (door, outcome) in doors(base) { print("door", door, outcome) }
+        for (transport, outcome) in try await transports(base) { print("transport", transport, outcome) }
 
         print(
             "neighbours", neighbours(), String(reflecting: Neighbours.SecTrust.self),

@@ -1,0 +1,84 @@
+import Buffered
+import Foundation
+import Loaders
+import Sessions
+
+#if canImport(FoundationNetworking)
+    @preconcurrency import FoundationNetworking
+#endif
+
+private struct TokenInterceptor: RequestInterceptor {
+    func adapt(_ request: URLRequest, for session: URLSession) -> URLRequest {
+        var request = request
+        request.setValue("token", forHTTPHeaderField: "Authorization")
+        return request
+    }
+
+    func shouldRetry(_ task: URLSessionTask, after attempts: Int, because error: Error?) -> Bool {
+        attempts < 3 && (task.response as? HTTPURLResponse)?.statusCode == 503
+    }
+}
+
+private final class CreationDelegate: NSObject, URLSessionTaskDelegate, @unchecked Sendable {
+    private(set) var created: [Int] = []
+
+    func urlSession(_ session: URLSession, didCreateTask task: URLSessionTask) { created.append(task.taskIdentifier) }
+}
+
+/// What a request of a session client has led to.
+private func outcome(
+    _ start: (@escaping (SessionClient.Operation) -> Void) throws -> Void
+) async throws -> String {
+    nonisolated(unsafe) let start = start
+    return try await withCheckedThrowingContinuation { continuation in
+        do {
+            try start { operation in
+                let body = operation.file.flatMap { try? Data(contentsOf: $0) } ?? operation.body
+                operation.file.map { try? FileManager.default.removeItem(at: $0) }
+                continuation.resume(
+                    returning: "\(operation.response?.statusCode ?? 0) after \(operation.tasks.count), "
+                        + "\(operation.metrics.count) metrics, sent \(operation.sent.completedUnitCount): "
+                        + String(decoding: body, as: UTF8.self))
+            }
+        } catch {
+            continuation.resume(throwing: error)
+        }
+    }
+}
+
+/// Clients that are built in three other ways.
+func transports(_ base: URL) async throws -> [(String, String)] {
+    let configuration = URLSessionConfiguration.ephemeral
+    configuration.headers["X-Client"] = "session"
+    let client = SessionClient(configuration: configuration, interceptor: TokenInterceptor())
+    var lines = [
+        ("request", try await outcome { try client.request("\(base)/flaky?\(UUID())", completion: $0) }),
+        ("redirect", try await outcome { try client.request(base.appendingPathComponent("moved"), completion: $0) }),
+        ("upload", try await outcome { try client.upload(Data("12345".utf8), to: "\(base)/echo", completion: $0) }),
+        ("download", try await outcome { try client.download("\(base)/text", completion: $0) }),
+    ]
+    do {
+        try client.request("", completion: { _ in })
+    } catch {
+        lines.append(("bad", "\((error as? URLError)?.code == .badURL)"))
+    }
+
+    let transport = BufferedTransport(configuration: .init(session: URLSession(configuration: .ephemeral)))
+    let answer = try await transport.send(
+        Message("POST echo", fields: [("Content-Type", "text/plain")], body: Array("abc".utf8)), to: base)
+    lines.append(("buffered", "\(answer.start) \(String(decoding: answer.body, as: UTF8.self))"))
+    let waiting = Task { try await transport.send(Message("GET silent"), to: base) }
+    waiting.cancel()
+    if case .failure(let error) = await waiting.result {
+        lines.append(("cancelled", "\((error as? URLError)?.code == .cancelled)"))
+    }
+
+    let delegate = CreationDelegate()
+    let loader = LoaderClient(delegate: delegate)
+    let loaded = try await loader.send([String: String].self, from: base.appendingPathComponent("table.json"))
+    let transactions = loaded.metrics?.transactionMetrics.count ?? 0
+    lines.append(("loader", "\(loaded.status ?? 0) \(loaded.value) \(transactions) \(delegate.created)"))
+    let text = try await loader.download(from: base.appendingPathComponent("text"))
+    lines.append(("loader download", String(decoding: text, as: UTF8.self)))
+    return lines
+}
