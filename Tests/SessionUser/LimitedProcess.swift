@@ -21,6 +21,13 @@ enum LimitedProcess {
         func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) { done.signal() }
     }
 
+    /// Continues on the thread that resumes.
+    private final class CurrentThread: TaskExecutor {
+        func enqueue(_ job: consuming ExecutorJob) {
+            UnownedJob(job).runSynchronously(on: asUnownedTaskExecutor())
+        }
+    }
+
     private static func say(_ words: String...) {
         print(words.joined(separator: ": "))
         fflush(nil)
@@ -159,6 +166,13 @@ enum LimitedProcess {
             done.signal()
         }
         wait(done, name)
+        // The threads of the ordinary executor are gone.
+        Task(executorPreference: CurrentThread()) {
+            do { try await socket.send(.string("x")) } catch { say("\(name), awaited", text(error)) }
+            do { _ = try await socket.receive() } catch { say("\(name), awaited", text(error)) }
+            done.signal()
+        }
+        wait(done, "\(name), awaited")
         socket.cancel(with: .normalClosure, reason: nil)
     }
 

@@ -125,15 +125,11 @@ extension TaskCore {
 
     /// Calls a completion handler as `answerer` says, on the loop.
     func answer(_ caller: TaskCaller, _ isPromised: Bool, _ answer: TaskAnswer) {
-        if isPromised {
-            switch caller {
-            case .handler: keepPromise(answer)
-            case .continuation: resumeCaller(answer)
-            }
-        } else if hasEnded || heldTask == nil {
-            core.delivery.schedule { answer.deliver() }
-        } else {
-            enqueue(.answer(answer))
+        switch caller {
+        case .continuation: resumeCaller(answer, isPromised: isPromised)
+        case .handler where isPromised: keepPromise(answer)
+        case .handler where hasEnded || heldTask == nil: core.delivery.schedule { answer.deliver() }
+        case .handler: enqueue(.answer(answer))
         }
     }
 
@@ -178,8 +174,13 @@ extension TaskCore: StreamClient {
         updateProgress()
     }
 
-    func loadHasClosedReading(_ load: StreamLoad) { enqueue(.readClosed) }
-    func loadHasClosedWriting(_ load: StreamLoad) { enqueue(.writeClosed) }
+    // Without a method for it the callers of `async` methods would wait for a queue that has nothing to do.
+    func loadHasClosedReading(_ load: StreamLoad) {
+        if !delegates.lack(.streamTaskReadClosed) { enqueue(.readClosed) }
+    }
+    func loadHasClosedWriting(_ load: StreamLoad) {
+        if !delegates.lack(.streamTaskWriteClosed) { enqueue(.writeClosed) }
+    }
     func loadHasBetterRoute(_ load: StreamLoad) { enqueue(.betterRoute) }
 
     func load(_ load: StreamLoad, hasGivenAway captured: CapturedConnection) {

@@ -17,6 +17,10 @@ struct DelegateEventQueue {
     private var promises = 0
     /// For the callers of `async` methods, which the loop resumes.
     private var resumptions: [TaskAnswer] = []
+    /// Whether the loop was told of them.
+    private var isResuming = false
+    /// Whether a batch of events was taken that is being delivered.
+    private var isDelivering = false
     private var isOver = false
     /// Whether reading from the network has stopped, because too many bytes are waiting.
     private(set) var isReadingStopped = false
@@ -59,14 +63,16 @@ struct DelegateEventQueue {
     }
 
     /// Adds a promised answer for the caller of an `async` method. Nil if events are undelivered, which must precede it; otherwise
-    /// whether the loop must be told.
+    /// whether the loop must be told. An end that is scheduled waits for it.
     mutating func addResumption(_ answer: TaskAnswer) -> Bool? {
-        if isScheduled { return nil }
+        if isDelivering || !events.isEmpty || !sealed.isEmpty { return nil }
         resumptions.append(answer)
-        return resumptions.count == 1
+        defer { isResuming = true }
+        return !isResuming
     }
 
     mutating func takeResumptions() -> [TaskAnswer] {
+        isResuming = false
         defer { resumptions = [] }
         return resumptions
     }
@@ -80,6 +86,8 @@ struct DelegateEventQueue {
     /// After a fork: the thread of a scheduled delivery does not exist in this process, nor what would make the promised calls.
     mutating func deliveryIsGone() {
         isScheduled = false
+        isDelivering = false
+        isResuming = false
         promises = 0
     }
 
@@ -104,6 +112,7 @@ struct DelegateEventQueue {
         if extent == .all { seal() }
         let batch = sealed
         sealed = []
+        isDelivering = !batch.isEmpty
         guard batch.isEmpty, isEndDue, !isOver, let ending else { return (batch, nil) }
         isOver = true
         return (batch, ending)
@@ -117,6 +126,7 @@ struct DelegateEventQueue {
     ///
     /// - Parameter spare: The batch's memory, without events, which is used again if it is small.
     mutating func tookBatch(_ spare: [TaskEvent] = []) -> (goesOn: Bool, mayRead: Bool) {
+        isDelivering = false
         if events.isEmpty, spare.capacity <= Self.spareCapacity { events = spare }
         isScheduled = !events.isEmpty || ending != nil && promises == 0 && !isOver
         waitingBytes = 0

@@ -35,14 +35,21 @@ extension TaskCore {
         if mustSchedule { core.delivery.schedule(self) }
     }
 
-    /// Resumes the caller of an `async` method, whom the program awaits on an executor of its own and not on the delegate queue.
-    /// With the loop lent, because the executor may be the program's code. If there are undelivered events, they come first.
-    func resumeCaller(_ answer: TaskAnswer) {
+    /// Resumes the caller of an `async` method, which the program awaits on an executor of its own and not on the delegate queue.
+    /// If there are undelivered events, they come first. If nothing was promised, because the task was not resumed at the time, it is
+    /// promised now, unless the task has ended.
+    func resumeCaller(_ answer: TaskAnswer, isPromised: Bool) {
+        guard isPromised || promiseAnswer() else { return callWithoutQueue(CalledOut { answer.deliver() }) }
         lock.lock()
         let mustTell = events.addResumption(answer)
         lock.unlock()
         guard let mustTell else { return keepPromise(answer) }
-        if mustTell { core.loop.callOut(CallerResumption(task: self)) }
+        if mustTell { callWithoutQueue(CallerResumption(task: self)) }
+    }
+
+    /// Makes a call with the loop lent, because the caller's executor and deinits are the program's code and may block.
+    private func callWithoutQueue(_ callout: any Callout) {
+        if core.loop.isServed { core.loop.callOut(callout) } else { WorkWithoutLoop.perform { callout.callOut() } }
     }
 
     fileprivate func resumeCallers() {
@@ -120,19 +127,12 @@ extension TaskCore {
     }
 
     /// Schedules the end after undelivered events: in the current delivery if there is one; otherwise on the queue, or,
-    /// without a queue, with the loop lent, because the caller's executor and deinits are the program's code and may
-    /// block.
+    /// without a queue, with the loop lent.
     func deliver(_ ending: TaskEnding, usesQueue: Bool) {
         // Dropped events are released outside the lock.
         let (mustSchedule, _) = lock.withLock { events.end(ending) }
         guard mustSchedule else { return }
-        if usesQueue {
-            core.delivery.schedule(self)
-        } else if core.loop.isServed {
-            core.loop.callOut(self)
-        } else {
-            WorkWithoutLoop.perform { self.callOut() }
-        }
+        if usesQueue { core.delivery.schedule(self) } else { callWithoutQueue(self) }
     }
 
     private var typeName: String { heldTask.map { String(describing: type(of: $0)) } ?? "Task" }

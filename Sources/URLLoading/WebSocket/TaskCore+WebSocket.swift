@@ -72,7 +72,11 @@ extension TaskCore {
         } else {
             return
         }
-        if isPromised { keepPromise(.received(handler, result)) } else { core.delivery.schedule { handler(result) } }
+        switch caller {
+        case .continuation: resumeCaller(.received(handler, result), isPromised: isPromised)
+        case .handler where isPromised: keepPromise(.received(handler, result))
+        case .handler: core.delivery.schedule { handler(result) }
+        }
     }
 
     /// In a forked process, or when the system cannot start a thread.
@@ -189,7 +193,7 @@ extension TaskCore {
         bytesExpectedToReceive.store(NSURLSessionTransferSizeUnknown, ordering: .relaxed)
         updateProgress()
         // Callers of `async` methods would wait for a queue that has nothing to do.
-        if !delegates.isEmpty { enqueue(.webSocketOpened(subprotocol: agreement.subprotocol)) }
+        if !delegates.lack(.webSocketTaskDidOpen) { enqueue(.webSocketOpened(subprotocol: agreement.subprotocol)) }
         if state == .suspended { opened.suspend() }
         let operations = webSocket.earlyOperations
         webSocket.earlyOperations = []
@@ -270,8 +274,8 @@ extension TaskCore: WebSocketClient {
     }
 
     func loadHasFault(_ load: WebSocketLoad) {
-        // After the handlers of the messages before, and what they send.
-        enqueue(.answer(.call { [self] in core.loop.post { self.webSocket?.load?.fail() } }))
+        // After the handlers of the messages before, and what they send. If there are none, it needs no queue either.
+        resumeCaller(.call { [self] in core.loop.post { self.webSocket?.load?.fail() } }, isPromised: false)
     }
 
     func loadDropsMessages(_ load: WebSocketLoad) { locked { _ in webSocket?.inbox.dropMessages() } }
@@ -280,7 +284,7 @@ extension TaskCore: WebSocketClient {
         guard let webSocket, let code = URLSessionWebSocketTask.CloseCode(rawValue: Int(code)) else { return }
         let reason = Data(reason)
         locked { _ in (webSocket.closeCode, webSocket.closeReason) = (code, reason) }
-        enqueue(.webSocketClosed(code, reason: reason))
+        if !delegates.lack(.webSocketTaskDidClose) { enqueue(.webSocketClosed(code, reason: reason)) }
     }
 
     /// Before the handlers of the pending operations, which may ask for the code (WS-13).

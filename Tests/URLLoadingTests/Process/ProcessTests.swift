@@ -24,7 +24,7 @@ import Testing
         defer { server.stop() }
         let lines = try SessionUser().run("forked", server.url().absoluteString)
         let ofSockets = ["socket", "new socket"].flatMap { name in
-            ["sent", "received", "pong"].map { "child, \(name), \($0): \(Self.forked)" }
+            ["sent", "received", "pong", "awaited", "awaited"].map { "child, \(name), \($0): \(Self.forked)" }
         }
         let expected = [
             "before: 200 x", "beside: 200 x", "child, old session: \(Self.forked)", "child, delegate: \(Self.forked)",

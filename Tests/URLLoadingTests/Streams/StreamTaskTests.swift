@@ -42,6 +42,29 @@ import URLLoading
         session.invalidateAndCancel()
     }
 
+    // STREAM-2, STREAM-3, S-75: to the end of the stream and after that of the task
+    @Test("async methods need no queue at the end") func endWithoutQueue() async throws {
+        let server = try ScriptedServer { connection in
+            try connection.send("a")
+            try connection.finishSending()
+            try connection.waitForClose()
+        }
+        defer { server.stop() }
+        let queue = OperationQueue()
+        queue.isSuspended = true
+        let session = URLSession(configuration: .ephemeral, delegate: nil, delegateQueue: queue)
+        let task = session.streamTask(to: server)
+        task.resume()
+        let (data, _) = try await task.readData(ofMinLength: 2, maxLength: 2, timeout: 60)
+        #expect(data == Data("a".utf8))
+        let (rest, isAtEnd) = try await task.readData(ofMinLength: 1, maxLength: 1, timeout: 60)
+        #expect(rest == nil && isAtEnd)
+        task.cancel()
+        await #expect(throws: URLError.self) { try await task.write(Data(count: 1), timeout: 60) }
+        queue.isSuspended = false
+        session.invalidateAndCancel()
+    }
+
     // S-34, STREAM-2, STREAM-3, STREAM-5, STREAM-8, T-12
     @Test("both ends speak, and both close") func bothEndsSpeak() async throws {
         let server = try ScriptedServer { connection in

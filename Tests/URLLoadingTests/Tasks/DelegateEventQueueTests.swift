@@ -147,6 +147,33 @@ import Testing
         #expect([whileScheduled, whileDelivered, afterwards] == [nil, nil, true])
     }
 
+    // T-7, WS-6
+    @Test("After a fork the loop is told of resumptions again") func resumptionsAfterFork() {
+        var lane = DelegateEventQueue()
+        _ = lane.promise()
+        let before = lane.addResumption(.call {})
+        lane.deliveryIsGone()
+        let after = lane.addResumption(.call {})
+        #expect([before, after] == [true, true])
+    }
+
+    // WS-6, STREAM-2
+    @Test("The end, though scheduled, waits for callers of `async` methods") func resumptionBeforeEnd() {
+        var lane = DelegateEventQueue()
+        let isScheduled = lane.end(TaskEnding(error: nil, body: .nothing)).mustSchedule
+        _ = lane.promise()
+        let mustTell = lane.addResumption(.call {})
+        #expect(isScheduled && mustTell == true)
+        let early = lane.take(.all)
+        let goesOn = lane.tookBatch().goesOn
+        #expect(early.ending == nil && !goesOn)
+        let count = lane.takeResumptions().count
+        let mustSchedule = lane.resumed(count)
+        #expect(mustSchedule)
+        let taken = lane.take(.all)
+        #expect(taken.ending != nil)
+    }
+
     @Test("Cancelling drops waiting events") func cancelDropsWhatWaits() {
         var lane = DelegateEventQueue()
         _ = lane.add(.data(Data(count: 1)), bytes: 1)

@@ -78,6 +78,36 @@ import URLLoading
         session.invalidateAndCancel()
     }
 
+    // WS-6, S-75: whatever ends the connection
+    @Test("async methods need no queue to fail", arguments: ["closed", "fault", "reset"])
+    func failureWithoutQueue(_ ending: String) async throws {
+        let server = try ScriptedServer.webSocket { socket in
+            _ = try socket.requireMessage()
+            switch ending {
+            case "closed": try socket.close()
+            case "fault":
+                // A continuation of no message.
+                try socket.send(WebSocketFrame(WebSocketFrame.continuation, [1]))
+                _ = try socket.readFrame()
+            default: socket.connection.reset()
+            }
+        }
+        defer { server.stop() }
+        let queue = OperationQueue()
+        queue.isSuspended = true
+        let session = URLSession(configuration: .ephemeral, delegate: nil, delegateQueue: queue)
+        let task = session.webSocketTask(with: server.webSocketURL())
+        // Called before the task is resumed, while it is running, and after its connection has ended.
+        let early = Task { try await task.receive() }
+        task.resume()
+        try await task.send(.string("a"))
+        await #expect(throws: (any Error).self) { try await early.value }
+        await #expect(throws: (any Error).self) { try await task.receive() }
+        await #expect(throws: (any Error).self) { try await task.send(.string("b")) }
+        queue.isSuspended = false
+        session.invalidateAndCancel()
+    }
+
     // WS-6, WS-7
     @Test("a hundred receives pending") func hundredReceives() async throws {
         let isReady = Signal("the receives")
