@@ -15,7 +15,8 @@ let package = Package(
         .executableTarget(
             name: "App",
             dependencies: [
-                "Client", "Stubs", "Models", "Neighbours", "Generating", .product(name: "Transports", package: "Transports"),
+                "Client", "Stubs", "Models", "Neighbours", "Generating",
+                .product(name: "Transports", package: "Transports"),
                 networking,
             ]),
         // Programs without networking must link too.

@@ -11,7 +11,8 @@ let package = Package(
         .executableTarget(
             name: "App",
             dependencies: [
-                "Client", "Stubs", "Models", "Neighbours", "Generating", .product(name: "Transports", package: "Transports"),
+                "Client", "Stubs", "Models", "Neighbours", "Generating",
+                .product(name: "Transports", package: "Transports"),
             ]),
         // Programs without networking must link too.
         .executableTarget(name: "FoundationTool"),

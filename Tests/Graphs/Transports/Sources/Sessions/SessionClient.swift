@@ -97,7 +97,9 @@ open class SessionClient: NSObject {
     }
 
     @discardableResult
-    open func upload(_ data: Data, to url: URLConvertible, completion: @escaping (Operation) -> Void) throws -> Operation {
+    open func upload(_ data: Data, to url: URLConvertible, completion: @escaping (Operation) -> Void) throws
+        -> Operation
+    {
         var request = URLRequest(url: try url.asURL())
         request.httpMethod = "POST"
         return begin(Operation(request) { $0.uploadTask(with: $1, from: data) }, completion)
