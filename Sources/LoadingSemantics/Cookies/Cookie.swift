@@ -80,17 +80,19 @@ package struct Cookie: Sendable, Hashable {
 
     package func isExpired(at now: Double) -> Bool { expires.map { $0 <= now } ?? false }
 
-    /// Whether the URL is in the scope of the cookie, regardless of the document (§5.8.3).
-    ///
-    /// - Parameters:
-    ///   - path: The path of the URL.
-    ///   - isSuffix: Whether the host is a public suffix. A domain cookie of a public suffix was set by the
-    ///     application, or before the list named the suffix, and is not sent.
-    func isFor(_ url: HTTPURL, path: String, isSuffix: Bool) -> Bool {
-        (isHostOnly || isSuffix
-            ? isHostOnly && url.host == domain : CookieDomain.matches(host: url.host, domain: domain))
-            && (!isSecure || url.scheme.isSecure) && CookiePath.matches(path, self.path)
-            && (ports?.contains(url.port) ?? true)
+    /// Why a request does not carry the cookie (§5.8.3); nil if it does.
+    func exclusion(from target: CookieTarget, at now: Double) -> CookieExclusion? {
+        if sameSite == .strict, !target.isSameSite { return .crossSite }
+        if sameSite == .lax, !target.isLaxEnough { return .crossSite }
+        let url = target.url
+        let isOfDomain =
+            isHostOnly || target.isSuffix
+            ? isHostOnly && url.host == domain : CookieDomain.matches(host: url.host, domain: domain)
+        if !isOfDomain { return .domain }
+        if isSecure, !url.scheme.isSecure { return .insecureURL }
+        if !CookiePath.matches(target.path, path) { return .path }
+        if let ports, !ports.contains(url.port) { return .port }
+        return isExpired(at: now) ? .expired : nil
     }
 
     /// The value of a `Cookie` field, in the order of the cookies; nil if there are none (COOK-9).

@@ -89,19 +89,27 @@ package struct CookieJar: Sendable {
         if sites.isEmpty { return [] }
         let site = suffixes.site(of: request.url.host)
         guard let index = sites.index(forKey: SiteKey(partition: request.partition, site: site.name)) else { return [] }
-        let path = request.path
-        let isSameSite = request.isSameSite(by: suffixes)
-        let isLaxEnough = isSameSite || request.isTopLevelNavigation && request.isSafe
+        let target = CookieTarget(request, by: suffixes, isSuffix: site.isSuffix)
         let entries = sites.values[index]
-        let found = entries.indices.filter { position in
-            let stored = entries[position].stored
-            return (isSameSite || stored.cookie.sameSite != .strict) && (isLaxEnough || stored.cookie.sameSite != .lax)
-                && stored.cookie.isFor(request.url, path: path, isSuffix: site.isSuffix)
-                && !stored.cookie.isExpired(at: now)
-        }.sorted { Self.isSentBefore(entries[$0].stored, entries[$1].stored) }
+        let found = entries.indices.filter { entries[$0].stored.cookie.exclusion(from: target, at: now) == nil }
+            .sorted { Self.isSentBefore(entries[$0].stored, entries[$1].stored) }
         let cookies = found.map { entries[$0].stored.cookie }
         for position in found { sites.values[index][position].lastUse = nextUse() }
         return cookies
+    }
+
+    /// The cookies of the request's site that the request does not carry, oldest first, and why.
+    package func excludedCookies(
+        for request: CookieRequest, at now: Double
+    ) -> [(cookie: Cookie, exclusion: CookieExclusion)] {
+        if sites.isEmpty { return [] }
+        let site = suffixes.site(of: request.url.host)
+        guard let entries = sites[SiteKey(partition: request.partition, site: site.name)] else { return [] }
+        let target = CookieTarget(request, by: suffixes, isSuffix: site.isSuffix)
+        return entries.sorted { Self.isOlder($0.stored, $1.stored) }.compactMap { entry in
+            let cookie = entry.stored.cookie
+            return cookie.exclusion(from: target, at: now).map { (cookie, $0) }
+        }
     }
 
     /// All unexpired cookies, oldest first.

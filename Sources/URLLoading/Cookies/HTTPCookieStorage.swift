@@ -304,6 +304,11 @@ extension HTTPCookieStorage {
         Cookie.field(records.read { $0.cookies(for: request, at: Self.now) })
     }
 
+    /// The cookies of its site that a request does not carry, and why.
+    func excludedCookies(for request: CookieRequest) -> [(cookie: Cookie, exclusion: CookieExclusion)] {
+        records.read { $0.excludedCookies(for: request, at: Self.now) }
+    }
+
     /// Applies the `Set-Cookie` fields of a response. True after a change: then the caller must post the notification.
     ///
     /// - Parameter note: Gets the outcome of each field, with the storage's lock held.

@@ -33,7 +33,10 @@ final class SessionCookies: CookieStore {
         if isPlain, storage.isEmptyIfLoaded == true { return .now(nil) }
         if isPlain {
             guard let origin = origin(of: load) else { return .now(nil) }
-            if storage.isLoaded(for: origin) { return .now(storage.field(for: origin)) }
+            if storage.isLoaded(for: origin) {
+                noteExcluded(for: origin, in: storage, log: load.log)
+                return .now(storage.field(for: origin))
+            }
             let lookup = load.makeCookieLookup()
             storage.whenLoaded(for: origin) { lookup.answer(storage.field(for: origin)) }
             return .later
@@ -67,6 +70,19 @@ final class SessionCookies: CookieStore {
         return CookieRequest(load.request, document: transfer.request.document.flatMap { URL(string: $0) })
     }
 
+    /// At most `mostNoted`, since a site may have many.
+    private func noteExcluded(for origin: CookieRequest, in storage: HTTPCookieStorage, log: EventLog?) {
+        guard let log, log.isTraced else { return }
+        for (cookie, exclusion) in storage.excludedCookies(for: origin).prefix(Self.mostNoted) {
+            log.traceOnly(
+                .cookieDecision(name: Self.shown(cookie.name), decision: "withheld", reason: exclusion.reason))
+        }
+    }
+
+    private static let mostNoted = 50
+
+    private static func shown(_ name: some StringProtocol) -> String { TraceText.line(String(name.prefix(64))) }
+
     private func receive(
         _ fields: [String], from origin: CookieRequest, in storage: HTTPCookieStorage, log: EventLog?
     ) -> Bool {
@@ -79,8 +95,7 @@ final class SessionCookies: CookieStore {
             let name = pair.firstIndex(of: "=").map { pair[..<$0].trimmingCharacters(in: .whitespaces) } ?? ""
             var reason: String?
             if case .refused(let refusal) = outcome { reason = refusal.reason }
-            log.traceOnly(
-                .cookieReceived(name: TraceText.line(String(name.prefix(64))), decision: outcome.word, reason: reason))
+            log.traceOnly(.cookieDecision(name: Self.shown(name), decision: outcome.word, reason: reason))
         }
         return isChanged
     }

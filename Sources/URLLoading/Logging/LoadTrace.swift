@@ -84,7 +84,7 @@ struct LoadTrace {
         case .servedFromCache: "cache: served"
         case .cookiesSent(let count): "cookies: \(count) sent"
         case .cookiesReceived(let count): "cookies: \(count) received"
-        case .cookieReceived(let name, let decision, let reason):
+        case .cookieDecision(let name, let decision, let reason):
             "cookie: \(name) \(decision)" + (reason.map { ", because: \($0)" } ?? "")
         case .resolutionStarted(let host): "DNS: looks up \(host)"
         case .resolutionEnded(let addresses): "DNS: \(addresses) addresses"

@@ -95,7 +95,7 @@ final class TaskEvents: EventTrace {
         case .servedFromCache: (.cacheServed, [:])
         case .cookiesSent(let count): (.cookiesSent, ["count": "\(count)"])
         case .cookiesReceived(let count): (.cookiesReceived, ["count": "\(count)"])
-        case .cookieReceived(let name, let decision, let reason):
+        case .cookieDecision(let name, let decision, let reason):
             (
                 .cookieDecision,
                 ["name": name, "decision": decision].merging(reason.map { ["reason": $0] } ?? [:]) { $1 }

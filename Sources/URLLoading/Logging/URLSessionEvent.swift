@@ -25,8 +25,9 @@ public struct URLSessionEvent: Sendable, Equatable, CustomStringConvertible {
         /// The response has `Set-Cookie` fields: `count` is the number of them. The storage may refuse some.
         public static let cookiesReceived = Name(rawValue: "cookies.received")
         /// What the storage did with one of them: `name`, `decision` (`stored`, `removed` because it has expired, or `refused`), and
-        /// `reason` if it was refused. Values are never told. Not made for subclasses of ``HTTPCookieStorage``, which decide
-        /// themselves, nor while the storage's file is being read.
+        /// `reason` if it was refused. Or why a stored cookie of the request's site is not sent: `decision` is then `withheld`; at most
+        /// 50 for each request. Values are never told. Not made for subclasses of ``HTTPCookieStorage``, which decide themselves, nor
+        /// while the storage's file is being read.
         public static let cookieDecision = Name(rawValue: "cookie.decision")
         /// A name is looked up: `server.address`.
         public static let resolutionBegan = Name(rawValue: "dns.began")

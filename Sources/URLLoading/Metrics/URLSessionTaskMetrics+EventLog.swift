@@ -110,7 +110,7 @@ extension TransactionRecord {
             hasFailed = true
             responseBodyBytesAfterDecoding = decoded
         case .fetchStarted, .waitingForConnectivity, .informationalResponse, .ended, .request, .cacheDecision,
-            .cookiesSent, .cookiesReceived, .cookieReceived, .challenge, .challengeAnswered, .taskFailed, .taskEnded,
+            .cookiesSent, .cookiesReceived, .cookieDecision, .challenge, .challengeAnswered, .taskFailed, .taskEnded,
             .webSocketOpened,
             .webSocketClosed, .webSocketMessage, .webSocketPing,
             .webSocketCloses:

@@ -33,6 +33,12 @@ struct CookieFixture {
         return Cookie.field(jar.cookies(for: request, at: now))
     }
 
+    /// Why which cookies are not in that field.
+    func exclusions(_ address: String, document: String? = nil) throws -> [String] {
+        let request = try request(address, document: document, isNavigation: false, method: "GET", partition: nil)
+        return jar.excludedCookies(for: request, at: now).map { "\($0.cookie.name) \($0.exclusion)" }
+    }
+
     private func request(
         _ address: String, document: String?, isNavigation: Bool, method: String, partition: String?
     ) throws -> CookieRequest {

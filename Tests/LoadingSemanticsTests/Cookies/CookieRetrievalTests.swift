@@ -70,6 +70,42 @@ import Testing
         #expect(try world.field("https://example.com/") == nil)
     }
 
+    // MISC-28, COOK-4, COOK-6, COOK-7
+    @Test(
+        "Each cookie of the site that a request does not carry has a reason",
+        arguments: [
+            ("https://example.com/a", nil, ["other path", "www domain", "ported port"]),
+            ("http://example.com/a", nil, ["secure insecureURL", "other path", "www domain", "ported port"]),
+            ("https://www.example.com:8080/b/", nil, ["host domain", "secure domain"]),
+            ("https://www.example.com/", nil, ["host domain", "secure domain", "other path", "ported port"]),
+            (
+                "https://example.com/b", "https://a.example/",
+                ["www domain", "lax crossSite", "ported port"]
+            ),
+            ("https://elsewhere.example/", nil, []),
+        ] as [(String, String?, [String])])
+    mutating func exclusions(address: String, document: String?, expected: [String]) throws {
+        let origin = "https://example.com/"
+        for field in ["host=1", "secure=1; Secure", "other=1; Domain=example.com; Path=/b"] {
+            #expect(try world.set(field, origin) == nil)
+        }
+        #expect(try world.set("www=1", "https://www.example.com/") == nil)
+        #expect(try world.set("lax=1; Domain=example.com; SameSite=Lax", origin) == nil)
+        var ported = Cookie(name: "ported", value: "1", domain: "example.com", isHostOnly: false, created: world.now)
+        ported.ports = [8080]
+        _ = world.jar.insert(ported, at: world.now)
+        #expect(try world.exclusions(address, document: document) == expected)
+    }
+
+    // MISC-28
+    @Test("A cookie that has expired is excluded for that")
+    mutating func expiredIsExcluded() throws {
+        #expect(try world.set("a=1; Max-Age=10", "http://example.com/") == nil)
+        #expect(try world.exclusions("http://example.com/") == [])
+        world.now += 10
+        #expect(try world.exclusions("http://example.com/") == ["a expired"])
+    }
+
     // §5.8.3: a domain that has become a public suffix
     @Test("A domain cookie of a public suffix is not sent, a host-only one is")
     mutating func suffixes() throws {

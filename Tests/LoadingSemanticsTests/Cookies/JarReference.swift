@@ -25,6 +25,9 @@ final class JarReference {
 
     func insert(_ cookie: Cookie, at now: Double) -> CookieOutcome { jar.insert(cookie, at: now) }
     func cookies(for request: CookieRequest, at now: Double) -> [Cookie] { jar.cookies(for: request, at: now) }
+    func excludedCookies(
+        for request: CookieRequest, at now: Double
+    ) -> [(cookie: Cookie, exclusion: CookieExclusion)] { jar.excludedCookies(for: request, at: now) }
     func all(at now: Double) -> [Cookie] { jar.all(at: now) }
     func remove(_ identity: CookieIdentity) -> Bool { jar.remove(identity) }
     func removeAll(where condition: (Cookie) -> Bool) -> [CookieIdentity] { jar.removeAll(where: condition) }

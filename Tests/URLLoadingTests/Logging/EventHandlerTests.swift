@@ -98,6 +98,29 @@ private final class Answering: NSObject, URLSessionTaskDelegate {
         }
     }
 
+    // MISC-28, COOK-4
+    @Test("cookies that are not sent") func withheldCookies() async throws {
+        let server = try ScriptedServer.answering(.text("hello"))
+        defer { server.stop() }
+        let configuration = URLSessionConfiguration.ephemeral
+        for (name, path) in [("here", "/"), ("there", "/elsewhere")] {
+            let cookie = try #require(
+                HTTPCookie(properties: [.name: name, .value: "secret", .domain: "127.0.0.1", .path: path]))
+            configuration.httpCookieStorage?.setCookie(cookie)
+        }
+        let session = URLSession(configuration: configuration)
+        try await recording(session) { events in
+            _ = try await session.data(from: server.url())
+            let all = try await events.waitUntil("the end") { $0.last?.name == .taskEnded }
+            #expect(
+                all.filter { $0.name == .cookieDecision }.map(\.attributes) == [
+                    ["name": "there", "decision": "withheld", "reason": "it is for another path"]
+                ])
+            #expect(all.first { $0.name == .cookiesSent }?.attributes == ["count": "1"])
+            for event in all { #expect(!"\(event) \(event.attributes)".contains("secret")) }
+        }
+    }
+
     // MISC-28, CONN-10: a kept connection that the server closes with the request
     @Test("a request that is sent again") func retry() async throws {
         let server = try ScriptedServer { connection in
