@@ -202,7 +202,7 @@ static clt_step finish_reading(clt_stream *stream, clt_step step) {
     return fail(stream, (clt_failure){ .alert = -1, .reason = "out of memory" });
 }
 
-// OpenSSL takes what is in the thread's queue for its own result. To look costs a tenth of clearing it.
+// OpenSSL takes what is in the thread's queue for its own result. To look takes an eighth of the instructions of clearing it.
 static void clear_errors(void) {
     if (ERR_peek_error() != 0) ERR_clear_error();
 }
@@ -239,7 +239,7 @@ clt_step clt_read(clt_stream *stream, void *bytes, size_t capacity, size_t *coun
         if (result != 1) { step = step_after(stream, result); break; }
         done += got;
         stream->socket.stops_drained = true;
-        // OpenSSL would take as long as for a short record to find out that there is no other one.
+        // OpenSSL, asked again, would only find out that there is no other record.
         if (clt_socket_is_empty(&stream->socket) && !SSL_has_pending(stream->ssl)) { step = CLT_WANT_READ; break; }
     }
     *count = done;

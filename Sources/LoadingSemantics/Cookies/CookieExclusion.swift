@@ -19,7 +19,7 @@ struct CookieTarget {
 }
 
 /// Why a request does not carry a cookie of its site (RFC 6265bis §5.8.3).
-package enum CookieExclusion: Sendable, Equatable, CaseIterable {
+package enum CookieExclusion: Sendable, Equatable {
     case crossSite
     case domain
     case insecureURL

@@ -86,10 +86,7 @@ package struct CookieJar: Sendable {
 
     /// The cookies of a request: longest path first, then oldest first (COOK-16).
     package mutating func cookies(for request: CookieRequest, at now: Double) -> [Cookie] {
-        if sites.isEmpty { return [] }
-        let site = suffixes.site(of: request.url.host)
-        guard let index = sites.index(forKey: SiteKey(partition: request.partition, site: site.name)) else { return [] }
-        let target = CookieTarget(request, by: suffixes, isSuffix: site.isSuffix)
+        guard let (index, target) = cookies(inSiteOf: request) else { return [] }
         let entries = sites.values[index]
         let found = entries.indices.filter { entries[$0].stored.cookie.exclusion(from: target, at: now) == nil }
             .sorted { Self.isSentBefore(entries[$0].stored, entries[$1].stored) }
@@ -102,14 +99,19 @@ package struct CookieJar: Sendable {
     package func excludedCookies(
         for request: CookieRequest, at now: Double
     ) -> [(cookie: Cookie, exclusion: CookieExclusion)] {
-        if sites.isEmpty { return [] }
-        let site = suffixes.site(of: request.url.host)
-        guard let entries = sites[SiteKey(partition: request.partition, site: site.name)] else { return [] }
-        let target = CookieTarget(request, by: suffixes, isSuffix: site.isSuffix)
-        return entries.sorted { Self.isOlder($0.stored, $1.stored) }.compactMap { entry in
+        guard let (index, target) = cookies(inSiteOf: request) else { return [] }
+        return sites.values[index].sorted { Self.isOlder($0.stored, $1.stored) }.compactMap { entry in
             let cookie = entry.stored.cookie
             return cookie.exclusion(from: target, at: now).map { (cookie, $0) }
         }
+    }
+
+    /// Where the cookies of the request's site are, and what selects among them; nil if there are none.
+    private func cookies(inSiteOf request: CookieRequest) -> (index: Sites.Index, target: CookieTarget)? {
+        if sites.isEmpty { return nil }
+        let site = suffixes.site(of: request.url.host)
+        let key = SiteKey(partition: request.partition, site: site.name)
+        return sites.index(forKey: key).map { ($0, CookieTarget(request, by: suffixes, isSuffix: site.isSuffix)) }
     }
 
     /// All unexpired cookies, oldest first.

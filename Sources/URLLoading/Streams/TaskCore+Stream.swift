@@ -125,11 +125,10 @@ extension TaskCore {
 
     /// Calls a completion handler as `answerer` says, on the loop.
     func answer(_ caller: TaskCaller, _ isPromised: Bool, _ answer: TaskAnswer) {
-        switch caller {
-        case .continuation: resumeCaller(answer, isPromised: isPromised)
-        case .handler where isPromised: keepPromise(answer)
-        case .handler where hasEnded || heldTask == nil: core.delivery.schedule { answer.deliver() }
-        case .handler: enqueue(.answer(answer))
+        if caller == .handler, !isPromised, !hasEnded, heldTask != nil {
+            enqueue(.answer(answer))
+        } else {
+            deliver(answer, to: caller, isPromised: isPromised)
         }
     }
 

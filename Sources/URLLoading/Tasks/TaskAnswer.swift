@@ -11,9 +11,7 @@ enum TaskCaller {
 enum TaskAnswer: Sendable {
     case call(@Sendable () -> Void)
     case sent(WebSocketOperation.Handler, (any Error)?)
-    case received(
-        @Sendable (Result<URLSessionWebSocketTask.Message, any Error>) -> Void,
-        Result<URLSessionWebSocketTask.Message, any Error>)
+    case received(WebSocketInbox.Receiver.Handler, Result<URLSessionWebSocketTask.Message, any Error>)
 
     /// Calls the completion handler, or resumes the caller.
     func deliver() {

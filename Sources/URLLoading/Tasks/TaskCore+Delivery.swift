@@ -35,6 +35,15 @@ extension TaskCore {
         if mustSchedule { core.delivery.schedule(self) }
     }
 
+    /// Delivers an answer, on any thread. One to a handler that was not promised comes without ordering.
+    func deliver(_ answer: TaskAnswer, to caller: TaskCaller, isPromised: Bool) {
+        switch caller {
+        case .continuation: resumeCaller(answer, isPromised: isPromised)
+        case .handler where isPromised: keepPromise(answer)
+        case .handler: core.delivery.schedule { answer.deliver() }
+        }
+    }
+
     /// Resumes the caller of an `async` method, which the program awaits on an executor of its own and not on the delegate queue.
     /// If there are undelivered events, they come first. If nothing was promised, because the task was not resumed at the time, it is
     /// promised now, unless the task has ended.

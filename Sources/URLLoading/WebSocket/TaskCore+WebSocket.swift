@@ -46,10 +46,7 @@ extension TaskCore {
     }
 
     /// Receives the next message, on any thread. Calls wait also before the connection is open.
-    func receive(
-        for caller: TaskCaller = .handler,
-        _ handler: @escaping @Sendable (Result<URLSessionWebSocketTask.Message, any Error>) -> Void
-    ) {
+    func receive(for caller: TaskCaller = .handler, _ handler: @escaping WebSocketInbox.Receiver.Handler) {
         guard let webSocket else { return handler(.failure(URLError(.unsupportedURL))) }
         guard core.loop.serve() else { return receiveWithoutLoop(webSocket, caller, handler) }
         lock.lock()
@@ -72,17 +69,12 @@ extension TaskCore {
         } else {
             return
         }
-        switch caller {
-        case .continuation: resumeCaller(.received(handler, result), isPromised: isPromised)
-        case .handler where isPromised: keepPromise(.received(handler, result))
-        case .handler: core.delivery.schedule { handler(result) }
-        }
+        deliver(.received(handler, result), to: caller, isPromised: isPromised)
     }
 
     /// In a forked process, or when the system cannot start a thread.
     private func receiveWithoutLoop(
-        _ webSocket: WebSocketState, _ caller: TaskCaller,
-        _ handler: @escaping @Sendable (Result<URLSessionWebSocketTask.Message, any Error>) -> Void
+        _ webSocket: WebSocketState, _ caller: TaskCaller, _ handler: @escaping WebSocketInbox.Receiver.Handler
     ) {
         let isPromised = promiseAnswer()
         WorkWithoutLoop.perform { [self] in

@@ -10,8 +10,8 @@ internal import LoadingProtocols
 /// the server sent.
 ///
 /// **Order.** Messages are sent in the order of the calls and received in the server's order. All members are thread-safe. Completion
-/// handlers are called exactly once, on the session's delegate queue, which `async` methods do not need. Cancelling the Swift task of an `async` call does not end the
-/// call; `cancel()` does.
+/// handlers are called exactly once, on the session's delegate queue, which `async` methods do not need. Cancelling the Swift task of
+/// an `async` call does not end the call; `cancel()` does.
 ///
 /// **Errors.** An error ends the task, and all its pending and later operations fail with it. A server that violates the protocol
 /// causes `EPROTO` in `NSPOSIXErrorDomain`, a message above ``maximumMessageSize`` `EMSGSIZE`, and a connection that ends without a
@@ -87,7 +87,7 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
     }
 
     private final func receive(
-        for caller: TaskCaller, _ handler: @escaping @Sendable (Result<Message, any Error>) -> Void
+        for caller: TaskCaller, _ handler: @escaping WebSocketInbox.Receiver.Handler
     ) {
         guard let core else { return receive(completionHandler: handler) }
         core.receive(for: caller, handler)

@@ -10,10 +10,12 @@ struct WebSocketInbox {
 
     /// A call of `receive`.
     struct Receiver {
+        typealias Handler = @Sendable (Result<Message, any Error>) -> Void
+
         let caller: TaskCaller
         /// Whether the end of the task waits for the call of the handler.
         let isPromised: Bool
-        let handler: @Sendable (Result<Message, any Error>) -> Void
+        let handler: Handler
     }
 
     private var messages = FIFOQueue<(message: Message, octets: Int)>()

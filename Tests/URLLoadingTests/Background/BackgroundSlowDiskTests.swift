@@ -10,14 +10,11 @@ import Testing
 @Suite(.leavesNothing) struct BackgroundSlowDiskTests {
     // BG-2, BG-6: the changes of one session wait, and are all written then
     @Test("a large body does not hold up other sessions") func largeBody() throws {
-        let service = try BackgroundServiceInProcess()
-        let large = service.path + "/uploads/large"
-        try Data(count: 9 << 20).write(to: URL(fileURLWithPath: large))
+        let disk = try BusyDisk()
+        let (service, large) = (disk.service, disk.large)
         let uploading = try service.attach(1, identifier: "uploading")
         _ = try uploading.attached()
-        let bodies = try #require(service.onLoop { $0.bodies })
-        let mayGoOn = DispatchSemaphore(value: 0)
-        bodies.run { mayGoOn.wait() }
+        let mayGoOn = disk.hold()
         defer { mayGoOn.signal() }
         try uploading.send(.create(1, body: large), .create(2))
 
@@ -40,26 +37,24 @@ import Testing
 
     // BG-2, BG-6: a program that writes bodies faster than the disk has its commands in the journal one body at a time
     @Test("large bodies one after the other") func manyLargeBodies() async throws {
-        let service = try BackgroundServiceInProcess()
-        let large = service.path + "/uploads/large"
-        try Data(count: 9 << 20).write(to: URL(fileURLWithPath: large))
+        let disk = try BusyDisk()
+        let (service, large) = (disk.service, disk.large)
         let peer = try service.attach(1)
         _ = try peer.attached()
-        let bodies = try #require(service.onLoop { $0.bodies })
-        let disk = [DispatchSemaphore(value: 0), DispatchSemaphore(value: 0)]
-        defer { disk.forEach { $0.signal() } }
-        bodies.run { disk[0].wait() }
+        let first = disk.hold()
+        defer { first.signal() }
         try peer.send(.create(1, body: large))
         try await eventually { (try? service.transfers.count) == 1 }
-        bodies.run { disk[1].wait() }
+        let second = disk.hold()
+        defer { second.signal() }
         try peer.send(.create(2, body: large), .create(3), .setTaskDescription(task: 3, "third"))
         func journal() throws -> [Int] { try service.journalContents().transfers.map(\.description.task) }
         #expect(try journal() == [])
 
-        disk[0].signal()
+        first.signal()
         _ = try peer.notices { $0 == .committed(1) }
         #expect(try journal() == [1])
-        disk[1].signal()
+        second.signal()
         _ = try peer.notices { $0 == .committed(4) }
         let transfers = try service.journalContents().transfers
         #expect(transfers.map(\.description.task) == [1, 2, 3])
@@ -70,15 +65,12 @@ import Testing
 
     // BG-6: commands that wait for the disk are carried out although their program ends and its spool has nothing
     @Test("a program that ends while its commands wait") func programEnds() async throws {
-        let service = try BackgroundServiceInProcess()
-        let large = service.path + "/uploads/large"
-        try Data(count: 9 << 20).write(to: URL(fileURLWithPath: large))
+        let disk = try BusyDisk()
+        let (service, large) = (disk.service, disk.large)
         let peer = try service.attach(1)
         _ = try peer.attached()
-        let bodies = try #require(service.onLoop { $0.bodies })
-        let mayGoOn = DispatchSemaphore(value: 0)
+        let mayGoOn = disk.hold()
         defer { mayGoOn.signal() }
-        bodies.run { mayGoOn.wait() }
         try peer.send(.create(1, body: large), .create(2, body: large), .create(3))
         try await eventually { (try? service.transfers.count) == 1 }
         peer.close()
@@ -91,15 +83,12 @@ import Testing
 
     // BG-6: the number of commands that wait is bounded
     @Test("many commands while the disk is busy") func manyCommands() async throws {
-        let service = try BackgroundServiceInProcess()
-        let large = service.path + "/uploads/large"
-        try Data(count: 9 << 20).write(to: URL(fileURLWithPath: large))
+        let disk = try BusyDisk()
+        let (service, large) = (disk.service, disk.large)
         let peer = try service.attach(1)
         _ = try peer.attached()
-        let bodies = try #require(service.onLoop { $0.bodies })
-        let mayGoOn = DispatchSemaphore(value: 0)
+        let mayGoOn = disk.hold()
         defer { mayGoOn.signal() }
-        bodies.run { mayGoOn.wait() }
         let first: [ServiceCommand] = [.create(1, body: large), .create(2, body: large), .create(3)]
         try peer.send(first + (1...998).map { .setTaskDescription(task: 3, "\($0)") })
         let third = TransferReference(application: "app", session: "test", task: 3)
@@ -118,16 +107,13 @@ import Testing
 
     // BG-21: a service that has nothing to do ends, also if its last change had to wait
     @Test("nothing to do when the body is on the disk") func becomesIdle() async throws {
-        let service = try BackgroundServiceInProcess()
-        let large = service.path + "/uploads/large"
-        try Data(count: 9 << 20).write(to: URL(fileURLWithPath: large))
+        let disk = try BusyDisk()
+        let (service, large) = (disk.service, disk.large)
         let peer = try service.attach(1)
         _ = try peer.attached()
-        let bodies = try #require(service.onLoop { $0.bodies })
         let keeper = try #require(service.onLoop { $0.keeper })
-        let mayGoOn = DispatchSemaphore(value: 0)
+        let mayGoOn = disk.hold()
         defer { mayGoOn.signal() }
-        bodies.run { mayGoOn.wait() }
         let upload = TransferReference(application: "app", session: "test", task: 1)
         try peer.send(.create(1, body: large))
         peer.close()
@@ -148,15 +134,12 @@ import Testing
 
     // BG-2: the kernel reports only once that a file could not be written
     @Test("a body that cannot be synchronized") func unwritableBody() async throws {
-        let service = try BackgroundServiceInProcess()
-        let large = service.path + "/uploads/large"
-        try Data(count: 9 << 20).write(to: URL(fileURLWithPath: large))
+        let disk = try BusyDisk()
+        let (service, large) = (disk.service, disk.large)
         let peer = try service.attach(1)
         _ = try peer.attached()
-        let bodies = try #require(service.onLoop { $0.bodies })
-        let mayGoOn = DispatchSemaphore(value: 0)
+        let mayGoOn = disk.hold()
         defer { mayGoOn.signal() }
-        bodies.run { mayGoOn.wait() }
         try peer.send(.create(1, body: large), .create(2))
         try await eventually { (try? service.transfers.count) == 2 }
         // The journal finds the file again.
@@ -164,7 +147,7 @@ import Testing
         let (isRestored, loopMayGoOn) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
         service.loop.post { loopMayGoOn.wait() }
         mayGoOn.signal()
-        bodies.run {
+        disk.bodies.run {
             rename(large + "+", large)
             isRestored.signal()
         }
@@ -210,14 +193,11 @@ import Testing
 
     // BG-5: a service that ends has not promised what waits, and does not wait for the disk
     @Test("a service that ends meanwhile") func end() async throws {
-        let service = try BackgroundServiceInProcess()
-        let large = service.path + "/uploads/large"
-        try Data(count: 9 << 20).write(to: URL(fileURLWithPath: large))
+        let disk = try BusyDisk()
+        let (service, large) = (disk.service, disk.large)
         let peer = try service.attach(1)
         let state = try peer.attached().state
-        let bodies = try #require(service.onLoop { $0.bodies })
-        let mayGoOn = DispatchSemaphore(value: 0)
-        bodies.run { mayGoOn.wait() }
+        let mayGoOn = disk.hold()
         try CommandSpool(path: state.spool).append([EncodedCommand(.create(1, body: large))], from: 1)
         try peer.send(.create(1, body: large))
         try await eventually { service.onLoop { $0.isIdle } == false && (try? service.transfers.count) == 1 }
@@ -227,5 +207,26 @@ import Testing
         service.restart()
         try await eventually { (try? service.journalContents().transfers.map(\.description.task)) == [1] }
         service.stop()
+    }
+}
+
+/// A service in whose folder lies the body of an upload that is synchronized apart, and what synchronizes it.
+private struct BusyDisk {
+    let service: BackgroundServiceInProcess
+    let large: String
+    let bodies: FileKeeper
+
+    init() throws {
+        service = try BackgroundServiceInProcess()
+        large = service.path + "/uploads/large"
+        try Data(count: 9 << 20).write(to: URL(fileURLWithPath: large))
+        bodies = try #require(service.onLoop { $0.bodies })
+    }
+
+    /// Synchronizes nothing from now on until the result is signalled.
+    func hold() -> DispatchSemaphore {
+        let mayGoOn = DispatchSemaphore(value: 0)
+        bodies.run { mayGoOn.wait() }
+        return mayGoOn
     }
 }

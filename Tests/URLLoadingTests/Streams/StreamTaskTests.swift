@@ -23,46 +23,40 @@ import URLLoading
     }
 
     // STREAM-2, S-75: as `data(from:)`
-    @Test("async methods need no queue") func asyncMethodsNeedNoQueue() async throws {
+    @Test("async methods need no queue", .timeLimit(.minutes(2))) func asyncMethodsNeedNoQueue() async throws {
         let server = try ScriptedServer { connection in
             try connection.send(connection.receive(through: "\n"))
             try connection.waitForClose()
         }
         defer { server.stop() }
-        let queue = OperationQueue()
-        queue.isSuspended = true
-        let session = URLSession(configuration: .ephemeral, delegate: nil, delegateQueue: queue)
-        let task = session.streamTask(to: server)
-        task.resume()
-        try await task.write(Data("a\n".utf8), timeout: 60)
-        let (data, isAtEnd) = try await task.readData(ofMinLength: 2, maxLength: 2, timeout: 60)
-        #expect(data == Data("a\n".utf8))
-        #expect(!isAtEnd)
-        queue.isSuspended = false
-        session.invalidateAndCancel()
+        try await URLSession.withSuspendedQueue { session in
+            let task = session.streamTask(to: server)
+            task.resume()
+            try await task.write(Data("a\n".utf8), timeout: 60)
+            let (data, isAtEnd) = try await task.readData(ofMinLength: 2, maxLength: 2, timeout: 60)
+            #expect(data == Data("a\n".utf8))
+            #expect(!isAtEnd)
+        }
     }
 
     // STREAM-2, STREAM-3, S-75: to the end of the stream and after that of the task
-    @Test("async methods need no queue at the end") func endWithoutQueue() async throws {
+    @Test("async methods need no queue at the end", .timeLimit(.minutes(2))) func endWithoutQueue() async throws {
         let server = try ScriptedServer { connection in
             try connection.send("a")
             try connection.finishSending()
             try connection.waitForClose()
         }
         defer { server.stop() }
-        let queue = OperationQueue()
-        queue.isSuspended = true
-        let session = URLSession(configuration: .ephemeral, delegate: nil, delegateQueue: queue)
-        let task = session.streamTask(to: server)
-        task.resume()
-        let (data, _) = try await task.readData(ofMinLength: 2, maxLength: 2, timeout: 60)
-        #expect(data == Data("a".utf8))
-        let (rest, isAtEnd) = try await task.readData(ofMinLength: 1, maxLength: 1, timeout: 60)
-        #expect(rest == nil && isAtEnd)
-        task.cancel()
-        await #expect(throws: URLError.self) { try await task.write(Data(count: 1), timeout: 60) }
-        queue.isSuspended = false
-        session.invalidateAndCancel()
+        try await URLSession.withSuspendedQueue { session in
+            let task = session.streamTask(to: server)
+            task.resume()
+            let (data, _) = try await task.readData(ofMinLength: 2, maxLength: 2, timeout: 60)
+            #expect(data == Data("a".utf8))
+            let (rest, isAtEnd) = try await task.readData(ofMinLength: 1, maxLength: 1, timeout: 60)
+            #expect(rest == nil && isAtEnd)
+            task.cancel()
+            await #expect(throws: URLError.self) { try await task.write(Data(count: 1), timeout: 60) }
+        }
     }
 
     // S-34, STREAM-2, STREAM-3, STREAM-5, STREAM-8, T-12

@@ -104,6 +104,19 @@ extension URLSession {
     }
 }
 
+extension URLSession {
+    /// Calls `body` with an ephemeral session without a delegate, whose queue makes no call meanwhile.
+    static func withSuspendedQueue(_ body: (URLSession) async throws -> Void) async throws {
+        let queue = SuspendedQueue(width: 1)
+        let session = URLSession(configuration: .ephemeral, delegate: nil, delegateQueue: queue)
+        defer {
+            queue.isSuspended = false
+            session.invalidateAndCancel()
+        }
+        try await body(session)
+    }
+}
+
 extension OperationQueue {
     /// A queue with a maximum number of concurrent operations.
     convenience init(name: String, width: Int) {

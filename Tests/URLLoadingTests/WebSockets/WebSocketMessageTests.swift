@@ -65,17 +65,14 @@ import URLLoading
             _ = try socket.readFrame()
         }
         defer { server.stop() }
-        let queue = OperationQueue()
-        queue.isSuspended = true
-        let session = URLSession(configuration: .ephemeral, delegate: nil, delegateQueue: queue)
-        let task = session.webSocketTask(with: server.webSocketURL())
-        task.resume()
-        try await task.send(.string("a"))
-        let received = try await task.receive()
-        guard case .string(let text) = received else { throw URLError(.cannotDecodeRawData) }
-        #expect(text == "b")
-        queue.isSuspended = false
-        session.invalidateAndCancel()
+        try await URLSession.withSuspendedQueue { session in
+            let task = session.webSocketTask(with: server.webSocketURL())
+            task.resume()
+            try await task.send(.string("a"))
+            let received = try await task.receive()
+            guard case .string(let text) = received else { throw URLError(.cannotDecodeRawData) }
+            #expect(text == "b")
+        }
     }
 
     // WS-6, S-75: whatever ends the connection
@@ -93,19 +90,16 @@ import URLLoading
             }
         }
         defer { server.stop() }
-        let queue = OperationQueue()
-        queue.isSuspended = true
-        let session = URLSession(configuration: .ephemeral, delegate: nil, delegateQueue: queue)
-        let task = session.webSocketTask(with: server.webSocketURL())
-        // Called before the task is resumed, while it is running, and after its connection has ended.
-        let early = Task { try await task.receive() }
-        task.resume()
-        try await task.send(.string("a"))
-        await #expect(throws: (any Error).self) { try await early.value }
-        await #expect(throws: (any Error).self) { try await task.receive() }
-        await #expect(throws: (any Error).self) { try await task.send(.string("b")) }
-        queue.isSuspended = false
-        session.invalidateAndCancel()
+        try await URLSession.withSuspendedQueue { session in
+            let task = session.webSocketTask(with: server.webSocketURL())
+            // Called before the task is resumed, while it is running, and after its connection has ended.
+            let early = Task { try await task.receive() }
+            task.resume()
+            try await task.send(.string("a"))
+            await #expect(throws: (any Error).self) { try await early.value }
+            await #expect(throws: (any Error).self) { try await task.receive() }
+            await #expect(throws: (any Error).self) { try await task.send(.string("b")) }
+        }
     }
 
     // WS-6, WS-7
