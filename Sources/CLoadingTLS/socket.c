@@ -8,6 +8,8 @@
 #include <sys/uio.h>
 
 #define CLT_SCRATCH 65536
+// The header of a record has 5 bytes.
+#define CLT_SHORT 16
 
 static __thread uint8_t *scratch;
 static pthread_key_t scratch_key;
@@ -111,6 +113,28 @@ static int write_below(BIO *bio, clt_socket *socket, const char *bytes, int coun
     return taken > 0 ? (int)taken : step_below(bio, socket, step);
 }
 
+// What a call of `recv` or `recvmsg` means that has moved nothing.
+static int step_of_nothing(BIO *bio, clt_socket *socket, ssize_t got) {
+    if (got == 0) { socket->ended = true; return 0; }
+    if (errno == EAGAIN || errno == EWOULDBLOCK) BIO_set_retry_read(bio);
+    else socket->error = errno;
+    return -1;
+}
+
+// Few bytes, the header of a record: to copy them takes less than a call with two buffers.
+static int read_ahead(BIO *bio, clt_socket *socket, char *bytes, uint32_t count, uint8_t *ahead) {
+    uint32_t room = socket->ahead_limit < CLT_SCRATCH - CLT_SHORT ? socket->ahead_limit + count : CLT_SCRATCH;
+    ssize_t got;
+    do got = recv(socket->descriptor, ahead, room, MSG_DONTWAIT); while (got < 0 && errno == EINTR);
+    socket->drained = got < (ssize_t)room;
+    if (got <= 0) return step_of_nothing(bio, socket, got);
+    uint32_t given = (uint32_t)got < count ? (uint32_t)got : count;
+    memcpy(bytes, ahead, given);
+    socket->ahead = ahead + given;
+    socket->ahead_count = (uint32_t)got - given;
+    return (int)given;
+}
+
 static int socket_read(BIO *bio, char *bytes, int count) {
     clt_socket *socket = BIO_get_data(bio);
     BIO_clear_retry_flags(bio);
@@ -127,6 +151,7 @@ static int socket_read(BIO *bio, char *bytes, int count) {
     // What was kept is used up, so the scratch buffer may follow it.
     if (socket->kept != NULL) clt_socket_discard(socket);
     uint8_t *ahead = socket->ahead_limit > 0 ? thread_scratch() : NULL;
+    if (ahead != NULL && count <= CLT_SHORT) return read_ahead(bio, socket, bytes, (uint32_t)count, ahead);
     struct iovec parts[2] = {
         { .iov_base = bytes, .iov_len = (size_t)count },
         { .iov_base = ahead, .iov_len = ahead == NULL ? 0 : socket->ahead_limit },
@@ -135,12 +160,7 @@ static int socket_read(BIO *bio, char *bytes, int count) {
     ssize_t got;
     do got = recvmsg(socket->descriptor, &message, MSG_DONTWAIT); while (got < 0 && errno == EINTR);
     socket->drained = got < (ssize_t)(parts[0].iov_len + parts[1].iov_len);
-    if (got < 0) {
-        if (errno == EAGAIN || errno == EWOULDBLOCK) BIO_set_retry_read(bio);
-        else socket->error = errno;
-        return -1;
-    }
-    if (got == 0) { socket->ended = true; return 0; }
+    if (got <= 0) return step_of_nothing(bio, socket, got);
     if (got > count) {
         socket->ahead = ahead;
         socket->ahead_count = (uint32_t)(got - count);

@@ -54,7 +54,7 @@ struct ConnectionRun: ~Copyable {
             var input = UnsafeRawBufferPointer(rebasing: octets[start..<end])
             start = end
             do throws(WebSocketFailure) {
-                while let event = try machine.receive(&input) {
+                while let event = try receive(&input, pieces) {
                     note(event)
                     if case .message = event { messages += 1 }
                     if messages > 0, messages == closesAfter { machine.close(WebSocketCloseFrame(code: 1000)) }
@@ -69,6 +69,16 @@ struct ConnectionRun: ~Copyable {
         precondition(!machine.hasOutput, "something is left to say")
         if machine.failure != nil { precondition(machine.isClosed, "a failed connection is not closed") }
         checkSent(compression)
+    }
+
+    /// In pieces, messages that are whole are taken as they lie there, as a load does; that may make no difference.
+    private mutating func receive(
+        _ input: inout UnsafeRawBufferPointer, _ pieces: Pieces
+    ) throws(WebSocketFailure) -> WebSocketMachine.Event? {
+        if case .any = pieces, let (isText, octets) = machine.receiveWhole(&input) {
+            return .message(isText: isText, Array(octets))
+        }
+        return try machine.receive(&input)
     }
 
     private mutating func note(_ event: WebSocketMachine.Event) {

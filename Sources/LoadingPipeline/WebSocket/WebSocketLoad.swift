@@ -64,6 +64,7 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
     @exclusivity(unchecked) private var counts = (received: Int64(0), messages: Int64(0))
 
     private let timer = LoopTimer()
+    @exclusivity(unchecked) private var isTimerArmed = false
     @exclusivity(unchecked) private var clock: LoadClock
     private let totalTimeout: Double
     /// Until when the close frames have to be exchanged.
@@ -154,7 +155,7 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         isSuspended = true
         client?.load(self, holdsMessages: true)
         clock.suspend(at: environment.loop.now)
-        environment.loop.disarm(timer)
+        disarmTimer()
     }
 
     package func resume() {
@@ -177,7 +178,7 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         end(error)
     }
 
-    package func send(_ payload: any WebSocketPayload, _ part: MessagePart, reply: @escaping Reply) {
+    package func send(_ payload: consuming any WebSocketPayload, _ part: MessagePart, reply: consuming @escaping Reply) {
         if !hasEnded, machine.isOpen, mustWait(part) {
             delayed.append((payload, part, reply))
         } else {
@@ -196,13 +197,16 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         return true
     }
 
-    private func add(_ payload: any WebSocketPayload, _ part: MessagePart, _ reply: @escaping Reply) {
+    private func add(
+        _ payload: consuming any WebSocketPayload, _ part: MessagePart, _ reply: consuming @escaping Reply
+    ) {
         lastNumber += 1
+        let count = payload.count
         guard !hasEnded, machine.send(payload, part.framing, number: lastNumber) else {
             return reply(lateError ?? .webSocketIsClosed)
         }
         if case .part(let framing, let message) = part { openMessage = framing == .last ? nil : message }
-        senders.append(Sender(number: lastNumber, isText: part.isText, count: payload.count, reply: reply))
+        senders.append(Sender(number: lastNumber, isText: part.isText, count: count, reply: reply))
     }
 
     package func ping(reply: @escaping Reply) {
@@ -279,13 +283,13 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
                 if !wantsInput || connection?.mayHaveMore != true { return end(writeFailure) }
             }
         }
-        armTimer()
+        // Only closing and pings move the deadline of an armed timer.
+        if !isTimerArmed || closeDeadline != nil || pingInterval != nil { armTimer() }
     }
 
     private func write() {
         var budget = Self.budget
-        while !hasWriteFailed, let connection {
-            if outputHead == output.count, !encode() { return }
+        while !hasWriteFailed, outputHead < output.count || encode(), let connection {
             guard budget > 0 else { return connection.callAgain() }
             // Retained, since the connection is called.
             let octets = output
@@ -305,8 +309,10 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
 
     /// Encodes what waits. False if nothing does, or the load has ended.
     private func encode() -> Bool {
-        outputHead = 0
-        if output.capacity > Self.keptOutput { output = [] } else { output.removeAll(keepingCapacity: true) }
+        if outputHead > 0 {
+            outputHead = 0
+            if output.capacity > Self.keptOutput { output = [] } else { output.removeAll(keepingCapacity: true) }
+        }
         guard machine.hasOutput, !hasCompressed else { return false }
         switch machine.encode(into: &output, limit: Self.outputLength) {
         case .done: break
@@ -363,8 +369,10 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
     }
 
     private func read() {
+        // It has one until the end, when no more input is wanted.
+        guard wantsInput, let connection else { return }
         var budget = Self.budget
-        while wantsInput, let connection {
+        while wantsInput {
             let isBuffered = inputHead < input.count
             guard isBuffered || connection.mayHaveMore else { return }
             guard budget > 0 else { return connection.callAgain() }
@@ -413,8 +421,14 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         // What was just read is accepted all the same.
         budget = max(budget, 1)
         do throws(WebSocketFailure) {
-            while wantsInput, budget > 0, let event = try machine.receive(&octets, decompressing: &budget) {
-                handle(event)
+            while wantsInput, budget > 0, !octets.isEmpty {
+                if let (isText, message) = machine.receiveWhole(&octets) {
+                    handle(message, isText: isText)
+                } else if let event = try machine.receive(&octets, decompressing: &budget) {
+                    handle(event)
+                } else {
+                    break
+                }
             }
         } catch {
             fault =
@@ -437,12 +451,15 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         end(fault)
     }
 
+    private func handle(_ message: UnsafeRawBufferPointer, isText: Bool) {
+        log?.traceOnly(.webSocketMessage(isSent: false, isText: isText, bytes: message.count))
+        counts.messages += Int64(message.count)
+        if client?.load(self, didReceive: message, isText: isText) == false { isReadingStopped = true }
+    }
+
     private func handle(_ event: WebSocketMachine.Event) {
         switch event {
-        case .message(let isText, let octets):
-            log?.traceOnly(.webSocketMessage(isSent: false, isText: isText, bytes: octets.count))
-            counts.messages += Int64(octets.count)
-            if client?.load(self, didReceive: octets, isText: isText) == false { isReadingStopped = true }
+        case .message(let isText, let octets): octets.withUnsafeBytes { handle($0, isText: isText) }
         case .pong(let number):
             log?.traceOnly(.webSocketPing(isSent: false))
             while let ping = pings.popFirst(where: { $0.number <= number }) { ping.reply(nil) }
@@ -463,6 +480,12 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         if let closeDeadline { deadline = min(deadline, closeDeadline) }
         if let probeDeadline { deadline = min(deadline, probeDeadline) }
         loop.arm(timer, at: deadline, for: self)
+        isTimerArmed = true
+    }
+
+    private func disarmTimer() {
+        environment.loop.disarm(timer)
+        isTimerArmed = false
     }
 
     /// When a ping is due, or the connection counts as lost. Nil while this end does not read.
@@ -472,6 +495,7 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
     }
 
     package func timerFired(_ timer: LoopTimer) {
+        isTimerArmed = false
         let now = environment.loop.now
         if clock.isOver(at: now, idle: nil, total: totalTimeout) { return end(.timedOut) }
         if let closeDeadline, now >= closeDeadline { return hasFault ? fail() : endUnanswered() }
@@ -540,7 +564,7 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         let late = error ?? .webSocketIsClosed
         (lateError, hasEnded) = (late, true)
         self.client = nil
-        environment.loop.disarm(timer)
+        disarmTimer()
         // After an exchange of close frames the server closes first. A connection that has failed does not wait for it
         // (RFC 6455 §7.1.1, §7.1.7).
         if error != nil { connection?.closeWriting() }
@@ -575,8 +599,9 @@ package protocol WebSocketClient: LoadClient {
     func load(_ load: WebSocketLoad, didRead count: Int)
     /// The kernel has accepted so many octets.
     func load(_ load: WebSocketLoad, didWrite count: Int)
-    /// A whole message. The octets of text are UTF-8. False if that is enough for now, until `resumeReading`.
-    func load(_ load: WebSocketLoad, didReceive octets: [UInt8], isText: Bool) -> Bool
+    /// A whole message, which is there until the call returns. The octets of text are UTF-8. False if that is enough for now, until
+    /// `resumeReading`.
+    func load(_ load: WebSocketLoad, didReceive octets: UnsafeRawBufferPointer, isText: Bool) -> Bool
     /// Whether the load is suspended, and with it the messages that were received.
     func load(_ load: WebSocketLoad, holdsMessages: Bool)
     /// The server has broken the protocol. `fail` is to be called when the client has taken in what came before.

@@ -57,6 +57,14 @@ struct WebSocketFrameHeader: Equatable {
 
     /// Appends the header of a frame that a client sends.
     func write(maskingKey: UInt32, to output: inout [UInt8]) {
+        withUnsafeTemporaryAllocation(byteCount: Self.maximumLength, alignment: 1) { room in
+            let count = write(maskingKey: maskingKey, into: room)
+            output.append(contentsOf: UnsafeRawBufferPointer(rebasing: room[..<count]))
+        }
+    }
+
+    /// Writes the header of a frame that a client sends, and returns its length. `room` has at least the maximum length.
+    func write(maskingKey: UInt32, into room: UnsafeMutableRawBufferPointer) -> Int {
         var length = UInt64(truncatingIfNeeded: payloadLength)
         var (extended, short) = (0, UInt8(truncatingIfNeeded: length))
         if length > 0xFFFF {
@@ -66,22 +74,34 @@ struct WebSocketFrameHeader: Equatable {
             // The last two of eight octets.
             length <<= 48
         }
-        withUnsafeTemporaryAllocation(byteCount: Self.maximumLength, alignment: 1) { room in
-            room[0] = (isFinal ? 0x80 : 0) | (isCompressed ? 0x40 : 0) | opcode.rawValue
-            room[1] = 0x80 | short
-            room.storeBytes(of: length.bigEndian, toByteOffset: 2, as: UInt64.self)
-            room.storeBytes(of: maskingKey, toByteOffset: 2 + extended, as: UInt32.self)
-            output.append(contentsOf: UnsafeRawBufferPointer(rebasing: room[..<(2 + extended + 4)]))
-        }
+        room[0] = (isFinal ? 0x80 : 0) | (isCompressed ? 0x40 : 0) | opcode.rawValue
+        room[1] = 0x80 | short
+        room.storeBytes(of: length.bigEndian, toByteOffset: 2, as: UInt64.self)
+        room.storeBytes(of: maskingKey, toByteOffset: 2 + extended, as: UInt32.self)
+        return 2 + extended + 4
     }
 }
 
 /// The masking of payloads (RFC 6455 §5.3).
 enum WebSocketMask {
+    /// The longest payload, in octets, whose frame is made in one piece.
+    private static let shortPayload = 256
+
     /// Appends a whole frame.
     static func append(
         _ payload: UnsafeRawBufferPointer, after header: WebSocketFrameHeader, key: UInt32, to output: inout [UInt8]
     ) {
+        if payload.count <= shortPayload {
+            withUnsafeTemporaryAllocation(
+                byteCount: WebSocketFrameHeader.maximumLength + shortPayload, alignment: 1
+            ) { room in
+                let start = header.write(maskingKey: key, into: room)
+                let target = UnsafeMutableRawBufferPointer(rebasing: room[start..<(start + payload.count)])
+                mask(payload, key: key, offset: 0, into: target)
+                output.append(contentsOf: UnsafeRawBufferPointer(rebasing: room[..<(start + payload.count)]))
+            }
+            return
+        }
         let most = output.count + WebSocketFrameHeader.maximumLength + payload.count
         // Doubled at least, so that many small frames do not move the memory each time.
         if most > output.capacity { output.reserveCapacity(max(most, 2 * output.capacity)) }
@@ -91,26 +111,31 @@ enum WebSocketMask {
 
     /// Appends `payload`, masked with `key` in memory order. `offset` is the position of its first octet in the frame's payload.
     static func append(_ payload: UnsafeRawBufferPointer, key: UInt32, offset: Int, to output: inout [UInt8]) {
-        guard let source = payload.baseAddress else { return }
         let start = output.count
         output.append(contentsOf: payload)
+        output.withUnsafeMutableBytes { octets in
+            mask(payload, key: key, offset: offset, into: UnsafeMutableRawBufferPointer(rebasing: octets[start...]))
+        }
+    }
+
+    /// Masks `payload` into `target`, which has the same length.
+    private static func mask(
+        _ payload: UnsafeRawBufferPointer, key: UInt32, offset: Int, into target: UnsafeMutableRawBufferPointer
+    ) {
         // The key, turned so that its first octet belongs to the first octet here.
         let turned = UInt32(littleEndian: key)
         let shift = UInt32(offset & 3) * 8
         let word = shift == 0 ? turned : turned &>> shift | turned &<< (32 - shift)
         let wide = UInt64(word) | UInt64(word) &<< 32
-        output.withUnsafeMutableBytes { octets in
-            let target = UnsafeMutableRawBufferPointer(rebasing: octets[start...])
-            var index = 0
-            while index &+ 8 <= target.count {
-                let value = UInt64(littleEndian: source.loadUnaligned(fromByteOffset: index, as: UInt64.self)) ^ wide
-                target.storeBytes(of: value.littleEndian, toByteOffset: index, as: UInt64.self)
-                index &+= 8
-            }
-            while index < target.count {
-                target[index] ^= UInt8(truncatingIfNeeded: wide &>> UInt64((index & 7) * 8))
-                index &+= 1
-            }
+        var index = 0
+        while index &+ 8 <= target.count {
+            let value = UInt64(littleEndian: payload.loadUnaligned(fromByteOffset: index, as: UInt64.self)) ^ wide
+            target.storeBytes(of: value.littleEndian, toByteOffset: index, as: UInt64.self)
+            index &+= 8
+        }
+        while index < target.count {
+            target[index] = payload[index] ^ UInt8(truncatingIfNeeded: wide &>> UInt64((index & 7) * 8))
+            index &+= 1
         }
     }
 }

@@ -124,7 +124,7 @@ package struct WebSocketMachine: ~Copyable {
     // MARK: From the client
 
     /// Adds a payload. False if the connection closes, or if the part does not follow those before it.
-    package mutating func send(_ payload: any WebSocketPayload, _ part: Part, number: Int) -> Bool {
+    package mutating func send(_ payload: consuming any WebSocketPayload, _ part: Part, number: Int) -> Bool {
         guard isOpen else { return false }
         switch part {
         case .whole, .first: if isWithinMessage { return false }
@@ -168,6 +168,15 @@ package struct WebSocketMachine: ~Copyable {
     }
 
     // MARK: From the server
+
+    /// The message at the front of `input` as it lies there, if it is whole, so that it need not be copied. Nil for all else, which
+    /// `receive` reads.
+    package mutating func receiveWhole(
+        _ input: inout UnsafeRawBufferPointer
+    ) -> (isText: Bool, octets: UnsafeRawBufferPointer)? {
+        // After its own close frame this end discards messages.
+        isOpen && failure == nil && receivedClose == nil ? reader.nextWhole(&input) : nil
+    }
 
     /// The next event from the front of `input`; nil when all of it is consumed. After an error nothing more is read, and the
     /// connection has to be failed with `fail`.
@@ -284,8 +293,8 @@ package struct WebSocketMachine: ~Copyable {
         payload.withUnsafeBytes { WebSocketMask.append($0, after: header, key: key, to: &output) }
     }
 
-    private mutating func encode(_ next: Outgoing, into output: inout [UInt8], from start: Int) {
-        switch next {
+    private mutating func encode(_ next: consuming Outgoing, into output: inout [UInt8], from start: Int) {
+        switch consume next {
         case .ping(let number):
             encodeControl(.ping, Self.pingPayload(number), into: &output)
         case .data(let part, let payload, let number):

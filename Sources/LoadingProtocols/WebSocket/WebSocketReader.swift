@@ -47,6 +47,27 @@ package struct WebSocketReader {
     /// Whether a message has begun and not ended.
     package var isWithinMessage: Bool { message != nil }
 
+    /// The message at the front of `input` as it lies there, if it has arrived whole in one frame that is not compressed. Nil for
+    /// all else, including what is wrong, which is for `next` to read.
+    package mutating func nextWhole(
+        _ input: inout UnsafeRawBufferPointer
+    ) -> (isText: Bool, octets: UnsafeRawBufferPointer)? {
+        guard failure == nil, state == .header, headerStart.isEmpty, message == nil,
+            let (header, length) = try? WebSocketFrameHeader.read(input)
+        else { return nil }
+        let isText = header.opcode == .text
+        guard isText || header.opcode == .binary, header.isFinal, !header.isCompressed,
+            header.payloadLength <= min(input.count - length, maximumMessageSize)
+        else { return nil }
+        let octets = UnsafeRawBufferPointer(rebasing: input.dropFirst(length).prefix(header.payloadLength))
+        if isText {
+            var validator = UTF8Validator()
+            guard validator.accept(octets), validator.isComplete else { return nil }
+        }
+        input.dropPrefix(length + octets.count)
+        return (isText, octets)
+    }
+
     /// The next event from the front of `input`; nil when all of it is consumed and more is needed.
     package mutating func next(_ input: inout UnsafeRawBufferPointer) throws(WebSocketFailure) -> WebSocketEvent? {
         var allowance = Int.max
@@ -93,6 +114,7 @@ package struct WebSocketReader {
         _ input: inout UnsafeRawBufferPointer
     ) throws(WebSocketFailure) -> WebSocketFrameHeader? {
         if headerStart.isEmpty {
+            guard !input.isEmpty else { return nil }
             if let (header, length) = try WebSocketFrameHeader.read(input) {
                 input.dropPrefix(length)
                 return header

@@ -49,8 +49,22 @@ package struct FIFOQueue<Element> {
 
     @inlinable
     package mutating func popFirst(where condition: (Element) -> Bool) -> Element? {
-        guard head < elements.count, let first = elements[head], condition(first) else { return nil }
-        return popFirst()
+        // Taken out first: to look at it would copy it, and retain all that it has.
+        guard let first = popFirst() else { return nil }
+        if condition(first) { return first }
+        putBack(first)
+        return nil
+    }
+
+    /// Puts the element back that was first.
+    @inlinable
+    mutating func putBack(_ first: Element) {
+        if head > 0 {
+            head -= 1
+            elements[head] = first
+        } else {
+            elements.insert(first, at: 0)
+        }
     }
 
     /// Removes all elements and returns them.

@@ -124,7 +124,7 @@ extension TaskCore {
     }
 
     /// Calls a completion handler as `answerer` says, on the loop.
-    func answer(_ caller: TaskCaller, _ isPromised: Bool, _ answer: TaskAnswer) {
+    func answer(_ caller: TaskCaller, _ isPromised: Bool, _ answer: consuming TaskAnswer) {
         if caller == .handler, !isPromised, !hasEnded, heldTask != nil {
             enqueue(.answer(answer))
         } else {

@@ -31,7 +31,7 @@ struct DelegateEventQueue {
     private static let spareCapacity = 4
 
     /// True if a delivery must be scheduled.
-    mutating func add(_ event: TaskEvent, bytes: Int) -> Bool {
+    mutating func add(_ event: consuming TaskEvent, bytes: Int) -> Bool {
         if events.isEmpty || !events[events.count - 1].absorb(event) { events.append(event) }
         waitingBytes += bytes
         if waitingBytes >= Self.highWater { isReadingStopped = true }
@@ -57,7 +57,7 @@ struct DelegateEventQueue {
     }
 
     /// True if a delivery must be scheduled.
-    mutating func keepPromise(_ answer: TaskAnswer) -> Bool {
+    mutating func keepPromise(_ answer: consuming TaskAnswer) -> Bool {
         promises = max(0, promises - 1)
         return add(.answer(answer), bytes: 0)
     }
@@ -107,15 +107,20 @@ struct DelegateEventQueue {
         isEndSealed = ending != nil
     }
 
-    /// The next batch. The end is delivered alone.
-    mutating func take(_ extent: DeliveryExtent) -> (events: [TaskEvent], ending: TaskEnding?) {
+    /// The next batch of events.
+    mutating func take(_ extent: DeliveryExtent) -> [TaskEvent] {
         if extent == .all { seal() }
         let batch = sealed
         sealed = []
         isDelivering = !batch.isEmpty
-        guard batch.isEmpty, isEndDue, !isOver, let ending else { return (batch, nil) }
+        return batch
+    }
+
+    /// The end, if it is next. It is delivered alone.
+    mutating func takeEnding() -> TaskEnding? {
+        guard isEndDue, !isOver, let ending else { return nil }
         isOver = true
-        return (batch, ending)
+        return ending
     }
 
     /// Whether the end may be delivered in the same turn as the batch before it. Handlers' calls that were promised

@@ -14,8 +14,8 @@ enum TaskAnswer: Sendable {
     case received(WebSocketInbox.Receiver.Handler, Result<URLSessionWebSocketTask.Message, any Error>)
 
     /// Calls the completion handler, or resumes the caller.
-    func deliver() {
-        switch self {
+    consuming func deliver() {
+        switch consume self {
         case .call(let call): call()
         case .sent(let handler, let error): handler(error)
         case .received(let handler, let result): handler(result)

@@ -27,8 +27,8 @@ extension TaskCore {
         _ = delegates.offer { $0.urlSession(session, didCreateTask: task) }
     }
 
-    func call(_ event: TaskEvent, _ session: URLSession, _ task: URLSessionTask) {
-        switch event {
+    func call(_ event: consuming TaskEvent, _ session: URLSession, _ task: URLSessionTask) {
+        switch consume event {
         case .waitingForConnectivity:
             _ = delegates.offer { $0.urlSession(session, taskIsWaitingForConnectivity: task) }
         case .challenge(let challenge):

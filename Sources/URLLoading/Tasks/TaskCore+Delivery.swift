@@ -8,7 +8,7 @@ internal import LoadingTransport
 extension TaskCore {
     /// False if too many bytes are undelivered.
     @discardableResult
-    func enqueue(_ event: TaskEvent, bytes: Int = 0) -> Bool {
+    func enqueue(_ event: consuming TaskEvent, bytes: Int = 0) -> Bool {
         lock.lock()
         let mustSchedule = events.add(event, bytes: bytes)
         let wantsMore = !events.isReadingStopped
@@ -28,7 +28,7 @@ extension TaskCore {
     }
 
     /// Makes the promised call of a handler.
-    func keepPromise(_ answer: TaskAnswer) {
+    func keepPromise(_ answer: consuming TaskAnswer) {
         lock.lock()
         let mustSchedule = events.keepPromise(answer)
         lock.unlock()
@@ -36,13 +36,15 @@ extension TaskCore {
     }
 
     /// Delivers an answer, on any thread. One to a handler that was not promised comes without ordering.
-    func deliver(_ answer: TaskAnswer, to caller: TaskCaller, isPromised: Bool) {
+    func deliver(_ answer: consuming TaskAnswer, to caller: TaskCaller, isPromised: Bool) {
         switch caller {
         case .continuation: resumeCaller(answer, isPromised: isPromised)
         case .handler where isPromised: keepPromise(answer)
-        case .handler: core.delivery.schedule { answer.deliver() }
+        case .handler: deliverUnpromised(consume answer)
         }
     }
+
+    private func deliverUnpromised(_ answer: TaskAnswer) { core.delivery.schedule { answer.deliver() } }
 
     /// Resumes the caller of an `async` method, which the program awaits on an executor of its own and not on the delegate queue.
     /// If there are undelivered events, they come first. If nothing was promised, because the task was not resumed at the time, it is
@@ -76,22 +78,24 @@ extension TaskCore {
     func deliver(_ extent: DeliveryExtent) -> Bool {
         while true {
             lock.lock()
-            var (batch, ending) = events.take(extent)
+            var batch = events.take(extent)
             let session = values.session
             // Not `anyTask`, for which all values would be copied.
             let task = values.task ?? values.knownTask
             lock.unlock()
 
-            if let session, let task {
-                for event in batch { call(event, session, task) }
-            }
-            if let ending {
+            if batch.isEmpty, let ending = lock.withLock({ events.takeEnding() }) {
                 finish(ending)
                 return false
             }
 
+            if let session, let task {
+                // Taken out, because a copy of an event retains all that it has.
+                if batch.count > 1 { batch.reverse() }
+                while let event = batch.popLast() { call(event, session, task) }
+            }
             // Released outside the lock.
-            batch.removeAll(keepingCapacity: true)
+            if !batch.isEmpty { batch = [] }
             lock.lock()
             let (goesOn, mayRead) = events.tookBatch(batch)
             let isEndDue = events.isEndDue

@@ -233,11 +233,13 @@ extension TaskCore: WebSocketClient {
         updateProgress()
     }
 
-    func load(_ load: WebSocketLoad, didReceive octets: [UInt8], isText: Bool) -> Bool {
+    func load(_ load: WebSocketLoad, didReceive octets: UnsafeRawBufferPointer, isText: Bool) -> Bool {
         guard let webSocket else { return true }
         // The protocol's machine has checked that the octets of text are UTF-8.
         let message: URLSessionWebSocketTask.Message =
-            isText ? .string(String(decoding: octets, as: UTF8.self)) : .data(Data(octets))
+            isText
+            ? .string(String(decoding: octets, as: UTF8.self))
+            : .data(octets.baseAddress.map { Data(bytes: $0, count: octets.count) } ?? Data())
         lock.lock()
         let receiver = webSocket.inbox.add(message, octets: octets.count, isHeld: values.state == .suspended)
         let wantsMore = webSocket.inbox.wantsMore

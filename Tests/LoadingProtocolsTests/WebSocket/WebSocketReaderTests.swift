@@ -207,7 +207,9 @@ import Testing
     ]
 
     /// What a reader makes of octets that come in pieces.
-    private func read(_ pieces: [ArraySlice<UInt8>], _ row: Row) -> (
+    ///
+    /// - Parameter asWhole: Whether messages that are whole are taken as they lie there.
+    private func read(_ pieces: [ArraySlice<UInt8>], _ row: Row, asWhole: Bool = false) -> (
         events: [WebSocketEvent], failure: WebSocketFailure?
     ) {
         var reader = WebSocketReader(maximumMessageSize: row.limit, compression: row.compression)
@@ -216,8 +218,15 @@ import Testing
             let failure = Array(piece).withUnsafeBytes { octets -> WebSocketFailure? in
                 var input = octets
                 do throws(WebSocketFailure) {
-                    while let event = try reader.next(&input) { events.append(event) }
-                    return input.isEmpty ? nil : .outOfMemory
+                    while true {
+                        if asWhole, let (isText, octets) = reader.nextWhole(&input) {
+                            events.append(.message(isText: isText, Array(octets)))
+                        } else if let event = try reader.next(&input) {
+                            events.append(event)
+                        } else {
+                            return input.isEmpty ? nil : .outOfMemory
+                        }
+                    }
                 } catch {
                     return error
                 }
@@ -236,10 +245,46 @@ import Testing
             let parts = read([row.octets[..<cut], row.octets[cut...]], row)
             #expect(parts.events == row.events, "cut at \(cut)")
             #expect(parts.failure == row.failure, "cut at \(cut)")
+            let wholes = read([row.octets[..<cut], row.octets[cut...]], row, asWhole: true)
+            #expect(wholes.events == row.events, "cut at \(cut)")
+            #expect(wholes.failure == row.failure, "cut at \(cut)")
         }
         let single = read(row.octets.indices.map { row.octets[$0...$0] }, row)
         #expect(single.events == row.events)
         #expect(single.failure == row.failure)
+    }
+
+    // WS-7: what `next` has to read is left to it
+    @Test func messagesThatAreWhole() {
+        func whole(_ octets: [UInt8], after before: [UInt8] = []) -> String {
+            var reader = WebSocketReader(maximumMessageSize: 5)
+            return before.withUnsafeBytes { before in
+                var before = before
+                _ = try? reader.next(&before)
+                return octets.withUnsafeBytes { octets in
+                    var input = octets
+                    let message = reader.nextWhole(&input)
+                    return (message.map { "\($0.isText ? "text" : "binary") \(Array($0.octets))" } ?? "none")
+                        + ", \(input.count) left"
+                }
+            }
+        }
+        #expect(whole([0x81, 2, 104, 105]) == "text [104, 105], 0 left")
+        #expect(whole([0x82, 1, 255, 0x82, 0]) == "binary [255], 2 left")
+        #expect(whole([0x82, 0]) == "binary [], 0 left")
+        // A part of a header, of a payload, and of a message; a ping; too long; not UTF-8; masked; within another message or header.
+        #expect(whole([]) == "none, 0 left")
+        #expect(whole([0x82]) == "none, 1 left")
+        #expect(whole([0x82, 2, 1]) == "none, 3 left")
+        #expect(whole([0x02, 1, 1]) == "none, 3 left")
+        #expect(whole([0x89, 1, 1]) == "none, 3 left")
+        #expect(whole([0x82, 6, 1, 2, 3, 4, 5, 6]) == "none, 8 left")
+        #expect(whole([0x81, 1, 0xFF]) == "none, 3 left")
+        #expect(whole([0x81, 1, 0xC3]) == "none, 3 left")
+        #expect(whole([0x82, 0x81, 0, 0, 0, 0, 1]) == "none, 7 left")
+        #expect(whole([0x82, 1, 1], after: [0x02, 1, 1]) == "none, 3 left")
+        #expect(whole([0x82, 1, 1], after: [0x82]) == "none, 3 left")
+        #expect(whole([0x82, 1, 1], after: [0xFF]) == "none, 3 left")
     }
 
     // WS-8

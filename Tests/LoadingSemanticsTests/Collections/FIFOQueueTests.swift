@@ -31,6 +31,18 @@ import Testing
         #expect(queue.popFirst { _ in true } == nil)
     }
 
+    // The first element stays the first, wherever it lies: also alone, and when removed ones before it are given up.
+    @Test(arguments: [1, 2, 3, 700]) func elementThatIsNotWanted(size: Int) {
+        var queue = FIFOQueue<Int>()
+        for number in 0..<size { queue.append(number) }
+        for number in 0..<size {
+            #expect(queue.popFirst { $0 != number } == nil)
+            #expect(queue.count == size - number)
+            #expect(queue.popFirst { $0 == number } == number)
+        }
+        #expect(queue.isEmpty)
+    }
+
     @Test(arguments: [0, 1, 700]) func prependAndPopAll(removed: Int) {
         var queue = FIFOQueue<Int>()
         for number in 0..<1_000 { queue.append(number) }

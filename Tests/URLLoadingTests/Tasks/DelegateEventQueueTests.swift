@@ -5,6 +5,14 @@ import Testing
 
 @testable import URLLoading
 
+extension DelegateEventQueue {
+    /// What a delivery takes.
+    fileprivate mutating func next(_ extent: DeliveryExtent) -> (events: [TaskEvent], ending: TaskEnding?) {
+        let events = take(extent)
+        return (events, events.isEmpty ? takeEnding() : nil)
+    }
+}
+
 @Suite struct DelegateEventQueueTests {
     private static func lengths(_ events: [TaskEvent]) -> [Int] {
         events.map { if case .data(let data) = $0 { data.count } else { -1 } }
@@ -28,7 +36,7 @@ import Testing
         _ = lane.add(.data(piece), bytes: piece.count)
         #expect(lane.isReadingStopped)
 
-        #expect(Self.lengths(lane.take(.all).events) == [piece.count, piece.count])
+        #expect(Self.lengths(lane.next(.all).events) == [piece.count, piece.count])
         // While these were told one more came, which was under way.
         _ = lane.add(.data(piece), bytes: piece.count)
         var told = lane.tookBatch()
@@ -36,7 +44,7 @@ import Testing
         #expect(!told.mayRead)
         #expect(lane.isReadingStopped)
 
-        _ = lane.take(.all)
+        _ = lane.next(.all)
         told = lane.tookBatch()
         #expect(!told.goesOn)
         #expect(told.mayRead)
@@ -47,12 +55,12 @@ import Testing
         var lane = DelegateEventQueue()
         _ = lane.add(.data(Data(count: 1)), bytes: 1)
         _ = lane.end(TaskEnding(error: .timedOut, body: .nothing))
-        var taken = lane.take(.all)
+        var taken = lane.next(.all)
         #expect(Self.lengths(taken.events) == [1])
         #expect(taken.ending == nil)
         let goesOn = lane.tookBatch().goesOn
         #expect(goesOn)
-        taken = lane.take(.all)
+        taken = lane.next(.all)
         #expect(taken.events.isEmpty)
         #expect(taken.ending?.error == .timedOut)
     }
@@ -64,20 +72,20 @@ import Testing
         _ = lane.add(.data(Data(count: 1)), bytes: 1)
         _ = lane.end(TaskEnding(error: .timedOut, body: .nothing))
         lane.seal()
-        var taken = lane.take(.sealed)
+        var taken = lane.next(.sealed)
         #expect(Self.lengths(taken.events) == [1])
         _ = lane.keepPromise(.call {})
         #expect(!lane.isEndDue)
-        taken = lane.take(.sealed)
+        taken = lane.next(.sealed)
         #expect(taken.events.isEmpty && taken.ending == nil)
         let goesOn = lane.tookBatch().goesOn
         #expect(goesOn)
 
         lane.seal()
-        taken = lane.take(.sealed)
+        taken = lane.next(.sealed)
         #expect(taken.events.count == 1)
         #expect(lane.isEndDue)
-        taken = lane.take(.sealed)
+        taken = lane.next(.sealed)
         #expect(taken.ending?.error == .timedOut)
     }
 
@@ -88,18 +96,18 @@ import Testing
         lane.seal()
         _ = lane.add(.data(Data(count: 2)), bytes: 2)
         _ = lane.end(TaskEnding(error: nil, body: .nothing))
-        var taken = lane.take(.sealed)
+        var taken = lane.next(.sealed)
         #expect(Self.lengths(taken.events) == [1])
         #expect(taken.ending == nil)
         #expect(lane.tookBatch().goesOn)
         #expect(!lane.isEndDue)
-        #expect(lane.take(.sealed).ending == nil)
+        #expect(lane.next(.sealed).ending == nil)
         lane.seal()
-        taken = lane.take(.sealed)
+        taken = lane.next(.sealed)
         #expect(Self.lengths(taken.events) == [2])
         #expect(taken.ending == nil)
         #expect(lane.isEndDue)
-        taken = lane.take(.sealed)
+        taken = lane.next(.sealed)
         #expect(taken.events.isEmpty)
         #expect(taken.ending != nil)
     }
@@ -110,7 +118,7 @@ import Testing
         _ = lane.add(.answer(.call {}), bytes: 0)
         lane.seal()
         _ = lane.end(TaskEnding(error: .cancelled, body: .nothing))
-        let taken = lane.take(.sealed)
+        let taken = lane.next(.sealed)
         #expect(taken.events.map(\.isAnswer) == [true])
         #expect(taken.ending == nil)
         #expect(!lane.isEndDue)
@@ -130,7 +138,7 @@ import Testing
         #expect(counts == [2, 0])
         let mustSchedule = [lane.resumed(1), lane.resumed(1)]
         #expect(mustSchedule == [false, true])
-        let taken = lane.take(.all)
+        let taken = lane.next(.all)
         #expect(taken.ending != nil)
     }
 
@@ -140,7 +148,7 @@ import Testing
         _ = lane.promise()
         _ = lane.add(.readClosed, bytes: 0)
         let whileScheduled = lane.addResumption(.call {})
-        _ = lane.take(.all)
+        _ = lane.next(.all)
         let whileDelivered = lane.addResumption(.call {})
         _ = lane.tookBatch()
         let afterwards = lane.addResumption(.call {})
@@ -164,13 +172,13 @@ import Testing
         _ = lane.promise()
         let mustTell = lane.addResumption(.call {})
         #expect(isScheduled && mustTell == true)
-        let early = lane.take(.all)
+        let early = lane.next(.all)
         let goesOn = lane.tookBatch().goesOn
         #expect(early.ending == nil && !goesOn)
         let count = lane.takeResumptions().count
         let mustSchedule = lane.resumed(count)
         #expect(mustSchedule)
-        let taken = lane.take(.all)
+        let taken = lane.next(.all)
         #expect(taken.ending != nil)
     }
 
@@ -178,7 +186,7 @@ import Testing
         var lane = DelegateEventQueue()
         _ = lane.add(.data(Data(count: 1)), bytes: 1)
         _ = lane.end(TaskEnding(error: .cancelled, body: .nothing))
-        let taken = lane.take(.all)
+        let taken = lane.next(.all)
         #expect(taken.events.isEmpty)
         #expect(taken.ending?.error == .cancelled)
     }
