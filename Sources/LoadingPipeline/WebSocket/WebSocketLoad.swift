@@ -178,7 +178,9 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         end(error)
     }
 
-    package func send(_ payload: consuming any WebSocketPayload, _ part: MessagePart, reply: consuming @escaping Reply) {
+    package func send(
+        _ payload: consuming any WebSocketPayload, _ part: MessagePart, reply: consuming @escaping Reply
+    ) {
         if !hasEnded, machine.isOpen, mustWait(part) {
             delayed.append((payload, part, reply))
         } else {
