@@ -15,24 +15,15 @@ extension TaskCore {
         _ operation: WebSocketOperation, for caller: TaskCaller = .handler,
         _ handler: @escaping WebSocketOperation.Handler
     ) {
-        guard let webSocket else { return handler(URLError(.unsupportedURL)) }
-        let isPromised = promiseAnswer()
-        let work: @Sendable () -> Void = { [self] in
-            let reply: WebSocketLoad.Reply = { [self] error in
-                answer(caller, isPromised, .sent(handler, error.map { shownError($0) }))
-            }
-            if ForkedProcess.isCurrent {
-                reply(.forkedProcess)
-            } else if let load = webSocket.load {
-                perform(operation, on: load, reply)
-            } else if hasEnded {
-                reply(endError ?? .webSocketIsClosed)
-            } else {
-                webSocket.earlyOperations.append((operation, reply))
-            }
-        }
+        guard kind.isWebSocket else { return handler(URLError(.unsupportedURL)) }
+        let call = WebSocketCall(
+            core: self, operation: operation, caller: caller, isPromised: promiseAnswer(), handler: handler)
         // All operations of a task run on one thread, also those before it is resumed.
-        if core.loop.serve() { core.loop.post(work) } else { WorkWithoutLoop.perform(work) }
+        if core.loop.serve() {
+            core.loop.post { call.perform() }
+        } else {
+            WorkWithoutLoop.perform { call.perform() }
+        }
     }
 
     /// A message that has been received and that no earlier call waits for.
@@ -187,27 +178,18 @@ extension TaskCore {
         // Callers of `async` methods would wait for a queue that has nothing to do.
         if !delegates.lack(.webSocketTaskDidOpen) { enqueue(.webSocketOpened(subprotocol: agreement.subprotocol)) }
         if state == .suspended { opened.suspend() }
-        let operations = webSocket.earlyOperations
-        webSocket.earlyOperations = []
-        for (operation, reply) in operations { perform(operation, on: opened, reply) }
+        let calls = webSocket.earlyCalls
+        webSocket.earlyCalls = []
+        for call in calls { call.perform(on: opened) }
         if let pingInterval { opened.setPingInterval(pingInterval) }
         opened.start(.first)
-    }
-
-    private func perform(
-        _ operation: WebSocketOperation, on load: WebSocketLoad, _ reply: @escaping WebSocketLoad.Reply
-    ) {
-        switch operation {
-        case .send(let payload, let part): load.send(payload, part, reply: reply)
-        case .ping: load.ping(reply: reply)
-        }
     }
 
     /// Fails the calls that wait, and notes how an open connection has ended.
     func endWebSocket(_ error: LoadError?) {
         guard let webSocket else { return }
-        let operations = webSocket.earlyOperations
-        webSocket.earlyOperations = []
+        let calls = webSocket.earlyCalls
+        webSocket.earlyCalls = []
         webSocket.load = nil
         let late = error ?? .webSocketIsClosed
         var (answered, failed) = locked { _ in webSocket.inbox.end(late) }
@@ -218,7 +200,54 @@ extension TaskCore {
                 answer(receiver.caller, receiver.isPromised, .received(receiver.handler, .failure(shown)))
             }
         }
-        for (_, reply) in operations { reply(late) }
+        for call in calls { call.reply(late) }
+    }
+}
+
+/// A call of `send` or `sendPing`, from the caller to the loop and back. Closures that capture nothing but this object need no object
+/// of their own.
+final class WebSocketCall: Sendable {
+    private let core: TaskCore
+    private let operation: WebSocketOperation
+    private let caller: TaskCaller
+    /// Whether the end of the task waits for the answer.
+    private let isPromised: Bool
+    private let handler: WebSocketOperation.Handler
+
+    init(
+        core: TaskCore, operation: WebSocketOperation, caller: TaskCaller, isPromised: Bool,
+        handler: @escaping WebSocketOperation.Handler
+    ) {
+        self.core = core
+        self.operation = operation
+        self.caller = caller
+        self.isPromised = isPromised
+        self.handler = handler
+    }
+
+    /// On the loop.
+    func perform() {
+        guard let webSocket = core.webSocket else { return reply(.unsupportedURL) }
+        if ForkedProcess.isCurrent {
+            reply(.forkedProcess)
+        } else if let load = webSocket.load {
+            perform(on: load)
+        } else if core.hasEnded {
+            reply(core.endError ?? .webSocketIsClosed)
+        } else {
+            webSocket.earlyCalls.append(self)
+        }
+    }
+
+    func perform(on load: WebSocketLoad) {
+        switch operation {
+        case .send(let payload, let part): load.send(payload, part) { self.reply($0) }
+        case .ping: load.ping { self.reply($0) }
+        }
+    }
+
+    func reply(_ error: LoadError?) {
+        core.answer(caller, isPromised, .sent(handler, error.map { core.shownError($0) }))
     }
 }
 

@@ -30,8 +30,8 @@ final class WebSocketState: @unchecked Sendable {
 
     /// The open connection.
     @exclusivity(unchecked) var load: WebSocketLoad?
-    /// The operations before the connection is open.
-    var earlyOperations: [(operation: WebSocketOperation, reply: WebSocketLoad.Reply)] = []
+    /// The calls before the connection is open.
+    var earlyCalls: [WebSocketCall] = []
 }
 
 /// An operation of a WebSocket task, which its loop performs.

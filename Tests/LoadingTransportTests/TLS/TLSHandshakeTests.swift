@@ -19,7 +19,7 @@ import Testing
         "facts of a connection",
         arguments: [
             (TLSServerOptions.Version.tls12, "ECDHE-ECDSA-AES128-GCM-SHA256" as String?, 0xC02B as UInt16),
-            (.tls12, "ECDHE-ECDSA-CHACHA20-POLY1305", 0xCCA9), (.tls13, nil, 0x1302),
+            (.tls12, "ECDHE-ECDSA-CHACHA20-POLY1305", 0xCCA9), (.tls13, nil, 0x1301),
         ])
     func factsOfAConnection(version: TLSServerOptions.Version, cipher: String?, number: UInt16) throws {
         let identity = try authority.intermediate().issue(.localhost)
