@@ -57,6 +57,9 @@ import Testing
             !text.contains("\\fB\\-\\-\($0.long.replacing("-", with: "\\-"))\\fR")
         }
         #expect(missing == [])
+        // A literal is not written with a capital letter.
+        #expect(text.contains("\nhttp://, https://, socks5h:// or socks4a://"))
+        #expect(text.contains("\nauto, always or never."))
     }
 
     @Test(.needs("groff", of: "groff-base", access("/usr/bin/groff", X_OK) == 0)) func groffFormatsTheManualPage()

@@ -1,6 +1,7 @@
 import Dispatch
 import Foundation
 import LoadingEvents
+internal import LoadingSemantics
 import URLLoading
 
 /// The base class of all commands that load: runs one task in its own session and keeps its result. Subclasses handle
@@ -240,6 +241,7 @@ class CommandLoad: NSObject, URLSessionTaskDelegate, @unchecked Sendable {
         context.version = command.version
         context.idleTimeout = command.idleTimeout
         context.elapsed = elapsed
+        context.socketPath = command.network.destinations.socketPath
         return TransferFailure(loadError, context)
     }
 
