@@ -69,6 +69,14 @@ import URLSessionCommandCore
         #expect(failure(words(command) + words(switches)) == nil)
     }
 
+    /// One after the other, loads may replace a file; heads and bodies may share standard output.
+    @Test(arguments: [
+        "h/a h/b -o f -o f", "h/a -D - -o -", "-Z h/a h/b -D f", "-Z h/a h/b -o - -o -", "-Z h/a h/b -OJ",
+    ])
+    func sharedOutputs(_ line: String) {
+        #expect(failure(words(line)) == nil)
+    }
+
     @Test(arguments: [
         ("download h/a -o -", "'download' needs the name of a file"),
         ("download h/a -o b -o c", "'download' takes one -o"),

@@ -19,6 +19,7 @@ extension Arguments {
         try settleSeries()
         var requests: [CommandLineRequest] = []
         for (number, url) in words.enumerated() { requests.append(try load(of: url, number)) }
+        try settleFiles(of: requests)
         return requests.count == 1 ? .load(requests[0]) : .loads(requests, series)
     }
 
@@ -61,6 +62,17 @@ extension Arguments {
             throw UsageError("standard output cannot have both: --har - and -o -")
         }
         return load
+    }
+
+    /// Two outputs would overwrite each other in one file. One after the other, loads may replace a file.
+    private func settleFiles(of loads: [CommandLineRequest]) throws(UsageError) {
+        let shared = [request.headPath, request.harPath, request.cookieJar].compactMap { $0 }.filter { $0 != "-" }
+        // A file that the server names is not known yet.
+        let bodies = loads.filter { !$0.usesServerName }.compactMap(\.destination.path)
+        let all = shared + (series.isParallel ? bodies : Array(Set(bodies)))
+        for (index, path) in all.enumerated() where all[..<index].contains(path) {
+            throw UsageError("two outputs for the file '\(path)'")
+        }
     }
 
     private var defaultMethod: String { request.body == .none ? "GET" : "POST" }

@@ -204,12 +204,13 @@ package struct Arguments {
         case .remoteTime: request.keepsRemoteTime = true
         case .url: words.append(value)
         case .bearer: request.bearer = try Self.fieldValue(value, "--oauth2-bearer")
-        case .referer: request.referer = try Self.fieldValue(value, "-e")
+        case .referer: request.referer = try Self.referer(value)
         case .range: request.range = try Self.range(value)
         case .timeCondition:
             guard !value.isEmpty, value != "-" else { throw UsageError("-z needs a date or a file") }
             request.timeCondition = value
-        case .cookie: request.cookieSources.append(value)
+        case .cookie:
+            request.cookieSources.append(value.contains("=") ? try Self.fieldValue(value, "-b") : value)
         case .cookieJar:
             guard !value.isEmpty else { throw UsageError("-c needs the name of a file, or - for standard output") }
             request.cookieJar = value
@@ -289,7 +290,9 @@ package struct Arguments {
         case .fail:
             request.failsOnHTTPError = true
             request.keepsErrorBody = false
-        case .userAgent: request.userAgent = value
+        case .userAgent:
+            guard !value.isEmpty else { throw UsageError("-A needs a text: URLSession always sends User-Agent") }
+            request.userAgent = try Self.fieldValue(value, "-A")
         case .noProgress: request.showsProgress = false
         case .color:
             guard let choice = CommandLineRequest.ColorChoice(rawValue: value) else {
@@ -453,13 +456,22 @@ package struct Arguments {
         return value
     }
 
+    /// Nil for an empty text, with which curl sends no field.
+    private static func referer(_ value: String) throws(UsageError) -> String? {
+        guard !value.hasSuffix(";auto") else { throw UsageError("-e: URLSession sends no Referer of its own") }
+        return value.isEmpty ? nil : try fieldValue(value, "-e")
+    }
+
     /// `0-499`, `500-`, `-500`, several of them separated by commas. A number alone begins an open range, as in curl.
     private static func range(_ value: String) throws(UsageError) -> String {
         let parts = value.split(separator: ",", omittingEmptySubsequences: false)
         let isValid = parts.allSatisfy { part in
             let ends = part.split(separator: "-", omittingEmptySubsequences: false)
             guard ends.count <= 2, part != "-", !part.isEmpty else { return false }
-            return ends.allSatisfy { $0.utf8.allSatisfy { 0x30...0x39 ~= $0 } }
+            guard ends.allSatisfy({ $0.utf8.allSatisfy { 0x30...0x39 ~= $0 } }) else { return false }
+            // RFC 9110 section 14.1.1: a range that ends before it begins is invalid.
+            let numbers = ends.compactMap { Int($0) }
+            return numbers.count < 2 || numbers[0] <= numbers[1]
         }
         guard isValid else { throw UsageError("-r needs 0-499, 500- or -500, not '\(value)'") }
         return parts.count == 1 && !value.contains("-") ? value + "-" : value
