@@ -206,6 +206,8 @@ import URLSessionCommandCore
             "-H: URLSession sends its own Host: put the host into the URL, and its address into --connect-to or --resolve"
         ),
         (["http://a/", "-H", "Transfer-Encoding: chunked"], "-H: URLSession sends its own Transfer-Encoding"),
+        (["help", "dwnload"], "no help for 'dwnload': did you mean 'download'?"),
+        (["help", "nonsense"], "no help for 'nonsense'"),
         (["http://a/", "-A", ""], "-A needs a text: URLSession always sends User-Agent"),
         (["http://a/", "-A", "a\r\nX: y"], "the value of -A has a line break in it"),
         (["http://a/", "-b", "a=1\nX: y"], "the value of -b has a line break in it"),

@@ -86,6 +86,19 @@ import URLSessionCommandCore
         #expect(try refusal("-H", "content-length: 5", "--data-binary", "@/dev/null") == nil)
     }
 
+    @Test(arguments: ["data:,hello", "file:///etc/hostname", "ftp://h/a"])
+    func onlyHTTPHasMethodsAndBodies(_ url: String) throws {
+        let scheme = url.prefix { $0 != ":" }
+        for line in [["-d", "a"], ["-I"], ["-X", "PUT"], ["-T", "/bin/sh"]] {
+            guard case .load(let command) = try Arguments.parse([url] + line) else { continue }
+            let error = try #require(throws: UsageError.self) { try RequestBuilder(command) }
+            let message = "\(scheme) URLs have neither a method nor a body to send"
+            #expect(error == UsageError(message, exitCode: .unavailable))
+        }
+        guard case .load(let command) = try Arguments.parse([url, "-A", "me"]) else { return }
+        #expect(throws: Never.self) { try RequestBuilder(command) }
+    }
+
     @Test func bodiesThatAreReadOnceAreNotRetried() throws {
         let refused = "--retry needs a body that can be read again: send it from a file (--data-binary @FILE)"
         #expect(try refusal("--retry", "1", "-T", "-") == refused)

@@ -17,6 +17,7 @@ extension Arguments {
         }
         try settleBody()
         try settleSeries()
+        try settleStandardInput()
         var requests: [CommandLineRequest] = []
         for (number, url) in words.enumerated() { requests.append(try load(of: url, number)) }
         try settleFiles(of: requests)
@@ -125,6 +126,16 @@ extension Arguments {
         if request.body.isStandardInput || standardInputs > 1 {
             throw UsageError("standard input can be sent to one URL only")
         }
+    }
+
+    /// What reads standard input second would find nothing.
+    private func settleStandardInput() throws(UsageError) {
+        var readers = data.filter { $0.source == .standardInput }.count
+        if json == .standardInput { readers += 1 }
+        readers += form.filter { $0.content == .attachment("-") || $0.content == .textOfFile("-") }.count
+        readers += uploads.filter { $0 == "-" || $0 == "." }.count
+        readers += request.cookieSources.filter { $0 == "-" }.count + standardInputFiles
+        guard readers < 2 else { throw UsageError("standard input can be read once") }
     }
 
     // MARK: What commands take

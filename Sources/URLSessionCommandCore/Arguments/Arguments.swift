@@ -26,6 +26,8 @@ package struct Arguments {
     private var openConfigurations: [String] = []
     /// What the command does not take, while the default file and the files that it names are being read.
     private var leftOut: Set<CommandOption> = []
+    /// How often `-K` and `-w` have read standard input.
+    private(set) var standardInputFiles = 0
     private let files: ConfigurationFiles
 
     /// Where the body of one URL goes.
@@ -66,7 +68,7 @@ package struct Arguments {
         guard !openConfigurations.contains(path) else { throw UsageError("-K: '\(path)' reads itself") }
         openConfigurations.append(path)
         defer { openConfigurations.removeLast() }
-        try applyAll(try files.read(path), path)
+        try applyAll(try read(path), path)
     }
 
     private mutating func applyAll(_ text: String, _ path: String) throws(UsageError) {
@@ -329,7 +331,7 @@ package struct Arguments {
     // MARK: Validating
 
     private mutating func action() throws(UsageError) -> CommandLineAction {
-        if words.first == "help" { return .help(HelpText(of: words.dropFirst().first)) }
+        if words.first == "help" { return .help(try helpText()) }
         if wantsHelp { return .help(HelpText(of: words.first)) }
         if wantsVersion || words.first == "version" { return .version }
         if words.first == "demo" { return try demo() }
@@ -354,6 +356,16 @@ package struct Arguments {
             }
         try settleCombinations()
         return action
+    }
+
+    private func helpText() throws(UsageError) -> HelpText {
+        guard words.count > 1 else { return .general }
+        let all = Self.commands + Self.verbs
+        guard words.count == 2, all.contains(words[1].lowercased()) else {
+            let nearest = Suggestion.nearest(to: words[1], among: all)
+            throw UsageError("no help for '\(words[1])'" + (nearest.map { ": did you mean '\($0)'?" } ?? ""))
+        }
+        return HelpText(of: words[1])
     }
 
     private func completion() throws(UsageError) -> CommandLineAction {
@@ -477,9 +489,14 @@ package struct Arguments {
         return parts.count == 1 && !value.contains("-") ? value + "-" : value
     }
 
-    private func writeOutText(_ value: String) throws(UsageError) -> String {
+    private mutating func writeOutText(_ value: String) throws(UsageError) -> String {
         guard value.hasPrefix("@") else { return value }
-        return try files.read(String(value.dropFirst()))
+        return try read(String(value.dropFirst()))
+    }
+
+    private mutating func read(_ path: String) throws(UsageError) -> String {
+        if path == "-" { standardInputFiles += 1 }
+        return try files.read(path)
     }
 
     private static func seconds(_ value: String, _ name: String) throws(UsageError) -> Double {

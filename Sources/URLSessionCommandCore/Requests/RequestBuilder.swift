@@ -61,6 +61,11 @@ package struct RequestBuilder {
         {
             throw UsageError("-r and -z are about HTTP, not about \(url.scheme ?? "")", exitCode: .unavailable)
         }
+        if command.body != .none || command.method != "GET",
+            let scheme = url.scheme?.lowercased(), ["data", "file", "ftp"].contains(scheme)
+        {
+            throw UsageError("\(scheme) URLs have neither a method nor a body to send", exitCode: .unavailable)
+        }
         if let text = command.timeCondition {
             let condition = try TimeCondition(text)
             timeCondition = condition
