@@ -32,7 +32,13 @@ import Testing
         #expect(try complete("down") == ["download"])
         #expect(try complete("--color", "a") == ["auto", "always"])
         #expect(try complete("completion", "f") == ["fish"])
+        #expect(try complete("background", "l") == ["list", "log"])
+        #expect(try complete("help", "w") == ["ws"])
         #expect(try complete("-o", script) == [script])
+        // A name with a blank is one name.
+        let blank = try folder.write("", to: "a name").path
+        #expect(try complete("-o", String(blank.dropLast(3))) == [blank])
+        #expect(try complete("upload", String(blank.dropLast(3))) == [blank])
         #expect(try complete("--retry", "") == [])
     }
 
