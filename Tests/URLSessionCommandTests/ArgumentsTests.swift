@@ -206,6 +206,37 @@ import URLSessionCommandCore
             "-H: URLSession sends its own Host: put the host into the URL, and its address into --connect-to or --resolve"
         ),
         (["http://a/", "-H", "Transfer-Encoding: chunked"], "-H: URLSession sends its own Transfer-Encoding"),
+        (["help", "dwnload"], "no help for 'dwnload': did you mean 'download'?"),
+        (["help", "nonsense"], "no help for 'nonsense'"),
+        (["http://a/", "-A", ""], "-A needs a text: URLSession always sends User-Agent"),
+        (["http://a/", "-A", "a\r\nX: y"], "the value of -A has a line break in it"),
+        (["http://a/", "-b", "a=1\nX: y"], "the value of -b has a line break in it"),
+        (["http://a/", "-e", "http://b/;auto"], "-e: URLSession sends no Referer of its own"),
+        (["http://a/", "-e", "a\nb"], "the value of -e has a line break in it"),
+        (["http://a/", "-x", "http://p:99999"], "-x: '99999' is not a port"),
+        (["http://a/", "-x", "p:"], "-x: '' is not a port"),
+        (["http://a/", "-x", "[::1]:+1"], "-x: '+1' is not a port"),
+        (
+            ["http://a/", "--resolve", "127.0.0.2:80:127.0.0.1"],
+            "--resolve is about names, and '127.0.0.2' is an address: use --connect-to"
+        ),
+        (
+            ["http://a/", "--resolve", "[::1]:80:127.0.0.1"],
+            "--resolve is about names, and '::1' is an address: use --connect-to"
+        ),
+        (["http://a/", "--connect-to", "a:b:c:d"], "--connect-to needs HOST:PORT:HOST:PORT, not 'a:b:c:d'"),
+        (["http://a/", "--connect-to", "a:1:b:99999"], "--connect-to needs HOST:PORT:HOST:PORT, not 'a:1:b:99999'"),
+        (["http://a/", "--connect-to", "a:0:b:1"], "--connect-to needs HOST:PORT:HOST:PORT, not 'a:0:b:1'"),
+        (["http://a/", "-r", "5-2"], "-r needs 0-499, 500- or -500, not '5-2'"),
+        (["http://a/", "-w", "%output{f}x"], "-w: %output{} writes no file here: use > FILE"),
+        (
+            ["http://a/", "--session", "a", "--session-read-only", "a"],
+            "--session and --session-read-only exclude each other"
+        ),
+        (["http://a/", "-o", "f", "-D", "f"], "two outputs for the file 'f'"),
+        (["http://a/", "-c", "f", "--har", "f"], "two outputs for the file 'f'"),
+        (["-Z", "http://a/", "http://b/", "-o", "f", "-o", "f"], "two outputs for the file 'f'"),
+        (["-Z", "http://a/f", "http://b/f", "--remote-name-all"], "two outputs for the file 'f'"),
         (["http://a/", "-r", "a"], "-r needs 0-499, 500- or -500, not 'a'"),
         (["http://a/", "-w", "%{nope}"], "-w: unknown variable %{nope}"),
         (["http://a/", "-w", "%{http_cod}"], "-w: unknown variable %{http_cod}: did you mean %{http_code}?"),

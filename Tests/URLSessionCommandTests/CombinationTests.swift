@@ -1,5 +1,7 @@
+import Foundation
 import Testing
-import URLSessionCommandCore
+
+@testable import URLSessionCommandCore
 
 /// Switches that need or exclude each other, with every command: what would have no effect is refused.
 @Suite struct CombinationTests {
@@ -67,6 +69,29 @@ import URLSessionCommandCore
     @Test(arguments: commands.filter { !$0.hasPrefix("background") }, accepted)
     func acceptedCombinations(_ command: String, _ switches: String) {
         #expect(failure(words(command) + words(switches)) == nil)
+    }
+
+    /// The second reader would find nothing.
+    @Test(arguments: ["-d @-", "--json @-", "-F a=@-", "-F a=<-", "-T -", "-T .", "-b -", "-w @-", "-K -"])
+    func standardInputIsReadOnce(_ line: String) throws {
+        let files = ConfigurationFiles(defaultPath: nil) { _ throws(FileError) in Data() }
+        let word = line.hasPrefix("-F") ? "-b -" : "-F a=@-"
+        for url in ["h/a", "h/a h/b"] {
+            let both = words("\(url) \(line) \(word)")
+            let error = try #require(throws: UsageError.self) { try Arguments.parse(both, files: files) }
+            #expect(
+                ["standard input can be read once", "standard input can be sent to one URL only"].contains(
+                    error.message) || error.message.hasPrefix("one body only"))
+        }
+        #expect(throws: Never.self) { try Arguments.parse(words("h/a \(line)"), files: files) }
+    }
+
+    /// One after the other, loads may replace a file; heads and bodies may share standard output.
+    @Test(arguments: [
+        "h/a h/b -o f -o f", "h/a -D - -o -", "-Z h/a h/b -D f", "-Z h/a h/b -o - -o -", "-Z h/a h/b -OJ",
+    ])
+    func sharedOutputs(_ line: String) {
+        #expect(failure(words(line)) == nil)
     }
 
     @Test(arguments: [

@@ -32,7 +32,13 @@ import Testing
         #expect(try complete("down") == ["download"])
         #expect(try complete("--color", "a") == ["auto", "always"])
         #expect(try complete("completion", "f") == ["fish"])
+        #expect(try complete("background", "l") == ["list", "log"])
+        #expect(try complete("help", "w") == ["ws"])
         #expect(try complete("-o", script) == [script])
+        // A name with a blank is one name.
+        let blank = try folder.write("", to: "a name").path
+        #expect(try complete("-o", String(blank.dropLast(3))) == [blank])
+        #expect(try complete("upload", String(blank.dropLast(3))) == [blank])
         #expect(try complete("--retry", "") == [])
     }
 
@@ -57,6 +63,9 @@ import Testing
             !text.contains("\\fB\\-\\-\($0.long.replacing("-", with: "\\-"))\\fR")
         }
         #expect(missing == [])
+        // A literal is not written with a capital letter.
+        #expect(text.contains("\nhttp://, https://, socks5h:// or socks4a://"))
+        #expect(text.contains("\nauto, always or never."))
     }
 
     @Test(.needs("groff", of: "groff-base", access("/usr/bin/groff", X_OK) == 0)) func groffFormatsTheManualPage()

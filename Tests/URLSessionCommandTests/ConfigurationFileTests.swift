@@ -66,7 +66,8 @@ import Testing
         _ = try harness.write("silent\nuser-agent = mine\nlimit-rate = 10M\n", to: "urlsession/config")
         #expect(try harness.runInFolder([harness.url("/x")]).output == "/x mine")
         #expect(try harness.runInFolder([harness.url("/x"), "-A", "other"]).output == "/x other")
-        #expect(try harness.runInFolder(["-q", "-s", "-A", "", harness.url("/x")]).output == "/x ")
+        let own = try harness.runInFolder(["-q", "-s", harness.url("/x")]).output
+        #expect(own.hasPrefix("/x urlsession/"), "\(own)")
         #expect(try harness.runInFolder(["download", harness.url("/file"), "a"]).exit == .code(0))
         #expect(try harness.text("a") == "/file mine")
         #expect(try harness.runInFolder(["completion", "bash"]).exit == .code(0))

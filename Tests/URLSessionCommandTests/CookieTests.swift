@@ -86,6 +86,15 @@ import URLLoading
         #expect(try harness.text("jar") == "secret")
     }
 
+    /// The message names the file of `-c`, not a temporary one.
+    @Test func jarThatCannotBeWritten() throws {
+        let harness = try harness()
+        defer { harness.server.stop() }
+        let outcome = try harness.runInFolder(["-s", "-S", "-o", "body", "-c", "missing/jar", harness.url("/set")])
+        #expect(outcome.exit == .code(23))
+        #expect(outcome.output == "urlsession: cannot write missing/jar: No such file or directory\n")
+    }
+
     @Test func textIsNotWrittenIntoTheJar() throws {
         let harness = try harness()
         defer { harness.server.stop() }

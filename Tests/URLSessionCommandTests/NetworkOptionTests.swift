@@ -139,8 +139,14 @@ import Testing
         let outcome = try RunningCommand.run(["-s", option, name, "http://any.invalid/path"])
         #expect(outcome.output == "local", "\(outcome.errors)")
         #expect(try await request.hasPrefix("GET /path HTTP/1.1\r\nHost: any.invalid\r\n"))
-        let missing = try RunningCommand.run(["-s", "--unix-socket", folder.file("missing").path, "http://a/"])
+        let absent = isAbstract ? name + "-" : folder.file("missing").path
+        let missing = try RunningCommand.run(["-sS", option, absent, "http://a/"])
         #expect(missing.exit == .code(7))
+        let reason = isAbstract ? "connection refused" : "no such file or directory"
+        let shown = isAbstract ? "@" + absent : absent
+        #expect(
+            missing.errors
+                == "urlsession: could not connect to the socket '\(shown)' (\(reason)): is its server running?\n")
     }
 }
 

@@ -45,6 +45,69 @@ import URLSessionCommandCore
             ])
     }
 
+    private func refusal(_ line: String...) throws -> String? { try refusal(line) }
+
+    private func refusal(_ line: [String]) throws -> String? {
+        guard case .load(let command) = try Arguments.parse(["http://h/"] + line) else { return "several loads" }
+        do throws(UsageError) {
+            _ = try RequestBuilder(command)
+            return nil
+        } catch {
+            #expect(error.exitCode == .usage)
+            return error.message
+        }
+    }
+
+    /// URLSession sends these fields, so they cannot be removed.
+    @Test func fieldsOfTheSessionStay() throws {
+        let names = [
+            "Accept", "accept-encoding", "Accept-Language", "Connection", "Content-Length", "HOST", "User-Agent",
+        ]
+        for name in names {
+            #expect(try refusal("-H", "\(name):") == "-H: URLSession always sends \(name): give it another value")
+        }
+        let type = "-H: URLSession always sends Content-Type: give it another value"
+        #expect(try refusal("-H", "Content-Type:", "-d", "a") == type)
+        #expect(try refusal("-H", "Content-Type:", "-F", "a=b", "-X", "PUT") == type)
+        #expect(try refusal("-H", "Accept:", "-H", "Accept: a/b") == nil)
+        #expect(try refusal("-H", "Content-Type:", "-X", "PUT", "-d", "a") == nil)
+        #expect(try refusal("-H", "Content-Type:") == nil)
+        #expect(try refusal("-H", "Authorization:", "--oauth2-bearer", "a") == nil)
+        #expect(try refusal("-H", "Content-Length:", "-T", "-") == nil)
+    }
+
+    /// The length is the caller's only where URLSession does not know it.
+    @Test func lengthOfABody() throws {
+        let refused = "-H: URLSession sends its own content-length"
+        for line in [[], ["-d", "a"], ["-F", "a=b"], ["--data-binary", "@/bin/sh"], ["-T", "/bin/sh"]] {
+            #expect(try refusal(["-H", "content-length: 5"] + line) == refused)
+        }
+        #expect(try refusal("-H", "content-length: 5", "-T", "-") == nil)
+        #expect(try refusal("-H", "content-length: 5", "--data-binary", "@/dev/null") == nil)
+    }
+
+    @Test(arguments: ["data:,hello", "file:///etc/hostname", "ftp://h/a"])
+    func onlyHTTPHasMethodsAndBodies(_ url: String) throws {
+        let scheme = url.prefix { $0 != ":" }
+        for line in [["-d", "a"], ["-I"], ["-X", "PUT"], ["-T", "/bin/sh"]] {
+            guard case .load(let command) = try Arguments.parse([url] + line) else { continue }
+            let error = try #require(throws: UsageError.self) { try RequestBuilder(command) }
+            let message = "\(scheme) URLs have neither a method nor a body to send"
+            #expect(error == UsageError(message, exitCode: .unavailable))
+        }
+        guard case .load(let command) = try Arguments.parse([url, "-A", "me"]) else { return }
+        #expect(throws: Never.self) { try RequestBuilder(command) }
+    }
+
+    @Test func bodiesThatAreReadOnceAreNotRetried() throws {
+        let refused = "--retry needs a body that can be read again: send it from a file (--data-binary @FILE)"
+        #expect(try refusal("--retry", "1", "-T", "-") == refused)
+        #expect(try refusal("--retry", "1", "-F", "a=@/dev/null") == refused)
+        #expect(try refusal("--retry", "0", "-T", "-") == nil)
+        #expect(try refusal("--retry", "1", "--data-binary", "@/bin/sh") == nil)
+        #expect(try refusal("--retry", "1", "-F", "a=@/bin/sh", "-F", "b=c") == nil)
+    }
+
     @Test func requestHasMethodURLAndBody() throws {
         var command = CommandLineRequest(url: "localhost:8080/a")
         command.method = "PUT"

@@ -42,6 +42,26 @@ import URLSessionCommandCore
         #expect(both.requests.last?["Authorization"]?.hasPrefix("Digest username=\"ali\"") == true)
     }
 
+    // the delegate puts the field back for the server that it was given for
+    @Test(arguments: [["--oauth2-bearer", "t"], ["-H", "Authorization: Bearer t"]])
+    func tokensAfterARedirect(_ token: [String]) throws {
+        let stranger = try ScriptedServer.answering { .text($0["Authorization"] ?? "-") }
+        defer { stranger.stop() }
+        let other = stranger.url("/end").absoluteString
+        let server = try ScriptedServer.answering { request in
+            switch request.path {
+            case "/here": .redirect(to: "/end")
+            case "/there": .redirect(to: other)
+            default: .text(request["Authorization"] ?? "-")
+            }
+        }
+        defer { server.stop() }
+        for (path, sent) in [("/here", "Bearer t"), ("/there", "-")] {
+            let line = ["-s"] + token + [server.url(path).absoluteString]
+            #expect(try RunningCommand.run(line).output == sent, "\(path)")
+        }
+    }
+
     // AUTH-12: what is said is for one host
     @Test func noCredentialsAfterARedirectToAnotherServer() throws {
         let stranger = try server(["Basic realm=\"r\""])

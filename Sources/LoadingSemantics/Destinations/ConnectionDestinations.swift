@@ -32,11 +32,14 @@ package struct ConnectionDestinations: Sendable, Hashable {
 
     package var isEmpty: Bool { self == ConnectionDestinations() }
 
+    /// Whether a host is an address literal, with or without a zone.
+    package static func isAddress(_ host: String) -> Bool {
+        IPAddressRange.bytes(String(host.prefix { $0 != "%" })) != nil
+    }
+
     /// Sets the addresses of a host. Returns false, without a change, if one of them is not an address literal.
     package mutating func resolve(host: String, port: UInt16, to literals: [String]) -> Bool {
-        guard !literals.isEmpty,
-            literals.allSatisfy({ IPAddressRange.bytes(String($0.prefix { $0 != "%" })) != nil })
-        else { return false }
+        guard !literals.isEmpty, literals.allSatisfy(Self.isAddress) else { return false }
         addresses[HostPort(host.lowercased(), port)] = literals
         return true
     }

@@ -5,6 +5,9 @@ extension Arguments {
         try settleProxy()
         try settleCertificate()
         try settleTLSVersions()
+        if used.contains(.session), used.contains(.sessionReadOnly) {
+            throw UsageError("--session and --session-read-only exclude each other")
+        }
         if request.harIncludesSecrets, request.harPath == nil {
             throw UsageError("--har-with-secrets needs --har FILE")
         }

@@ -17,8 +17,10 @@ extension Arguments {
         }
         try settleBody()
         try settleSeries()
+        try settleStandardInput()
         var requests: [CommandLineRequest] = []
         for (number, url) in words.enumerated() { requests.append(try load(of: url, number)) }
+        try settleFiles(of: requests)
         return requests.count == 1 ? .load(requests[0]) : .loads(requests, series)
     }
 
@@ -61,6 +63,17 @@ extension Arguments {
             throw UsageError("standard output cannot have both: --har - and -o -")
         }
         return load
+    }
+
+    /// Two outputs would overwrite each other in one file. One after the other, loads may replace a file.
+    private func settleFiles(of loads: [CommandLineRequest]) throws(UsageError) {
+        let shared = [request.headPath, request.harPath, request.cookieJar].compactMap { $0 }.filter { $0 != "-" }
+        // A file that the server names is not known yet.
+        let bodies = loads.filter { !$0.usesServerName }.compactMap(\.destination.path)
+        let all = shared + (series.isParallel ? bodies : Array(Set(bodies)))
+        for (index, path) in all.enumerated() where all[..<index].contains(path) {
+            throw UsageError("two outputs for the file '\(path)'")
+        }
     }
 
     private var defaultMethod: String { request.body == .none ? "GET" : "POST" }
@@ -113,6 +126,16 @@ extension Arguments {
         if request.body.isStandardInput || standardInputs > 1 {
             throw UsageError("standard input can be sent to one URL only")
         }
+    }
+
+    /// What reads standard input second would find nothing.
+    private func settleStandardInput() throws(UsageError) {
+        var readers = data.filter { $0.source == .standardInput }.count
+        if json == .standardInput { readers += 1 }
+        readers += form.filter { $0.content == .attachment("-") || $0.content == .textOfFile("-") }.count
+        readers += uploads.filter { $0 == "-" || $0 == "." }.count
+        readers += request.cookieSources.filter { $0 == "-" }.count + standardInputFiles
+        guard readers < 2 else { throw UsageError("standard input can be read once") }
     }
 
     // MARK: What commands take

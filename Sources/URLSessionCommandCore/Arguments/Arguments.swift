@@ -26,6 +26,8 @@ package struct Arguments {
     private var openConfigurations: [String] = []
     /// What the command does not take, while the default file and the files that it names are being read.
     private var leftOut: Set<CommandOption> = []
+    /// How often `-K` and `-w` have read standard input.
+    private(set) var standardInputFiles = 0
     private let files: ConfigurationFiles
 
     /// Where the body of one URL goes.
@@ -66,7 +68,7 @@ package struct Arguments {
         guard !openConfigurations.contains(path) else { throw UsageError("-K: '\(path)' reads itself") }
         openConfigurations.append(path)
         defer { openConfigurations.removeLast() }
-        try applyAll(try files.read(path), path)
+        try applyAll(try read(path), path)
     }
 
     private mutating func applyAll(_ text: String, _ path: String) throws(UsageError) {
@@ -204,12 +206,13 @@ package struct Arguments {
         case .remoteTime: request.keepsRemoteTime = true
         case .url: words.append(value)
         case .bearer: request.bearer = try Self.fieldValue(value, "--oauth2-bearer")
-        case .referer: request.referer = try Self.fieldValue(value, "-e")
+        case .referer: request.referer = try Self.referer(value)
         case .range: request.range = try Self.range(value)
         case .timeCondition:
             guard !value.isEmpty, value != "-" else { throw UsageError("-z needs a date or a file") }
             request.timeCondition = value
-        case .cookie: request.cookieSources.append(value)
+        case .cookie:
+            request.cookieSources.append(value.contains("=") ? try Self.fieldValue(value, "-b") : value)
         case .cookieJar:
             guard !value.isEmpty else { throw UsageError("-c needs the name of a file, or - for standard output") }
             request.cookieJar = value
@@ -289,7 +292,9 @@ package struct Arguments {
         case .fail:
             request.failsOnHTTPError = true
             request.keepsErrorBody = false
-        case .userAgent: request.userAgent = value
+        case .userAgent:
+            guard !value.isEmpty else { throw UsageError("-A needs a text: URLSession always sends User-Agent") }
+            request.userAgent = try Self.fieldValue(value, "-A")
         case .noProgress: request.showsProgress = false
         case .color:
             guard let choice = CommandLineRequest.ColorChoice(rawValue: value) else {
@@ -326,7 +331,7 @@ package struct Arguments {
     // MARK: Validating
 
     private mutating func action() throws(UsageError) -> CommandLineAction {
-        if words.first == "help" { return .help(HelpText(of: words.dropFirst().first)) }
+        if words.first == "help" { return .help(try helpText()) }
         if wantsHelp { return .help(HelpText(of: words.first)) }
         if wantsVersion || words.first == "version" { return .version }
         if words.first == "demo" { return try demo() }
@@ -351,6 +356,16 @@ package struct Arguments {
             }
         try settleCombinations()
         return action
+    }
+
+    private func helpText() throws(UsageError) -> HelpText {
+        guard words.count > 1 else { return .general }
+        let all = Self.commands + Self.verbs
+        guard words.count == 2, all.contains(words[1].lowercased()) else {
+            let nearest = Suggestion.nearest(to: words[1], among: all)
+            throw UsageError("no help for '\(words[1])'" + (nearest.map { ": did you mean '\($0)'?" } ?? ""))
+        }
+        return HelpText(of: words[1])
     }
 
     private func completion() throws(UsageError) -> CommandLineAction {
@@ -453,21 +468,35 @@ package struct Arguments {
         return value
     }
 
+    /// Nil for an empty text, with which curl sends no field.
+    private static func referer(_ value: String) throws(UsageError) -> String? {
+        guard !value.hasSuffix(";auto") else { throw UsageError("-e: URLSession sends no Referer of its own") }
+        return value.isEmpty ? nil : try fieldValue(value, "-e")
+    }
+
     /// `0-499`, `500-`, `-500`, several of them separated by commas. A number alone begins an open range, as in curl.
     private static func range(_ value: String) throws(UsageError) -> String {
         let parts = value.split(separator: ",", omittingEmptySubsequences: false)
         let isValid = parts.allSatisfy { part in
             let ends = part.split(separator: "-", omittingEmptySubsequences: false)
             guard ends.count <= 2, part != "-", !part.isEmpty else { return false }
-            return ends.allSatisfy { $0.utf8.allSatisfy { 0x30...0x39 ~= $0 } }
+            guard ends.allSatisfy({ $0.utf8.allSatisfy { 0x30...0x39 ~= $0 } }) else { return false }
+            // RFC 9110 section 14.1.1: a range that ends before it begins is invalid.
+            let numbers = ends.compactMap { Int($0) }
+            return numbers.count < 2 || numbers[0] <= numbers[1]
         }
         guard isValid else { throw UsageError("-r needs 0-499, 500- or -500, not '\(value)'") }
         return parts.count == 1 && !value.contains("-") ? value + "-" : value
     }
 
-    private func writeOutText(_ value: String) throws(UsageError) -> String {
+    private mutating func writeOutText(_ value: String) throws(UsageError) -> String {
         guard value.hasPrefix("@") else { return value }
-        return try files.read(String(value.dropFirst()))
+        return try read(String(value.dropFirst()))
+    }
+
+    private mutating func read(_ path: String) throws(UsageError) -> String {
+        if path == "-" { standardInputFiles += 1 }
+        return try files.read(path)
     }
 
     private static func seconds(_ value: String, _ name: String) throws(UsageError) -> Double {

@@ -14,6 +14,15 @@ package enum CompletionShell: String, Equatable, Sendable, CaseIterable {
     /// Methods and commands, the first word.
     private static var words: [String] { Arguments.verbs.sorted() + Arguments.commands }
 
+    /// Commands whose next word is one of a few.
+    private static var nextWords: [(command: String, words: String)] {
+        [
+            ("completion", allCases.map(\.rawValue)),
+            ("background", BackgroundOptions.Action.forPeople.map(\.rawValue)),
+            ("help", ["ws", "connect", "background"]),
+        ].map { ($0, $1.joined(separator: " ")) }
+    }
+
     private static var switches: [CommandOption.Facts] { CommandOption.allCases.map(\.facts) }
 
     /// Whether the value is the name of a file or folder.
@@ -33,6 +42,9 @@ package enum CompletionShell: String, Equatable, Sendable, CaseIterable {
         }
         let files = switches.filter(isFile).flatMap(names).joined(separator: "|")
         let others = switches.filter { $0.value != nil && !isFile($0) }.flatMap(names).joined(separator: "|")
+        let next = nextWords.map {
+            "\($0.command)) COMPREPLY=($(compgen -W \"\($0.words)\" -- \"$current\")); return ;;"
+        }
         return """
             # bash completion for urlsession
             _urlsession() {
@@ -40,14 +52,16 @@ package enum CompletionShell: String, Equatable, Sendable, CaseIterable {
                 COMPREPLY=()
                 case "$previous" in
                     --color) COMPREPLY=($(compgen -W "auto always never" -- "$current")); return ;;
-                    completion) COMPREPLY=($(compgen -W "\(allCases.map(\.rawValue).joined(separator: " "))" -- "$current")); return ;;
-                    \(files)) COMPREPLY=($(compgen -f -- "$current")); return ;;
+                    \(files)) mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
                     \(others)) return ;;
+                esac
+                [ "$COMP_CWORD" -eq 2 ] && case "$previous" in
+                    \(next.joined(separator: "\n        "))
                 esac
                 case "$current" in
                     -*) COMPREPLY=($(compgen -W "\(all.joined(separator: " "))" -- "$current")) ;;
                     *) [ "$COMP_CWORD" -eq 1 ] && COMPREPLY=($(compgen -W "\(words.joined(separator: " "))" -- "$current"))
-                       COMPREPLY+=($(compgen -f -- "$current")) ;;
+                       mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -f -- "$current") ;;
                 esac
             }
             complete -o filenames -F _urlsession urlsession
@@ -71,12 +85,19 @@ package enum CompletionShell: String, Equatable, Sendable, CaseIterable {
             _urlsession() {
                 _arguments -s -S \\
                     \(lines.joined(separator: " \\\n        ")) \\
-                    '1: :_urlsession_words' '*: :_urls'
+                    '1: :_urlsession_words' '2: :_urlsession_next' '*: :_urls'
             }
             _urlsession_words() {
                 local -a words
                 words=(\(words.joined(separator: " ")))
                 _describe 'command' words || _urls
+            }
+            _urlsession_next() {
+                case "$words[2]" in
+                    \(nextWords.map { "\($0.command)) compadd -- \($0.words) ;;" }.joined(separator: "\n        "))
+                    download|ws|connect) _urls ;;
+                    *) _alternative 'urls: :_urls' 'files: :_files' ;;
+                esac
             }
             if [ "$funcstack[1]" = "_urlsession" ]; then _urlsession "$@"; else compdef _urlsession urlsession; fi
 
@@ -98,11 +119,13 @@ package enum CompletionShell: String, Equatable, Sendable, CaseIterable {
             if facts.long == "color" { line += " -a 'auto always never'" }
             return line + " -d '\(escapedForFish(facts.summary))'"
         }
-        let shells = allCases.map(\.rawValue).joined(separator: " ")
+        let next = nextWords.map {
+            "complete -c urlsession -n '__fish_seen_subcommand_from \($0.command)' -x -a '\($0.words)'"
+        }
         return """
             # fish completion for urlsession
             complete -c urlsession -n __fish_use_subcommand -a '\(words.joined(separator: " "))'
-            complete -c urlsession -n '__fish_seen_subcommand_from completion' -x -a '\(shells)'
+            \(next.joined(separator: "\n"))
             \(lines.joined(separator: "\n"))
 
             """

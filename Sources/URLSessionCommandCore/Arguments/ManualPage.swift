@@ -64,7 +64,9 @@ package enum ManualPage {
         let value = facts.value.map { " \\fI\(escaped($0))\\fR" } ?? ""
         let names = (facts.short.map { ["-\($0)"] } ?? []) + ["--\(facts.long)"] + facts.aliases.map { "--\($0)" }
         let heading = names.map { "\\fB\(escaped($0))\\fR" }.joined(separator: ", ") + value
-        let summary = facts.summary.prefix(1).uppercased() + facts.summary.dropFirst()
+        // A literal such as `http://` stays as it is typed.
+        let isLiteral = facts.summary.prefix { $0 != " " }.contains { "/,".contains($0) }
+        let summary = isLiteral ? facts.summary : facts.summary.prefix(1).uppercased() + facts.summary.dropFirst()
         return ".TP\n\(heading)\n\(escaped(summary)).\n"
     }
 

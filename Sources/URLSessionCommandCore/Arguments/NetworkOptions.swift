@@ -27,9 +27,11 @@ package struct NetworkOptions: Equatable, Sendable {
         let rest = String(parts[parts.count - 1].prefix { $0 != "/" && $0 != "?" && $0 != "#" })
         let authority = rest.split(separator: "@", omittingEmptySubsequences: false).last ?? ""
         guard !authority.isEmpty, !authority.hasPrefix(":") else { throw UsageError("-x: the proxy has no host") }
-        let hasPort = authority.split(separator: "]").last?.contains(":") ?? false
+        let end = authority.split(separator: "]").last ?? ""
+        let port = end.firstIndex(of: ":").map { end[end.index(after: $0)...] }
+        if let port, Self.port(port) == nil { throw UsageError("-x: '\(port)' is not a port") }
         // curl's default.
-        return "\(scheme)://\(rest)" + (hasPort ? "" : scheme == "https" ? ":443" : ":1080")
+        return "\(scheme)://\(rest)" + (port != nil ? "" : scheme == "https" ? ":443" : ":1080")
     }
 
     /// `[+]HOST:PORT:ADDRESS[,ADDRESS]…`, or `-HOST:PORT` to take it back.
@@ -39,8 +41,11 @@ package struct NetworkOptions: Equatable, Sendable {
         // A plus sign lets an entry expire, which makes no difference within one run.
         let text = value.hasPrefix("-") || value.hasPrefix("+") ? value.dropFirst() : value[...]
         let parts = Self.fields(text, count: isRemoval ? 2 : 3)
-        guard parts.count == (isRemoval ? 2 : 3), let port = UInt16(parts[1]), port > 0, !parts[0].isEmpty else {
+        guard parts.count == (isRemoval ? 2 : 3), let port = Self.port(parts[1][...]), !parts[0].isEmpty else {
             throw UsageError(advice)
+        }
+        guard !ConnectionDestinations.isAddress(parts[0]) else {
+            throw UsageError("--resolve is about names, and '\(parts[0])' is an address: use --connect-to")
         }
         guard !isRemoval else { return destinations.forget(host: parts[0], port: port) }
         let addresses = parts[2].split(separator: ",").map { Self.withoutBrackets(String($0)) }
@@ -50,12 +55,18 @@ package struct NetworkOptions: Equatable, Sendable {
     /// `HOST:PORT:HOST:PORT`; an empty host or port is any, or the same.
     mutating func connect(_ value: String) throws(UsageError) {
         let parts = Self.fields(value[...], count: 4)
-        func port(_ text: String) -> UInt16?? { text.isEmpty ? .some(nil) : UInt16(text).flatMap { $0 > 0 ? $0 : nil } }
-        guard parts.count == 4, let from = port(parts[1]), let to = port(parts[3]) else {
+        guard parts.count == 4, [parts[1], parts[3]].allSatisfy({ $0.isEmpty || Self.port($0[...]) != nil }) else {
             throw UsageError("--connect-to needs HOST:PORT:HOST:PORT, not '\(value)'")
         }
         destinations.connect(
-            host: parts[0].isEmpty ? nil : parts[0], port: from, toHost: parts[2].isEmpty ? nil : parts[2], port: to)
+            host: parts[0].isEmpty ? nil : parts[0], port: Self.port(parts[1][...]),
+            toHost: parts[2].isEmpty ? nil : parts[2], port: Self.port(parts[3][...]))
+    }
+
+    /// Digits only, from 1 to 65,535.
+    private static func port(_ text: Substring) -> UInt16? {
+        guard text.utf8.allSatisfy({ 0x30...0x39 ~= $0 }), let port = UInt16(text), port > 0 else { return nil }
+        return port
     }
 
     /// Splits at colons, but not within the brackets of an IPv6 address. The last field takes the rest.

@@ -21,7 +21,12 @@ enum PrivateFile {
         }
         // In a shared folder others may create a link with a name that they can guess. One that exists is not opened.
         let new = target + ".\(String(UInt64.random(in: .min ... .max), radix: 36)).new"
-        let file = try OutputDescriptor.create(path: new, isPrivate: true, isNew: true)
+        let file: OutputDescriptor
+        do throws(FileError) {
+            file = try OutputDescriptor.create(path: new, isPrivate: true, isNew: true)
+        } catch {
+            throw FileError(path: path, code: error.code)
+        }
         do throws(FileError) {
             try write(data, to: file)
             guard rename(new, target) == 0 else { throw FileError(path: path, code: errno) }

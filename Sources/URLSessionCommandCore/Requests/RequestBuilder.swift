@@ -19,6 +19,15 @@ package struct RequestBuilder {
         case stream(URL)
         /// Several sources, one after the other.
         case composed(ComposedBody)
+
+        /// Whether its length is known and sent.
+        fileprivate var hasLength: Bool {
+            switch self {
+            case .none, .data, .file: true
+            case .standardInput, .stream: false
+            case .composed(let composed): composed.length != nil
+            }
+        }
     }
 
     package let request: URLRequest
@@ -52,6 +61,11 @@ package struct RequestBuilder {
         {
             throw UsageError("-r and -z are about HTTP, not about \(url.scheme ?? "")", exitCode: .unavailable)
         }
+        if command.body != .none || command.method != "GET",
+            let scheme = url.scheme?.lowercased(), ["data", "file", "ftp"].contains(scheme)
+        {
+            throw UsageError("\(scheme) URLs have neither a method nor a body to send", exitCode: .unavailable)
+        }
         if let text = command.timeCondition {
             let condition = try TimeCondition(text)
             timeCondition = condition
@@ -62,6 +76,34 @@ package struct RequestBuilder {
         for (name, value) in fields { request.setValue(value, forHTTPHeaderField: name) }
         if case .data(let data) = body { request.httpBody = data }
         self.request = request
+        try Self.settleFields(command, body)
+        if command.retry.count > 0, !isRepeatable {
+            throw UsageError("--retry needs a body that can be read again: send it from a file (--data-binary @FILE)")
+        }
+    }
+
+    /// Refuses the edits of `-H` that URLSession would not follow.
+    private static func settleFields(_ command: CommandLineRequest, _ body: Body) throws(UsageError) {
+        let fields = fields(command)
+        let isForm = if case .form = command.body { true } else { false }
+        for edit in command.headers {
+            switch edit {
+            case .remove(let name):
+                let lower = name.lowercased()
+                guard !fields.contains(where: { $0.name.lowercased() == lower }) else { continue }
+                let isAdded: Bool =
+                    switch lower {
+                    case "accept", "accept-encoding", "accept-language", "connection", "host", "user-agent": true
+                    case "content-type": isForm || command.body != .none && command.method == "POST"
+                    case "content-length": body.hasLength
+                    default: false
+                    }
+                if isAdded { throw UsageError("-H: URLSession always sends \(name): give it another value") }
+            case .set(let name, _) where ReservedFields.treatment(of: name) == .sentForStreams && body.hasLength:
+                throw UsageError("-H: URLSession sends its own \(name)")
+            case .set: break
+            }
+        }
     }
 
     /// The request with its body. A body from a file or stream is read while it is sent.

@@ -74,7 +74,10 @@ package struct TimeCondition: Equatable, Sendable {
         } else {
             return nil
         }
-        guard parts.count == 3, 1970...9999 ~= parts[0], 1...12 ~= parts[1], 1...31 ~= parts[2] else { return nil }
+        guard parts.count == 3, 1970...9999 ~= parts[0], 1...12 ~= parts[1] else { return nil }
+        let isLeapYear = parts[0] % 4 == 0 && (parts[0] % 100 != 0 || parts[0] % 400 == 0)
+        let length = [31, isLeapYear ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31][parts[1] - 1]
+        guard 1...length ~= parts[2] else { return nil }
         // Days from civil, with the year beginning in March.
         let year = Int64(parts[1] <= 2 ? parts[0] - 1 : parts[0])
         let month = Int64((parts[1] + 9) % 12)

@@ -1,6 +1,7 @@
 import Dispatch
 import Foundation
 import LoadingEvents
+internal import LoadingSemantics
 import URLLoading
 
 /// The base class of all commands that load: runs one task in its own session and keeps its result. Subclasses handle
@@ -182,7 +183,19 @@ class CommandLoad: NSObject, URLSessionTaskDelegate, @unchecked Sendable {
         }
         verboseOutput.redirect()
         armConnectDeadline(task)
-        completionHandler(request)
+        completionHandler(authorized(request))
+    }
+
+    /// URLSession removes `Authorization` at each redirect. As in curl, the server of the command line gets that of `-H` and
+    /// `--oauth2-bearer` again, and no other one does.
+    private func authorized(_ request: URLRequest) -> URLRequest {
+        guard let value = builder.request.value(forHTTPHeaderField: "Authorization"),
+            let first = builder.request.url, let next = request.url,
+            NamedSession.origin(of: first) == NamedSession.origin(of: next)
+        else { return request }
+        var request = request
+        request.setValue(value, forHTTPHeaderField: "Authorization")
+        return request
     }
 
     // Optional delegate methods are implemented here because those implemented only by a subclass are not called.
@@ -240,6 +253,7 @@ class CommandLoad: NSObject, URLSessionTaskDelegate, @unchecked Sendable {
         context.version = command.version
         context.idleTimeout = command.idleTimeout
         context.elapsed = elapsed
+        context.socketPath = command.network.destinations.socketPath
         return TransferFailure(loadError, context)
     }
 

@@ -30,6 +30,8 @@ package struct TransferFailure: Error, Equatable, Sendable {
         package var elapsed: Double = 0
         /// The required HTTP version.
         package var version: CommandLineRequest.Version?
+        /// The path of `--unix-socket`.
+        package var socketPath: String?
 
         package init(url: String, method: String = "GET") {
             self.url = url
@@ -65,6 +67,11 @@ package struct TransferFailure: Error, Equatable, Sendable {
         case .cannotFindHost, .dnsLookupFailed:
             self.init(.hostNotFound, "no address found for \(authority): check the name and your DNS")
         case .cannotConnectToHost:
+            if let path = context.socketPath {
+                let shown = path.hasPrefix("\0") ? "@" + path.dropFirst() : path
+                self.init(.cannotConnect, "could not connect to the socket '\(shown)'\(cause): is its server running?")
+                return
+            }
             self.init(
                 .cannotConnect,
                 "could not connect to \(authority)\(cause): is the server running, and is the port right?")

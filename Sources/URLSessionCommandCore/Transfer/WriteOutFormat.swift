@@ -50,6 +50,7 @@ package struct WriteOutFormat: Equatable, Sendable {
                 if !text.isEmpty { parts.append(.text(text)) }
                 text = ""
                 parts.append(isField ? .field(name) : .variable(try Self.checked(name)))
+            case "%" where rest.hasPrefix("output{"): throw UsageError("-w: %output{} writes no file here: use > FILE")
             default: text.append(character)
             }
         }
