@@ -114,7 +114,7 @@ static int write_below(BIO *bio, clt_socket *socket, const char *bytes, int coun
 }
 
 // What a call of `recv` or `recvmsg` means that has moved nothing.
-static int step_of_nothing(BIO *bio, clt_socket *socket, ssize_t got) {
+static int result_without_bytes(BIO *bio, clt_socket *socket, ssize_t got) {
     if (got == 0) { socket->ended = true; return 0; }
     if (errno == EAGAIN || errno == EWOULDBLOCK) BIO_set_retry_read(bio);
     else socket->error = errno;
@@ -127,7 +127,7 @@ static int read_ahead(BIO *bio, clt_socket *socket, char *bytes, uint32_t count,
     ssize_t got;
     do got = recv(socket->descriptor, ahead, room, MSG_DONTWAIT); while (got < 0 && errno == EINTR);
     socket->drained = got < (ssize_t)room;
-    if (got <= 0) return step_of_nothing(bio, socket, got);
+    if (got <= 0) return result_without_bytes(bio, socket, got);
     uint32_t given = (uint32_t)got < count ? (uint32_t)got : count;
     memcpy(bytes, ahead, given);
     socket->ahead = ahead + given;
@@ -160,7 +160,7 @@ static int socket_read(BIO *bio, char *bytes, int count) {
     ssize_t got;
     do got = recvmsg(socket->descriptor, &message, MSG_DONTWAIT); while (got < 0 && errno == EINTR);
     socket->drained = got < (ssize_t)(parts[0].iov_len + parts[1].iov_len);
-    if (got <= 0) return step_of_nothing(bio, socket, got);
+    if (got <= 0) return result_without_bytes(bio, socket, got);
     if (got > count) {
         socket->ahead = ahead;
         socket->ahead_count = (uint32_t)(got - count);

@@ -10,8 +10,9 @@
 #include <stdint.h>
 
 // The socket's side of one stream. OpenSSL reads five bytes (a record's header), then the rest of the record.
-// Each recvmsg brings what is asked for straight into OpenSSL's buffer and what follows it into `ahead`, a scratch
-// buffer that all streams of a thread share. What is left in there at the end of a call moves into `kept`.
+// A call for a header brings it and what follows into `ahead`, a scratch buffer that all streams of a thread share; a call for more
+// brings what is asked for straight into OpenSSL's buffer (recvmsg), and what follows it into `ahead`. What is left in there at the
+// end of a call moves into `kept`.
 typedef struct {
     int descriptor;
     clt_stream *below;    // in place of the descriptor, or NULL

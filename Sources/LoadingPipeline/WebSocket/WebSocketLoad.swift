@@ -315,7 +315,7 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
             outputHead = 0
             if output.capacity > Self.keptOutput { output = [] } else { output.removeAll(keepingCapacity: true) }
         }
-        guard machine.hasOutput, !hasCompressed else { return false }
+        guard !hasEnded, machine.hasOutput, !hasCompressed else { return false }
         switch machine.encode(into: &output, limit: Self.outputLength) {
         case .done: break
         case .pausing: leaveCompressing()
@@ -371,7 +371,7 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
     }
 
     private func read() {
-        // It has one until the end, when no more input is wanted.
+        // Until the load ends, which then wants no input, there is a connection.
         guard wantsInput, let connection else { return }
         var budget = Self.budget
         while wantsInput {

@@ -103,7 +103,7 @@ enum WebSocketMask {
             return
         }
         let most = output.count + WebSocketFrameHeader.maximumLength + payload.count
-        // Doubled at least, so that many small frames do not move the memory each time.
+        // Doubled at least, so that many frames do not move the memory each time.
         if most > output.capacity { output.reserveCapacity(max(most, 2 * output.capacity)) }
         header.write(maskingKey: key, to: &output)
         append(payload, key: key, offset: 0, to: &output)

@@ -171,7 +171,7 @@ package struct WebSocketMachine: ~Copyable {
 
     /// The message at the front of `input` as it lies there, if it is whole, so that it need not be copied. Nil for all else, which
     /// `receive` reads.
-    package mutating func receiveWhole(
+    package func receiveWhole(
         _ input: inout UnsafeRawBufferPointer
     ) -> (isText: Bool, octets: UnsafeRawBufferPointer)? {
         // After its own close frame this end discards messages.

@@ -49,7 +49,7 @@ package struct WebSocketReader {
 
     /// The message at the front of `input` as it lies there, if it has arrived whole in one frame that is not compressed. Nil for
     /// all else, including what is wrong, which is for `next` to read.
-    package mutating func nextWhole(
+    package func nextWhole(
         _ input: inout UnsafeRawBufferPointer
     ) -> (isText: Bool, octets: UnsafeRawBufferPointer)? {
         guard failure == nil, state == .header, headerStart.isEmpty, message == nil,

@@ -52,13 +52,13 @@ package struct FIFOQueue<Element> {
         // Taken out first: to look at it would copy it, and retain all that it has.
         guard let first = popFirst() else { return nil }
         if condition(first) { return first }
-        putBack(first)
+        prepend(first)
         return nil
     }
 
-    /// Puts the element back that was first.
+    /// Puts an element before the first one.
     @inlinable
-    mutating func putBack(_ first: Element) {
+    mutating func prepend(_ first: Element) {
         if head > 0 {
             head -= 1
             elements[head] = first

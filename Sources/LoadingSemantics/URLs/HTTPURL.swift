@@ -60,10 +60,13 @@ package struct HTTPURL: Sendable, Equatable {
 
     /// The extension of the last path component as it is written, or nil.
     package var pathExtension: String? {
-        let name = target.prefix { $0 != UInt8(ascii: "?") }.split(
-            separator: UInt8(ascii: "/"), omittingEmptySubsequences: false
-        ).last
-        return name.flatMap { FileExtensions.fileExtension(ofName: String(decoding: $0, as: UTF8.self)) }
+        bytes.withUnsafeBufferPointer { bytes in
+            let path = bytes[authorityLength...].prefix { $0 != UInt8(ascii: "?") }
+            let name = path.lastIndex(of: UInt8(ascii: "/")).map { path[($0 + 1)...] } ?? path
+            // Most have none, and then no text is made.
+            guard name.contains(UInt8(ascii: ".")) else { return nil }
+            return FileExtensions.fileExtension(ofName: String(decoding: name, as: UTF8.self))
+        }
     }
 
     /// The absolute form, for proxies (RFC 9112 §3.2.2).

@@ -116,9 +116,9 @@ struct DelegateEventQueue {
         return batch
     }
 
-    /// The end, if it is next. It is delivered alone.
+    /// The end, if it is next. It is delivered alone, after a delivery has found no more events.
     mutating func takeEnding() -> TaskEnding? {
-        guard isEndDue, !isOver, let ending else { return nil }
+        guard isEndDue, sealed.isEmpty, !isOver, let ending else { return nil }
         isOver = true
         return ending
     }

@@ -15,9 +15,9 @@ extension TaskCore {
         _ operation: WebSocketOperation, for caller: TaskCaller = .handler,
         _ handler: @escaping WebSocketOperation.Handler
     ) {
-        guard kind.isWebSocket else { return handler(URLError(.unsupportedURL)) }
+        guard let webSocket else { return handler(URLError(.unsupportedURL)) }
         let call = WebSocketCall(
-            core: self, operation: operation, caller: caller, isPromised: promiseAnswer(), handler: handler)
+            core: self, webSocket: webSocket, operation: operation, caller: caller, isPromised: promiseAnswer(), handler: handler)
         // All operations of a task run on one thread, also those before it is resumed.
         if core.loop.serve() {
             core.loop.post { call.perform() }
@@ -208,6 +208,7 @@ extension TaskCore {
 /// of their own.
 final class WebSocketCall: Sendable {
     private let core: TaskCore
+    private let webSocket: WebSocketState
     private let operation: WebSocketOperation
     private let caller: TaskCaller
     /// Whether the end of the task waits for the answer.
@@ -215,10 +216,11 @@ final class WebSocketCall: Sendable {
     private let handler: WebSocketOperation.Handler
 
     init(
-        core: TaskCore, operation: WebSocketOperation, caller: TaskCaller, isPromised: Bool,
+        core: TaskCore, webSocket: WebSocketState, operation: WebSocketOperation, caller: TaskCaller, isPromised: Bool,
         handler: @escaping WebSocketOperation.Handler
     ) {
         self.core = core
+        self.webSocket = webSocket
         self.operation = operation
         self.caller = caller
         self.isPromised = isPromised
@@ -227,7 +229,6 @@ final class WebSocketCall: Sendable {
 
     /// On the loop.
     func perform() {
-        guard let webSocket = core.webSocket else { return reply(.unsupportedURL) }
         if ForkedProcess.isCurrent {
             reply(.forkedProcess)
         } else if let load = webSocket.load {

@@ -285,6 +285,9 @@ import Testing
         #expect(whole([0x82, 1, 1], after: [0x02, 1, 1]) == "none, 3 left")
         #expect(whole([0x82, 1, 1], after: [0x82]) == "none, 3 left")
         #expect(whole([0x82, 1, 1], after: [0xFF]) == "none, 3 left")
+        // What looks like a message, within a ping and after a close frame.
+        #expect(whole([0x82, 1, 1, 0], after: [0x89, 4]) == "none, 4 left")
+        #expect(whole([0x82, 0], after: [0x88, 0]) == "none, 2 left")
     }
 
     // WS-8
