@@ -17,7 +17,8 @@ extension TaskCore {
     ) {
         guard let webSocket else { return handler(URLError(.unsupportedURL)) }
         let call = WebSocketCall(
-            core: self, webSocket: webSocket, operation: operation, caller: caller, isPromised: promiseAnswer(), handler: handler)
+            core: self, webSocket: webSocket, operation: operation, caller: caller, isPromised: promiseAnswer(),
+            handler: handler)
         // All operations of a task run on one thread, also those before it is resumed.
         if core.loop.serve() {
             core.loop.post { call.perform() }
