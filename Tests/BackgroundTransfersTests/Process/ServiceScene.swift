@@ -98,12 +98,15 @@ final class ServiceScene: Sendable {
         throw Failure(lines: [])
     }
 
-    /// Whether the process runs. An ended one may remain as a zombie.
+    /// Whether the process runs. An ended one may remain as a zombie. While another of its threads still ends, its descriptors are
+    /// open.
     static func isRunning(_ process: pid_t) -> Bool {
         guard let status = try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8),
             let end = status.lastIndex(of: ")")
         else { return false }
-        return !["Z", "X"].contains(status[status.index(end, offsetBy: 2)])
+        // From the state on, which is the third field; the number of threads is the 20th.
+        let fields = status[end...].split(separator: " ").dropFirst().map(String.init)
+        return !["Z", "X"].contains(fields[0]) || (Int(fields[17]) ?? 0) > 1
     }
 
     static func waitForEnd(of process: pid_t) async throws { try await eventually { !isRunning(process) } }

@@ -55,6 +55,7 @@ import Testing
         ("Basic realm=x, Negotiate, Digest nonce=y", ["basic|realm=x", "negotiate", "digest|nonce=y"]),
         (", ,Basic realm=x,,, NTLM,", ["basic|realm=x", "ntlm"]), ("", []), (" , ,\t", []),
         ("Negotiate abc=,Basic realm=x", ["negotiate abc=", "basic|realm=x"]),
+        ("Negotiate abc= , NTLM\t", ["negotiate abc=", "ntlm"]), ("Negotiate abc= ", ["negotiate abc="]),
     ])
     func forms(value: String, expected: [String]) {
         #expect(challenges(value).map(line) == expected)
@@ -98,6 +99,8 @@ import Testing
     @Test func proxiesHaveTheirOwnField() {
         let fields = HTTPFields([("WWW-Authenticate", "Basic"), ("Proxy-Authenticate", "NTLM")])
         #expect(AuthenticationChallenge.all(in: fields, of: .proxy) == [challenge("ntlm")])
+        #expect(ChallengeSource.server.credentialField == "Authorization")
+        #expect(ChallengeSource.proxy.credentialField == "Proxy-Authorization")
         #expect(ChallengeSource(status: 401) == .server)
         #expect(ChallengeSource(status: 407) == .proxy)
         #expect(ChallengeSource(status: 403) == nil)

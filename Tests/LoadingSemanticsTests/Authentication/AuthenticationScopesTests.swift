@@ -35,6 +35,20 @@ import Testing
         #expect(try covered(scope, ["/", "/a", "/a/b", "/ab", "/b/c"]) == expected)
     }
 
+    // AUTH-18
+    @Test func digestConsidersThirtyTwoURIs() throws {
+        let domain = (1...33).map { "/\($0)/" }.joined(separator: " ")
+        let scope = AuthenticationScope.digest(domain: domain, acceptedAt: try url("http://example.com/"))
+        #expect(try covered(scope, ["/1/", "/31/", "/32/", "/33/"]) == ["/1/", "/31/", "/32/"])
+    }
+
+    // AUTH-26: of several prefixes of one scope the longest that matches counts.
+    @Test func closestPrefixOfAScopeCounts() throws {
+        let host = try url("http://example.com/")
+        let scope = AuthenticationScope.digest(domain: "/ /a/b /a", acceptedAt: host)
+        #expect(try ["/", "/a", "/a/b/c"].map { scope.depth(of: try url("http://example.com" + $0)) } == [1, 2, 4])
+    }
+
     private func space(_ realm: String, _ scheme: AuthenticationScheme = .basic, at text: String) throws
         -> ProtectionSpace
     {

@@ -193,6 +193,12 @@ import Testing
         }
     }
 
+    // AUTH-26: what `AuthenticationScope` takes from the challenge.
+    @Test func domainsOfChallenges() throws {
+        #expect(try challenge(Self.start + #", domain="/a /b""#).domain == "/a /b")
+        #expect(try challenge(Self.start).domain == nil)
+    }
+
     @Test func namesThatCannotBeWritten() throws {
         var session = try session(Self.start, user: "a\r\nb")
         #expect(session.answer(method: "GET", target: "/", clientNonce: "a") == nil)

@@ -281,6 +281,8 @@ import Testing
         ValidationRow(stored: [("ETag", #""a""#)], sent: [("If-None-Match", #""a""#)]),
         ValidationRow(stored: [("ETag", #"W/"a""#)], sent: [("If-None-Match", #"W/"a""#)]),
         ValidationRow(stored: [("ETag", "a")], sent: [("If-None-Match", "a")]),
+        // A space is no character of a tag, but servers that write it must get it back.
+        ValidationRow(stored: [("ETag", #""a b""#)], sent: [("If-None-Match", #""a b""#)]),
         ValidationRow(
             stored: [("Last-Modified", CacheFixtures.date(-60))],
             sent: [("If-Modified-Since", CacheFixtures.date(-60))]),

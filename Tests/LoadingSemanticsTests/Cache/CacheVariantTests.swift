@@ -90,4 +90,21 @@ import Testing
         #expect(stored.variant == CacheVariant(names: ["cookie"], fingerprint: [14]))
         #expect(seen.withLock { $0 } == [Array("cookie\nsecret\n".utf8)])
     }
+
+    // CACHE-18: only texts of 256 octets at most are kept as they are.
+    @Test(arguments: [(248, false), (249, true)])
+    func longValuesAreHashed(length: Int, isHashed: Bool) throws {
+        let value = String(repeating: "o", count: length)
+        let request = CacheRequest(
+            url: try HTTPURL("https://example.com/"), fields: HTTPFields([("Origin", value)])
+        ) { _ in [1] }
+        let decision = CacheStorageRules.decide(
+            request, status: 200, fields: HTTPFields([("Vary", "Origin")]), requestTime: 0, responseTime: 0,
+            isComplete: true)
+        guard case .store(let stored) = decision else {
+            Issue.record("not stored")
+            return
+        }
+        #expect(stored.variant?.fingerprint == (isHashed ? [1] : Array("origin\n\(value)\n".utf8)))
+    }
 }

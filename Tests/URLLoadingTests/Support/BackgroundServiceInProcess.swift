@@ -92,7 +92,12 @@ final class BackgroundServiceInProcess: @unchecked Sendable {
         guard socketpair(AF_UNIX, type, 0, &ends) == 0 else { return .failure(.backgroundServiceLost("socketpair")) }
         connections.append(fcntl(ends[1], F_DUPFD_CLOEXEC, 0))
         let (host, descriptor) = (host, ends[1])
-        loop.post { if let service = host.value.service { service.accept(descriptor) } else { close(descriptor) } }
+        loop.post {
+            if let service = host.value.service { return service.accept(descriptor) }
+            // Between two services. The duplicate would keep the connection open.
+            shutdown(descriptor, Int32(SHUT_RDWR))
+            close(descriptor)
+        }
         return .success(ends[0])
     }
 
