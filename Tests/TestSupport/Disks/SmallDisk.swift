@@ -32,7 +32,7 @@ package final class SmallDisk: Sendable {
 
     /// Fills it to its last byte.
     package func fill() throws {
-        FileManager.default.createFile(atPath: filler, contents: nil)
+        guard FileManager.default.createFile(atPath: filler, contents: nil) else { throw POSIXFailure("open") }
         let file = try FileHandle(forWritingTo: URL(fileURLWithPath: filler))
         defer { try? file.close() }
         for size in [4096, 1] { while (try? file.write(contentsOf: Data(count: size))) != nil {} }
