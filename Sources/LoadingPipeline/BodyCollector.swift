@@ -13,7 +13,8 @@ struct BodyCollector: ~Copyable {
 
     /// Announcements up to this many bytes are trusted.
     private static let believed = 1 << 20
-    private static let firstCapacity = 16 * 1024
+    /// For a body without an announcement. malloc hands out larger pieces more slowly, and most such bodies are small.
+    private static let firstCapacity = 1000
 
     init() {}
 

@@ -221,8 +221,9 @@ extension HTTPLoad {
         if let start = exchange.startOfBody(most: Self.lookAhead) { return deliverResponse(startingWith: start) }
         machine.receive(.asks(.mediaType))
         applyFlow()
-        let tell = LoopBox({ [weak self] in
-            guard let self, machine.stage == .mediaType, !machine.isSuspended else { return }
+        // Not weak, since a weak reference makes each later retain of the load slow. A load that has ended is at another stage.
+        let tell = LoopBox({ [self] in
+            guard machine.stage == .mediaType, !machine.isSuspended else { return }
             deliverResponse(startingWith: sink.startOfBacklog(most: Self.lookAhead))
         })
         environment.loop.post { tell.value() }
