@@ -208,6 +208,8 @@ import URLSessionCommandCore
         (["http://a/", "-H", "Transfer-Encoding: chunked"], "-H: URLSession sends its own Transfer-Encoding"),
         (["help", "dwnload"], "no help for 'dwnload': did you mean 'download'?"),
         (["help", "nonsense"], "no help for 'nonsense'"),
+        (["help", "download", "x"], "'help' needs one command"),
+        (["http://a/", "-H", "Connection;"], "-H: URLSession sends its own Connection"),
         (["http://a/", "-A", ""], "-A needs a text: URLSession always sends User-Agent"),
         (["http://a/", "-A", "a\r\nX: y"], "the value of -A has a line break in it"),
         (["http://a/", "-b", "a=1\nX: y"], "the value of -b has a line break in it"),

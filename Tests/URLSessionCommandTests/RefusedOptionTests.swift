@@ -48,7 +48,7 @@ import Testing
         ("post302", nil, "URLSession decides the method after a redirect"),
         ("post303", nil, "URLSession decides the method after a redirect"),
         ("preproxy", nil, "there is one proxy: use -x"),
-        ("proto", nil, "write the scheme into the URL"),
+        ("proto", nil, "write the scheme into the URL, and use --no-follow if no redirect may change it"),
         ("proto-default", nil, "write the scheme into the URL"),
         ("proto-redir", nil, "use --no-follow and look at the redirect"),
         ("proxy-anyauth", nil, "every scheme is allowed for proxies: leave it out"),

@@ -5,7 +5,8 @@ extension Arguments {
         try settleProxy()
         try settleCertificate()
         try settleTLSVersions()
-        if used.contains(.session), used.contains(.sessionReadOnly) {
+        // That of the default file is replaced.
+        if given.contains(.session), given.contains(.sessionReadOnly) {
             throw UsageError("--session and --session-read-only exclude each other")
         }
         if request.harIncludesSecrets, request.harPath == nil {

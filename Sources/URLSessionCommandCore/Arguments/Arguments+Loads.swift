@@ -70,7 +70,10 @@ extension Arguments {
         let shared = [request.headPath, request.harPath, request.cookieJar].compactMap { $0 }.filter { $0 != "-" }
         // A file that the server names is not known yet.
         let bodies = loads.filter { !$0.usesServerName }.compactMap(\.destination.path)
-        let all = shared + (series.isParallel ? bodies : Array(Set(bodies)))
+        let all = (shared + (series.isParallel ? bodies : Array(Set(bodies)))).filter {
+            // Devices may be shared.
+            !$0.hasPrefix("/dev/")
+        }
         for (index, path) in all.enumerated() where all[..<index].contains(path) {
             throw UsageError("two outputs for the file '\(path)'")
         }

@@ -6,6 +6,10 @@ package struct Arguments {
 
     var words: [String] = []
     var used: [CommandOption] = []
+    /// How many of the used ones are those of the default file.
+    private var defaultCount = 0
+    /// Those of the command line, and of the files that it names.
+    var given: ArraySlice<CommandOption> { used[defaultCount...] }
     var request = CommandLineRequest(url: "")
     var webSocket = WebSocketOptions()
     var security = ConnectOptions.Security.none
@@ -45,6 +49,7 @@ package struct Arguments {
         var parser = Arguments(files)
         if let path = files.defaultPath, !["-q", "--disable"].contains(arguments.first) {
             try parser.readDefaults(path, for: firstWord(of: arguments))
+            parser.defaultCount = parser.used.count
         }
         try parser.readAll(arguments)
         return try parser.action()
@@ -331,6 +336,7 @@ package struct Arguments {
     // MARK: Validating
 
     private mutating func action() throws(UsageError) -> CommandLineAction {
+        request.retry.isGiven = given.contains(.retry)
         if words.first == "help" { return .help(try helpText()) }
         if wantsHelp { return .help(HelpText(of: words.first)) }
         if wantsVersion || words.first == "version" { return .version }
@@ -361,7 +367,8 @@ package struct Arguments {
     private func helpText() throws(UsageError) -> HelpText {
         guard words.count > 1 else { return .general }
         let all = Self.commands + Self.verbs
-        guard words.count == 2, all.contains(words[1].lowercased()) else {
+        guard words.count == 2 else { throw UsageError("'help' needs one command") }
+        guard all.contains(words[1].lowercased()) else {
             let nearest = Suggestion.nearest(to: words[1], among: all)
             throw UsageError("no help for '\(words[1])'" + (nearest.map { ": did you mean '\($0)'?" } ?? ""))
         }
@@ -527,7 +534,11 @@ package struct Arguments {
             return value.isEmpty ? .remove(name: name) : .set(name: name, value: String(value))
         }
         if text.hasSuffix(";"), isToken(String(text.dropLast())) {
-            return .set(name: String(text.dropLast()), value: "")
+            let name = String(text.dropLast())
+            guard ReservedFields.treatment(of: name) != .ignored else {
+                throw UsageError("-H: URLSession sends its own \(name)" + Self.advice(forReserved: name))
+            }
+            return .set(name: name, value: "")
         }
         throw UsageError("-H needs 'Name: value', not '\(text)'")
     }

@@ -27,7 +27,8 @@ package struct NetworkOptions: Equatable, Sendable {
         let rest = String(parts[parts.count - 1].prefix { $0 != "/" && $0 != "?" && $0 != "#" })
         let authority = rest.split(separator: "@", omittingEmptySubsequences: false).last ?? ""
         guard !authority.isEmpty, !authority.hasPrefix(":") else { throw UsageError("-x: the proxy has no host") }
-        let end = authority.split(separator: "]").last ?? ""
+        // Behind the brackets of an IPv6 address, if there are any.
+        let end = authority[(authority.firstIndex(of: "]") ?? authority.startIndex)...]
         let port = end.firstIndex(of: ":").map { end[end.index(after: $0)...] }
         if let port, Self.port(port) == nil { throw UsageError("-x: '\(port)' is not a port") }
         // curl's default.

@@ -53,7 +53,7 @@ enum RefusedOption {
         "post302": "URLSession decides the method after a redirect",
         "post303": "URLSession decides the method after a redirect",
         "preproxy": "there is one proxy: use -x",
-        "proto": "write the scheme into the URL",
+        "proto": "write the scheme into the URL, and use --no-follow if no redirect may change it",
         "proto-default": "write the scheme into the URL",
         "proto-redir": "use --no-follow and look at the redirect",
         "proxy-anyauth": "every scheme is allowed for proxies: leave it out",

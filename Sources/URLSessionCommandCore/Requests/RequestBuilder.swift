@@ -20,12 +20,15 @@ package struct RequestBuilder {
         /// Several sources, one after the other.
         case composed(ComposedBody)
 
-        /// Whether its length is known and sent.
-        fileprivate var hasLength: Bool {
+        /// In bytes; nil if it is not known before the end. It is sent if it is known.
+        fileprivate var length: Int64? {
             switch self {
-            case .none, .data, .file: true
-            case .standardInput, .stream: false
-            case .composed(let composed): composed.length != nil
+            case .none: 0
+            case .data(let data): Int64(data.count)
+            case .file(let url):
+                ((try? FileManager.default.attributesOfItem(atPath: url.path))?[.size] as? NSNumber)?.int64Value
+            case .standardInput, .stream: nil
+            case .composed(let composed): composed.length.map { Int64($0) }
             }
         }
     }
@@ -77,8 +80,8 @@ package struct RequestBuilder {
         if case .data(let data) = body { request.httpBody = data }
         self.request = request
         try Self.settleFields(command, body)
-        if command.retry.count > 0, !isRepeatable {
-            throw UsageError("--retry needs a body that can be read again: send it from a file (--data-binary @FILE)")
+        if command.retry.count > 0, command.retry.isGiven, !isRepeatable {
+            throw UsageError("--retry needs a body that can be read again: send it from a regular file")
         }
     }
 
@@ -86,6 +89,7 @@ package struct RequestBuilder {
     private static func settleFields(_ command: CommandLineRequest, _ body: Body) throws(UsageError) {
         let fields = fields(command)
         let isForm = if case .form = command.body { true } else { false }
+        let sendsLength = body.length.map { $0 > 0 || ["POST", "PUT", "PATCH"].contains(command.method) } ?? false
         for edit in command.headers {
             switch edit {
             case .remove(let name):
@@ -94,12 +98,20 @@ package struct RequestBuilder {
                 let isAdded: Bool =
                     switch lower {
                     case "accept", "accept-encoding", "accept-language", "connection", "host", "user-agent": true
-                    case "content-type": isForm || command.body != .none && command.method == "POST"
-                    case "content-length": body.hasLength
+                    case "content-type": isForm || body.length != 0 && command.method == "POST"
+                    case "content-length": sendsLength
+                    case "transfer-encoding": body.length == nil
                     default: false
                     }
-                if isAdded { throw UsageError("-H: URLSession always sends \(name): give it another value") }
-            case .set(let name, _) where ReservedFields.treatment(of: name) == .sentForStreams && body.hasLength:
+                guard isAdded else { continue }
+                let mayDiffer = ReservedFields.treatment(of: name) == .sent
+                throw UsageError(
+                    mayDiffer
+                        ? "-H: URLSession always sends \(name): give it another value"
+                        : "-H: URLSession sends its own \(name)")
+            // The length of the body may be said.
+            case .set(let name, let value) where ReservedFields.treatment(of: name) == .sentForStreams:
+                guard let length = body.length, !sendsLength || Int64(value) != length else { continue }
                 throw UsageError("-H: URLSession sends its own \(name)")
             case .set: break
             }

@@ -190,8 +190,8 @@ class CommandLoad: NSObject, URLSessionTaskDelegate, @unchecked Sendable {
     /// `--oauth2-bearer` again, and no other one does.
     private func authorized(_ request: URLRequest) -> URLRequest {
         guard let value = builder.request.value(forHTTPHeaderField: "Authorization"),
-            let first = builder.request.url, let next = request.url,
-            NamedSession.origin(of: first) == NamedSession.origin(of: next)
+            let first = builder.request.url, let next = request.url, let from = try? HTTPURL(first.absoluteString),
+            let to = try? HTTPURL(next.absoluteString), from.isSameOrigin(as: to)
         else { return request }
         var request = request
         request.setValue(value, forHTTPHeaderField: "Authorization")
