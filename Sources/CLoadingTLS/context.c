@@ -26,45 +26,43 @@ static bool is_known(uint16_t suite) {
     }
 }
 
+// Appends a name to a list, which stays as it is if there is no room.
+static bool append_name(char *list, size_t size, const char *name) {
+    size_t length = strlen(list);
+    int written = snprintf(list + length, size - length, "%s%s", length > 0 ? ":" : "", name);
+    if (written >= 0 && (size_t)written < size - length) return true;
+    list[length] = 0;
+    return false;
+}
+
 // Offers those cipher suites of OpenSSL's configuration that have a name here. Finite-field Diffie-Hellman has none, because
 // other clients do not offer it any more.
 static bool offer_known(SSL_CTX *context) {
     const STACK_OF(SSL_CIPHER) *suites = SSL_CTX_get_ciphers(context);
-    char list[4096];
-    size_t length = 0;
+    char list[4096] = "";
     for (int index = 0; index < sk_SSL_CIPHER_num(suites); index++) {
         const SSL_CIPHER *suite = sk_SSL_CIPHER_value(suites, index);
         if (!is_known(SSL_CIPHER_get_protocol_id(suite))) continue;
-        const char *name = SSL_CIPHER_get_name(suite);
-        size_t count = strlen(name);
-        if (length + count + 2 > sizeof list) break;
-        if (length > 0) list[length++] = ':';
-        memcpy(list + length, name, count);
-        length += count;
+        if (!append_name(list, sizeof list, SSL_CIPHER_get_name(suite))) break;
     }
-    list[length] = 0;
     // Where none has one, what there is stays.
-    return length == 0 || SSL_CTX_set_cipher_list(context, list) == 1;
+    return list[0] == 0 || SSL_CTX_set_cipher_list(context, list) == 1;
 }
 
 // Prefers AES with 128 bits in TLS 1.3, as Apple's systems do, where OpenSSL prefers 256: it costs less for each octet. The suites are
 // those of OpenSSL's configuration, and the others keep their order.
 static bool prefer_short_keys(SSL_CTX *context) {
     const STACK_OF(SSL_CIPHER) *suites = SSL_CTX_get_ciphers(context);
-    char list[1024];
-    size_t length = 0;
+    char list[1024] = "";
     for (int others = 0; others < 2; others++) {
         for (int index = 0; index < sk_SSL_CIPHER_num(suites); index++) {
             const SSL_CIPHER *suite = sk_SSL_CIPHER_value(suites, index);
             uint16_t number = SSL_CIPHER_get_protocol_id(suite);
             if (number >> 8 != 0x13 || (number == 0x1301) == others) continue;
-            int written = snprintf(
-                list + length, sizeof list - length, "%s%s", length > 0 ? ":" : "", SSL_CIPHER_get_name(suite));
-            if (written < 0 || (size_t)written >= sizeof list - length) return true;
-            length += (size_t)written;
+            if (!append_name(list, sizeof list, SSL_CIPHER_get_name(suite))) return true;
         }
     }
-    return length == 0 || SSL_CTX_set_ciphersuites(context, list) == 1;
+    return list[0] == 0 || SSL_CTX_set_ciphersuites(context, list) == 1;
 }
 
 clt_context *clt_context_new(

@@ -60,10 +60,7 @@ import URLSessionCommandCore
 
     /// URLSession sends these fields, so they cannot be removed.
     @Test func fieldsOfTheSessionStay() throws {
-        let names = [
-            "Accept", "accept-encoding", "Accept-Language", "User-Agent",
-        ]
-        for name in names {
+        for name in ["Accept", "accept-encoding", "Accept-Language", "User-Agent"] {
             #expect(try refusal("-H", "\(name):") == "-H: URLSession always sends \(name): give it another value")
         }
         // Another value would be refused too.

@@ -64,7 +64,6 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
     @exclusivity(unchecked) private var counts = (received: Int64(0), messages: Int64(0))
 
     private let timer = LoopTimer()
-    @exclusivity(unchecked) private var isTimerArmed = false
     @exclusivity(unchecked) private var clock: LoadClock
     private let totalTimeout: Double
     /// Until when the close frames have to be exchanged.
@@ -155,7 +154,7 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         isSuspended = true
         client?.load(self, holdsMessages: true)
         clock.suspend(at: environment.loop.now)
-        disarmTimer()
+        environment.loop.disarm(timer)
     }
 
     package func resume() {
@@ -286,7 +285,7 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
             }
         }
         // Only closing and pings move the deadline of an armed timer.
-        if !isTimerArmed || closeDeadline != nil || pingInterval != nil { armTimer() }
+        if !timer.isArmed || closeDeadline != nil || pingInterval != nil { armTimer() }
     }
 
     private func write() {
@@ -482,12 +481,6 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         if let closeDeadline { deadline = min(deadline, closeDeadline) }
         if let probeDeadline { deadline = min(deadline, probeDeadline) }
         loop.arm(timer, at: deadline, for: self)
-        isTimerArmed = true
-    }
-
-    private func disarmTimer() {
-        environment.loop.disarm(timer)
-        isTimerArmed = false
     }
 
     /// When a ping is due, or the connection counts as lost. Nil while this end does not read.
@@ -497,7 +490,6 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
     }
 
     package func timerFired(_ timer: LoopTimer) {
-        isTimerArmed = false
         let now = environment.loop.now
         if clock.isOver(at: now, idle: nil, total: totalTimeout) { return end(.timedOut) }
         if let closeDeadline, now >= closeDeadline { return hasFault ? fail() : endUnanswered() }
@@ -566,7 +558,7 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         let late = error ?? .webSocketIsClosed
         (lateError, hasEnded) = (late, true)
         self.client = nil
-        disarmTimer()
+        environment.loop.disarm(timer)
         // After an exchange of close frames the server closes first. A connection that has failed does not wait for it
         // (RFC 6455 §7.1.1, §7.1.7).
         if error != nil { connection?.closeWriting() }
@@ -595,23 +587,3 @@ enum WebSocketCarrier {
 }
 
 extension Data: WebSocketPayload {}
-
-/// The client of a WebSocket: a task. Called on the load's loop; must not block.
-package protocol WebSocketClient: LoadClient {
-    func load(_ load: WebSocketLoad, didRead count: Int)
-    /// The kernel has accepted so many octets.
-    func load(_ load: WebSocketLoad, didWrite count: Int)
-    /// A whole message, which is there until the call returns. The octets of text are UTF-8. False if that is enough for now, until
-    /// `resumeReading`.
-    func load(_ load: WebSocketLoad, didReceive octets: UnsafeRawBufferPointer, isText: Bool) -> Bool
-    /// Whether the load is suspended, and with it the messages that were received.
-    func load(_ load: WebSocketLoad, holdsMessages: Bool)
-    /// The server has broken the protocol. `fail` is to be called when the client has taken in what came before.
-    func loadHasFault(_ load: WebSocketLoad)
-    /// Unread messages are dropped.
-    func loadDropsMessages(_ load: WebSocketLoad)
-    /// The server has closed, or confirmed the closing. The end follows.
-    func load(_ load: WebSocketLoad, didCloseWith code: UInt16, reason: [UInt8])
-    /// The connection has ended without a closing handshake. The pending operations fail next, then the end follows.
-    func load(_ load: WebSocketLoad, willFailWith error: LoadError)
-}

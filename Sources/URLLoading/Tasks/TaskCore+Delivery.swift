@@ -40,11 +40,11 @@ extension TaskCore {
         switch caller {
         case .continuation: resumeCaller(answer, isPromised: isPromised)
         case .handler where isPromised: keepPromise(answer)
-        case .handler: deliverUnpromised(consume answer)
+        case .handler:
+            let unordered = consume answer
+            core.delivery.schedule { unordered.deliver() }
         }
     }
-
-    private func deliverUnpromised(_ answer: TaskAnswer) { core.delivery.schedule { answer.deliver() } }
 
     /// Resumes the caller of an `async` method, which the program awaits on an executor of its own and not on the delegate queue.
     /// If there are undelivered events, they come first. If nothing was promised, because the task was not resumed at the time, it is
@@ -94,6 +94,7 @@ extension TaskCore {
                 if batch.count > 1 { batch.reverse() }
                 while let event = batch.popLast() { call(event, session, task) }
             }
+
             // Released outside the lock.
             if !batch.isEmpty { batch = [] }
             lock.lock()

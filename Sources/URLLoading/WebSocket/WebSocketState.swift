@@ -33,11 +33,3 @@ final class WebSocketState: @unchecked Sendable {
     /// The calls before the connection is open.
     var earlyCalls: [WebSocketCall] = []
 }
-
-/// An operation of a WebSocket task, which its loop performs.
-enum WebSocketOperation: Sendable {
-    case send(any WebSocketPayload, WebSocketLoad.MessagePart)
-    case ping
-
-    typealias Handler = @Sendable ((any Error)?) -> Void
-}

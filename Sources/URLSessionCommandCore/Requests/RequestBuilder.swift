@@ -124,17 +124,14 @@ package struct RequestBuilder {
         switch body {
         case .none, .data: break
         case .file(let url):
-            let attributes = try? FileManager.default.attributesOfItem(atPath: url.path)
-            if let size = attributes?[.size] as? NSNumber {
-                streamed.setValue(size.stringValue, forHTTPHeaderField: "Content-Length")
-            }
+            if let length = body.length { streamed.setValue("\(length)", forHTTPHeaderField: "Content-Length") }
             streamed.httpBodyStream = InputStream(url: url)
         case .standardInput:
             streamed.httpBodyStream = BodyStream([.file(FileContents.standardInput, stripsLineBreaks: false)])
         case .stream(let url):
             streamed.httpBodyStream = InputStream(url: url)
         case .composed(let composed):
-            if let length = composed.length { streamed.setValue("\(length)", forHTTPHeaderField: "Content-Length") }
+            if let length = body.length { streamed.setValue("\(length)", forHTTPHeaderField: "Content-Length") }
             streamed.httpBodyStream = composed.newStream()
         }
         return streamed

@@ -74,13 +74,9 @@ package struct TimeCondition: Equatable, Sendable {
         } else {
             return nil
         }
-        guard parts.count == 3, 1970...9999 ~= parts[0], 1...12 ~= parts[1] else { return nil }
-        let isLeapYear = parts[0] % 4 == 0 && (parts[0] % 100 != 0 || parts[0] % 400 == 0)
-        let length = [31, isLeapYear ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31][parts[1] - 1]
-        guard 1...length ~= parts[2] else { return nil }
-        // Days from civil, with the year beginning in March.
-        let year = Int64(parts[1] <= 2 ? parts[0] - 1 : parts[0])
-        let month = Int64((parts[1] + 9) % 12)
-        return year * 365 + year / 4 - year / 100 + year / 400 + (month * 153 + 2) / 5 + Int64(parts[2]) - 1 - 719_468
+        guard parts.count == 3, 1970...9999 ~= parts[0], 1...12 ~= parts[1],
+            1...HTTPDate.length(ofMonth: parts[1], year: parts[0]) ~= parts[2]
+        else { return nil }
+        return HTTPDate.days(year: parts[0], month: parts[1], day: parts[2])
     }
 }

@@ -80,14 +80,7 @@ import Testing
             seen.withLock { $0.append(bytes) }
             return [UInt8(truncatingIfNeeded: bytes.count)]
         }
-        let decision = CacheStorageRules.decide(
-            request, status: 200, fields: HTTPFields([("Vary", "Cookie")]), requestTime: 0, responseTime: 0,
-            isComplete: true)
-        guard case .store(let stored) = decision else {
-            Issue.record("not stored")
-            return
-        }
-        #expect(stored.variant == CacheVariant(names: ["cookie"], fingerprint: [14]))
+        #expect(try variant(request, varyingBy: "Cookie") == CacheVariant(names: ["cookie"], fingerprint: [14]))
         #expect(seen.withLock { $0 } == [Array("cookie\nsecret\n".utf8)])
     }
 
@@ -98,13 +91,16 @@ import Testing
         let request = CacheRequest(
             url: try HTTPURL("https://example.com/"), fields: HTTPFields([("Origin", value)])
         ) { _ in [1] }
+        let stored = try variant(request, varyingBy: "Origin")
+        #expect(stored?.fingerprint == (isHashed ? [1] : Array("origin\n\(value)\n".utf8)))
+    }
+
+    /// That of a response which is stored.
+    private func variant(_ request: CacheRequest, varyingBy name: String) throws -> CacheVariant? {
         let decision = CacheStorageRules.decide(
-            request, status: 200, fields: HTTPFields([("Vary", "Origin")]), requestTime: 0, responseTime: 0,
+            request, status: 200, fields: HTTPFields([("Vary", name)]), requestTime: 0, responseTime: 0,
             isComplete: true)
-        guard case .store(let stored) = decision else {
-            Issue.record("not stored")
-            return
-        }
-        #expect(stored.variant?.fingerprint == (isHashed ? [1] : Array("origin\n\(value)\n".utf8)))
+        let stored: StoredResponse? = if case .store(let stored) = decision { stored } else { nil }
+        return try #require(stored, "not stored").variant
     }
 }

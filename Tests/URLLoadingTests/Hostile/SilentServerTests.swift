@@ -11,32 +11,29 @@ import URLLoading
     @Test(
         "a server that says no more",
         arguments: [
-            ([Step.stopReading], [RecordedEvent.failed(.timedOut)]),
-            ([.expectRequest, .stopReading], [.failed(.timedOut)]),
-            ([.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Le"), .stopReading], [.failed(.timedOut)]),
+            ([Step](), [RecordedEvent.failed(.timedOut)]),
+            ([.expectRequest], [.failed(.timedOut)]),
+            ([.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Le")], [.failed(.timedOut)]),
             (
-                [.expectRequest, .send("HTTP/1.1 103 Early Hints\r\n\r\n"), .stopReading],
+                [.expectRequest, .send("HTTP/1.1 103 Early Hints\r\n\r\n")],
                 [.informational(103), .failed(.timedOut)]
             ),
             (
-                [.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"), .stopReading],
+                [.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n")],
                 [.response(200), .failed(.timedOut)]
             ),
             (
-                [.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel"), .stopReading],
+                [.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel")],
                 [.response(200), .data("hel"), .failed(.timedOut)]
             ),
             (
-                [
-                    .expectRequest, .send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n0\r\n"),
-                    .stopReading,
-                ],
+                [.expectRequest, .send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n0\r\n")],
                 [.response(200), .data("hel"), .failed(.timedOut)]
             ),
         ])
     func aServerThatStopsSending(steps: [Step], recorded: [RecordedEvent]) async throws {
         let sent = Signal("all that the server sends")
-        let server = try ScriptedServer(steps: steps.dropLast() + [.fire(sent), .stopReading])
+        let server = try ScriptedServer(steps: steps + [.fire(sent), .stopReading])
         defer { server.stop() }
         let stepped = try SteppedLoop()
         let recorder = LoadRecorder()
