@@ -229,8 +229,8 @@ final class SecureHandshake: ByteStreamOwner {
     /// Keeps the sessions that may be resumed, with the result of their evaluation. If the server requested a
     /// certificate, none is kept, so that it requests the certificate again.
     private func keepSessions(wasEvaluated: Bool) {
-        stream.tls?.onResumption = { [security, generation, origin, carriesHTTP, weak tls = stream.tls] resumption in
-            if tls?.isIdentityRequested == true { return }
+        stream.tls?.onResumption = { [security, generation, origin, carriesHTTP] resumption, tls in
+            if tls.isIdentityRequested { return }
             security.keep(
                 ConnectionSecurity.Session(resumption: resumption, wasEvaluated: wasEvaluated), of: generation,
                 for: origin, carriesHTTP: carriesHTTP)

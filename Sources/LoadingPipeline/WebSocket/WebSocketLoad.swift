@@ -1,4 +1,3 @@
-package import FoundationEssentials
 package import LoadingConnections
 package import LoadingEvents
 package import LoadingProtocols
@@ -274,7 +273,7 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         write()
         if !hasEnded { read() }
         // Pongs, and what TLS could not send before it had read.
-        if !hasEnded { write() }
+        if !hasEnded, outputHead < output.count || machine.hasOutput { write() }
         isWorking = false
         guard !hasEnded else { return }
         if !hasFault {
@@ -585,5 +584,3 @@ enum WebSocketCarrier {
     case connection(DetachedConnection)
     case tunnel(WebSocketTunnel)
 }
-
-extension Data: WebSocketPayload {}

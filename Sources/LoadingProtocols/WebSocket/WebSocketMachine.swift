@@ -1,12 +1,21 @@
 internal import LoadingSemantics
 
-/// Octets that are sent, wherever they lie.
-package protocol WebSocketPayload: Sendable {
+/// Octets that are sent, wherever they lie. An object, so that each step of their way costs no more than a reference.
+package protocol WebSocketPayload: AnyObject, Sendable {
     var count: Int { get }
-    func withUnsafeBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result
+    func withUnsafeBytes(_ body: (UnsafeRawBufferPointer) -> Void)
 }
 
-extension [UInt8]: WebSocketPayload {}
+/// Octets in an array.
+package final class WebSocketOctets: WebSocketPayload {
+    private let octets: [UInt8]
+
+    package init(_ octets: [UInt8]) { self.octets = octets }
+
+    package var count: Int { octets.count }
+
+    package func withUnsafeBytes(_ body: (UnsafeRawBufferPointer) -> Void) { octets.withUnsafeBytes(body) }
+}
 
 /// One end of a WebSocket connection, the client's, after the opening handshake (RFC 6455 §5 to §7, RFC 7692). Owns no socket and
 /// no clock.
@@ -267,7 +276,7 @@ package struct WebSocketMachine: ~Copyable {
                 guard count <= allowance else { return .pausing }
                 allowance -= count
                 guard compress(count, of: message, with: deflater, into: &output) else { return .outOfMemory }
-            } else if let next = outgoing.popFirst() {
+            } else if !outgoing.isEmpty, let next = outgoing.popFirst() {
                 encode(next, into: &output, from: start)
             } else if let closeFrame, !isCloseEncoded {
                 isCloseEncoded = true
@@ -284,7 +293,8 @@ package struct WebSocketMachine: ~Copyable {
 
     /// The number of the next payload that has been sent whole, each once.
     package mutating func nextSent() -> Int? {
-        completions.popFirst { [sentCount] in $0.end <= sentCount }?.number
+        if completions.isEmpty { return nil }
+        return completions.popFirst { [sentCount] in $0.end <= sentCount }?.number
     }
 
     private mutating func encodeControl(_ opcode: WebSocketOpcode, _ payload: [UInt8], into output: inout [UInt8]) {
@@ -344,10 +354,11 @@ package struct WebSocketMachine: ~Copyable {
     ) -> Bool {
         let end = message.offset + count
         let isLast = end == message.payload.count
-        let compressed = message.payload.withUnsafeBytes { octets in
+        var compressed: [UInt8]?
+        message.payload.withUnsafeBytes { octets in
             // The caller's payload keeps its length; if it did not, the message would be short and no memory harmed.
             let piece = UnsafeRawBufferPointer(rebasing: octets.prefix(end).dropFirst(message.offset))
-            return deflater.deflate(piece, isFinal: message.isFinal && isLast)
+            compressed = deflater.deflate(piece, isFinal: message.isFinal && isLast)
         }
         guard let compressed else { return false }
         var rest: OpenPayload? = message
@@ -359,7 +370,8 @@ package struct WebSocketMachine: ~Copyable {
             header.isCompressed = message.opcode != .continuation
             let key = maskingKeys.next()
             header.write(maskingKey: key, to: &output)
-            openFrame = OpenFrame(payload: compressed, key: key, number: isLast ? message.number : nil)
+            openFrame = OpenFrame(
+                payload: WebSocketOctets(compressed), key: key, number: isLast ? message.number : nil)
             rest?.opcode = .continuation
         }
         openPayload = isLast ? nil : rest

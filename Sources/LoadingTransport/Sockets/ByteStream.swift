@@ -9,6 +9,7 @@ internal import Glibc
 /// window closes. Confined to its loop. Must be closed; closing again has no effect.
 ///
 /// Exclusive access is not checked: the properties are only assigned and read.
+@usableFromInline
 package final class ByteStream: ReadinessHandler {
     package let loop: EventLoop
     /// Notified of readiness. A strong reference until `close()`.
@@ -17,7 +18,7 @@ package final class ByteStream: ReadinessHandler {
 
     package let descriptor: Int32
     private var registration: LoopRegistration?
-    private var mayRead = false
+    @exclusivity(unchecked) @usableFromInline var mayRead = false
     private var mayWrite = false
     private var hasHungUp = false
 
@@ -231,7 +232,7 @@ package final class ByteStream: ReadinessHandler {
     }
 
     /// Whether a read may return data. False after a read that emptied the socket.
-    package var mayHaveMore: Bool { mayRead }
+    @inlinable package var mayHaveMore: Bool { mayRead }
 
     /// Whether the peer has neither sent anything nor closed the stream. Calls the kernel, because the loop may not
     /// have been notified yet. If the result is false, a byte may have been consumed, so the stream must be closed.
@@ -306,7 +307,7 @@ package final class ByteStream: ReadinessHandler {
     // MARK: State
 
     /// The loop's time at which bytes last arrived, though they may not be a whole TLS record or line yet. 0 before the first.
-    package private(set) var lastArrival: Int64 = 0
+    @exclusivity(unchecked) package private(set) var lastArrival: Int64 = 0
 
     /// The number of bytes that the peer has acknowledged, including TLS overhead. 0 for sockets other than TCP.
     package var bytesAcknowledged: UInt64 { registration == nil ? 0 : cll_bytes_taken(descriptor) }

@@ -18,13 +18,14 @@ package final class TLSStream {
     /// The evaluator to consult if a stapled OCSP response arrives after the decision.
     private var conditionalTrust: (evaluator: TrustEvaluator, time: Int64)?
     /// The result that ended reading. OpenSSL reports the cause only once.
-    private var ending: TLSReadResult?
+    @exclusivity(unchecked) private var ending: TLSReadResult?
 
     /// Whether the default evaluation trusts the server. Set by the code that evaluates.
     package var isTrusted = false
 
-    /// Receives each resumable session, during `handshake` and `read`.
-    package var onResumption: ((TLSResumption) -> Void)?
+    /// Receives each resumable session, with this stream, during `handshake` and `read`. The stream is an argument because a weak
+    /// reference to it would make each other use of it slower.
+    @exclusivity(unchecked) package var onResumption: ((TLSResumption, TLSStream) -> Void)?
 
     /// `serverName` is the host of the URL: a name in ASCII, or an IP address. A session of another host or context is
     /// ignored. `lower` must have completed its handshake, and must not be used by others from now on.
@@ -174,7 +175,7 @@ package final class TLSStream {
         while let session = clt_stream_take_session(pointer) {
             let resumption = TLSResumption(
                 owning: session, context: context, serverName: serverName, identity: identity)
-            onResumption?(resumption)
+            onResumption?(resumption, self)
         }
     }
 

@@ -51,11 +51,11 @@ extension TaskCore {
             expectedContentLength: rest)
         locked { $0.response = shown }
         note(shown)
-        bytesExpectedToReceive.store(expectedLength, ordering: .relaxed)
+        bytesExpectedToReceive.store(expectedLength, ordering: .sequentiallyConsistent)
         if resumedOffset > 0 {
             noteResumption(at: resumedOffset, rest: rest)
         } else {
-            bytesReceived.store(0, ordering: .relaxed)
+            bytesReceived.store(0, ordering: .sequentiallyConsistent)
         }
         updateProgress()
     }
@@ -86,11 +86,11 @@ extension TaskCore {
     }
 
     private func storeCounters(_ progress: TransferProgress) {
-        bytesSent.store(progress.sent, ordering: .relaxed)
-        bytesReceived.store(progress.received, ordering: .relaxed)
-        if progress.toSend >= 0 { bytesExpectedToSend.store(progress.toSend, ordering: .relaxed) }
+        bytesSent.store(progress.sent, ordering: .sequentiallyConsistent)
+        bytesReceived.store(progress.received, ordering: .sequentiallyConsistent)
+        if progress.toSend >= 0 { bytesExpectedToSend.store(progress.toSend, ordering: .sequentiallyConsistent) }
         if progress.toReceive >= 0, response == nil {
-            bytesExpectedToReceive.store(progress.toReceive, ordering: .relaxed)
+            bytesExpectedToReceive.store(progress.toReceive, ordering: .sequentiallyConsistent)
         }
     }
 

@@ -164,12 +164,12 @@ extension TaskCore: StreamClient {
     var wantsBetterRoutes: Bool { !delegates.lack(.streamTaskBetterRoute) }
 
     func load(_ load: StreamLoad, didRead count: Int) {
-        bytesReceived.wrappingAdd(Int64(count), ordering: .relaxed)
+        bytesReceived.wrappingAdd(Int64(count), ordering: .sequentiallyConsistent)
         updateProgress()
     }
 
     func load(_ load: StreamLoad, didWrite count: Int) {
-        bytesSent.wrappingAdd(Int64(count), ordering: .relaxed)
+        bytesSent.wrappingAdd(Int64(count), ordering: .sequentiallyConsistent)
         updateProgress()
     }
 

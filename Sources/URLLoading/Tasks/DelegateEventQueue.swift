@@ -110,8 +110,8 @@ struct DelegateEventQueue {
     /// The next batch of events.
     mutating func take(_ extent: DeliveryExtent) -> [TaskEvent] {
         if extent == .all { seal() }
-        let batch = sealed
-        sealed = []
+        var batch: [TaskEvent] = []
+        swap(&batch, &sealed)
         isDelivering = !batch.isEmpty
         return batch
     }
@@ -130,9 +130,9 @@ struct DelegateEventQueue {
     /// The batch was delivered. Returns whether more is to be delivered, and whether reading may resume.
     ///
     /// - Parameter spare: The batch's memory, without events, which is used again if it is small.
-    mutating func tookBatch(_ spare: [TaskEvent] = []) -> (goesOn: Bool, mayRead: Bool) {
+    mutating func tookBatch(_ spare: consuming [TaskEvent] = []) -> (goesOn: Bool, mayRead: Bool) {
         isDelivering = false
-        if events.isEmpty, spare.capacity <= Self.spareCapacity { events = spare }
+        if events.isEmpty, spare.capacity <= Self.spareCapacity { swap(&events, &spare) }
         isScheduled = !events.isEmpty || ending != nil && promises == 0 && !isOver
         waitingBytes = 0
         for event in events { waitingBytes += event.body?.count ?? 0 }

@@ -79,20 +79,20 @@ extension TaskCore {
         while true {
             lock.lock()
             var batch = events.take(extent)
-            let session = values.session
+            let isEmpty = batch.isEmpty
             // Not `anyTask`, for which all values would be copied.
-            let task = values.task ?? values.knownTask
-            lock.unlock()
-
-            if batch.isEmpty, let ending = lock.withLock({ events.takeEnding() }) {
-                finish(ending)
-                return false
-            }
-
-            if let session, let task {
+            if !isEmpty, let session = values.session, let task = values.task ?? values.knownTask {
+                lock.unlock()
                 // Taken out, because a copy of an event retains all that it has.
                 if batch.count > 1 { batch.reverse() }
                 while let event = batch.popLast() { call(event, session, task) }
+            } else {
+                lock.unlock()
+            }
+
+            if isEmpty, let ending = lock.withLock({ events.takeEnding() }) {
+                finish(ending)
+                return false
             }
 
             // Released outside the lock.

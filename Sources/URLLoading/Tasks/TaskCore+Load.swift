@@ -50,12 +50,12 @@ extension TaskCore: LoadClient {
     {
         locked { $0.response = shown }
         note(shown)
-        bytesExpectedToReceive.store(shown.expectedContentLength, ordering: .relaxed)
+        bytesExpectedToReceive.store(shown.expectedContentLength, ordering: .sequentiallyConsistent)
         if let resumedOffset {
             noteResumption(at: resumedOffset, rest: shown.expectedContentLength)
         } else if !isPart {
             // There may have been an earlier response, whose resumption was not usable.
-            bytesReceived.store(0, ordering: .relaxed)
+            bytesReceived.store(0, ordering: .sequentiallyConsistent)
         }
         updateProgress()
         switch result {
@@ -106,27 +106,27 @@ extension TaskCore: LoadClient {
     }
 
     func load(_ load: any Load, didReceive data: Data) -> Bool {
-        bytesReceived.wrappingAdd(Int64(data.count), ordering: .relaxed)
+        bytesReceived.wrappingAdd(Int64(data.count), ordering: .sequentiallyConsistent)
         updateProgress()
         if case .feed(let feed) = result { return feed.append(data) }
         return enqueue(isLoadedByProtocol ? .piece(data) : .data(data), bytes: data.count)
     }
 
     func load(_ load: any Load, hasCollected total: Int64) {
-        bytesReceived.store(total, ordering: .relaxed)
+        bytesReceived.store(total, ordering: .sequentiallyConsistent)
         updateProgress()
     }
 
     /// The totals include the resumed part (RES-11).
     func noteResumption(at offset: Int64, rest: Int64) {
         let expected = rest >= 0 ? offset &+ rest : NSURLSessionTransferSizeUnknown
-        bytesReceived.store(offset, ordering: .relaxed)
-        bytesExpectedToReceive.store(expected, ordering: .relaxed)
+        bytesReceived.store(offset, ordering: .sequentiallyConsistent)
+        bytesExpectedToReceive.store(expected, ordering: .sequentiallyConsistent)
         if isForDelegate { enqueue(.resumed(offset: offset, expected: expected)) }
     }
 
     func load(_ load: any Load, hasWritten count: Int64) {
-        let total = bytesReceived.wrappingAdd(count, ordering: .relaxed).newValue
+        let total = bytesReceived.wrappingAdd(count, ordering: .sequentiallyConsistent).newValue
         updateProgress()
         let isAwaited = if case .fileContinuation = result { true } else { false }
         guard isForDelegate || isAwaited, wantsWrittenData else { return }
@@ -135,16 +135,13 @@ extension TaskCore: LoadClient {
     }
 
     func updateProgress() {
-        // Not `locked`, for which all values would be copied.
-        lock.lock()
-        let progress = values.progress
-        lock.unlock()
-        progress?.update(self)
+        guard isObserved.load(ordering: .sequentiallyConsistent) else { return }
+        locked { $0.progress }?.update(self)
         statusChanged()
     }
 
     func load(_ load: any Load, didSendBody bytes: Int64, total: Int64) {
-        bytesSent.store(total, ordering: .relaxed)
+        bytesSent.store(total, ordering: .sequentiallyConsistent)
         updateProgress()
         guard wantsSentBody else { return }
         let expected = bytesExpectedToSend.load(ordering: .relaxed)

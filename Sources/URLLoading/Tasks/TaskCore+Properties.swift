@@ -2,6 +2,7 @@ internal import Foundation
 internal import LoadingPipeline
 internal import LoadingSemantics
 internal import LoadingTransport
+internal import Synchronization
 
 /// The properties of a task.
 extension TaskCore {
@@ -89,6 +90,7 @@ extension TaskCore {
         }
         // What has happened so far; from now on it is told of what comes. The end may come while it is being told of
         // that.
+        isObserved.store(true, ordering: .sequentiallyConsistent)
         kept.update(self)
         if state == .completed { kept.finish(self) }
         return kept.progress

@@ -44,7 +44,7 @@ extension TaskCore {
             }
             self.load = load
             bytesExpectedToReceive.store(
-                other.bytesExpectedToReceive.load(ordering: .relaxed), ordering: .relaxed)
+                other.bytesExpectedToReceive.load(ordering: .relaxed), ordering: .sequentiallyConsistent)
             updateProgress()
             load.handOver(to: self)
             other.load = nil

@@ -38,7 +38,7 @@ extension TaskCore {
     /// Replaces the request before anything was loaded.
     func replaceRequest(_ request: URLRequest) {
         setCurrentRequest(request)
-        bytesExpectedToSend.store(kind.knownBodyLength(of: request), ordering: .relaxed)
+        bytesExpectedToSend.store(kind.knownBodyLength(of: request), ordering: .sequentiallyConsistent)
         updateProgress()
         if !fetches.isEmpty { fetches[fetches.count - 1].request = request }
     }
@@ -48,8 +48,8 @@ extension TaskCore {
         let length = bodyLengthAfterRedirect(to: request)
         if length != 0 {
             // A new body restarts the count. Without a body, the bytes sent before are reported.
-            bytesExpectedToSend.store(length, ordering: .relaxed)
-            bytesSent.store(0, ordering: .relaxed)
+            bytesExpectedToSend.store(length, ordering: .sequentiallyConsistent)
+            bytesSent.store(0, ordering: .sequentiallyConsistent)
             updateProgress()
         }
         if log != nil { fetches.append(URLSessionTaskMetrics.Fetch(request: request)) }

@@ -31,7 +31,8 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
     let bytesReceived = Atomic<Int64>(0)
     let bytesExpectedToSend = Atomic<Int64>(0)
     let bytesExpectedToReceive = Atomic<Int64>(-1)
-    /// Whether there have been observers.
+    /// Whether there have been observers or a `Progress`. Set before they read the counters, and read after the counters are written:
+    /// all of them in one order, so that no change is missed.
     let isObserved = Atomic(false)
 
     /// The load of a task of a background session. Set before the program knows the task.
@@ -140,7 +141,7 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
             values.delegate = delegate
             values.delegateReference = DelegateReference(delegate)
         }
-        bytesExpectedToSend.store(kind.knownBodyLength(of: request), ordering: .relaxed)
+        bytesExpectedToSend.store(kind.knownBodyLength(of: request), ordering: .sequentiallyConsistent)
     }
 
     /// The task's own delegate, then the session's.

@@ -24,12 +24,13 @@ final class TaskProgress: Sendable {
     }
 
     func update(_ core: TaskCore) {
-        let toSend = core.bytesExpectedToSend.load(ordering: .relaxed)
-        let toReceive = core.bytesExpectedToReceive.load(ordering: .relaxed)
+        let toSend = core.bytesExpectedToSend.load(ordering: .sequentiallyConsistent)
+        let toReceive = core.bytesExpectedToReceive.load(ordering: .sequentiallyConsistent)
         if toSend >= 0, toReceive >= 0, toSend > 0 || toReceive > 0 { setTotal(Self.sum(toSend, toReceive)) }
         setCompleted(
             Self.sum(
-                core.bytesSent.load(ordering: .relaxed), core.bytesReceived.load(ordering: .relaxed)))
+                core.bytesSent.load(ordering: .sequentiallyConsistent),
+                core.bytesReceived.load(ordering: .sequentiallyConsistent)))
     }
 
     func finish(_ core: TaskCore) {

@@ -32,10 +32,10 @@ extension URLSessionTask {
 
         init(of core: TaskCore) {
             (state, hasFailed) = core.locked { ($0.state, $0.error != nil) }
-            countOfBytesSent = core.bytesSent.load(ordering: .relaxed)
-            countOfBytesExpectedToSend = core.bytesExpectedToSend.load(ordering: .relaxed)
-            countOfBytesReceived = core.bytesReceived.load(ordering: .relaxed)
-            countOfBytesExpectedToReceive = core.bytesExpectedToReceive.load(ordering: .relaxed)
+            countOfBytesSent = core.bytesSent.load(ordering: .sequentiallyConsistent)
+            countOfBytesExpectedToSend = core.bytesExpectedToSend.load(ordering: .sequentiallyConsistent)
+            countOfBytesReceived = core.bytesReceived.load(ordering: .sequentiallyConsistent)
+            countOfBytesExpectedToReceive = core.bytesExpectedToReceive.load(ordering: .sequentiallyConsistent)
         }
     }
 
@@ -121,13 +121,13 @@ extension TaskCore {
             values.observers = observers
             return observers
         }
-        isObserved.store(true, ordering: .relaxed)
+        isObserved.store(true, ordering: .sequentiallyConsistent)
         return observers.add()
     }
 
     /// The state or a counter has changed.
     func statusChanged() {
-        guard isObserved.load(ordering: .relaxed) else { return }
+        guard isObserved.load(ordering: .sequentiallyConsistent) else { return }
         locked { $0.observers }?.changed()
     }
 }

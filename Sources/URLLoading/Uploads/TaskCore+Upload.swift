@@ -41,7 +41,7 @@ extension TaskCore {
     func load(_ load: any Load, needsBodyFrom offset: Int64) { enqueue(.needsBody(offset: offset)) }
 
     func load(_ load: any Load, willSendBodyOf length: Int64) {
-        bytesExpectedToSend.store(length, ordering: .relaxed)
+        bytesExpectedToSend.store(length, ordering: .sequentiallyConsistent)
         updateProgress()
     }
 

@@ -12,13 +12,12 @@ extension TaskCore {
 
     /// Performs an operation, on any thread. Operations before the connection is open are queued.
     func perform(
-        _ operation: WebSocketOperation, for caller: TaskCaller = .handler,
-        _ handler: @escaping WebSocketOperation.Handler
+        _ operation: consuming WebSocketOperation, for caller: TaskCaller = .handler,
+        _ handler: consuming @escaping WebSocketOperation.Handler
     ) {
-        guard let webSocket else { return handler(URLError(.unsupportedURL)) }
+        guard webSocket != nil else { return handler(URLError(.unsupportedURL)) }
         let call = WebSocketCall(
-            core: self, webSocket: webSocket, operation: operation, caller: caller, isPromised: promiseAnswer(),
-            handler: handler)
+            core: self, operation: operation, caller: caller, isPromised: promiseAnswer(), handler: handler)
         // All operations of a task run on one thread, also those before it is resumed.
         if core.loop.serve() {
             core.loop.post { call.perform() }
@@ -174,7 +173,7 @@ extension TaskCore {
         }
         self.load = opened
         webSocket.load = opened
-        bytesExpectedToReceive.store(NSURLSessionTransferSizeUnknown, ordering: .relaxed)
+        bytesExpectedToReceive.store(NSURLSessionTransferSizeUnknown, ordering: .sequentiallyConsistent)
         updateProgress()
         // Callers of `async` methods would wait for a queue that has nothing to do.
         if !delegates.lack(.webSocketTaskDidOpen) { enqueue(.webSocketOpened(subprotocol: agreement.subprotocol)) }
@@ -207,12 +206,12 @@ extension TaskCore {
 
 extension TaskCore: WebSocketClient {
     func load(_ load: WebSocketLoad, didRead count: Int) {
-        bytesReceived.wrappingAdd(Int64(count), ordering: .relaxed)
+        bytesReceived.wrappingAdd(Int64(count), ordering: .sequentiallyConsistent)
         updateProgress()
     }
 
     func load(_ load: WebSocketLoad, didWrite count: Int) {
-        bytesSent.wrappingAdd(Int64(count), ordering: .relaxed)
+        bytesSent.wrappingAdd(Int64(count), ordering: .sequentiallyConsistent)
         updateProgress()
     }
 
@@ -226,8 +225,15 @@ extension TaskCore: WebSocketClient {
         lock.lock()
         let receiver = webSocket.inbox.add(message, octets: octets.count, isHeld: values.state == .suspended)
         let wantsMore = webSocket.inbox.wantsMore
+        guard let receiver, receiver.caller == .handler, receiver.isPromised else {
+            lock.unlock()
+            if let receiver { answer(receiver, with: message) }
+            return wantsMore
+        }
+        // As `keepPromise` does, with the lock that is held already.
+        let mustSchedule = events.keepPromise(.received(receiver.handler, .success(message)))
         lock.unlock()
-        if let receiver { answer(receiver, with: message) }
+        if mustSchedule { core.delivery.schedule(self) }
         return wantsMore
     }
 

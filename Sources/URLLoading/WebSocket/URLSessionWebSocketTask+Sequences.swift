@@ -83,7 +83,7 @@ extension URLSessionWebSocketTask {
     private func send(_ part: Data, _ framing: WebSocketMachine.Part, of number: Int) async throws {
         guard let core else { throw URLError(.cancelled) }
         try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
-            core.perform(.send(part, .part(framing, of: number)), for: .continuation) { error in
+            core.perform(.send(.data(part), .part(framing, of: number)), for: .continuation) { error in
                 if let error { continuation.resume(throwing: error) } else { continuation.resume() }
             }
         }

@@ -49,7 +49,7 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
         _ message: Message, completionHandler: @escaping @Sendable ((any Error)?) -> Void
     ) {
         guard let core else { return completionHandler(URLError(.cancelled)) }
-        core.perform(.send(message.payload, .whole(isText: message.isText)), completionHandler)
+        core.perform(.send(message, .whole(isText: message.isText)), completionHandler)
     }
 
     /// For the `async` methods. An object without a core is that of a subclass, which may override the other method.
@@ -57,7 +57,7 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
         _ message: Message, for caller: TaskCaller, _ handler: @escaping @Sendable ((any Error)?) -> Void
     ) {
         guard let core else { return send(message, completionHandler: handler) }
-        core.perform(.send(message.payload, .whole(isText: message.isText)), for: caller, handler)
+        core.perform(.send(message, .whole(isText: message.isText)), for: caller, handler)
     }
 
     /// Sends a message; see ``send(_:completionHandler:)``.
@@ -160,23 +160,4 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
 
 extension URLSessionWebSocketTask.Message {
     var isText: Bool { if case .string = self { true } else { false } }
-
-    var payload: any WebSocketPayload {
-        switch self {
-        case .data(let data): data
-        case .string(let text): WebSocketText(text: text)
-        }
-    }
-}
-
-/// A text as it lies in memory.
-private struct WebSocketText: WebSocketPayload {
-    let text: String
-
-    var count: Int { text.utf8.count }
-
-    func withUnsafeBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
-        var text = text
-        return try text.withUTF8 { try body(UnsafeRawBufferPointer($0)) }
-    }
 }

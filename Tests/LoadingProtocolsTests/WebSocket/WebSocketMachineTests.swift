@@ -434,3 +434,9 @@ import Testing
         #expect(try Self.frames(client.encode()).map(\.first) == [0x81])
     }
 }
+
+extension WebSocketMachine {
+    mutating func send(_ octets: [UInt8], _ part: Part, number: Int) -> Bool {
+        send(WebSocketOctets(octets), part, number: number)
+    }
+}

@@ -24,7 +24,7 @@ final class TLSClient {
             close(descriptor)
             throw error
         }
-        stream.onResumption = { [unowned self] in resumptions.append($0) }
+        stream.onResumption = { [unowned self] resumption, _ in resumptions.append(resumption) }
     }
 
     deinit { close(descriptor) }
