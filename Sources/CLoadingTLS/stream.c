@@ -226,6 +226,17 @@ static void release_idle_buffers(clt_stream *stream) {
     SSL_free_buffers(stream->ssl);
 }
 
+void clt_stream_keep_buffers(clt_stream *stream, bool keeps) {
+    if (keeps) {
+        SSL_clear_mode(stream->ssl, SSL_MODE_RELEASE_BUFFERS);
+    } else {
+        SSL_set_mode(stream->ssl, SSL_MODE_RELEASE_BUFFERS);
+        // In the middle of a record, after the read that ends it.
+        stream->buffers_idle = true;
+        release_idle_buffers(stream);
+    }
+}
+
 clt_step clt_read(clt_stream *stream, void *bytes, size_t capacity, size_t *count) {
     size_t done = 0;
     clt_step step = CLT_DONE;

@@ -18,7 +18,7 @@ package import LoadingTransport
 /// **Closing.** When the server's close frame arrives, or the client closes, the close frames are exchanged within
 /// `TimeLimits.webSocketClose`.
 package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner {
-    private let environment: LoadingEnvironment
+    private let loop: EventLoop
     private let log: EventLog?
     // Exclusive access to what each message changes is not checked: an access never lasts while other code is called.
 
@@ -62,6 +62,9 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
     @exclusivity(unchecked) package private(set) var hasEnded = false
     @exclusivity(unchecked) private var counts = (received: Int64(0), messages: Int64(0))
 
+    /// Whether the connection keeps its buffers, since messages flow.
+    @exclusivity(unchecked) private var keepsBuffers = false
+    private let bufferTimer = LoopTimer()
     private let timer = LoopTimer()
     @exclusivity(unchecked) private var clock: LoadClock
     private let totalTimeout: Double
@@ -106,6 +109,8 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
     /// How many octets one connection may read, decompress, or write in a turn before other connections get their turn.
     private static let budget = 256 * 1024
     private static let outputLength = 64 * 1024
+    /// How long the connection keeps its buffers without a received octet. Nanoseconds.
+    private static let bufferTime: Int64 = 1_000_000_000
     /// An output buffer larger than this is released when it is empty.
     private static let keptOutput = 4 * 1024
 
@@ -117,13 +122,13 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         in environment: LoadingEnvironment, clock: LoadClock, totalTimeout: Double, log: EventLog?,
         client: any WebSocketClient
     ) {
-        self.environment = environment
+        loop = environment.loop
         self.clock = clock
         self.totalTimeout = totalTimeout
         self.log = log
         self.client = client
         input = []
-        lastReceived = environment.loop.now
+        lastReceived = loop.now
         machine = WebSocketMachine(
             maximumMessageSize: maximumMessageSize, compression: agreement.compression,
             maskingKeys: WebSocketMaskingKeys(KernelRandom.fill))
@@ -152,15 +157,15 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         guard !isSuspended, !hasEnded else { return }
         isSuspended = true
         client?.load(self, holdsMessages: true)
-        clock.suspend(at: environment.loop.now)
-        environment.loop.disarm(timer)
+        clock.suspend(at: loop.now)
+        loop.disarm(timer)
     }
 
     package func resume() {
         guard isSuspended, !hasEnded else { return }
         isSuspended = false
-        clock.resume(at: environment.loop.now)
-        lastReceived = environment.loop.now
+        clock.resume(at: loop.now)
+        lastReceived = loop.now
         probe = nil
         client?.load(self, holdsMessages: false)
         goOn()
@@ -168,7 +173,7 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
 
     /// Sends a close frame if the connection takes it at once (WS-10), and ends.
     package func cancel(_ error: LoadError) {
-        environment.loop.checkConfinement(of: "A load")
+        loop.checkConfinement(of: "A load")
         if isCallAwaited { goOn() }
         guard !hasEnded else { return }
         machine.abandon()
@@ -202,9 +207,9 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
     ) {
         lastNumber += 1
         let count = payload.count
-        guard !hasEnded, machine.send(payload, part.framing, number: lastNumber) else {
-            return reply(lateError ?? .webSocketIsClosed)
-        }
+        var isAdded = false
+        if !hasEnded { isAdded = machine.send(payload, part.framing, number: lastNumber) }
+        guard isAdded else { return reply(lateError ?? .webSocketIsClosed) }
         if case .part(let framing, let message) = part { openMessage = framing == .last ? nil : message }
         senders.append(Sender(number: lastNumber, isText: part.isText, count: count, reply: reply))
     }
@@ -268,28 +273,28 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
     /// Writes and reads until the connection blocks or the client's queue is full.
     private func goOn() {
         isCallAwaited = false
-        guard hasStarted, !isWorking, !isSuspended, !hasEnded else { return }
+        guard hasStarted, !isWorking, !isSuspended, !hasEnded, let connection else { return }
         isWorking = true
-        write()
-        if !hasEnded { read() }
+        write(to: connection)
+        if !hasEnded { read(from: connection) }
         // Pongs, and what TLS could not send before it had read.
-        if !hasEnded, outputHead < output.count || machine.hasOutput { write() }
+        if !hasEnded, outputHead < output.count || machine.hasOutput { write(to: connection) }
         isWorking = false
         guard !hasEnded else { return }
         if !hasFault {
             if machine.isClosed, outputHead == output.count { return endClosed() }
             if hasWriteFailed, let writeFailure {
                 if machine.receivedClose != nil { return endClosed() }
-                if !wantsInput || connection?.mayHaveMore != true { return end(writeFailure) }
+                if !wantsInput || !connection.mayHaveMore { return end(writeFailure) }
             }
         }
         // Only closing and pings move the deadline of an armed timer.
         if !timer.isArmed || closeDeadline != nil || pingInterval != nil { armTimer() }
     }
 
-    private func write() {
+    private func write(to connection: any WebSocketTransport) {
         var budget = Self.budget
-        while !hasWriteFailed, outputHead < output.count || encode(), let connection {
+        while !hasWriteFailed, outputHead < output.count || encode() {
             guard budget > 0 else { return connection.callAgain() }
             // Retained, since the connection is called.
             let octets = output
@@ -360,7 +365,7 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         machine.sent(count)
         client?.load(self, didWrite: count)
         // The messages that wait are sent before the close frame, however long the connection takes for them.
-        if closeDeadline != nil { closeDeadline = environment.loop.now &+ environment.loop.limits.webSocketClose }
+        if closeDeadline != nil { closeDeadline = loop.now &+ loop.limits.webSocketClose }
         while let number = machine.nextSent() {
             guard let sender = senders.popFirst(where: { $0.number <= number }) else { return }
             log?.traceOnly(.webSocketMessage(isSent: true, isText: sender.isText, bytes: sender.count))
@@ -368,9 +373,7 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         }
     }
 
-    private func read() {
-        // Until the load ends, which then wants no input, there is a connection.
-        guard wantsInput, let connection else { return }
+    private func read(from connection: any WebSocketTransport) {
         var budget = Self.budget
         while wantsInput {
             let isBuffered = inputHead < input.count
@@ -380,13 +383,14 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
                 readBuffered(&budget)
                 continue
             }
-            let scratch = environment.loop.scratch
+            let scratch = loop.scratch
             switch connection.read(into: scratch) {
             case .bytes(let count):
                 budget -= count
                 counts.received += Int64(count)
-                lastReceived = environment.loop.now
+                lastReceived = loop.now
                 probe = nil
+                if !keepsBuffers { keepBuffers(true) }
                 client?.load(self, didRead: count)
                 var octets = UnsafeRawBufferPointer(rebasing: scratch.prefix(count))
                 accept(&octets, &budget)
@@ -437,7 +441,7 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
                 case .messageTooBig: .webSocketMessageTooBig
                 case .outOfMemory: .outOfMemory
                 }
-            closeDeadline = environment.loop.now &+ environment.loop.limits.webSocketClose
+            closeDeadline = loop.now &+ loop.limits.webSocketClose
             client?.loadHasFault(self)
         }
     }
@@ -473,7 +477,6 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
 
     private func armTimer() {
         guard !isSuspended, !hasEnded else { return }
-        let loop = environment.loop
         var deadline = clock.nextLook(
             at: loop.now, idle: nil, total: totalTimeout, countsSilence: false,
             shortest: loop.limits.shortestTimerPeriod)
@@ -488,8 +491,15 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         return (probe ?? lastReceived) &+ pingInterval
     }
 
+    private func keepBuffers(_ keeps: Bool) {
+        keepsBuffers = keeps
+        connection?.keepBuffers(keeps)
+        if keeps { loop.arm(bufferTimer, at: lastReceived &+ Self.bufferTime, for: self) }
+    }
+
     package func timerFired(_ timer: LoopTimer) {
-        let now = environment.loop.now
+        let now = loop.now
+        if timer === bufferTimer { return keepBuffers(now &- lastReceived < Self.bufferTime) }
         if clock.isOver(at: now, idle: nil, total: totalTimeout) { return end(.timedOut) }
         if let closeDeadline, now >= closeDeadline { return hasFault ? fail() : endUnanswered() }
         // Something may have arrived while the process was stopped.
@@ -506,7 +516,7 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
 
     private func noteClosing() {
         guard closeDeadline == nil else { return }
-        closeDeadline = environment.loop.now &+ environment.loop.limits.webSocketClose
+        closeDeadline = loop.now &+ loop.limits.webSocketClose
         if let frame = machine.closeFrame {
             log?.traceOnly(.webSocketCloses(code: Int(frame.code ?? WebSocketCloseFrame.noCode)))
         }
@@ -557,7 +567,8 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         let late = error ?? .webSocketIsClosed
         (lateError, hasEnded) = (late, true)
         self.client = nil
-        environment.loop.disarm(timer)
+        loop.disarm(timer)
+        loop.disarm(bufferTimer)
         // After an exchange of close frames the server closes first. A connection that has failed does not wait for it
         // (RFC 6455 §7.1.1, §7.1.7).
         if error != nil { connection?.closeWriting() }

@@ -114,7 +114,7 @@ extension TaskCore {
         guard wantsMetrics, let metrics = end.metrics else { return }
         // The events are on the clock of the service's boot of the machine.
         let now = EventLog.now
-        let wall = Double(core.loop.clock.wallNow) / 1e9
+        let wall = Double(loop.clock.wallNow) / 1e9
         let created = now &- Int64((min(max(wall - metrics.createdWall, 0), 1e9) * 1e9).rounded())
         creationTime = created
         let log = EventLog()
@@ -152,7 +152,7 @@ extension TaskCore {
     }
 
     private func beginDelayed(_ request: URLRequest?) {
-        core.loop.post { [self] in
+        loop.post { [self] in
             guard !hasEnded else { return }
             if let request { replaceRequest(request) }
             background?.begin(request)

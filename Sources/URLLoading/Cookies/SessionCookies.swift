@@ -130,6 +130,6 @@ extension TaskCore {
         cookieStorings -= 1
         guard cookieStorings == 0, let lookup = awaitedLookup else { return }
         awaitedLookup = nil
-        core.loop.callOut(lookup)
+        loop.callOut(lookup)
     }
 }

@@ -6,7 +6,7 @@ internal import LoadingTransport
 extension TaskCore {
     /// Passes the resume data of the running download, without stopping it.
     func resumeDataUnderWay(_ handler: @escaping @Sendable (Data?) -> Void) {
-        core.loop.post { [self] in
+        loop.post { [self] in
             let point = load?.resumePointUnderWay
             // The file must exist after the process has ended.
             if let point { UnfinishedFiles.shared.keep(named: point.fileName) }

@@ -3,6 +3,7 @@ internal import Foundation
 internal import LoadingEvents
 internal import LoadingSemantics
 internal import LoadingTransport
+internal import Synchronization
 
 /// Runs a session's delegate callbacks and completion handlers, those of one task strictly in order.
 ///
@@ -29,6 +30,8 @@ final class DeliveryQueue: Callout, @unchecked Sendable {
     /// Set if our queue was created during a callback on the loop's thread. The queue's first operation waits for its
     /// end.
     private var gate: DispatchSemaphore?
+    /// Whether there is one, for a look without the lock.
+    private let hasGate = Atomic(false)
 
     init(loop: EventLoop, operationQueue: OperationQueue?) {
         self.loop = loop
@@ -48,6 +51,7 @@ final class DeliveryQueue: Callout, @unchecked Sendable {
             // interfere with the program's use of `isSuspended`.
             let gate = DispatchSemaphore(value: 0)
             self.gate = gate
+            hasGate.store(true, ordering: .relaxed)
             queue.addOperation(GateOperation(gate))
         }
         operationQueue = queue
@@ -101,32 +105,43 @@ final class DeliveryQueue: Callout, @unchecked Sendable {
     }
 
     func callOut() {
-        while let delivery = nextOrStop() {
-            if delivery.deliver(.all) { put(delivery) }
+        var batch = FIFOQueue<any Delivery>()
+        while takeDue(&batch) {
+            while let delivery = batch.popFirst() {
+                if delivery.deliver(.all) {
+                    lock.lock()
+                    due.append(delivery)
+                    lock.unlock()
+                }
+                if hasGate.load(ordering: .relaxed) { putBack(&batch) }
+            }
         }
     }
 
-    /// The next delivery for the loop's thread; nil if there is none or the rest is for the queue.
-    private func nextOrStop() -> (any Delivery)? {
+    /// Takes all due deliveries for the loop's thread. False if there are none or the rest is for the queue.
+    private func takeDue(_ batch: inout FIFOQueue<any Delivery>) -> Bool {
         lock.lock()
         guard let gate else {
             defer { lock.unlock() }
-            if let first = due.popFirst() { return first }
-            isRunning = false
-            return nil
+            isRunning = !due.isEmpty
+            swap(&due, &batch)
+            return isRunning
         }
         self.gate = nil
+        hasGate.store(false, ordering: .relaxed)
         let queue = due.isEmpty ? nil : operationQueue
         if queue == nil { isRunning = false }
         lock.unlock()
         if let queue { addOperation(to: queue) }
         gate.signal()
-        return nil
+        return false
     }
 
-    private func put(_ delivery: any Delivery) {
+    /// What was taken and not delivered is due again, before what came meanwhile.
+    private func putBack(_ batch: inout FIFOQueue<any Delivery>) {
+        let rest = batch.popAll()
         lock.lock()
-        due.append(delivery)
+        due.prepend(rest)
         lock.unlock()
     }
 }

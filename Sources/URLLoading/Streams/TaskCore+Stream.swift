@@ -37,7 +37,7 @@ extension TaskCore {
             }
         }
         // All operations of a task run on one thread, also those before it is resumed.
-        if core.loop.serve() { core.loop.post(work) } else { WorkWithoutLoop.perform(work) }
+        if loop.serve() { loop.post(work) } else { WorkWithoutLoop.perform(work) }
     }
 
     // MARK: On the loop
@@ -47,12 +47,12 @@ extension TaskCore {
         case .host(let host, let port): beginStream(toHost: host, port: port)
         case .service(let service):
             let limit = min(streamLimits.idle, streamLimits.total)
-            service.resolve(within: limit, on: core.loop) { [self] result in
+            service.resolve(within: limit, on: loop) { [self] result in
                 switch result {
                 case .success(let found):
                     // The name is that of the certificate, if the stream uses TLS. Its addresses came with the service.
                     if let origin = try? StreamEndpoint.origin(host: found.host, port: Int(found.port), .ordinary) {
-                        core.environment.pool.resolver.remember(found.addresses, of: origin.host, on: core.loop)
+                        core.environment.pool.resolver.remember(found.addresses, of: origin.host, on: loop)
                     }
                     beginStream(toHost: found.host, port: Int(found.port))
                 case .failure(let failure): if load == nil { end(LoadError(failure), body: .nothing) }
@@ -136,7 +136,7 @@ extension TaskCore {
 
     /// Takes over the connection of a data task after its response head (T-45).
     func takeConnection(of other: TaskCore) {
-        core.loop.post { [self] in
+        loop.post { [self] in
             isAwaitingLoad = false
             (log, fetches) = (other.log, other.fetches)
             // The other task may have been cancelled or timed out meanwhile.

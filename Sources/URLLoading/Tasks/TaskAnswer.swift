@@ -13,7 +13,8 @@ enum TaskAnswer: Sendable {
     case sent(WebSocketOperation.Handler, (any Error)?)
     case received(WebSocketInbox.Receiver.Handler, Result<URLSessionWebSocketTask.Message, any Error>)
 
-    /// Calls the completion handler, or resumes the caller.
+    /// Calls the completion handler, or resumes the caller. Not inlined, because what it has would be copied.
+    @inline(never)
     consuming func deliver() {
         switch consume self {
         case .call(let call): call()

@@ -1,5 +1,6 @@
 internal import BackgroundTransfers
 internal import Foundation
+internal import LoadingEvents
 internal import LoadingPipeline
 internal import LoadingTransport
 
@@ -27,7 +28,18 @@ extension TaskCore {
         _ = delegates.offer { $0.urlSession(session, didCreateTask: task) }
     }
 
-    func call(_ event: consuming TaskEvent, _ session: URLSession, _ task: URLSessionTask) {
+    /// Makes the callback of an event.
+    func call(_ event: consuming TaskEvent) {
+        if event.isAnswer { return event.deliverAnswer() }
+        lock.lock()
+        let session = values.session
+        // Not `anyTask`, for which all values would be copied.
+        let task = values.task ?? values.knownTask
+        lock.unlock()
+        if let session, let task { call(event, session, task) }
+    }
+
+    private func call(_ event: consuming TaskEvent, _ session: URLSession, _ task: URLSessionTask) {
         switch consume event {
         case .waitingForConnectivity:
             _ = delegates.offer { $0.urlSession(session, taskIsWaitingForConnectivity: task) }
@@ -66,7 +78,7 @@ extension TaskCore {
         case .becomeStream:
             guard let task = task as? URLSessionDataTask else { return }
             becomeStream(task, of: session)
-        case .answer(let answer): answer.deliver()
+        case .answer: break
         case .readClosed:
             guard let task = task as? URLSessionStreamTask else { return }
             _ = delegates.offer { $0.urlSession(session, readClosedFor: task) }
@@ -134,7 +146,7 @@ extension TaskCore {
     /// The delegate's answer to the response.
     func answer(_ disposition: URLSession.ResponseDisposition, for task: URLSessionTask) {
         switch disposition {
-        case .allow: core.loop.post { self.load?.answerResponse() }
+        case .allow: loop.post { self.load?.answerResponse() }
         // The earlier parts would be missing in the file (MISC-23).
         case .becomeDownload where locked { $0.partCount } > 1: cancel(nil)
         case .becomeDownload: becomeAnother(.becomeDownload, task)
@@ -154,7 +166,7 @@ extension TaskCore {
     /// The delegate's answer to the new location of an upload.
     private func answerUploadMove(_ request: URLRequest?) {
         let url = request?.url?.absoluteString
-        core.loop.post { self.load?.answerUploadMove(url) }
+        loop.post { self.load?.answerUploadMove(url) }
     }
 
     private func becomeDownload(_ task: URLSessionDataTask, of session: URLSession) {

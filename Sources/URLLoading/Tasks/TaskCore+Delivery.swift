@@ -13,7 +13,7 @@ extension TaskCore {
         let mustSchedule = events.add(event, bytes: bytes)
         let wantsMore = !events.isReadingStopped
         lock.unlock()
-        if mustSchedule { core.delivery.schedule(self) }
+        if mustSchedule { delivery.schedule(self) }
         return wantsMore
     }
 
@@ -32,7 +32,7 @@ extension TaskCore {
         lock.lock()
         let mustSchedule = events.keepPromise(answer)
         lock.unlock()
-        if mustSchedule { core.delivery.schedule(self) }
+        if mustSchedule { delivery.schedule(self) }
     }
 
     /// Delivers an answer, on any thread. One to a handler that was not promised comes without ordering.
@@ -42,7 +42,7 @@ extension TaskCore {
         case .handler where isPromised: keepPromise(answer)
         case .handler:
             let unordered = consume answer
-            core.delivery.schedule { unordered.deliver() }
+            delivery.schedule { unordered.deliver() }
         }
     }
 
@@ -60,13 +60,13 @@ extension TaskCore {
 
     /// Makes a call with the loop lent, because the caller's executor and deinits are the program's code and may block.
     private func callWithoutQueue(_ callout: any Callout) {
-        if core.loop.isServed { core.loop.callOut(callout) } else { WorkWithoutLoop.perform { callout.callOut() } }
+        if loop.isServed { loop.callOut(callout) } else { WorkWithoutLoop.perform { callout.callOut() } }
     }
 
     fileprivate func resumeCallers() {
         let answers = lock.withLock { events.takeResumptions() }
         for answer in answers { answer.deliver() }
-        if lock.withLock({ events.resumed(answers.count) }) { core.delivery.schedule(self) }
+        if lock.withLock({ events.resumed(answers.count) }) { delivery.schedule(self) }
     }
 
     func seal() {
@@ -79,29 +79,21 @@ extension TaskCore {
         while true {
             lock.lock()
             var batch = events.take(extent)
-            let isEmpty = batch.isEmpty
-            // Not `anyTask`, for which all values would be copied.
-            if !isEmpty, let session = values.session, let task = values.task ?? values.knownTask {
-                lock.unlock()
-                // Taken out, because a copy of an event retains all that it has.
-                if batch.count > 1 { batch.reverse() }
-                while let event = batch.popLast() { call(event, session, task) }
-            } else {
-                lock.unlock()
-            }
+            lock.unlock()
 
-            if isEmpty, let ending = lock.withLock({ events.takeEnding() }) {
+            if batch.isEmpty, let ending = lock.withLock({ events.takeEnding() }) {
                 finish(ending)
                 return false
             }
 
-            // Released outside the lock.
-            if !batch.isEmpty { batch = [] }
+            // Taken out, because a copy of an event retains all that it has.
+            if batch.count > 1 { batch.reverse() }
+            while let event = batch.popLast() { call(event) }
             lock.lock()
-            let (goesOn, mayRead) = events.tookBatch(batch)
+            let (goesOn, mayRead) = events.tookBatch(consume batch)
             let isEndDue = events.isEndDue
             lock.unlock()
-            if mayRead { core.loop.post { self.load?.resumeReading() } }
+            if mayRead { loop.post { self.load?.resumeReading() } }
             guard isEndDue, extent == .sealed else { return goesOn }
         }
     }
@@ -112,7 +104,7 @@ extension TaskCore {
     }
 
     /// The reader of a feed needs more data.
-    func readerTookAll() { core.loop.post { self.load?.resumeReading() } }
+    func readerTookAll() { loop.post { self.load?.resumeReading() } }
 
     func end(_ error: LoadError?, body: LoadedBody) {
         guard !hasEnded else { return }
@@ -146,7 +138,7 @@ extension TaskCore {
         // Dropped events are released outside the lock.
         let (mustSchedule, _) = lock.withLock { events.end(ending) }
         guard mustSchedule else { return }
-        if usesQueue { core.delivery.schedule(self) } else { callWithoutQueue(self) }
+        if usesQueue { delivery.schedule(self) } else { callWithoutQueue(self) }
     }
 
     private var typeName: String { heldTask.map { String(describing: type(of: $0)) } ?? "Task" }

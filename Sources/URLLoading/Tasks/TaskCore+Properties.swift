@@ -72,7 +72,7 @@ extension TaskCore {
                 return $0.hasStarted
             }
             // The current value is read on the loop, because concurrent calls may be posted in another order.
-            if hasStarted { core.loop.post { self.load?.setPriority(self.priority) } }
+            if hasStarted { loop.post { self.load?.setPriority(self.priority) } }
         }
     }
 

@@ -34,7 +34,7 @@ extension TaskCore {
 
     /// Takes over the load.
     func replace(_ other: TaskCore) {
-        core.loop.post { [self] in
+        loop.post { [self] in
             isAwaitingLoad = false
             (log, fetches, droppedFields) = (other.log, other.fetches, other.droppedFields)
             if let currentRequest { showAdditionalFields(in: currentRequest) }

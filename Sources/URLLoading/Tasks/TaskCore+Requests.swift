@@ -68,8 +68,8 @@ extension TaskCore {
 
     /// The delegate's answer to a redirect.
     func answerRedirect(_ request: URLRequest?) {
-        guard let request else { return core.loop.post { self.load?.answerRedirect(nil) } }
-        core.loop.post { [self] in
+        guard let request else { return loop.post { self.load?.answerRedirect(nil) } }
+        loop.post { [self] in
             guard let load, !load.hasEnded else { return }
             // The new request may have another origin than the proposed one.
             if let previous = currentRequest { droppedFields += additionalFieldsDropped(from: previous, to: request) }

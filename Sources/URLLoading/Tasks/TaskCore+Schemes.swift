@@ -33,7 +33,7 @@ extension TaskCore {
     private func load(_ source: any LoadSource, _ request: URLRequest) -> SourceLoad {
         let configuration = core.configuration
         return SourceLoad(
-            source, on: core.loop, destination: destination,
+            source, on: loop, destination: destination,
             idleTimeout: request.explicitTimeoutInterval ?? configuration.timeoutIntervalForRequest,
             totalTimeout: configuration.timeoutIntervalForResource, log: log,
             request: (request.method, request.url?.absoluteString ?? ""), client: self)
@@ -43,7 +43,7 @@ extension TaskCore {
     private func source(of request: URLRequest) throws(LoadError) -> (any LoadSource)? {
         guard let url = request.url else { return nil }
         switch url.scheme?.lowercased() {
-        case "data": return DataURLSource(url.absoluteString, on: core.loop)
+        case "data": return DataURLSource(url.absoluteString, on: loop)
         case "file":
             // File URLs support GET only (MISC-15).
             guard request.method == "GET" || request.method == "HEAD", case .none = request.body, !isUpload else {
@@ -52,7 +52,7 @@ extension TaskCore {
             // The host must be the local machine.
             guard url.host().map({ $0.isEmpty || $0 == "localhost" }) ?? true else { throw .unsupportedURL }
             return FileSource(
-                path: url.path(percentEncoded: false), sendsBody: request.method == "GET", on: core.loop)
+                path: url.path(percentEncoded: false), sendsBody: request.method == "GET", on: loop)
         case "ftp": return try ftpSource(of: request, url.absoluteString)
         default: return nil
         }
@@ -85,8 +85,8 @@ extension TaskCore {
         let classes = core.allProtocolClasses
         guard !classes.isEmpty, let task = heldTask else { return answer(nil) }
         let answer = LoopBox(answer)
-        core.loop.callOut(
-            ProtocolQuestion(classes, task) { [core] claimed in core.loop.post { answer.value(claimed) } })
+        loop.callOut(
+            ProtocolQuestion(classes, task) { [loop] claimed in loop.post { answer.value(claimed) } })
     }
 
     private func source(
@@ -120,7 +120,7 @@ extension TaskCore {
     /// Stores the response of a custom protocol in the cache, unless the delegate prevents it (MISC-19, T-42).
     func propose(_ response: CachedURLResponse, _ done: @escaping @Sendable () -> Void) {
         guard let task = heldTask as? URLSessionDataTask, let cache = core.urlCache else { return done() }
-        let store: @Sendable (CachedURLResponse?) -> Void = { [core] answered in
+        let store: @Sendable (CachedURLResponse?) -> Void = { [loop] answered in
             if let answered {
                 if type(of: cache) == URLCache.self, let request = task.currentRequest {
                     cache.storeLoaded(answered, for: request)
@@ -128,13 +128,13 @@ extension TaskCore {
                     cache.storeCachedResponse(answered, for: task)
                 }
             }
-            core.loop.post(done)
+            loop.post(done)
         }
         if wantsCaching {
             enqueue(.willCache(response, reply: store))
         } else {
             // The cache may be a subclass, so the program's code (T-47).
-            core.loop.callOut(CalledOut { store(response) })
+            loop.callOut(CalledOut { store(response) })
         }
     }
 

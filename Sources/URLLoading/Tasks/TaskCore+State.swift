@@ -25,9 +25,9 @@ extension TaskCore {
         if step != .nothing { statusChanged() }
         switch step {
         case .nothing: break
-        case .start where !core.loop.serve(): endWithoutLoop(ForkedProcess.isCurrent ? .forkedProcess : .noThread)
-        case .start: core.loop.post { self.begin() }
-        case .goOn: core.loop.post { self.applyState() }
+        case .start where !loop.serve(): endWithoutLoop(ForkedProcess.isCurrent ? .forkedProcess : .noThread)
+        case .start: loop.post { self.begin() }
+        case .goOn: loop.post { self.applyState() }
         }
     }
 
@@ -42,7 +42,7 @@ extension TaskCore {
         }
         guard mustStop else { return }
         statusChanged()
-        core.loop.post { self.applyState() }
+        loop.post { self.applyState() }
         if core.isInvalidated { releaseIfSuspended() }
     }
 
@@ -80,8 +80,8 @@ extension TaskCore {
         }
         guard isFirst else { return }
         statusChanged()
-        guard core.loop.serve() else { return endWithoutLoop(.cancelled) }
-        core.loop.post {
+        guard loop.serve() else { return endWithoutLoop(.cancelled) }
+        loop.post {
             if let load = self.load {
                 load.cancel(.cancelled)
             } else if !self.isAwaitingLoad, self.claimEnd() {
@@ -122,7 +122,7 @@ extension TaskCore {
             values.resumeDataHandlers.append(handler)
             return false
         }
-        if isOver { return core.delivery.schedule { handler(nil) } }
+        if isOver { return delivery.schedule { handler(nil) } }
         cancel(task)
     }
 

@@ -18,6 +18,9 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
     // lasts while the load or a delegate is called.
 
     let core: SessionCore
+    /// Those of the session, which are used for each event.
+    let loop: EventLoop
+    let delivery: DeliveryQueue
     /// The key of the task in its session: the identifier, or a negative number in a background session whose service has not told the
     /// first free identifier yet.
     let number: Int
@@ -128,6 +131,8 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
     ) {
         core = session.core
         number = identifier
+        loop = core.loop
+        delivery = core.delivery
         originalRequest = request
         self.kind = kind
         if case .webSocket(let state) = kind { webSocket = state } else { webSocket = nil }

@@ -50,6 +50,14 @@ enum TaskEvent {
     /// Whether it must be delivered even if the task is cancelled.
     var isAnswer: Bool { if case .answer = self { true } else { false } }
 
+    /// Calls the completion handler of an answer, which gets neither the session nor the task.
+    consuming func deliverAnswer() {
+        switch consume self {
+        case .answer(let answer): answer.deliver()
+        default: break
+        }
+    }
+
     /// Waiting pieces of a body below this size are merged. In bytes.
     private static let smallPiece = 16 * 1024
 

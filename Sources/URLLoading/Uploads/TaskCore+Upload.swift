@@ -9,7 +9,7 @@ extension TaskCore {
 
     /// The body of an upload task; nil for other tasks, whose body is in the request.
     func uploadBody(of request: URLRequest) -> LoadBody? {
-        if case .upload(let content, _) = kind { content.body(of: request, on: core.loop) } else { nil }
+        if case .upload(let content, _) = kind { content.body(of: request, on: loop) } else { nil }
     }
 
     /// The body after a redirect that keeps it, if the new request does not contain it: the content of an
@@ -66,9 +66,9 @@ extension TaskCore {
     }
 
     private func answerBody(_ stream: InputStream?, from offset: Int64) {
-        let source = stream.map { InputStreamSource($0, on: core.loop) }
+        let source = stream.map { InputStreamSource($0, on: loop) }
         let handed = SendableInputStream(stream: stream)
-        core.loop.post {
+        loop.post {
             (self.load as? HTTPLoad)?.provideBody(source, from: offset)
             ((self.load as? SourceLoad)?.source as? ProtocolSource)?.provideBody(handed)
         }

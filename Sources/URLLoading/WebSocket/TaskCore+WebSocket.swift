@@ -19,8 +19,8 @@ extension TaskCore {
         let call = WebSocketCall(
             core: self, operation: operation, caller: caller, isPromised: promiseAnswer(), handler: handler)
         // All operations of a task run on one thread, also those before it is resumed.
-        if core.loop.serve() {
-            core.loop.post { call.perform() }
+        if loop.serve() {
+            loop.post { call.perform() }
         } else {
             WorkWithoutLoop.perform { call.perform() }
         }
@@ -28,7 +28,7 @@ extension TaskCore {
 
     /// A message that has been received and that no earlier call waits for.
     func takeMessage() -> URLSessionWebSocketTask.Message? {
-        guard let webSocket, core.loop.isServed else { return nil }
+        guard let webSocket, loop.isServed else { return nil }
         lock.lock()
         let taken = mayTakeMessage(webSocket) ? webSocket.inbox.takeMessage() : nil
         lock.unlock()
@@ -39,7 +39,7 @@ extension TaskCore {
     /// Receives the next message, on any thread. Calls wait also before the connection is open.
     func receive(for caller: TaskCaller = .handler, _ handler: @escaping WebSocketInbox.Receiver.Handler) {
         guard let webSocket else { return handler(.failure(URLError(.unsupportedURL))) }
-        guard core.loop.serve() else { return receiveWithoutLoop(webSocket, caller, handler) }
+        guard loop.serve() else { return receiveWithoutLoop(webSocket, caller, handler) }
         lock.lock()
         // The last reference to the task may be released here, and its end acquires the lock.
         let task = values.task ?? values.knownTask
@@ -85,7 +85,7 @@ extension TaskCore {
         values.state == .running || webSocket.inbox.lateError != nil
     }
 
-    private func readOn(_ webSocket: WebSocketState) { core.loop.post { webSocket.load?.resumeReading() } }
+    private func readOn(_ webSocket: WebSocketState) { loop.post { webSocket.load?.resumeReading() } }
 
     func close(
         _ webSocket: WebSocketState, with code: URLSessionWebSocketTask.CloseCode, reason: Data?,
@@ -100,10 +100,10 @@ extension TaskCore {
             return false
         }
         if isOver { return }
-        guard core.loop.isServed else { return cancel(task) }
+        guard loop.isServed else { return cancel(task) }
         let frame = WebSocketCloseFrame(
             code: UInt16(exactly: code.rawValue), reason: WebSocketCloseFrame.fitting([UInt8](reason ?? Data())))
-        core.loop.post { [self] in
+        loop.post { [self] in
             if let load = webSocket.load { load.close(frame) } else { cancel(task) }
         }
     }
@@ -111,14 +111,14 @@ extension TaskCore {
     func setMaximumMessageSize(_ size: Int, _ webSocket: WebSocketState) {
         locked { _ in webSocket.maximumMessageSize = size }
         // The current value is read on the loop, because concurrent calls may be posted in another order.
-        guard core.loop.isServed else { return }
-        core.loop.post { [self] in webSocket.load?.maximumMessageSize = locked { _ in webSocket.maximumMessageSize } }
+        guard loop.isServed else { return }
+        loop.post { [self] in webSocket.load?.maximumMessageSize = locked { _ in webSocket.maximumMessageSize } }
     }
 
     func setPingInterval(_ interval: Int64?, _ webSocket: WebSocketState) {
         locked { _ in webSocket.pingInterval = interval }
-        guard core.loop.isServed else { return }
-        core.loop.post { [self] in webSocket.load?.setPingInterval(locked { _ in webSocket.pingInterval }) }
+        guard loop.isServed else { return }
+        loop.post { [self] in webSocket.load?.setPingInterval(locked { _ in webSocket.pingInterval }) }
     }
 
     // MARK: On the loop
@@ -160,7 +160,7 @@ extension TaskCore {
             case .failure(let error): load.cancel(error)
             }
         })
-        core.loop.post { proceed.value() }
+        loop.post { proceed.value() }
         return .later
     }
 
@@ -223,17 +223,23 @@ extension TaskCore: WebSocketClient {
             ? .string(String(decoding: octets, as: UTF8.self))
             : .data(octets.baseAddress.map { Data(bytes: $0, count: octets.count) } ?? Data())
         lock.lock()
-        let receiver = webSocket.inbox.add(message, octets: octets.count, isHeld: values.state == .suspended)
-        let wantsMore = webSocket.inbox.wantsMore
-        guard let receiver, receiver.caller == .handler, receiver.isPromised else {
+        let wantsMore: Bool
+        if let receiver = webSocket.inbox.takeReceiver(isHeld: values.state == .suspended) {
+            wantsMore = webSocket.inbox.wantsMore
+            if receiver.caller == .handler, receiver.isPromised {
+                // As `keepPromise` does, with the lock that is held already.
+                let mustSchedule = events.keepPromise(.received(receiver.handler, .success(consume message)))
+                lock.unlock()
+                if mustSchedule { delivery.schedule(self) }
+            } else {
+                lock.unlock()
+                answer(receiver, with: message)
+            }
+        } else {
+            webSocket.inbox.keep(message, octets: octets.count)
+            wantsMore = webSocket.inbox.wantsMore
             lock.unlock()
-            if let receiver { answer(receiver, with: message) }
-            return wantsMore
         }
-        // As `keepPromise` does, with the lock that is held already.
-        let mustSchedule = events.keepPromise(.received(receiver.handler, .success(message)))
-        lock.unlock()
-        if mustSchedule { core.delivery.schedule(self) }
         return wantsMore
     }
 
@@ -258,7 +264,7 @@ extension TaskCore: WebSocketClient {
 
     func loadHasFault(_ load: WebSocketLoad) {
         // After the handlers of the messages before, and what they send. If there are none, it needs no queue either.
-        resumeCaller(.call { [self] in core.loop.post { self.webSocket?.load?.fail() } }, isPromised: false)
+        resumeCaller(.call { [self] in loop.post { self.webSocket?.load?.fail() } }, isPromised: false)
     }
 
     func loadDropsMessages(_ load: WebSocketLoad) { locked { _ in webSocket?.inbox.dropMessages() } }

@@ -31,16 +31,19 @@ struct WebSocketInbox {
     private static let readAhead = 64 * 1024
     private static let mostUnread = 1024
 
-    /// Adds a message from the server. Returns the receiver that gets it, or nil if it is kept.
+    /// The receiver of a message that has just arrived; nil if it has to be kept.
     ///
     /// - Parameter isHeld: Whether the task is suspended, which may not have reached the load yet.
-    mutating func add(_ message: Message, octets: Int, isHeld: Bool) -> Receiver? {
+    mutating func takeReceiver(isHeld: Bool) -> Receiver? {
         // Messages that were held come first: the load may not know yet that the task was suspended and is running again.
-        if !isHeld, !self.isHeld, messages.isEmpty, let receiver = receivers.popFirst() { return receiver }
+        !isHeld && !self.isHeld && messages.isEmpty ? receivers.popFirst() : nil
+    }
+
+    /// Keeps a message for a later call.
+    mutating func keep(_ message: consuming Message, octets: Int) {
         messages.append((message, octets))
         unreadOctets += octets
         if unreadOctets >= Self.readAhead || messages.count >= Self.mostUnread { isReadingStopped = true }
-        return nil
     }
 
     /// Whether reading is to go on.

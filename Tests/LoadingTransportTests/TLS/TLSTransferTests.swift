@@ -43,6 +43,33 @@ import Testing
         #expect(bytes == body)
     }
 
+    @Test(
+        "buffers may be kept and given back at any time, also within a record",
+        arguments: [TLSServerOptions.Version.tls12, .tls13], [1, 100, 16_384])
+    func buffersMayBeKeptAndGivenBack(version: TLSServerOptions.Version, capacity: Int) throws {
+        let body = [UInt8].pattern(count: 50_000)
+        let server = try ScriptedServer(tls: options(version)) { connection in
+            // In pieces, so that records arrive and end within reads.
+            try connection.send(try connection.receive(exactly: body.count), inPiecesOf: 777)
+            connection.close()
+        }
+        defer { server.stop() }
+        let client = try client(server, sendBufferSize: 8_192)
+        for (index, start) in stride(from: 0, to: body.count, by: 5_000).enumerated() {
+            client.stream.keepBuffers(index % 3 != 2)
+            #expect(try client.write(Array(body[start..<start + 5_000]), inPiecesOf: capacity) == nil)
+        }
+        var received: [UInt8] = []
+        while received.count < body.count {
+            client.stream.keepBuffers(received.count % 3 != 2)
+            let (result, bytes) = try client.read(capacity: capacity)
+            guard case .bytes = result else { break }
+            received += bytes
+        }
+        #expect(received == body)
+        #expect(try client.readToEnd().0 == .end)
+    }
+
     @Test("records of any size are reassembled", arguments: [1, 13, 1_000, 16_385])
     func recordsOfAnySizeArePutTogether(size: Int) throws {
         let body = [UInt8].pattern(count: size * 50)
