@@ -8,12 +8,15 @@ import URLLoadingTesting
     /// The memory of connections on which messages flow, and of those that are quiet.
     @Suite struct WebSocketBufferTests {
         // In a process of its own, whose memory nothing else changes.
-        @Test("the buffers of TLS are kept while messages flow, and given back afterwards") func buffers() async throws {
+        @Test("the buffers of TLS are kept while messages flow, and given back afterwards") func buffers() async throws
+        {
             await #expect(processExitsWith: .exitCode(7)) {
                 let server = try TestServer()
                 server.offersHTTP2 = false
                 server.handler = { _ in
-                    .webSocket { socket in while let message = try await socket.receive() { try await socket.send(message) } }
+                    .webSocket { socket in
+                        while let message = try await socket.receive() { try await socket.send(message) }
+                    }
                 }
                 let session = URLSession(configuration: server.configuration())
                 guard let url = URL(string: "wss://example.com/echo") else { exit(2) }
