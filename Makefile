@@ -98,7 +98,7 @@ size-and-start:
 
 # The pages of URLLoading, by DocC, into .build/documentation. Fails if a public declaration has no comment.
 documentation:
-	@scripts/install build
+	@scripts/install documentation
 	scripts/documentation
 
 # Builds all packages in Examples, and runs their programs.

@@ -36,6 +36,13 @@ package final class EventLog: @unchecked Sendable {
     package func traceOnly(_ kind: @autoclosure () -> LoadEvent.Kind) {
         if let trace { trace.receive(LoadEvent(time: Self.now, kind: kind())) }
     }
+
+    /// Appends the events of a connection. What is only traced is not stored.
+    package func append(_ events: [LoadEvent]) {
+        for event in events {
+            if case .serverTrust = event.kind { trace?.receive(event) } else { record(event.kind, at: event.time) }
+        }
+    }
 }
 
 /// Receives the events of a load when they are recorded, on the load's loop.

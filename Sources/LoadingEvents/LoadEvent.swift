@@ -62,6 +62,8 @@ package struct LoadEvent: Sendable, Equatable, Codable {
         case challenge(method: String, host: String, port: Int, isProxy: Bool, failures: Int)
         /// The delegate's answer: the name of the disposition.
         case challengeAnswered(String)
+        /// A new connection's server is trusted or not. None for a resumed TLS session that is not evaluated again.
+        case serverTrust(ServerTrustResult)
         /// A message of a WebSocket was sent whole, or received.
         case webSocketMessage(isSent: Bool, isText: Bool, bytes: Int)
         /// A ping was sent (`isSent`), or its pong received.

@@ -68,6 +68,9 @@ import URLSessionCommandCore
         let pem = try folder.write(identity.chainPEM + identity.privateKey.pem, to: "me.pem").path
         let nothing = try folder.write("nothing", to: "nothing").path
         #expect(run(server, "-k") == .clientCertificate)
+        // One of two passwords would be ignored.
+        #expect(run(server, "-k", "-E", "\(pem):x", "--pass", "y") == .usage)
+        #expect(run(server, "-k", "-E", "\(pem):x", "--pass", "x") == .usage)
         #expect(run(server, "-k", "--cert", pem) == .success)
         #expect(run(server, "-k", "-E", pem) == .success)
         #expect(run(server, "-k", "--cert", "\(archive):wrong") == .clientCertificate)

@@ -19,6 +19,12 @@ import Testing
         ("--abstract-unix-socket s -x p", "-x and --abstract-unix-socket exclude each other"),
         ("-x p --resolve h:443:127.0.0.1", "-x and --resolve exclude each other"),
         ("--connect-to h:443:i:443 -x p", "-x and --connect-to exclude each other"),
+        ("--unix-socket s --resolve h:443:127.0.0.1", "--unix-socket and --resolve exclude each other"),
+        ("--connect-to h:443:i:443 --unix-socket s", "--unix-socket and --connect-to exclude each other"),
+        (
+            "--abstract-unix-socket s --resolve h:443:127.0.0.1",
+            "--abstract-unix-socket and --resolve exclude each other"
+        ),
         ("--key k", "--key needs the certificate: --cert FILE"),
         ("--pass p", "--pass needs the certificate: --cert FILE"),
         ("--key k --pass p", "--key needs the certificate: --cert FILE"),
@@ -87,6 +93,26 @@ import Testing
         #expect(throws: Never.self) { try Arguments.parse(words("h/a \(line)"), files: files) }
     }
 
+    /// It has what these commands send.
+    @Test(arguments: ["ws h/a", "connect h 25"], ["-", "/dev/stdin"])
+    func standardInputIsSent(_ command: String, _ path: String) {
+        let files = ConfigurationFiles(defaultPath: nil) { _ throws(FileError) in Data("silent\n".utf8) }
+        let name = command.split(separator: " ")[0]
+        #expect(throws: UsageError("'\(name)' sends standard input: -K needs a file")) {
+            try Arguments.parse(words("\(command) -K \(path)"), files: files)
+        }
+        #expect(throws: Never.self) { try Arguments.parse(words("\(command) -K f"), files: files) }
+    }
+
+    /// Of every command that writes several files.
+    @Test(arguments: [
+        "h/a -o f -D f", "h/a -o f --har f", "download h/a f --har f", "download h/a -o f --har f",
+        "download h/f --har f", "ws h/a -o f --har f",
+    ])
+    func oneFileForTwoOutputs(_ line: String) {
+        #expect(failure(words(line)) == UsageError("two outputs for the file 'f'"))
+    }
+
     /// An address in brackets has colons of its own.
     @Test(arguments: [
         ("http://[::1]", "http://[::1]:1080"), ("https://[::1]/", "https://[::1]:443"), ("[::1]:80", "http://[::1]:80"),
@@ -108,6 +134,12 @@ import Testing
         #expect(try request("http://h/a -T -", defaults: "retry = 3") != nil)
         #expect(throws: UsageError.self) { try request("http://h/a -T - --retry 2", defaults: "retry = 3") }
         #expect(try request("http://h/a --session-read-only a", defaults: "session = b") != nil)
+        let resolved = "resolve = h:80:127.0.0.1"
+        #expect(try request("http://h/a --unix-socket s", defaults: resolved) != nil)
+        #expect(throws: UsageError.self) { try request("http://h/a", defaults: resolved + "\nunix-socket = s") }
+        #expect(throws: UsageError.self) {
+            try request("http://h/a --resolve h:80:127.0.0.1", defaults: "unix-socket = s")
+        }
     }
 
     /// One after the other, loads may replace a file; heads and bodies may share standard output.

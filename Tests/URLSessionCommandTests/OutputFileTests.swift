@@ -49,6 +49,51 @@ import Testing
         #expect(try mode("heads") == 0o644)
     }
 
+    /// Neither output may overwrite the other, whatever the file is called.
+    @Test(arguments: [
+        ("./f", "f"), ("f", "folder/../f"), ("link", "f"), ("dangling", "new"), ("hard", "there"), ("FOLDER/f", "f"),
+        ("chain", "./new"), ("missing/f", "missing/./f"),
+    ])
+    func oneFileByTwoNames(_ first: String, _ second: String) throws {
+        let harness = try harness()
+        defer { harness.server.stop() }
+        let files = FileManager.default
+        try files.createDirectory(at: harness.folder.file("folder"), withIntermediateDirectories: false)
+        _ = try harness.write("kept", to: "there")
+        for (link, target) in [("link", "f"), ("dangling", "new"), ("chain", "dangling")] {
+            try files.createSymbolicLink(atPath: harness.path(link), withDestinationPath: target)
+        }
+        try files.linkItem(atPath: harness.path("there"), toPath: harness.path("hard"))
+        let before = try harness.names()
+        let name = first.replacing("FOLDER", with: harness.folder.path)
+        let refusal = "urlsession: two outputs for one file: '\(name)' and '\(second)' (try 'urlsession --help')\n"
+        let url = harness.url("/a")
+        for words in [
+            ["-s", "-D", name, "-o", second, url], ["-s", "--har", name, "-o", second, url],
+            ["download", "-s", url, second, "--har", name],
+        ] {
+            let outcome = try harness.runInFolder(words)
+            #expect(outcome.exit == .code(2) && outcome.output == refusal, "\(words)")
+        }
+        #expect(try harness.names() == before)
+        #expect(try harness.text("there") == "kept")
+        #expect(harness.server.connectionCount == 0)
+        // One after the other, loads may replace a file.
+        #expect(try harness.runInFolder(["-s", "-o", "./f", "-o", "f", url, url]).exit == .code(0))
+    }
+
+    /// Files with different names, or with one name in different folders.
+    @Test(arguments: [("folder/f", "f"), ("there", "f"), ("link", "there"), ("/dev/null", "/dev/../dev/null")])
+    func differentFiles(_ heads: String, _ body: String) throws {
+        let harness = try harness()
+        defer { harness.server.stop() }
+        let files = FileManager.default
+        try files.createDirectory(at: harness.folder.file("folder"), withIntermediateDirectories: false)
+        _ = try harness.write("kept", to: "there")
+        try files.createSymbolicLink(atPath: harness.path("link"), withDestinationPath: "f")
+        #expect(try harness.runInFolder(["-s", "-D", heads, "-o", body, harness.url("/a")]).exit == .code(0))
+    }
+
     @Test func namesOfFiles() throws {
         let harness = try harness()
         defer { harness.server.stop() }

@@ -33,6 +33,47 @@ import URLSessionCommandCore
         #expect(output == "PUT chunked 160000")
     }
 
+    // T-15, MISC-6: the server never takes a part of the body for the whole
+    @Test("a Content-Length for standard input", arguments: [1, 10, 200_000], ["--limit-rate=1G", "-4"])
+    func declaredLength(count: Int, option: String) throws {
+        let whole = EventRecorder<Int>()
+        let server = try ScriptedServer.answering { request in
+            whole.record(request.body.count)
+            return .text("\(request["Content-Length"] ?? "chunked") \(request.body.count)")
+        }
+        defer { server.stop() }
+        let body = String(repeating: "a", count: count)
+        func put(_ length: Int) throws -> RunningCommand.Outcome {
+            let words = ["-sS", "-T", "-", option, "-H", "Content-Length: \(length)", server.url("/").absoluteString]
+            return try RunningCommand.run(words, input: body, server: server)
+        }
+        func failure(_ word: String) -> RunningCommand.Outcome {
+            RunningCommand.Outcome(
+                exit: .code(26), output: "",
+                errors: "urlsession: the body is \(word) than the Content-Length of -H: "
+                    + "PLACE did not get the whole request\n")
+        }
+        #expect(try put(count) == .init(exit: .code(0), output: "\(count) \(count)"))
+        #expect(try put(count + 1) == failure("shorter"))
+        #expect(try put(count + 100_000) == failure("shorter"))
+        if count > 1 { #expect(try put(count - 1) == failure("longer")) }
+        #expect(whole.events == [count])
+    }
+
+    // MISC-6
+    @Test(
+        "a Content-Length for standard input that is none",
+        arguments: ["-1", "0", "+5", "abc", "1.0", "99999999999999999999", "5, 5"])
+    func noLength(text: String) throws {
+        let harness = try harness()
+        defer { harness.server.stop() }
+        let refusal = "urlsession: -H: Content-Length needs the number of bytes of the body, from 1 on, and once "
+        let words = ["-s", "-T", "-", harness.url("/"), "-H", "Content-Length: \(text)"]
+        let outcome = try RunningCommand.run(words, input: "hello")
+        #expect(outcome.exit == .code(2) && outcome.errors.hasPrefix(refusal))
+        #expect(harness.server.connectionCount == 0)
+    }
+
     @Test("--data and --json of a pipe", arguments: ["-d", "--json"]) func data(option: String) async throws {
         let harness = try harness()
         defer { harness.server.stop() }

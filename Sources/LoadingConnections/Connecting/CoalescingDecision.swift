@@ -1,3 +1,4 @@
+internal import LoadingEvents
 internal import LoadingSemantics
 internal import LoadingTransport
 
@@ -10,6 +11,8 @@ final class CoalescingDecision {
     private let pool: ConnectionPool
     private weak var challengeDelegate: (any ConnectionChallengeDelegate)?
     private var trust: ServerTrustDecision?
+    /// Whether the server is trusted for this origin too.
+    private(set) var trustResult: ServerTrustResult?
     private var outcome: ((Bool) -> Void)?
 
     init(
@@ -39,8 +42,9 @@ final class CoalescingDecision {
 
     private func ask(about peer: TLSPeer, _ agreement: ServerTrustDecision.Agreement) {
         let trust = ServerTrustDecision(about: peer, of: origin, with: agreement, pool: pool, for: challengeDelegate) {
-            [weak self] result in
-            if case .success = result { self?.end(true) } else { self?.end(false) }
+            [weak self] outcome in
+            self?.trustResult = self?.trust?.result
+            if case .success = outcome { self?.end(true) } else { self?.end(false) }
         }
         self.trust = trust
         trust.start()

@@ -209,6 +209,7 @@ final class ConnectionAttempt: ConnectionChallengeDelegate {
 
     private func handshakeEnded(_ outcome: Result<ByteStream, LoadError>) {
         let proxy = securedProxy
+        if let result = handshake?.trustResult { record(.serverTrust(result)) }
         handshake = nil
         switch outcome {
         case .failure(let error) where error.isDescriptorShortage:
@@ -253,10 +254,12 @@ final class ConnectionAttempt: ConnectionChallengeDelegate {
         let decision = CoalescingDecision(about: connection, for: primaryOrigin.key, in: pool, challengeDelegate: self)
         { [weak self] mayShare in
             guard let self else { return }
+            let result = coalescing?.trustResult
             coalescing = nil
             guard mayShare else { return startTCP() }
             cancel()
-            pool.succeeded(self, sharing: connection)
+            let events = result.map { [LoadEvent(time: EventLog.now, kind: .serverTrust($0))] } ?? []
+            pool.succeeded(self, sharing: connection, events: events)
         }
         coalescing = decision
         decision.start()

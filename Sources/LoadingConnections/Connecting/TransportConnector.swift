@@ -122,6 +122,7 @@ final class TransportConnector {
             stream, to: origin.firstHop, with: pool.security, carriesHTTP: true, for: challengeDelegate
         ) { [weak self] result in
             guard let self else { return }
+            if let result = self.handshake?.trustResult { onEvent?(.serverTrust(result)) }
             self.handshake = nil
             switch result {
             case .success(let stream): openTunnel(stream, proxy)

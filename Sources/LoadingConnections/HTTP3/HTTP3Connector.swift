@@ -194,6 +194,7 @@ final class HTTP3Connector {
     }
 
     private func decided(_ decision: Result<Bool, LoadError>) {
+        if let result = trust?.result { record(.serverTrust(result)) }
         trust = nil
         guard let connection else { return }
         switch decision {

@@ -137,11 +137,15 @@ extension ConnectionPool {
     }
 
     /// The server of that connection is also authoritative for the attempt's origin.
-    func succeeded(_ attempt: ConnectionAttempt, sharing connection: any MultiplexedConnection) {
+    ///
+    /// - Parameter events: For the first request over the connection.
+    func succeeded(
+        _ attempt: ConnectionAttempt, sharing connection: any MultiplexedConnection, events: [LoadEvent]
+    ) {
         let origin = attempt.primaryOrigin
         origin.finish(attempt)
         origin.coalesce(with: connection)
-        serve(origin, from: connection)
+        serve(origin, from: connection, events: events)
     }
 
     /// Requests that wait for it use other connections.

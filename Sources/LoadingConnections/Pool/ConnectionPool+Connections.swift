@@ -28,12 +28,15 @@ extension ConnectionPool {
         for origin in connection.coalescedOrigins { serve(origin, from: connection) }
     }
 
-    func serve(_ origin: OriginConnections, from connection: any MultiplexedConnection) {
+    /// - Parameter events: For the first of them.
+    func serve(_ origin: OriginConnections, from connection: any MultiplexedConnection, events: [LoadEvent] = []) {
+        var events = events
         while origin.shared === connection, let next = origin.waiting.first(),
             let stream = connection.openStream(isRepeatable: next.isRepeatable, for: origin)
         {
             origin.waiting.remove(next)
-            hand(stream, of: origin, to: next, isReused: true, events: [])
+            hand(stream, of: origin, to: next, isReused: true, events: events)
+            events = []
         }
         origin.noteStreamCredit()
     }

@@ -1,4 +1,5 @@
 internal import CLoadingLinux
+internal import LoadingEvents
 internal import LoadingProtocols
 internal import LoadingSemantics
 internal import LoadingTransport
@@ -31,6 +32,8 @@ final class SecureHandshake: ByteStreamOwner {
     private var isDecided = false
     /// The digests of the keys of the chain that the evaluation built.
     private var keys: [[UInt8]] = []
+    /// Whether the server is trusted. Nil if that was not decided during this handshake.
+    private(set) var trustResult: ServerTrustResult?
     /// The server's certificates, if they are why the handshake failed.
     private var distrusted: TLSPeer?
 
@@ -95,13 +98,21 @@ final class SecureHandshake: ByteStreamOwner {
             case .wantsTrust(let peer): ask(.serverTrust(peer))
             case .wantsIdentity(let request): ask(.clientCertificate(request))
             case .failed(let error):
-                // A stapled OCSP response that arrived after the decision has reversed it.
                 let isOverturned = error.verifyCode != 0 && distrusted == nil
-                if isOverturned { distrusted = stream.tls?.peer }
-                fail(isOverturned && isDecided ? Self.error(for: .trust) : error)
+                if isOverturned { return overturn(error) }
+                fail(error)
             case .complete: complete()
             }
         }
+    }
+
+    /// A stapled OCSP response that arrived after the decision has reversed it.
+    private func overturn(_ error: TLSError) {
+        let error = isDecided ? Self.error(for: .trust) : error
+        distrusted = stream.tls?.peer
+        trustResult = .refused(
+            origin.host, by: isDecided ? .transportSecurity : .evaluation, reason: error.reason)
+        fail(error)
     }
 
     private func complete() {
@@ -116,7 +127,10 @@ final class SecureHandshake: ByteStreamOwner {
     private func succeed() {
         if let violation {
             // The certificates are part of the error if they are its reason.
-            if violation == .trust || violation == .pins { distrusted = stream.tls?.peer }
+            if violation.isAboutCertificates {
+                distrusted = stream.tls?.peer
+                trustResult = .refused(origin.host, by: .transportSecurity, reason: violation.rawValue)
+            }
             return fail(Self.error(for: violation))
         }
         stream.tls?.isTrusted = isTrusted
@@ -161,10 +175,12 @@ final class SecureHandshake: ByteStreamOwner {
         switch (subject, answer) {
         case (.serverTrust(let peer), .trust(let isEvaluated)):
             isTrusted = isEvaluated
+            trustResult = .trusted(origin.host, by: .delegate)
             keepSessions(wasEvaluated: isEvaluated)
             if requirements?.needsEvaluation == true { return evaluate(peer, isDecided: true) }
             decide(.accept, about: peer)
         case (.serverTrust(let peer), .distrust):
+            trustResult = .refused(origin.host, by: .delegate)
             decide(
                 .reject(TLSError(code: TLSError.certificateUntrusted, reason: "the server is not trusted")),
                 about: peer)
@@ -211,6 +227,7 @@ final class SecureHandshake: ByteStreamOwner {
                     decide(.accept, about: peer)
                 }
             } else {
+                trustResult = outcome.result(for: origin.host)
                 keepSessions(wasEvaluated: true)
                 decide(outcome.verdict, about: peer)
             }

@@ -1,3 +1,4 @@
+internal import LoadingEvents
 internal import LoadingSemantics
 internal import LoadingTransport
 
@@ -19,6 +20,8 @@ final class ServerTrustDecision {
     private let wasEvaluated: Bool
     private let requirements: TransportSecurityRequirements?
     private let challenges: ChallengePresenter
+    /// Nil if the server is trusted because of an earlier connection.
+    private(set) var result: ServerTrustResult?
     /// Called with whether the default evaluation trusts the server, or with the reason for not trusting the server.
     private var outcome: ((Result<Bool, LoadError>) -> Void)?
 
@@ -56,12 +59,14 @@ final class ServerTrustDecision {
     private func take(_ answer: ConnectionChallenge.Answer) {
         switch answer {
         case .trust(let isEvaluated):
+            result = .trusted(origin.host, by: .delegate)
             if requirements?.needsEvaluation == true {
                 evaluate(isDecided: true)
             } else {
                 end(isTrusted: isEvaluated, keys: [])
             }
         case .distrust:
+            result = .refused(origin.host, by: .delegate)
             fail(TLSError(code: TLSError.certificateUntrusted, reason: "the server is not trusted"))
         case .defaultHandling, .identity, .authorization: evaluateIfNeeded()
         }
@@ -77,13 +82,14 @@ final class ServerTrustDecision {
     ///   Transport Security.
     private func evaluate(isDecided: Bool) {
         do throws(TLSError) { _ = try pool.security.context() } catch { return fail(error) }
-        pool.security.evaluate(peer, wantsKeys: requirements?.pins != nil, on: pool.loop) { [weak self] result in
+        pool.security.evaluate(peer, wantsKeys: requirements?.pins != nil, on: pool.loop) { [weak self] evaluated in
             guard let self, outcome != nil else { return }
-            switch result.verdict {
-            case .accept, .acceptUnlessRevoked: end(isTrusted: true, keys: result.keys)
+            if !isDecided { self.result = evaluated.result(for: origin.host) }
+            switch evaluated.verdict {
+            case .accept, .acceptUnlessRevoked: end(isTrusted: true, keys: evaluated.keys)
             // The evaluation could not be made.
             case .reject(let error) where !isDecided || error.posix != 0: fail(error)
-            case .reject: end(isTrusted: false, keys: result.keys)
+            case .reject: end(isTrusted: false, keys: evaluated.keys)
             }
         }
     }
@@ -91,7 +97,12 @@ final class ServerTrustDecision {
     private func end(isTrusted: Bool, keys: [[UInt8]]) {
         let violation = requirements?.violation(
             isTrusted: isTrusted, version: agreement.version, cipher: agreement.cipherSuite, keys: keys)
-        if let violation { return fail(TLSError(code: TLSError.secureConnectionFailed, reason: violation.rawValue)) }
+        if let violation {
+            if violation.isAboutCertificates {
+                result = .refused(origin.host, by: .transportSecurity, reason: violation.rawValue)
+            }
+            return fail(TLSError(code: TLSError.secureConnectionFailed, reason: violation.rawValue))
+        }
         let outcome = outcome
         self.outcome = nil
         outcome?(.success(isTrusted))

@@ -1,5 +1,5 @@
 internal import Glibc
-internal import LoadingEvents
+package import LoadingEvents
 internal import LoadingSemantics
 package import LoadingTransport
 
@@ -14,6 +14,8 @@ package final class StreamConnection: ByteStreamOwner, ConnectionChallengeDelega
     private var handshake: SecureHandshake?
     private var stream: ByteStream?
     private var isClosingWriting = false
+    /// Of the last handshake with the host, or with a proxy before it. Nil if nothing was decided.
+    package private(set) var trustResult: ServerTrustResult?
     /// The open challenge of the connection.
     private var question: ConnectionChallenge?
 
@@ -43,6 +45,7 @@ package final class StreamConnection: ByteStreamOwner, ConnectionChallengeDelega
             self?.connectorEnded($0)
         }
         self.connector = connector
+        connector.onEvent = { [weak self] in if case .serverTrust(let result) = $0 { self?.trustResult = result } }
         connector.start()
     }
 
@@ -78,6 +81,7 @@ package final class StreamConnection: ByteStreamOwner, ConnectionChallengeDelega
     }
 
     private func handshakeEnded(_ outcome: Result<ByteStream, LoadError>) {
+        trustResult = handshake?.trustResult
         handshake = nil
         question = nil
         switch outcome {

@@ -301,10 +301,7 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
             .exchangeBroken(sent: sentWireBytes, content: sentBodyBytes, received: connection.receivedBodyWireBytes))
     }
 
-    private func append(_ events: [LoadEvent]) {
-        guard let log else { return }
-        for event in events { log.record(event.kind, at: event.time) }
-    }
+    private func append(_ events: [LoadEvent]) { log?.append(events) }
 
     // MARK: Connection
 

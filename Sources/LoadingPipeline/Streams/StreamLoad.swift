@@ -233,6 +233,7 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
 
     package func connectionOpened() {
         clock.noteActivity(at: environment.loop.now)
+        traceTrust()
         routeSelector?.succeeded()
         hasOpened = true
         watchRoutes()
@@ -242,11 +243,13 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
 
     package func connectionSecured() {
         clock.noteActivity(at: environment.loop.now)
+        traceTrust()
         perform(machine.secured(at: clock.lastActivity))
         goOn()
     }
 
     package func connectionFailed(_ failure: ConnectionFailure) {
+        traceTrust()
         if !hasOpened, routeSelector?.failed(failure) == true { return useNextRoute() }
         let meaning = ConnectivityStage.meaning(of: failure)
         guard limits.waitsForConnectivity, !hasOpened, connectivity.shouldWait(after: meaning) else {
@@ -260,6 +263,10 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
             guard let self, case .waitingForConnectivity = self.state else { return }
             self.connect()
         }
+    }
+
+    private func traceTrust() {
+        if let result = connection?.trustResult { log?.traceOnly(.serverTrust(result)) }
     }
 
     package func connectionReceived(challenge question: ConnectionChallenge) -> Bool {

@@ -25,6 +25,14 @@ package struct TransportSecurityRequirements: Sendable, Equatable {
         case version = "the version of TLS is too old"
         case forwardSecrecy = "the cipher suite has no forward secrecy"
         case pins = "the server's keys are not those that are pinned"
+
+        /// Whether the server's certificates are the reason, and not what was negotiated.
+        package var isAboutCertificates: Bool {
+            switch self {
+            case .trust, .pins: true
+            case .version, .forwardSecrecy: false
+            }
+        }
     }
 
     /// The default evaluation must trust the server, even if the delegate trusts it.

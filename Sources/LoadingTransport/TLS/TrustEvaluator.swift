@@ -196,6 +196,12 @@ package final class TrustEvaluator: @unchecked Sendable {
         }
     }
 
+    /// Whether a chain that was built ends at an authority that the application has added.
+    package func endsAtAddedRoot(_ chain: CertificateChain) -> Bool {
+        guard !anchors.isEmpty, let root = chain.certificates.last?.der else { return false }
+        return anchors.contains(.der(root))
+    }
+
     /// Runs `body`. If the root is missing, loads the bundles and runs it again, also for roots that could not be read
     /// before for lack of a descriptor.
     private func withAllRoots<Outcome>(

@@ -105,8 +105,14 @@ extension TaskCore {
             .challenge(
                 method: space.authenticationMethod, host: space.host, port: space.port, isProxy: space.isProxy(),
                 failures: challenge.previousFailureCount))
-        let pending = PendingChallenge(
-            challenge, note: { [log] given in log?.traceOnly(.challengeAnswered(given.name)) }, answer: answer)
+        let note = { [log] (given: ChallengeAnswer) in
+            log?.traceOnly(.challengeAnswered(given.name))
+            // This ends the task before the connection has the answer.
+            if space.serverTrust != nil, given.disposition == .cancelAuthenticationChallenge {
+                log?.traceOnly(.serverTrust(.refused(space.host, by: .delegate)))
+            }
+        }
+        let pending = PendingChallenge(challenge, note: note, answer: answer)
         enqueue(.challenge(pending))
         return pending
     }

@@ -96,6 +96,7 @@ struct LoadTrace {
         case .challenge(let method, let host, let port, let isProxy, let failures):
             "challenge: \(method) of \(isProxy ? "proxy " : "")\(host):\(port), \(failures) refused before"
         case .challengeAnswered(let disposition): "challenge: \(disposition)"
+        case .serverTrust(let result): words(result)
         case .requestHeadSent(let bytes): "request: head sent, \(bytes) bytes"
         case .requestEnded(let bytes, _): "request: sent, \(bytes) bytes of body"
         case .informationalResponse(let status): "response: interim \(status)"
@@ -115,6 +116,19 @@ struct LoadTrace {
         // Logged elsewhere.
         case .requestStarted, .messageHead, .ended, .taskFailed, .taskEnded: nil
         }
+    }
+
+    private static func words(_ result: ServerTrustResult) -> String {
+        let decider =
+            switch result.decider {
+            case .system: "the system's roots"
+            case .additionalAuthority: "an authority of the session"
+            case .delegate: "the delegate"
+            case .evaluation: "the evaluation of its certificates"
+            case .transportSecurity: "App Transport Security"
+            }
+        return "trust: \(result.host) \(result.isTrusted ? "trusted" : "refused") by \(decider)"
+            + (result.reason.map { ", because: \($0)" } ?? "")
     }
 }
 

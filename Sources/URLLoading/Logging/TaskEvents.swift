@@ -117,6 +117,14 @@ final class TaskEvents: EventTrace {
                 ["method": method, "server.address": host, "server.port": "\(port)", "failures": "\(failures)"]
             )
         case .challengeAnswered(let disposition): (.challengeAnswered, ["disposition": disposition])
+        case .serverTrust(let result):
+            (
+                .serverTrust,
+                [
+                    "server.address": result.host, "decision": result.isTrusted ? "trusted" : "refused",
+                    "by": result.decider.rawValue,
+                ].merging(result.reason.map { ["reason": $0] } ?? [:]) { $1 }
+            )
         case .requestHeadSent(let bytes): (.requestHeadSent, ["bytes": "\(bytes)"])
         case .requestEnded(let bytes, _): (.requestEnded, ["bytes": "\(bytes)"])
         case .informationalResponse(let status): (.informationalResponse, ["http.response.status_code": "\(status)"])

@@ -39,6 +39,12 @@ public struct URLSessionEvent: Sendable, Equatable, CustomStringConvertible {
         public static let connectEnded = Name(rawValue: "connect.ended")
         /// The TLS handshake begins.
         public static let secureConnectionBegan = Name(rawValue: "tls.began")
+        /// The server of a new connection, or a proxy of it, is trusted or not: `server.address`, `decision` (`trusted` or `refused`),
+        /// `by`, and `reason` if it was refused by others than the delegate. What decided (`by`) is `system` (a root of the system or
+        /// of its administrator), `additionalAuthority` (one that the session adds), `delegate`, or, for refusals, `evaluation` (of the
+        /// certificates) or `transportSecurity` (App Transport Security). A resumed TLS session is told only if it is evaluated again,
+        /// and a connection that is used again never is.
+        public static let serverTrust = Name(rawValue: "tls.trust")
         /// It has ended, and the certificate was accepted: `tls.protocol.version`, `tls.cipher`.
         public static let secureConnectionEnded = Name(rawValue: "tls.ended")
         /// The request has a connection: `network.protocol.name`, `network.peer.address`, `network.peer.port`, `reused`.

@@ -110,10 +110,8 @@ extension TransactionRecord {
             hasFailed = true
             responseBodyBytesAfterDecoding = decoded
         case .fetchStarted, .waitingForConnectivity, .informationalResponse, .ended, .request, .cacheDecision,
-            .cookiesSent, .cookiesReceived, .cookieDecision, .challenge, .challengeAnswered, .taskFailed, .taskEnded,
-            .webSocketOpened,
-            .webSocketClosed, .webSocketMessage, .webSocketPing,
-            .webSocketCloses:
+            .cookiesSent, .cookiesReceived, .cookieDecision, .challenge, .challengeAnswered, .serverTrust, .taskFailed,
+            .taskEnded, .webSocketOpened, .webSocketClosed, .webSocketMessage, .webSocketPing, .webSocketCloses:
             break
         }
     }

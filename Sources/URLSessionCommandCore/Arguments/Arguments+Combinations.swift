@@ -3,6 +3,7 @@ extension Arguments {
     /// Refuses what would be ignored, for every command. Called after the command has refused what it does not take.
     func settleCombinations() throws(UsageError) {
         try settleProxy()
+        try settleSocket()
         try settleCertificate()
         try settleTLSVersions()
         // That of the default file is replaced.
@@ -23,6 +24,17 @@ extension Arguments {
         let redirecting: [CommandOption] = [.unixSocket, .abstractUnixSocket, .connectTo, .resolve]
         for option in redirecting where used.contains(option) {
             throw UsageError("-x and --\(option.long) exclude each other")
+        }
+    }
+
+    /// Through a local socket no host has another address or another name.
+    private func settleSocket() throws(UsageError) {
+        let sockets: [CommandOption] = [.unixSocket, .abstractUnixSocket]
+        guard let socket = sockets.first(where: used.contains) else { return }
+        let isGiven = sockets.contains(where: given.contains)
+        for option in [CommandOption.resolve, .connectTo] where isGiven ? given.contains(option) : used.contains(option)
+        {
+            throw UsageError("--\(socket.long) and --\(option.long) exclude each other")
         }
     }
 

@@ -7,6 +7,8 @@ extension Arguments {
         request.url = try URLArgument.webSocket(words[1])
         guard !request.printsArchive else { throw UsageError("standard output has the messages: use --har FILE") }
         try settleOutput("ws")
+        try settleFiles(of: [request])
+        try settleSentInput("ws")
         guard request.cookieSources.allSatisfy({ $0.contains("=") }) else {
             throw UsageError("'ws' takes -b with cookies (a=b), not with a file")
         }
@@ -23,8 +25,14 @@ extension Arguments {
         }
         options.security = security
         try settleOutput("connect")
+        try settleSentInput("connect")
         request.url = options.url
         return .connect(request, options)
+    }
+
+    /// Standard input is what the command sends.
+    private func settleSentInput(_ command: String) throws(UsageError) {
+        guard standardInputFiles == 0 else { throw UsageError("'\(command)' sends standard input: -K needs a file") }
     }
 
     // MARK: Values

@@ -66,16 +66,25 @@ extension Arguments {
     }
 
     /// Two outputs would overwrite each other in one file. One after the other, loads may replace a file.
-    private func settleFiles(of loads: [CommandLineRequest]) throws(UsageError) {
+    func settleFiles(of loads: [CommandLineRequest]) throws(UsageError) {
         let shared = [request.headPath, request.harPath, request.cookieJar].compactMap { $0 }.filter { $0 != "-" }
         // A file that the server names is not known yet.
         let bodies = loads.filter { !$0.usesServerName }.compactMap(\.destination.path)
-        let all = (shared + (series.isParallel ? bodies : Array(Set(bodies)))).filter {
-            // Devices may be shared.
-            !$0.hasPrefix("/dev/")
-        }
-        for (index, path) in all.enumerated() where all[..<index].contains(path) {
-            throw UsageError("two outputs for the file '\(path)'")
+        var names: [String: String] = [:]
+        for (paths, mayRepeat) in [(shared, false), (bodies, !series.isParallel)] {
+            var own: Set<String> = []
+            for path in paths {
+                guard let identity = files.identity(of: path) else { continue }
+                if mayRepeat, own.contains(identity) { continue }
+                if let other = names[identity] {
+                    throw UsageError(
+                        other == path
+                            ? "two outputs for the file '\(path)'"
+                            : "two outputs for one file: '\(other)' and '\(path)'")
+                }
+                names[identity] = path
+                own.insert(identity)
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 internal import LoadingSemantics
 
-/// Parses a command line into a `CommandLineAction`. Does not access files, the network or the environment.
+/// Parses a command line into a `CommandLineAction`. Accesses files by `ConfigurationFiles` only, and neither the network nor
+/// the environment.
 package struct Arguments {
     static let verbs: Set<String> = ["get", "post", "put", "delete", "head", "patch", "options"]
 
@@ -32,7 +33,7 @@ package struct Arguments {
     private var leftOut: Set<CommandOption> = []
     /// How often `-K` and `-w` have read standard input.
     private(set) var standardInputFiles = 0
-    private let files: ConfigurationFiles
+    let files: ConfigurationFiles
 
     /// Where the body of one URL goes.
     enum Output: Equatable {
@@ -408,6 +409,7 @@ package struct Arguments {
         } else if request.destination.path == nil {
             throw UsageError("'download' needs the name of a file")
         }
+        try settleFiles(of: [request])
         try settleVersion()
         return .download(request)
     }
@@ -502,7 +504,7 @@ package struct Arguments {
     }
 
     private mutating func read(_ path: String) throws(UsageError) -> String {
-        if path == "-" { standardInputFiles += 1 }
+        if ["-", FileContents.standardInput].contains(path) { standardInputFiles += 1 }
         return try files.read(path)
     }
 

@@ -1,17 +1,24 @@
 package import Foundation
 
-/// Reads the files that the command line names.
+/// Reads the files that the command line names, and compares their names.
 package struct ConfigurationFiles: Sendable {
     /// The file that is read without being named; nil for none.
     package var defaultPath: String?
     private var contents: @Sendable (String) throws(FileError) -> Data
+    private var identities: @Sendable (String) -> String
 
+    /// - Parameter identities: Equal for two names of one file.
     package init(
-        defaultPath: String?, contents: @escaping @Sendable (String) throws(FileError) -> Data
+        defaultPath: String?, identities: @escaping @Sendable (String) -> String = { $0 },
+        contents: @escaping @Sendable (String) throws(FileError) -> Data
     ) {
         self.defaultPath = defaultPath
+        self.identities = identities
         self.contents = contents
     }
+
+    /// Equal for two names of one file. Nil for devices, which outputs may share.
+    func identity(of path: String) -> String? { path.hasPrefix("/dev/") ? nil : identities(path) }
 
     /// Files that are not there.
     package static let none = ConfigurationFiles(defaultPath: nil) { path throws(FileError) in
@@ -21,9 +28,9 @@ package struct ConfigurationFiles: Sendable {
     /// Those of the user. The default file is `urlsession/config` in `$XDG_CONFIG_HOME`, or in `~/.config`.
     package static func ofUser(_ environment: [String: String]) -> ConfigurationFiles {
         let folder = UserFolders.configuration(environment)
-        return ConfigurationFiles(defaultPath: folder.map { $0 + "/config" }) { path throws(FileError) in
-            try FileContents.readAll(path)
-        }
+        return ConfigurationFiles(
+            defaultPath: folder.map { $0 + "/config" }, identities: { OutputPath.identity(of: $0) },
+            contents: { path throws(FileError) in try FileContents.readAll(path) })
     }
 
     /// The text of a file; `-` is standard input.

@@ -37,6 +37,8 @@ package struct RequestBuilder {
     package let body: Body
     /// The condition of `-z`.
     let timeCondition: TimeCondition?
+    /// The length of the body as the command line says it.
+    private let declaredLength: Int64?
 
     package init(_ command: CommandLineRequest) throws(UsageError) {
         let text = try URLArgument.complete(command.url, query: DataReader.query(of: command.query))
@@ -76,6 +78,7 @@ package struct RequestBuilder {
         } else {
             timeCondition = nil
         }
+        declaredLength = Self.declaredLength(fields)
         for (name, value) in fields { request.setValue(value, forHTTPHeaderField: name) }
         if case .data(let data) = body { request.httpBody = data }
         self.request = request
@@ -109,13 +112,25 @@ package struct RequestBuilder {
                     mayDiffer
                         ? "-H: URLSession always sends \(name): give it another value"
                         : "-H: URLSession sends its own \(name)")
-            // The length of the body may be said.
+            // The length of the body may be said. One that is not known is checked while the body is read.
             case .set(let name, let value) where ReservedFields.treatment(of: name) == .sentForStreams:
-                guard let length = body.length, !sendsLength || Int64(value) != length else { continue }
+                guard let length = body.length else {
+                    guard declaredLength(fields) == nil else { continue }
+                    throw UsageError("-H: \(name) needs the number of bytes of the body, from 1 on, and once")
+                }
+                guard !sendsLength || Int64(value) != length else { continue }
                 throw UsageError("-H: URLSession sends its own \(name)")
             case .set: break
             }
         }
+    }
+
+    /// The value of a `Content-Length` of the command line. Nil if there is none, or if it is no number from 1 on.
+    private static func declaredLength(_ fields: [(name: String, value: String)]) -> Int64? {
+        guard let value = fields.last(where: { $0.name.lowercased() == "content-length" })?.value,
+            value.utf8.allSatisfy({ 0x30...0x39 ~= $0 }), let length = Int64(value), length > 0
+        else { return nil }
+        return length
     }
 
     /// The request with its body. A body from a file or stream is read while it is sent.
@@ -127,14 +142,21 @@ package struct RequestBuilder {
             if let length = body.length { streamed.setValue("\(length)", forHTTPHeaderField: "Content-Length") }
             streamed.httpBodyStream = InputStream(url: url)
         case .standardInput:
-            streamed.httpBodyStream = BodyStream([.file(FileContents.standardInput, stripsLineBreaks: false)])
+            streamed.httpBodyStream = checked(
+                BodyStream([.file(FileContents.standardInput, stripsLineBreaks: false)]))
         case .stream(let url):
-            streamed.httpBodyStream = InputStream(url: url)
+            streamed.httpBodyStream = checked(InputStream(url: url))
         case .composed(let composed):
             if let length = body.length { streamed.setValue("\(length)", forHTTPHeaderField: "Content-Length") }
-            streamed.httpBodyStream = composed.newStream()
+            streamed.httpBodyStream = checked(composed.newStream())
         }
         return streamed
+    }
+
+    /// The stream, which fails if the body has another length than the command line says.
+    private func checked(_ stream: InputStream?) -> InputStream? {
+        guard body.length == nil, let declaredLength else { return stream }
+        return stream.map { StreamOfLength($0, length: declaredLength) }
     }
 
     /// The same, but the body is read at a rate.
@@ -156,8 +178,8 @@ package struct RequestBuilder {
         case .stream(let url):
             var status = stat()
             guard stat(url.path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
-            return InputStream(url: url)
-        case .composed(let composed): return composed.isRepeatable ? composed.newStream() : nil
+            return checked(InputStream(url: url))
+        case .composed(let composed): return composed.isRepeatable ? checked(composed.newStream()) : nil
         case .none, .data, .standardInput: return nil
         }
     }

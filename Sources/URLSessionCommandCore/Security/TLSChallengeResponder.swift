@@ -89,6 +89,9 @@ struct TLSChallengeResponder: Sendable {
         var path = text
         var password = command.keyPassword
         if access(path, F_OK) != 0, let colon = text.lastIndex(of: ":") {
+            guard password == nil else {
+                throw UsageError("--pass and the password in --cert exclude each other")
+            }
             path = String(text[..<colon])
             password = String(text[text.index(after: colon)...])
         }

@@ -37,6 +37,11 @@ enum FailureReasons {
         return texts.map { TextSanitizer.clean($0) }
     }
 
+    /// The first error of POSIX among the underlying ones.
+    static func posixCode(under error: any Error) -> Int32? {
+        chain(under: error).first { $0.domain == NSPOSIXErrorDomain }.flatMap { Int32(exactly: $0.code) }
+    }
+
     /// Whether a system library is missing or unusable.
     static func isAboutLibrary(_ error: any Error) -> Bool {
         chain(under: error).contains { $0.domain == "URLLoadingLibraryErrorDomain" }

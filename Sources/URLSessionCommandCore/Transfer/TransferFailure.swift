@@ -104,6 +104,14 @@ package struct TransferFailure: Error, Equatable, Sendable {
         case .dataLengthExceedsMaximum:
             self.init(
                 .bodyNotAllowed, "URLSession does not send a body with \(context.method): use another method")
+        case .requestBodyStreamExhausted where FailureReasons.posixCode(under: error) != nil:
+            let reason =
+                switch FailureReasons.posixCode(under: error) {
+                case StreamOfLength.tooShort: "the body is shorter than the Content-Length of -H"
+                case StreamOfLength.tooLong: "the body is longer than the Content-Length of -H"
+                default: "cannot read the body\(cause)"
+                }
+            self.init(.readError, "\(reason): \(authority) did not get the whole request")
         case .requestBodyStreamExhausted:
             self.init(
                 .bodyCannotBeResent,

@@ -100,6 +100,28 @@ import Testing
         #expect(shown.count == hidden.count)
     }
 
+    // MISC-28: text of a certificate cannot begin another line
+    @Test("the trust in servers") func trust() {
+        let results: [ServerTrustResult] = [
+            .trusted("a.example", by: .system), .trusted("a.example", by: .additionalAuthority),
+            .trusted("a.example", by: .delegate), .refused("a.example", by: .delegate),
+            .refused("a.example", by: .evaluation, reason: "it is for \n7.7 GET"),
+            .refused("a.example", by: .transportSecurity, reason: "the server is not trusted"),
+        ]
+        let events = [(0, .fetchStarted(.first))] + results.map { (Int64(1), LoadEvent.Kind.serverTrust($0)) }
+        #expect(
+            lines(.phases, events).dropFirst() == [
+                "1.7 +0.1 ms trust: a.example trusted by the system's roots",
+                "1.7 +0.1 ms trust: a.example trusted by an authority of the session",
+                "1.7 +0.1 ms trust: a.example trusted by the delegate",
+                "1.7 +0.1 ms trust: a.example refused by the delegate",
+                "1.7 +0.1 ms trust: a.example refused by the evaluation of its certificates, because: it is for "
+                    + "\\u{A}7.7 GET",
+                "1.7 +0.1 ms trust: a.example refused by App Transport Security, because: the server is not trusted",
+            ])
+        #expect(lines(.transactions, events) == [])
+    }
+
     // MISC-28
     @Test("other events") func others() {
         var used = Self.facts
