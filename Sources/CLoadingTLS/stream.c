@@ -222,16 +222,20 @@ clt_step clt_handshake(clt_stream *stream) {
 // an idle connection. In the middle of a record it must not be asked to release its buffers, for it would.
 static void release_idle_buffers(clt_stream *stream) {
     if (strcmp(SSL_rstate_string(stream->ssl), "RH") != 0) return;
-    stream->buffers_idle = false;
-    SSL_free_buffers(stream->ssl);
+    // Nor while a record is only partly read: OpenSSL before 3.0.14 would free what is left of it (CVE-2024-4741).
+    if (SSL_has_pending(stream->ssl)) return;
+    // It refuses while it has octets to send, or of the next record.
+    if (SSL_free_buffers(stream->ssl) == 1) stream->buffers_idle = false;
 }
 
 void clt_stream_keep_buffers(clt_stream *stream, bool keeps) {
     if (keeps) {
         SSL_clear_mode(stream->ssl, SSL_MODE_RELEASE_BUFFERS);
+        // From OpenSSL 3.2 on this is what tells the buffer for reading. That for writing is not told.
+        SSL_set_mode(stream->ssl, 0);
     } else {
         SSL_set_mode(stream->ssl, SSL_MODE_RELEASE_BUFFERS);
-        // In the middle of a record, after the read that ends it.
+        // If they are in use, after the read that ends that.
         stream->buffers_idle = true;
         release_idle_buffers(stream);
     }

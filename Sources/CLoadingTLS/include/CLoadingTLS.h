@@ -90,7 +90,7 @@ bool clt_shutdown(clt_stream *stream);
 clt_failure clt_stream_failure(const clt_stream *stream);
 // Whether the last call to clt_read took everything that the socket had.
 bool clt_stream_is_drained(const clt_stream *stream);
-// Whether the buffers of records are kept between records. Not at first.
+// Whether the buffers of records are kept between records. Not at first. With OpenSSL 3.2 or later, only that for reading.
 void clt_stream_keep_buffers(clt_stream *stream, bool keeps);
 
 // What CLT_WANT_TRUST is about. The chain is the caller's to free.

@@ -126,7 +126,7 @@ package final class StreamConnection: ByteStreamOwner, ConnectionChallengeDelega
 
     package func write(_ bytes: UnsafeRawBufferPointer) -> StreamWrite { stream?.write(bytes) ?? .wouldBlock }
 
-    /// Whether TLS keeps its record buffers between records, which saves time for each and costs 33 KB. Not at first.
+    /// Whether TLS keeps its record buffers between records, which saves time for each and costs memory. Not at first.
     package func keepBuffers(_ keeps: Bool) { stream?.tls?.keepBuffers(keeps) }
 
     /// Closes the sending side, so that the peer reads the end of the stream.

@@ -62,7 +62,7 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
     @exclusivity(unchecked) package private(set) var hasEnded = false
     @exclusivity(unchecked) private var counts = (received: Int64(0), messages: Int64(0))
 
-    /// Whether the connection keeps its buffers, since messages flow.
+    /// Whether the connection keeps its buffers, since one message follows the other.
     @exclusivity(unchecked) private var keepsBuffers = false
     private let bufferTimer = LoopTimer()
     private let timer = LoopTimer()
@@ -109,7 +109,9 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
     /// How many octets one connection may read, decompress, or write in a turn before other connections get their turn.
     private static let budget = 256 * 1024
     private static let outputLength = 64 * 1024
-    /// How long the connection keeps its buffers without a received octet. Nanoseconds.
+    /// The most time between two reads for which the connection begins to keep its buffers, so that a message to each of many
+    /// connections costs no memory, and how long it keeps them without a received octet. Nanoseconds.
+    private static let silenceOfFlow: Int64 = 50_000_000
     private static let bufferTime: Int64 = 1_000_000_000
     /// An output buffer larger than this is released when it is empty.
     private static let keptOutput = 4 * 1024
@@ -388,9 +390,10 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
             case .bytes(let count):
                 budget -= count
                 counts.received += Int64(count)
+                let silence = loop.now &- lastReceived
                 lastReceived = loop.now
                 probe = nil
-                if !keepsBuffers { keepBuffers(true) }
+                if !keepsBuffers, silence < Self.silenceOfFlow { keepBuffers(true) }
                 client?.load(self, didRead: count)
                 var octets = UnsafeRawBufferPointer(rebasing: scratch.prefix(count))
                 accept(&octets, &budget)
@@ -572,6 +575,7 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         // After an exchange of close frames the server closes first. A connection that has failed does not wait for it
         // (RFC 6455 §7.1.1, §7.1.7).
         if error != nil { connection?.closeWriting() }
+        if keepsBuffers { connection?.keepBuffers(false) }
         connection?.closeWhenHeard()
         connection = nil
         (output, outputHead, input, inputHead) = ([], 0, [], 0)

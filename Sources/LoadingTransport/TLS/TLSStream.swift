@@ -201,8 +201,12 @@ package final class TLSStream {
         return count > 0 ? .bytes(count) : result
     }
 
-    /// Whether the record buffers are kept between records, which saves time for each and costs 33 KB. Not at first.
-    package func keepBuffers(_ keeps: Bool) { clt_stream_keep_buffers(pointer, keeps) }
+    /// Whether the record buffers are kept between records, which saves time for each and costs 33 KB (with OpenSSL 3.2 or later half
+    /// of that, since the buffer for writing is not kept). Not at first.
+    package func keepBuffers(_ keeps: Bool) {
+        clt_stream_keep_buffers(pointer, keeps)
+        lower?.keepBuffers(keeps)
+    }
 
     /// Whether the last read emptied the socket. With edge-triggered readiness, another read is then unnecessary before
     /// waiting, unless the peer is known to have hung up: an end that arrived with the last bytes causes no further

@@ -30,7 +30,7 @@ final class DeliveryQueue: Callout, @unchecked Sendable {
     /// Set if our queue was created during a callback on the loop's thread. The queue's first operation waits for its
     /// end.
     private var gate: DispatchSemaphore?
-    /// Whether there is one, for a look without the lock.
+    /// Whether there is one, for a look without the lock. If that comes late, one more delivery is made before the queue may begin.
     private let hasGate = Atomic(false)
 
     init(loop: EventLoop, operationQueue: OperationQueue?) {

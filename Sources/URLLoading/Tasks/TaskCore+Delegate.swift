@@ -28,18 +28,18 @@ extension TaskCore {
         _ = delegates.offer { $0.urlSession(session, didCreateTask: task) }
     }
 
-    /// Makes the callback of an event.
-    func call(_ event: consuming TaskEvent) {
-        if event.isAnswer { return event.deliverAnswer() }
+    /// The session and the task, which are arguments of callbacks.
+    var recipients: (session: URLSession, task: URLSessionTask)? {
         lock.lock()
         let session = values.session
         // Not `anyTask`, for which all values would be copied.
         let task = values.task ?? values.knownTask
         lock.unlock()
-        if let session, let task { call(event, session, task) }
+        guard let session, let task else { return nil }
+        return (session, task)
     }
 
-    private func call(_ event: consuming TaskEvent, _ session: URLSession, _ task: URLSessionTask) {
+    func call(_ event: consuming TaskEvent, _ session: URLSession, _ task: URLSessionTask) {
         switch consume event {
         case .waitingForConnectivity:
             _ = delegates.offer { $0.urlSession(session, taskIsWaitingForConnectivity: task) }

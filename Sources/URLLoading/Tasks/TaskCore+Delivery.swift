@@ -88,7 +88,16 @@ extension TaskCore {
 
             // Taken out, because a copy of an event retains all that it has.
             if batch.count > 1 { batch.reverse() }
-            while let event = batch.popLast() { call(event) }
+            var recipients: (session: URLSession, task: URLSessionTask)?
+            while let event = batch.popLast() {
+                if event.isAnswer {
+                    event.deliverAnswer()
+                } else {
+                    // The same for all of a batch, in which a callback may suspend the task.
+                    if recipients == nil { recipients = self.recipients }
+                    if let (session, task) = recipients { call(event, session, task) }
+                }
+            }
             lock.lock()
             let (goesOn, mayRead) = events.tookBatch(consume batch)
             let isEndDue = events.isEndDue

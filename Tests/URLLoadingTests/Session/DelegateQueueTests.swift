@@ -209,6 +209,31 @@ import URLLoading
         #expect(delegate.faults.events == [])
     }
 
+    // S-75: asked for while other calls are due on the loop's thread
+    @Test("a queue that is asked for within a call gets the calls that are due after it")
+    func dueCallsMoveToQueue() async throws {
+        let server = try ScriptedServer.answering(.text("x"))
+        defer { server.stop() }
+        let events = EventRecorder<String>()
+        let session = URLSession { _ in }
+        let tasks = ["first", "second", "third"].map { name in
+            session.dataTask(with: server.url()) { _, _, _ in
+                events.record(name)
+                if name == "first" { session.delegateQueue.addOperation { events.record("operation") } }
+            }
+        }
+        // All ends are due at once, because the loop does not run during the call.
+        session.dataTask(with: server.url()) { _, _, _ in
+            for task in tasks {
+                task.resume()
+                task.cancel()
+            }
+        }.resume()
+        try await events.waitFor(count: 4)
+        #expect(events.events == ["first", "operation", "second", "third"])
+        session.finishTasksAndInvalidate()
+    }
+
     // S-75, T-65: suspended in the middle of a call
     @Test("a queue that is suspended within a call stays suspended")
     func aQueueThatIsSuspendedWithinACallStaysSuspended() async throws {
