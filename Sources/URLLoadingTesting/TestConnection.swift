@@ -171,7 +171,7 @@ final class TestConnection: ResponseWriter {
         head += "Sec-WebSocket-Accept: \(WebSocketHandshake.accept(key))\r\n"
         if let subprotocol { head += "Sec-WebSocket-Protocol: \(subprotocol)\r\n" }
         try write(head + "\r\n")
-        let webSocket = TestWebSocket(socket, input)
+        let webSocket = TestWebSocket(socket, input, of: core)
         core.wait {
             try? await conversation(webSocket)
             await webSocket.end()

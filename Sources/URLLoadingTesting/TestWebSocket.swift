@@ -20,11 +20,15 @@ public final class TestWebSocket: Sendable {
 
     private let frames: WebSocketFrames
     // They may block for as long as the client sends nothing, or takes nothing.
-    private let reading = DispatchQueue(label: "test-websocket-reading")
-    private let writing = DispatchQueue(label: "test-websocket-writing")
+    private let reading: BlockingQueue
+    private let writing: BlockingQueue
 
     /// - Parameter input: Bytes that have been read already.
-    init(_ socket: TestSocket, _ input: [UInt8]) { frames = WebSocketFrames(socket, input) }
+    init(_ socket: TestSocket, _ input: [UInt8], of core: TestServerCore) {
+        frames = WebSocketFrames(socket, input)
+        reading = BlockingQueue { core.start(named: "test-ws-reads", $0) }
+        writing = BlockingQueue { core.start(named: "test-ws-writes", $0) }
+    }
 
     /// The code of the client's close frame, 1005 if it has none (RFC 6455 §7.1.5); nil before it was received.
     public var receivedCloseCode: Int? { frames.receivedCloseCode }
@@ -66,7 +70,7 @@ public final class TestWebSocket: Sendable {
     func end() async { try? await run(on: writing) { try $0.writeClose(1000, "") } }
 
     private func run<Value: Sendable>(
-        on queue: DispatchQueue, _ body: @escaping @Sendable (WebSocketFrames) throws -> Value
+        on queue: BlockingQueue, _ body: @escaping @Sendable (WebSocketFrames) throws -> Value
     ) async throws -> Value {
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in

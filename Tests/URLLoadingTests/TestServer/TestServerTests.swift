@@ -336,6 +336,27 @@ import URLLoadingTesting
         #expect(try await server.nextRequest()["Sec-WebSocket-Protocol"] == "chat, other")
     }
 
+    @Test("more WebSockets at once than a process has threads of dispatch queues") func manyWebSockets() async throws {
+        defer { end() }
+        server.handler = { _ in
+            .webSocket { socket in
+                while let message = try await socket.receive() { try await socket.send(message) }
+            }
+        }
+        let address = try url("ws://example.com/")
+        let tasks = (0..<400).map { _ in session.webSocketTask(with: address) }
+        for task in tasks { task.resume() }
+        for (index, task) in tasks.enumerated() { try await task.send(.string("\(index)")) }
+        for (index, task) in tasks.enumerated() {
+            guard case .string(let text) = try await task.receive() else {
+                Issue.record("another kind of message")
+                continue
+            }
+            #expect(text == "\(index)")
+        }
+        for task in tasks { task.cancel() }
+    }
+
     @Test("a WebSocket that the server closes, and one that it breaks") func closed() async throws {
         defer { end() }
         server.enqueue(.webSocket { try await $0.close(code: 4000, reason: "enough") })
