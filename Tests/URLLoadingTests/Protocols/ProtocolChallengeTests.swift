@@ -67,7 +67,8 @@ import URLLoading
         let calls = try await delegate.callsUntilInvalid()
         #expect(delegate.faults.events == [])
         #expect(try await script.calls.waitFor(count: 2) == ["start", "stop"])
-        return (calls, said.events)
+        // The sender is called on another queue, when the task may have ended.
+        return (calls, try await said.waitFor(count: 1))
     }
 
     private static let credential = URLCredential(user: "me", password: "x", persistence: .none)
