@@ -69,7 +69,8 @@ private func roundTrip(_ octets: [UInt8], resets: Bool, windowBits: Int) {
     // The other end of the same agreement: what the client may keep, the reader has to keep.
     var reader = connection(WebSocketCompression(serverResets: resets), limit: 1000)
     for (index, part) in parts(octets).enumerated() {
-        precondition(sender.send(Array(part), .whole(isText: false), number: index + 1), "a message is refused")
+        let message = WebSocketOctets(Array(part))
+        precondition(sender.send(message, .whole(isText: false), number: index + 1), "a message is refused")
         var sent: [UInt8] = []
         precondition(sender.encode(into: &sent, limit: 1 << 20) == .done, "no memory")
         // The masking key is zero.
@@ -78,10 +79,10 @@ private func roundTrip(_ octets: [UInt8], resets: Bool, windowBits: Int) {
         precondition(sent[0] == 0xC2, "not compressed")
         payload = payload.dropFirst(short < 126 ? 6 : 8)
         let frame = frame(payload)
-        let message = frame.withUnsafeBytes { octets in
+        let received = frame.withUnsafeBytes { octets in
             var input = octets
             return try? reader.receive(&input)
         }
-        precondition(message == .message(isText: false, Array(part)), "another message comes out")
+        precondition(received == .message(isText: false, Array(part)), "another message comes out")
     }
 }
