@@ -344,7 +344,7 @@ import URLLoadingTesting
             }
         }
         let address = try url("ws://example.com/")
-        let tasks = (0..<400).map { _ in session.webSocketTask(with: address) }
+        let tasks = (0..<300).map { _ in session.webSocketTask(with: address) }
         for task in tasks { task.resume() }
         for (index, task) in tasks.enumerated() { try await task.send(.string("\(index)")) }
         for (index, task) in tasks.enumerated() {
