@@ -117,6 +117,8 @@ final class SoakRequest: @unchecked Sendable, CustomStringConvertible {
             endCount += 1
             return endCount
         }
+        // A task that is never resumed ends with its session.
+        if count == 2, plan.interference == .neverResume { return }
         guard count == 1 else { return ledger.found("End number \(count) of \(self)") }
         // An asynchronous caller may learn of the end after the session has ended.
         if !plan.isAsync { session.taskEnded() }
