@@ -1,4 +1,5 @@
 public import Foundation
+internal import LoadingEvents
 internal import LoadingProtocols
 
 /// The server's side of a WebSocket, in the conversation of ``TestResponse/webSocket(subprotocol:_:)``.
@@ -20,14 +21,15 @@ public final class TestWebSocket: Sendable {
 
     private let frames: WebSocketFrames
     // They may block for as long as the client sends nothing, or takes nothing.
-    private let reading: BlockingQueue
-    private let writing: BlockingQueue
+    // Not on dispatch queues: those of a process share a few hundred threads, and all of them could be blocked.
+    private let reading: SerialWork
+    private let writing: SerialWork
 
     /// - Parameter input: Bytes that have been read already.
     init(_ socket: TestSocket, _ input: [UInt8], of core: TestServerCore) {
         frames = WebSocketFrames(socket, input)
-        reading = BlockingQueue { core.start(named: "test-ws-reads", $0) }
-        writing = BlockingQueue { core.start(named: "test-ws-writes", $0) }
+        reading = SerialWork { core.start(named: "test-ws-reads", $0) }
+        writing = SerialWork { core.start(named: "test-ws-writes", $0) }
     }
 
     /// The code of the client's close frame, 1005 if it has none (RFC 6455 §7.1.5); nil before it was received.
@@ -70,11 +72,11 @@ public final class TestWebSocket: Sendable {
     func end() async { try? await run(on: writing) { try $0.writeClose(1000, "") } }
 
     private func run<Value: Sendable>(
-        on queue: BlockingQueue, _ body: @escaping @Sendable (WebSocketFrames) throws -> Value
+        on thread: SerialWork, _ body: @escaping @Sendable (WebSocketFrames) throws -> Value
     ) async throws -> Value {
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
-                queue.async { [frames] in
+                thread.perform { [frames] in
                     let result = Result { try body(frames) }
                     continuation.resume(
                         with: result.mapError { $0 is TestSocket.Ended ? TestServerError.webSocketEnded : $0 })

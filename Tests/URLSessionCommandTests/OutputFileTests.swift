@@ -18,6 +18,19 @@ import Testing
             })
     }
 
+    /// With a folder, a file, and links.
+    private func harnessWithNames() throws -> CommandHarness {
+        let harness = try harness()
+        let files = FileManager.default
+        try files.createDirectory(at: harness.folder.file("folder"), withIntermediateDirectories: false)
+        _ = try harness.write("kept", to: "there")
+        for (link, target) in [("link", "f"), ("dangling", "new"), ("chain", "dangling")] {
+            try files.createSymbolicLink(atPath: harness.path(link), withDestinationPath: target)
+        }
+        try files.linkItem(atPath: harness.path("there"), toPath: harness.path("hard"))
+        return harness
+    }
+
     @Test func headsGoToAFile() throws {
         let harness = try harness()
         defer { harness.server.stop() }
@@ -55,15 +68,8 @@ import Testing
         ("chain", "./new"), ("missing/f", "missing/./f"),
     ])
     func oneFileByTwoNames(_ first: String, _ second: String) throws {
-        let harness = try harness()
+        let harness = try harnessWithNames()
         defer { harness.server.stop() }
-        let files = FileManager.default
-        try files.createDirectory(at: harness.folder.file("folder"), withIntermediateDirectories: false)
-        _ = try harness.write("kept", to: "there")
-        for (link, target) in [("link", "f"), ("dangling", "new"), ("chain", "dangling")] {
-            try files.createSymbolicLink(atPath: harness.path(link), withDestinationPath: target)
-        }
-        try files.linkItem(atPath: harness.path("there"), toPath: harness.path("hard"))
         let before = try harness.names()
         let name = first.replacing("FOLDER", with: harness.folder.path)
         let refusal = "urlsession: two outputs for one file: '\(name)' and '\(second)' (try 'urlsession --help')\n"
@@ -85,12 +91,8 @@ import Testing
     /// Files with different names, or with one name in different folders.
     @Test(arguments: [("folder/f", "f"), ("there", "f"), ("link", "there"), ("/dev/null", "/dev/../dev/null")])
     func differentFiles(_ heads: String, _ body: String) throws {
-        let harness = try harness()
+        let harness = try harnessWithNames()
         defer { harness.server.stop() }
-        let files = FileManager.default
-        try files.createDirectory(at: harness.folder.file("folder"), withIntermediateDirectories: false)
-        _ = try harness.write("kept", to: "there")
-        try files.createSymbolicLink(atPath: harness.path("link"), withDestinationPath: "f")
         #expect(try harness.runInFolder(["-s", "-D", heads, "-o", body, harness.url("/a")]).exit == .code(0))
     }
 

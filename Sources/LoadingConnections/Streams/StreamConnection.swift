@@ -13,6 +13,8 @@ package final class StreamConnection: ByteStreamOwner, ConnectionChallengeDelega
     private var connector: TransportConnector?
     private var handshake: SecureHandshake?
     private var stream: ByteStream?
+    /// Nil without TLS.
+    private var buffers: RecordBuffers?
     private var isClosingWriting = false
     /// Of the last handshake with the host, or with a proxy before it. Nil if nothing was decided.
     package private(set) var trustResult: ServerTrustResult?
@@ -31,10 +33,17 @@ package final class StreamConnection: ByteStreamOwner, ConnectionChallengeDelega
     package init(_ handed: DetachedConnection, in pool: ConnectionPool, owner: any StreamConnectionOwner) {
         origin = handed.origin
         isSecure = handed.origin.isSecure
-        stream = handed.stream
         self.pool = pool
         self.owner = owner
-        handed.stream.owner = self
+        take(handed.stream)
+    }
+
+    private func take(_ stream: ByteStream) {
+        // TLS with a proxy may have come before.
+        endBuffers()
+        self.stream = stream
+        stream.owner = self
+        buffers = stream.isPlain ? nil : RecordBuffers(of: stream)
     }
 
     // MARK: Connecting
@@ -54,8 +63,7 @@ package final class StreamConnection: ByteStreamOwner, ConnectionChallengeDelega
         switch outcome {
         case .success(let stream):
             question = nil
-            self.stream = stream
-            stream.owner = self
+            take(stream)
             owner?.connectionOpened()
         case .failure(let failure): owner?.connectionFailed(failure)
         }
@@ -86,7 +94,7 @@ package final class StreamConnection: ByteStreamOwner, ConnectionChallengeDelega
         question = nil
         switch outcome {
         case .success(let stream):
-            stream.owner = self
+            take(stream)
             isSecure = true
             owner?.connectionSecured()
         case .failure(let error):
@@ -118,16 +126,16 @@ package final class StreamConnection: ByteStreamOwner, ConnectionChallengeDelega
     package func callAgain() { stream?.callAgain() }
 
     package func read(into buffer: UnsafeMutableRawBufferPointer) -> StreamRead {
-        stream?.read(into: buffer) ?? .wouldBlock
+        guard let stream else { return .wouldBlock }
+        let result = stream.read(into: buffer)
+        if let buffers, case .bytes = result { buffers.noteRead() }
+        return result
     }
 
     /// Whether a read may return something.
     package var mayHaveMore: Bool { stream?.mayHaveMore ?? false }
 
     package func write(_ bytes: UnsafeRawBufferPointer) -> StreamWrite { stream?.write(bytes) ?? .wouldBlock }
-
-    /// Whether TLS keeps its record buffers between records, which saves time for each and costs memory. Not at first.
-    package func keepBuffers(_ keeps: Bool) { stream?.tls?.keepBuffers(keeps) }
 
     /// Closes the sending side, so that the peer reads the end of the stream.
     package func closeWriting() { isClosingWriting = stream?.closeWriting() == false }
@@ -145,6 +153,7 @@ package final class StreamConnection: ByteStreamOwner, ConnectionChallengeDelega
     /// Detaches the open connection from its owner.
     package func detachConnection() -> ByteStream? {
         owner = nil
+        endBuffers()
         defer { stream = nil }
         return stream
     }
@@ -162,8 +171,14 @@ package final class StreamConnection: ByteStreamOwner, ConnectionChallengeDelega
         handshake?.cancel()
         handshake = nil
         question = nil
+        endBuffers()
         stream?.close()
         stream = nil
+    }
+
+    private func endBuffers() {
+        buffers?.end()
+        buffers = nil
     }
 }
 

@@ -62,9 +62,6 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
     @exclusivity(unchecked) package private(set) var hasEnded = false
     @exclusivity(unchecked) private var counts = (received: Int64(0), messages: Int64(0))
 
-    /// Whether the connection keeps its buffers, since one message follows the other.
-    @exclusivity(unchecked) private var keepsBuffers = false
-    private let bufferTimer = LoopTimer()
     private let timer = LoopTimer()
     @exclusivity(unchecked) private var clock: LoadClock
     private let totalTimeout: Double
@@ -109,10 +106,6 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
     /// How many octets one connection may read, decompress, or write in a turn before other connections get their turn.
     private static let budget = 256 * 1024
     private static let outputLength = 64 * 1024
-    /// The most time between two reads for which the connection begins to keep its buffers, so that a message to each of many
-    /// connections costs no memory, and how long it keeps them without a received octet. Nanoseconds.
-    private static let silenceOfFlow: Int64 = 50_000_000
-    private static let bufferTime: Int64 = 1_000_000_000
     /// An output buffer larger than this is released when it is empty.
     private static let keptOutput = 4 * 1024
 
@@ -209,9 +202,9 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
     ) {
         lastNumber += 1
         let count = payload.count
-        var isAdded = false
-        if !hasEnded { isAdded = machine.send(payload, part.framing, number: lastNumber) }
-        guard isAdded else { return reply(lateError ?? .webSocketIsClosed) }
+        guard !hasEnded, machine.send(payload, part.framing, number: lastNumber) else {
+            return reply(lateError ?? .webSocketIsClosed)
+        }
         if case .part(let framing, let message) = part { openMessage = framing == .last ? nil : message }
         senders.append(Sender(number: lastNumber, isText: part.isText, count: count, reply: reply))
     }
@@ -390,10 +383,8 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
             case .bytes(let count):
                 budget -= count
                 counts.received += Int64(count)
-                let silence = loop.now &- lastReceived
                 lastReceived = loop.now
                 probe = nil
-                if !keepsBuffers, silence < Self.silenceOfFlow { keepBuffers(true) }
                 client?.load(self, didRead: count)
                 var octets = UnsafeRawBufferPointer(rebasing: scratch.prefix(count))
                 accept(&octets, &budget)
@@ -494,15 +485,8 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         return (probe ?? lastReceived) &+ pingInterval
     }
 
-    private func keepBuffers(_ keeps: Bool) {
-        keepsBuffers = keeps
-        connection?.keepBuffers(keeps)
-        if keeps { loop.arm(bufferTimer, at: lastReceived &+ Self.bufferTime, for: self) }
-    }
-
     package func timerFired(_ timer: LoopTimer) {
         let now = loop.now
-        if timer === bufferTimer { return keepBuffers(now &- lastReceived < Self.bufferTime) }
         if clock.isOver(at: now, idle: nil, total: totalTimeout) { return end(.timedOut) }
         if let closeDeadline, now >= closeDeadline { return hasFault ? fail() : endUnanswered() }
         // Something may have arrived while the process was stopped.
@@ -571,11 +555,9 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         (lateError, hasEnded) = (late, true)
         self.client = nil
         loop.disarm(timer)
-        loop.disarm(bufferTimer)
         // After an exchange of close frames the server closes first. A connection that has failed does not wait for it
         // (RFC 6455 §7.1.1, §7.1.7).
         if error != nil { connection?.closeWriting() }
-        if keepsBuffers { connection?.keepBuffers(false) }
         connection?.closeWhenHeard()
         connection = nil
         (output, outputHead, input, inputHead) = ([], 0, [], 0)

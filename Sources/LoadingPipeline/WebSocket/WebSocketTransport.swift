@@ -18,8 +18,6 @@ protocol WebSocketTransport: AnyObject {
     var buffersWrites: Bool { get }
     /// Calls the owner in the next turn, even if nothing is new.
     func callAgain()
-    /// Whether buffers are kept between messages. Not at first.
-    func keepBuffers(_ keeps: Bool)
     /// Ends the sending direction, without waiting for the server to end its own.
     func closeWriting()
     /// Closes in order: what was written still arrives.
@@ -72,9 +70,6 @@ final class WebSocketTunnel: WebSocketTransport, ExchangeObserver, RequestBodySo
         // The load had stopped the flow while it waited for the client's answer.
         stream.setPaused(isPaused)
     }
-
-    // The connection is shared.
-    func keepBuffers(_ keeps: Bool) {}
 
     // MARK: The exchange
 

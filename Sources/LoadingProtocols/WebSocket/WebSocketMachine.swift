@@ -276,7 +276,7 @@ package struct WebSocketMachine: ~Copyable {
                 guard count <= allowance else { return .pausing }
                 allowance -= count
                 guard compress(count, of: message, with: deflater, into: &output) else { return .outOfMemory }
-            } else if !outgoing.isEmpty, let next = outgoing.popFirst() {
+            } else if let next = outgoing.popFirst() {
                 encode(next, into: &output, from: start)
             } else if let closeFrame, !isCloseEncoded {
                 isCloseEncoded = true
@@ -293,8 +293,7 @@ package struct WebSocketMachine: ~Copyable {
 
     /// The number of the next payload that has been sent whole, each once.
     package mutating func nextSent() -> Int? {
-        if completions.isEmpty { return nil }
-        return completions.popFirst { [sentCount] in $0.end <= sentCount }?.number
+        completions.popFirst { [sentCount] in $0.end <= sentCount }?.number
     }
 
     private mutating func encodeControl(_ opcode: WebSocketOpcode, _ payload: [UInt8], into output: inout [UInt8]) {

@@ -26,10 +26,14 @@ package struct FIFOQueue<Element> {
         head = 0
     }
 
-    /// Removes the first element, and does not release it.
+    /// Removes the first element, and does not release it. An empty queue costs no call.
     @inlinable
-    package mutating func popFirst() -> Element? {
-        guard head < elements.count else { return nil }
+    @inline(__always)
+    package mutating func popFirst() -> Element? { isEmpty ? nil : takeFirst() }
+
+    /// Of a queue that has one.
+    @inlinable
+    mutating func takeFirst() -> Element? {
         var first: Element?
         swap(&first, &elements[head])
         head += 1

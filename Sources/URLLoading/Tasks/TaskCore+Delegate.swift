@@ -78,6 +78,7 @@ extension TaskCore {
         case .becomeStream:
             guard let task = task as? URLSessionDataTask else { return }
             becomeStream(task, of: session)
+        // `deliver` delivers them.
         case .answer: break
         case .readClosed:
             guard let task = task as? URLSessionStreamTask else { return }

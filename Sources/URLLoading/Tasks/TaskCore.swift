@@ -146,7 +146,7 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
             values.delegate = delegate
             values.delegateReference = DelegateReference(delegate)
         }
-        bytesExpectedToSend.store(kind.knownBodyLength(of: request), ordering: .sequentiallyConsistent)
+        bytesExpectedToSend.store(kind.knownBodyLength(of: request), ordering: .relaxed)
     }
 
     /// The task's own delegate, then the session's.

@@ -143,19 +143,6 @@ private final class Answering: NSObject, URLSessionTaskDelegate {
         }
     }
 
-    private final class TrustDelegate: NSObject, URLSessionDelegate, Sendable {
-        let disposition: URLSession.AuthChallengeDisposition
-
-        init(_ disposition: URLSession.AuthChallengeDisposition) { self.disposition = disposition }
-
-        func urlSession(
-            _ session: URLSession, didReceive challenge: URLAuthenticationChallenge,
-            completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
-        ) {
-            completionHandler(disposition, challenge.protectionSpace.serverTrust.map { URLCredential(trust: $0) })
-        }
-    }
-
     // MISC-28, AUTH-6, S-54
     @Test(
         "decisions about the trust in a server",

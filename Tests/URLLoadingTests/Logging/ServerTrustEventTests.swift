@@ -6,19 +6,6 @@ import Testing
 
 /// Events about the trust in servers.
 @Suite(.leavesNothing) struct ServerTrustEventTests {
-    private final class TrustDelegate: NSObject, URLSessionDelegate, Sendable {
-        let disposition: URLSession.AuthChallengeDisposition
-
-        init(_ disposition: URLSession.AuthChallengeDisposition) { self.disposition = disposition }
-
-        func urlSession(
-            _ session: URLSession, didReceive challenge: URLAuthenticationChallenge,
-            completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
-        ) {
-            completionHandler(disposition, challenge.protectionSpace.serverTrust.map { URLCredential(trust: $0) })
-        }
-    }
-
     /// The events of the tasks that `body` starts, up to the end of that many tasks.
     private func events(
         _ delegate: TrustDelegate? = nil, tasks: Int = 1,
