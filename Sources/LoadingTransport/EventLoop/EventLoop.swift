@@ -25,8 +25,7 @@ package final class EventLoop: @unchecked Sendable {
 
     // MARK: Confined to the thread that runs the loop
 
-    @exclusivity(unchecked) private var registrations: [Registration] = []
-    private var freeRegistrations: [Int] = []
+    @exclusivity(unchecked) private var registrations = RegistrationTable()
     @exclusivity(unchecked) private var timers = TimerHeap()
     /// Handlers with more work now (unread bytes, an exhausted budget); they are called again in the next turn.
     @exclusivity(unchecked) private var unfinished: [any ReadinessHandler] = []
@@ -70,17 +69,14 @@ package final class EventLoop: @unchecked Sendable {
     /// The number of jobs after which handlers in `unfinished` are called.
     private static let jobsTogether = 32
     private static let eventCapacity = 256
+    /// The number of entries for which an empty list of work keeps memory.
+    private static let keptCapacity = 1024
     private static let scratchCapacity = 64 * 1024
     private static let wakeupToken = UInt64.max
 
     /// A posted closure. A closure that is itself the element of an array gets an object that adapts it to generic code.
     private struct Job {
         let run: @Sendable () -> Void
-    }
-
-    private struct Registration {
-        var handler: (any ReadinessHandler)?
-        var generation: UInt32
     }
 
     /// Nil if the kernel provides no descriptors for it.
@@ -166,35 +162,19 @@ package final class EventLoop: @unchecked Sendable {
     /// once and holds until a read or write would block. Returns nil, with errno set, if the kernel refuses.
     package func register(_ descriptor: Int32, _ handler: any ReadinessHandler) -> LoopRegistration? {
         checkConfinement(of: "The registration of a descriptor")
-        let index: Int
-        if let free = freeRegistrations.popLast() {
-            index = free
-        } else {
-            index = registrations.count
-            registrations.append(Registration(handler: nil, generation: 0))
-        }
-        let generation = registrations[index].generation
-        let registration = LoopRegistration(index: index, generation: generation)
+        let registration = registrations.insert(handler)
         guard cll_epoll_add(poll, descriptor, cll_edge_triggered(), registration.token) == 0 else {
-            freeRegistrations.append(index)
+            _ = registrations.remove(registration)
             return nil
         }
-        registrations[index].handler = handler
         return registration
     }
 
     /// Removes a descriptor. Events for it that this turn has already fetched are dropped.
     package func unregister(_ descriptor: Int32, _ registration: LoopRegistration) {
         checkConfinement(of: "The registration of a descriptor")
-        guard registration.index < registrations.count,
-            registrations[registration.index].generation == registration.generation
-        else { return }
+        guard let handler = registrations.remove(registration) else { return }
         _ = cll_epoll_remove(poll, descriptor)
-        var handler: (any ReadinessHandler)?
-        swap(&registrations[registration.index].handler, &handler)
-        registrations[registration.index].generation &+= 1
-        freeRegistrations.append(registration.index)
-        // Released here, because its deinitialiser may run any code.
         withExtendedLifetime(handler) {}
     }
 
@@ -222,7 +202,7 @@ package final class EventLoop: @unchecked Sendable {
 
     /// The number of armed timers, for checks that none is left behind.
     package var armedTimerCount: Int { timers.count }
-    package var registrationCount: Int { registrations.count - freeRegistrations.count }
+    package var registrationCount: Int { registrations.count }
 
     // MARK: Running
 
@@ -312,10 +292,7 @@ package final class EventLoop: @unchecked Sendable {
             if token == Self.wakeupToken { continue }
             let registration = LoopRegistration(token: token)
             // A handler that was called earlier in this turn may have closed this one's descriptor.
-            guard registration.index < registrations.count,
-                registrations[registration.index].generation == registration.generation,
-                let handler = registrations[registration.index].handler
-            else { continue }
+            guard let handler = registrations.handler(of: registration) else { continue }
             handler.becameReady(Readiness(epoll: event.pointee.events))
         }
     }
@@ -355,7 +332,7 @@ package final class EventLoop: @unchecked Sendable {
     private func continueUnfinished() {
         swap(&unfinished, &spareUnfinished)
         for handler in spareUnfinished { handler.becameReady([]) }
-        spareUnfinished.removeAll(keepingCapacity: true)
+        spareUnfinished.removeAll(keepingCapacity: spareUnfinished.capacity <= Self.keptCapacity)
     }
 
     private func fireTimers() {
@@ -373,7 +350,7 @@ package final class EventLoop: @unchecked Sendable {
             // Sends the requests of the jobs so far, so that servers start on them while the other jobs run.
             if index % Self.jobsTogether == Self.jobsTogether - 1, !unfinished.isEmpty { continueUnfinished() }
         }
-        if jobs.count > 4096 { jobs = [] } else { jobs.removeAll(keepingCapacity: true) }
+        jobs.removeAll(keepingCapacity: jobs.capacity <= Self.keptCapacity)
     }
 
     // MARK: Stepping

@@ -20,7 +20,11 @@ package final class LoopTimer {
 struct TimerHeap {
     private var heap: [LoopTimer] = []
 
+    /// The number of timers for which memory is kept in any case.
+    private static let kept = 1024
+
     var count: Int { heap.count }
+    var capacity: Int { heap.capacity }
 
     var nextDeadline: Int64 { heap.first?.filedDeadline ?? .max }
 
@@ -50,6 +54,7 @@ struct TimerHeap {
         guard index >= 0 else { return target }
         timer.heapIndex = -1
         let last = heap.removeLast()
+        if heap.capacity > Self.kept, heap.count < heap.capacity / 4 { shrink() }
         guard last !== timer else { return target }
         heap[index] = last
         last.heapIndex = index
@@ -69,6 +74,13 @@ struct TimerHeap {
             }
         }
         return nil
+    }
+
+    private mutating func shrink() {
+        var smaller: [LoopTimer] = []
+        smaller.reserveCapacity(heap.count * 2)
+        smaller += heap
+        heap = smaller
     }
 
     private mutating func siftUp(from start: Int) {
