@@ -109,14 +109,11 @@ struct PACScriptRunTests {
                 // The rest is for the superuser to see.
                 guard getuid() == 0 else { return true }
                 let files = try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(process)/fd")
-                return files == ["0"] && (Self.isSanitized || shared(by: process) == 0)
+                // A sanitizer has memory of its own that is shared.
+                return files == ["0"] && (Memory.isSanitized || shared(by: process) == 0)
             } == true
         }
         #expect(await ended == .silence)
-    }
-
-    /// A sanitizer has memory of its own that is shared.
-    private static let isSanitized = ["__asan_init", "__tsan_init"].contains { (name: String) in dlsym(nil, name) != nil
     }
 
     /// How many mappings of memory of its own a process shares with others; nil if that cannot be seen.

@@ -16,7 +16,7 @@ package enum Memory {
     /// A limit in bytes, higher with a sanitizer, which delays freeing to detect use after free.
     package static func limit(_ bytes: Int) -> Int { isSanitized ? bytes + (512 << 20) : bytes }
 
-    private static let isSanitized = ["__asan_init", "__tsan_init"].contains { (name: String) in
+    package static let isSanitized = ["__asan_init", "__tsan_init"].contains { (name: String) in
         dlsym(nil, name) != nil
     }
 }
