@@ -53,7 +53,8 @@ struct RegistrationTable {
             return
         }
         entries = Array(entries[..<used])
-        free = entries.indices.filter { entries[$0].handler == nil }
+        // The lowest index is taken first, so that the end becomes free again.
+        free = entries.indices.reversed().filter { entries[$0].handler == nil }
         sparseCount = used / 4
     }
 
