@@ -18,6 +18,8 @@ final class TransportConnector {
     private let descriptorWait: DescriptorWait
     /// When the current step started.
     private var stepBeginning: Int64 = 0
+    /// When the host or the proxy accepted the connection.
+    private var acceptance: Int64 = 0
     /// The credentials for the first request of the next connection to the proxy.
     private var introduction: ProxyTunnel.Introduction?
 
@@ -77,6 +79,10 @@ final class TransportConnector {
         return PendingPhase(step: tunnel == nil ? .connection : .tunnel, since: stepBeginning)
     }
 
+    /// The loop's time of the last sign of life from the host or the proxy: it accepted the connection, or sent bytes. 0
+    /// before the first.
+    var lastArrival: Int64 { max(acceptance, handshake?.lastArrival ?? tunnel?.lastArrival ?? 0) }
+
     /// The lookup of services has ended and does not change this connector.
     func servicesKnown() { race?.servicesKnown() }
 
@@ -109,6 +115,7 @@ final class TransportConnector {
             failure.permitsNextRoute = true
             fail(failure)
         case .success(let stream):
+            acceptance = pool.loop.now
             onEvent?(.connectEnded)
             guard case .tunnel(let proxy) = origin.proxyMode else { return succeed(stream) }
             if proxy.kind == .https { secure(stream, proxy) } else { openTunnel(stream, proxy) }

@@ -48,6 +48,9 @@ package final class ConnectionRequest {
     /// The step that the first hop has not completed, and since when; nil if something else is awaited.
     package var awaits: PendingPhase? { (attempt ?? sharedAttempt)?.awaits }
 
+    /// The loop's time at which the connection that is being made last made progress by what its peer has sent.
+    package var lastArrival: Int64 { (attempt ?? sharedAttempt)?.lastArrival ?? 0 }
+
     /// The events of an attempt in progress, for the metrics of a load that ends while it waits.
     package var eventsSoFar: [LoadEvent] { (attempt ?? sharedAttempt)?.events ?? [] }
 }

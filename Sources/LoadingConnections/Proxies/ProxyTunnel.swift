@@ -89,6 +89,9 @@ final class ProxyTunnel: ByteStreamOwner {
 
     func challengeDelegateChanged() { challenges.delegateChanged() }
 
+    /// The loop's time at which the proxy last sent bytes, though they may be a part of an answer only. 0 before the first.
+    var lastArrival: Int64 { stream.lastArrival }
+
     func streamBecameReady(_ stream: ByteStream) {
         write()
         read()

@@ -255,8 +255,11 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
         return progress.look(at: acknowledgement, handed: sentWireBytes)
     }
 
-    /// The time at which bytes of the response last arrived, even if nothing was made of them yet (CONN-15).
-    var lastArrival: Int64? { connection?.lastArrival }
+    /// The time at which bytes of the response, or of the handshakes before it, last arrived, even if nothing was made of
+    /// them yet (CONN-15).
+    var lastArrival: Int64? {
+        if let connection { connection.lastArrival } else { pendingConnection?.lastArrival }
+    }
 
     /// Whether the stage waits for the network. False in the queue for a connection (CONN-24), and while the client is
     /// asked about the connection or for the body.

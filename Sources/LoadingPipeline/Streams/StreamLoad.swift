@@ -428,6 +428,7 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
 
     package func timerFired(_ timer: LoopTimer) {
         let now = environment.loop.now
+        if idleTimeIsRunning, let connection { clock.noteArrival(at: connection.lastArrival) }
         if clock.isOver(at: now, idle: idleTimeIsRunning ? limits.idle : nil, total: limits.total) {
             return perform(machine.fail(silence))
         }
