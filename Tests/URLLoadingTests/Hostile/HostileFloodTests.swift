@@ -46,8 +46,9 @@ import URLLoading
         let memory = try MemoryWatch()
         let task = session.dataTask(with: url)
         task.resume()
-        let recorded = try await delegate.calls(untilCompletions: 1)
+        // First, because to wait for a call among ten thousand looks at all of them at each one.
         let count = try await ended.wait(for: "the end of the flood") { $0 }
+        let recorded = try await delegate.calls(untilCompletions: 1)
         let growth = memory.growth()
         #expect(recorded.filter { $0.tellsOfResponse && $0.kind != "informational" } == flood.recorded)
         #expect(growth < Memory.limit(Self.mostMemory), "\(growth) bytes")
