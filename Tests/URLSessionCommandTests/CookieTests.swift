@@ -118,6 +118,22 @@ import URLLoading
         #expect(try harness.runInFolder(["-s", "-b", "old", harness.url()]).output == "- - -")
     }
 
+    // COOK-1
+    @Test(
+        "a cookie that outlives all numbers of seconds is written and read again",
+        arguments: [
+            "127.0.0.1\tFALSE\t/\tFALSE\t9223372036854775807\ta\t1\n",
+            "Set-Cookie: a=1; Path=/; Max-Age=9223372036854775807\n",
+        ])
+    func endlessCookie(line: String) throws {
+        let harness = try harness()
+        defer { harness.server.stop() }
+        _ = try harness.write(line, to: "old")
+        #expect(try harness.runInFolder(["-s", "-b", "old", "-c", "jar", harness.url()]).exit == .code(0))
+        #expect(try harness.text("jar").contains("\t9223372036854775807\ta\t1\n"))
+        #expect(try harness.runInFolder(["-s", "-b", "jar", harness.url()]).output == "a=1 - -")
+    }
+
     @Test func sessionKeepsCookiesFieldsAndUser() throws {
         let harness = try harness()
         defer { harness.server.stop() }

@@ -65,7 +65,7 @@ enum CookieFile {
     static func text(of cookies: [HTTPCookie]) -> String {
         let lines = cookies.filter { $0.comment != commentOfText }.map { cookie in
             let includesSubdomains = cookie.domain.hasPrefix(".")
-            let expiry = cookie.isSessionOnly ? 0 : Int64(cookie.expiresDate?.timeIntervalSince1970 ?? 0)
+            let expiry = cookie.isSessionOnly ? 0 : cookie.expiresDate.map(seconds) ?? 0
             let fields = [
                 (cookie.isHTTPOnly ? "#HttpOnly_" : "") + cookie.domain, includesSubdomains ? "TRUE" : "FALSE",
                 cookie.path, cookie.isSecure ? "TRUE" : "FALSE", "\(expiry)", cookie.name, cookie.value,
@@ -73,6 +73,11 @@ enum CookieFile {
             return fields.joined(separator: "\t") + "\n"
         }
         return heading + lines.joined()
+    }
+
+    /// Since 1970. A cookie may outlive what a number of seconds can say.
+    private static func seconds(_ date: Date) -> Int64 {
+        Int64(exactly: date.timeIntervalSince1970.rounded(.towardZero)) ?? .max
     }
 
     /// The cookies of a text as `-b` has it: `a=b; c=d`.
