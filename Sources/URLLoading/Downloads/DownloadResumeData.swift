@@ -38,17 +38,11 @@ struct DownloadResumeData: Codable {
 
     /// Nil if `data` is not valid resume data.
     init?(_ data: Data) {
-        guard let known = try? PropertyListDecoder().decode(Self.self, from: data), known.version == 1 else {
-            return nil
-        }
+        guard let known: Self = ResumePropertyList.decode(data), known.version == 1 else { return nil }
         self = known
     }
 
-    var encoded: Data? {
-        let encoder = PropertyListEncoder()
-        encoder.outputFormat = .binary
-        return try? encoder.encode(self)
-    }
+    var encoded: Data? { ResumePropertyList.encode(self) }
 
     /// The resume point. Nil if it is invalid (RES-8).
     var point: DownloadResumePoint? {

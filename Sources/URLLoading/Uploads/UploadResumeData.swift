@@ -50,18 +50,14 @@ struct UploadResumeData: Codable {
 
     /// Nil if `data` is not valid resume data.
     init?(_ data: Data) {
-        guard let known = try? PropertyListDecoder().decode(Self.self, from: data), known.version == 1,
-            known.kind == "upload"
-        else { return nil }
+        guard let known: Self = ResumePropertyList.decode(data), known.version == 1, known.kind == "upload" else {
+            return nil
+        }
         self = known
         guard stopped != nil, URL(string: known.url) != nil else { return nil }
     }
 
-    var encoded: Data? {
-        let encoder = PropertyListEncoder()
-        encoder.outputFormat = .binary
-        return try? encoder.encode(self)
-    }
+    var encoded: Data? { ResumePropertyList.encode(self) }
 
     var stopped: StoppedUpload? {
         var names = HTTPFields()

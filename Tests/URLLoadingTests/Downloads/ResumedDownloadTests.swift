@@ -242,6 +242,12 @@ import URLLoading
         #expect(calls == [.created(1), .metrics(1), .completed(1, .unsupportedURL), .invalid])
     }
 
+    // RES-8
+    @Test("a list of many levels is garbage too") func aListOfManyLevelsIsGarbageToo() async throws {
+        let (_, calls) = try await resume(.propertyList(levels: 200_000))
+        #expect(calls == [.created(1), .metrics(1), .completed(1, .unsupportedURL), .invalid])
+    }
+
     // RES-9: a file belongs to one download, and must be complete
     @Test("the same resume data twice at a time") func theSameResumeDataTwiceAtATime() async throws {
         let (hasBegun, secondWrites, isOver) = (Signal("a"), Signal("b"), Signal("c"))

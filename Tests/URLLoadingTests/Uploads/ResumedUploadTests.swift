@@ -424,11 +424,12 @@ import URLLoading
     }
 
     // RES-8, RES-13
-    @Test("garbage for resume data", arguments: [0, 1, 2]) func garbageForResumeData(kind: Int) async throws {
+    @Test("garbage for resume data", arguments: [0, 1, 2, 3]) func garbageForResumeData(kind: Int) async throws {
         let garbage =
             switch kind {
             case 0: Data()
             case 1: Data([UInt8].pattern(count: 1000))
+            case 2: Data.propertyList(levels: 200_000)
             default:
                 try PropertyListSerialization.data(
                     fromPropertyList: ["version": 1, "kind": "upload", "url": "x"], format: .binary, options: 0)
