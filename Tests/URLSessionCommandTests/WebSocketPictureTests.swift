@@ -5,7 +5,7 @@ import URLSessionCommandCore
 /// What `-v` draws of a WebSocket, and how messages are shown to a reader.
 @Suite struct WebSocketPictureTests {
     @Test func course() {
-        var picture = WebSocketPicture()
+        var picture = WebSocketPicture(showsSecrets: true)
         let events: [(Int64, LoadEvent.Kind)] = [
             (1_000, .requestStarted), (5_000_000_000, .webSocketOpened(subprotocol: "ch\u{1B}at", isCompressed: true)),
             (5_012_345_000, .webSocketMessage(isSent: true, isText: true, bytes: 5)),
@@ -21,12 +21,19 @@ import URLSessionCommandCore
                 "<     +0.034 s  binary, 1 byte", ">    +30.000 s  ping", "<    +30.001 s  pong",
                 ">  +1229.000 s  close, 1000 (normal closure)", "<  +1229.500 s  close, 4000",
             ])
-        var closed = WebSocketPicture()
+        var closed = WebSocketPicture(showsSecrets: false)
         #expect(
             closed.line(for: LoadEvent(time: 1, kind: .webSocketClosed(code: 1005))) == "<     +0.000 s  close, no code"
         )
         // Aligned with the words of the line before.
         #expect(WebSocketPicture.reason("a\u{1B}b") == "<               reason: a^[b")
+    }
+
+    @Test("a subprotocol may be a token", arguments: [(false, "[redacted]"), (true, "bearer.very-secret")])
+    func subprotocol(showsSecrets: Bool, shown: String) {
+        var picture = WebSocketPicture(showsSecrets: showsSecrets)
+        let opened = LoadEvent.Kind.webSocketOpened(subprotocol: "bearer.very-secret", isCompressed: false)
+        #expect(picture.line(for: LoadEvent(time: 1, kind: opened)) == "* WebSocket open, subprotocol \(shown)")
     }
 
     private func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }

@@ -107,7 +107,8 @@ struct LoadTrace {
             "exchange: broken off, \(sent) bytes of body sent, \(received) received"
         case .failed(let code, _): "failed: \(code)"
         case .webSocketOpened(let subprotocol, let isCompressed):
-            "WebSocket: open" + (subprotocol.map { ", subprotocol \($0)" } ?? "") + (isCompressed ? ", compressed" : "")
+            // Which one may be a token (`SecretFields`).
+            "WebSocket: open\(subprotocol == nil ? "" : ", with a subprotocol")\(isCompressed ? ", compressed" : "")"
         case .webSocketMessage(let isSent, let isText, let bytes):
             "WebSocket: \(isSent ? "sent" : "received") \(isText ? "text" : "binary"), \(bytes) bytes"
         case .webSocketPing(let isSent): "WebSocket: \(isSent ? "ping sent" : "pong received")"

@@ -36,7 +36,7 @@ final class WebSocketCommand: CommandLoad, URLSessionWebSocketDelegate, @uncheck
         let configuration = RequestBuilder.configuration(command)
         configuration.enablesWebSocketCompression = options.isCompressed
         if command.verbosity > 0 {
-            let picture = PrintedPicture()
+            let picture = PrintedPicture(WebSocketPicture(showsSecrets: command.verbosity > 1))
             configuration.eventObserver = { picture.add($0) }
         }
         load(configuration, makeTask)
@@ -275,7 +275,9 @@ private final class OwnClose: @unchecked Sendable {
 private final class PrintedPicture: @unchecked Sendable {
     // Sendable because only the session's loop uses it, which calls the observer.
 
-    private var picture = WebSocketPicture()
+    private var picture: WebSocketPicture
+
+    init(_ picture: WebSocketPicture) { self.picture = picture }
 
     func add(_ event: LoadEvent) {
         if let line = picture.line(for: event) { StandardError.write(line + "\n") }

@@ -2,21 +2,23 @@ package import LoadingEvents
 
 /// Draws the course of a WebSocket for `-v`, a line for each event: direction, seconds since the opening, kind, size.
 ///
-///     * WebSocket open, subprotocol chat
+///     * WebSocket open, subprotocol [redacted]
 ///     >    +0.012 s  text, 5 bytes
 ///     <    +0.034 s  text, 5 bytes
 package struct WebSocketPicture: Sendable {
     private var opened: Int64?
     private var hasClosed = false
+    private let showsSecrets: Bool
 
-    package init() {}
+    /// - Parameter showsSecrets: Whether the subprotocol is shown, which may be a token (`SecretFields`).
+    package init(showsSecrets: Bool) { self.showsSecrets = showsSecrets }
 
     /// The line of an event; nil if it does not belong to a WebSocket.
     package mutating func line(for event: LoadEvent) -> String? {
         switch event.kind {
         case .webSocketOpened(let subprotocol, let isCompressed):
             opened = event.time
-            return "* WebSocket open" + (subprotocol.map { ", subprotocol \(TextSanitizer.clean($0))" } ?? "")
+            return "* WebSocket open" + (subprotocol.map { ", subprotocol \(shown($0))" } ?? "")
                 + (isCompressed ? ", compressed" : "")
         case .webSocketMessage(let isSent, let isText, let count):
             return line(isSent, "\(isText ? "text" : "binary"), \(Quantity.count(count, "byte"))", event.time)
@@ -33,6 +35,10 @@ package struct WebSocketPicture: Sendable {
 
     /// The reason in the server's close frame.
     package static func reason(_ reason: String) -> String { "<               reason: \(TextSanitizer.clean(reason))" }
+
+    private func shown(_ subprotocol: String) -> String {
+        showsSecrets ? TextSanitizer.clean(subprotocol) : SecretFields.replacement
+    }
 
     private func line(_ isSent: Bool, _ what: String, _ time: Int64) -> String {
         let seconds = Double(max(0, time - (opened ?? time))) / 1e9

@@ -260,7 +260,8 @@ final class DelegateTrace:
     func urlSession(
         _ session: URLSession, webSocketTask: URLSessionWebSocketTask, didOpenWithProtocol protocol: String?
     ) {
-        call("\(shown(webSocketTask)), \(`protocol`.map { TextSanitizer.clean($0) } ?? "no subprotocol")")
+        // It may be a token (`SecretFields`).
+        call("\(shown(webSocketTask)), \(`protocol` == nil ? "no" : "a") subprotocol")
         webSocket?.urlSession(session, webSocketTask: webSocketTask, didOpenWithProtocol: `protocol`)
     }
 

@@ -67,6 +67,24 @@ private final class Answering: NSObject, URLSessionTaskDelegate {
         }
     }
 
+    // MISC-28, WS-3: scripts in browsers send tokens as subprotocols, and servers send them back
+    @Test("a subprotocol is not told") func subprotocol() async throws {
+        let server = try ScriptedServer.webSocketEcho(answer: WebSocketAnswer.firstSubprotocol)
+        defer { server.stop() }
+        let session = URLSession(configuration: .ephemeral)
+        try await recording(session) { events in
+            let task = session.webSocketTask(with: server.webSocketURL(), protocols: ["bearer.very-secret"])
+            task.resume()
+            try await task.send(.string("a"))
+            _ = try await task.receive()
+            task.cancel(with: .normalClosure, reason: nil)
+            let all = try await events.waitUntil("the end") { $0.last?.name == .taskEnded }
+            #expect(
+                all.filter { $0.name == .webSocketOpened }.map(\.message) == ["WebSocket: open, with a subprotocol"])
+            for event in all { #expect(!"\(event) \(event.attributes)".contains("secret")) }
+        }
+    }
+
     // MISC-28, COOK-1, COOK-3: what becomes of each cookie, without its value
     @Test("decisions about cookies") func cookies() async throws {
         let fields = [
