@@ -75,13 +75,18 @@ extension LoadError {
 }
 
 extension LoadError {
-    /// Why a QUIC connection ended.
+    /// Why a QUIC connection ended. The text of a server that closes it is left out: it could repeat what is secret, and errors are
+    /// logged (`LoadError.reasonForTrace`).
     init(_ error: HTTP3Error) {
         self =
             switch error {
             case .violation, .flood: .cannotParseResponse("HTTP/3: \(error)")
             case .idleTimeout: .networkConnectionLost(ETIMEDOUT)
             case .unavailable(let text): .withoutLibrary(text)
+            case .closedByPeer(let code, let isApplication, reason: _):
+                LoadError(
+                    code: LoadError.networkConnectionLost.code,
+                    cause: .http("HTTP/3: closed by the server, \(isApplication ? "HTTP/3" : "QUIC") error \(code)"))
             default: LoadError(code: LoadError.networkConnectionLost.code, cause: .http("HTTP/3: \(error)"))
             }
     }
