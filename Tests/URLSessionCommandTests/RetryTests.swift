@@ -55,6 +55,15 @@ import Testing
         #expect(["-1", "soon", ""].map { RetryAfter.seconds($0, at: now) } == [nil, nil, nil])
     }
 
+    /// Of what no wait can take, ten years are left.
+    @Test("a delay without end", arguments: [1e10, 1e300]) func delayWithoutEnd(delay: Double) {
+        var options = RetryOptions()
+        options.count = 1
+        options.delay = delay
+        var policy = RetryPolicy(options)
+        #expect(policy.delay(after: .status(503, retryAfter: nil), elapsed: 0) == 315_360_000)
+    }
+
     /// There is no time for another try, so this response is the last one.
     @Test func lastResponseIsWritten() throws {
         let harness = try CommandHarness(

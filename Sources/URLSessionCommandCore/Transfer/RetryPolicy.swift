@@ -14,6 +14,9 @@ struct RetryPolicy {
     /// The longest doubled delay, in seconds.
     private static let longestDelay = 600.0
 
+    /// The longest delay of all, ten years, in seconds: Foundation traps on times that it cannot represent.
+    private static let longestWait = 10 * 365 * 86_400.0
+
     init(_ options: RetryOptions) { self.options = options }
 
     var triesLeft: Int { options.count - tries }
@@ -37,6 +40,7 @@ struct RetryPolicy {
         guard allows(cause) else { return nil }
         var delay = options.delay.flatMap { $0 > 0 ? $0 : nil } ?? nextDelay
         if case .status(_, let retryAfter?) = cause { delay = max(delay, retryAfter) }
+        delay = min(delay, Self.longestWait)
         if let limit = options.maximumTime, limit > 0, elapsed + delay > limit { return nil }
         tries += 1
         nextDelay = min(nextDelay * 2, Self.longestDelay)
