@@ -80,7 +80,113 @@ private final class SilentSession: URLSession, @unchecked Sendable {
     override func dataTask(with request: URLRequest) -> URLSessionDataTask { CannedTask {} }
 }
 
+/// The doubles that tests make of objects which the session makes otherwise.
+private final class FreshSpace: URLProtectionSpace, @unchecked Sendable {
+    override init() { super.init() }
+    required init?(coder: NSCoder) { nil }
+    override var host: String { "example.org" }
+}
+
+private final class NoCache: URLCache, @unchecked Sendable {
+    override init() { super.init() }
+    override func cachedResponse(for request: URLRequest) -> CachedURLResponse? { nil }
+}
+
+private final class Transaction: URLSessionTaskTransactionMetrics, @unchecked Sendable {
+    override init() { super.init() }
+    override var networkProtocolName: String? { "h2" }
+}
+
+private final class MetricsDouble: URLSessionTaskMetrics, @unchecked Sendable {
+    override init() { super.init() }
+    override var transactionMetrics: [URLSessionTaskTransactionMetrics] { [Transaction()] }
+}
+
+private final class SharedDouble: URLSession, @unchecked Sendable {
+    override class var shared: URLSession { SilentSession() }
+}
+
 @Suite struct MockTests {
+    // MISC-13, AUTH-9, C-25: what an object without arguments says
+    @Test("objects without arguments") func objectsWithoutArguments() throws {
+        let (plain, http) = (URLResponse(), HTTPURLResponse())
+        #expect([plain.url, http.url] == [nil, nil])
+        #expect(
+            [plain.mimeType, plain.textEncodingName, http.mimeType, http.textEncodingName] == [nil, nil, nil, nil])
+        #expect([plain.expectedContentLength, http.expectedContentLength] == [-1, -1])
+        #expect(http.statusCode == 200)
+        #expect(http.allHeaderFields.isEmpty)
+        let cached = CachedURLResponse()
+        #expect(cached.data.isEmpty && cached.response == plain && cached.storagePolicy == .allowed)
+        let space = URLProtectionSpace()
+        #expect(space.host.isEmpty && space.port == 0 && space.realm == nil)
+        #expect(space.authenticationMethod == NSURLAuthenticationMethodDefault)
+        let credential = URLCredential()
+        #expect(credential.user == nil && !credential.hasPassword && credential.persistence == .none)
+        let challenge = URLAuthenticationChallenge()
+        #expect(challenge.protectionSpace == space && challenge.sender == nil && challenge.previousFailureCount == 0)
+        let cache = URLCache()
+        #expect(cache.memoryCapacity == 0 && cache.diskCapacity == 0)
+        let url = try #require(URL(string: "https://example.org/"))
+        cache.storeCachedResponse(cached, for: URLRequest(url: url))
+        #expect(cache.cachedResponse(for: URLRequest(url: url)) == nil)
+    }
+
+    @Test("doubles without arguments") func doublesWithoutArguments() {
+        #expect(FreshSpace().host == "example.org")
+        #expect(NoCache().memoryCapacity == 0)
+        let metrics = MetricsDouble()
+        #expect(metrics.redirectCount == 0)
+        #expect(metrics.transactionMetrics.map(\.networkProtocolName) == ["h2"])
+        #expect(metrics.transactionMetrics.first?.request.url == nil)
+        #expect(SharedDouble.shared is SilentSession)
+    }
+
+    // MISC-10, MISC-13
+    @Test("an HTTP response of a type and a length") func anHTTPResponseOfATypeAndALength() throws {
+        let url = try #require(URL(string: "https://example.org/a.html"))
+        let response = HTTPURLResponse(
+            url: url, mimeType: "text/css", expectedContentLength: 12, textEncodingName: "utf-8")
+        #expect(response.statusCode == 200)
+        #expect(response.url == url)
+        #expect([response.mimeType, response.textEncodingName] == ["text/css", "utf-8"])
+        #expect(response.expectedContentLength == 12)
+        let archive = try NSKeyedArchiver.archivedData(withRootObject: response, requiringSecureCoding: true)
+        #expect(try NSKeyedUnarchiver.unarchivedObject(ofClass: HTTPURLResponse.self, from: archive) == response)
+        let untyped = HTTPURLResponse(url: url, mimeType: nil, expectedContentLength: -1, textEncodingName: nil)
+        #expect([untyped.mimeType, untyped.textEncodingName] == ["text/html", nil])
+    }
+
+    // MISC-10
+    @Test("the text of a response, by the name of its encoding") func theTextOfAResponse() throws {
+        let url = try #require(URL(string: "https://example.org/"))
+        func text(_ bytes: [UInt8], _ contentType: String) -> String? {
+            let response = HTTPURLResponse(
+                url: url, statusCode: 200, httpVersion: nil, headerFields: ["Content-Type": contentType])
+            guard let name = response?.textEncodingName else { return nil }
+            let encoding = CFStringConvertIANACharSetNameToEncoding(name as CFString)
+            guard encoding != kCFStringEncodingInvalidId else { return nil }
+            return String(
+                data: Data(bytes),
+                encoding: String.Encoding(rawValue: CFStringConvertEncodingToNSStringEncoding(encoding)))
+        }
+        #expect(text([0x67, 0xFC, 0x6E], "text/html; charset=ISO-8859-1") == "gün")
+        #expect(text([0x67, 0xC3, 0xBC], "text/html; charset=UTF-8") == "gü")
+        #expect(text([0x82, 0xA0], "text/html; charset=Shift_JIS") == "あ")
+        #expect(text([0x61], "text/html; charset=none-such") == nil)
+        #expect(text([0x61], "text/html") == nil)
+        #expect(CFStringConvertIANACharSetNameToEncoding(nil) == kCFStringEncodingInvalidId)
+    }
+
+    // PROXY-1
+    @Test("the proxy of stream properties") func theProxyOfStreamProperties() {
+        let names = [
+            kCFStreamPropertyHTTPProxyHost, kCFStreamPropertyHTTPProxyPort, kCFStreamPropertyHTTPSProxyHost,
+            kCFStreamPropertyHTTPSProxyPort,
+        ]
+        #expect(names == ["HTTPProxy", "HTTPPort", "HTTPSProxy", "HTTPSPort"])
+    }
+
     private func text(of client: some HTTPClient, _ url: URL) async throws -> String {
         let (data, _) = try await client.data(for: URLRequest(url: url))
         let (again, _) = try await client.data(from: url)

@@ -54,6 +54,37 @@ private final class OwnAuthority: NSObject, URLSessionDelegate {
 }
 
 @Suite struct PinningTests {
+    // AUTH-30, TLS-5
+    @Test("what Core Foundation says of a chain and an error") func coreFoundation() async throws {
+        let authority = try TestCertificateAuthority()
+        let der = Data(authority.root.der) as CFData
+        let certificate = try #require(SecCertificateCreateWithData(nil, der))
+        var made: SecTrust?
+        #expect(SecTrustCreateWithCertificates(certificate, SecPolicyCreateBasicX509(), &made) == errSecSuccess)
+        let trust = try #require(made)
+        var error: CFError?
+        #expect(!SecTrustEvaluateWithError(trust, &error))
+        #expect(CFErrorGetCode(error) == -67843)
+        let failure = try #require(error)
+        #expect(CFErrorGetDomain(failure) == failure.domain as CFString)
+        #expect(CFErrorCopyDescription(failure) == failure.localizedDescription as CFString)
+        #expect(CFErrorCopyFailureReason(failure) == failure.localizedFailureReason.map { $0 as CFString })
+        #expect(CFErrorCopyUserInfo(error)?.count == error?.userInfo.count)
+        #expect(CFErrorGetCode(nil) == 0 && CFErrorGetDomain(nil) == nil && CFErrorCopyUserInfo(nil) == nil)
+        #expect(CFErrorCopyDescription(nil) == nil && CFErrorCopyFailureReason(nil) == nil)
+        #expect(CFArrayGetCount(SecTrustCopyCertificateChain(trust)) == 1)
+        #expect(CFArrayGetCount(nil) == 0)
+        #expect(CFEqual(certificate, SecCertificateCreateWithData(nil, der)))
+        #expect(!CFEqual(certificate, trust) && !CFEqual(certificate, nil) && CFEqual(nil, nil))
+        let key = try #require(SecTrustCopyKey(trust))
+        let bits = (SecKeyCopyAttributes(key) as? [CFString: Any])?[kSecAttrKeySizeInBits] as? Int
+        #expect(bits.map { ($0 + 7) / 8 } == SecKeyGetBlockSize(key))
+        let result = await withCheckedContinuation { continuation in
+            _ = SecTrustEvaluateAsync(trust, DispatchQueue(label: "trust")) { continuation.resume(returning: $1) }
+        }
+        #expect(result == .recoverableTrustFailure)
+    }
+
     private func load(_ server: ScriptedServer, _ delegate: any URLSessionDelegate) async throws -> String {
         let session = URLSession(configuration: .ephemeral, delegate: delegate, delegateQueue: nil)
         defer { session.invalidateAndCancel() }

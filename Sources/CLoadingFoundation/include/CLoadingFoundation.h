@@ -2,6 +2,8 @@
 #ifndef C_LOADING_FOUNDATION_H
 #define C_LOADING_FOUNDATION_H
 
+#include <stdint.h>
+
 #pragma clang assume_nonnull begin
 
 /// What stands for a class in archives: the same class under the name of the toolchain's module, from which
@@ -10,6 +12,12 @@
 ///
 /// It has no instances, and is good for asking its name, its superclass and its class methods.
 const void *clf_class_for_archives(const void *type);
+
+/// Core Foundation's number of the text encoding with an IANA name, an `NSString`.
+uint32_t clf_string_encoding(const void *name);
+
+/// Foundation's number of the text encoding with Core Foundation's number.
+unsigned long clf_foundation_encoding(uint32_t encoding);
 
 #pragma clang assume_nonnull end
 

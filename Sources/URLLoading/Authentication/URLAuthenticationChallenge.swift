@@ -10,6 +10,16 @@ open class URLAuthenticationChallenge: NSObject, NSSecureCoding, @unchecked Send
     private let failure: (any Error)?
     private let answerTaker: (any URLAuthenticationChallengeSender)?
 
+    /// A challenge of a protection space without a host, without a sender, for tests.
+    public override init() {
+        space = URLProtectionSpace()
+        proposal = nil
+        failureCount = 0
+        response = nil
+        failure = nil
+        answerTaker = nil
+    }
+
     /// Creates a challenge, for custom protocols.
     public init(
         protectionSpace space: URLProtectionSpace, proposedCredential credential: URLCredential?,

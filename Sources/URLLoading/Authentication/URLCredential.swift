@@ -24,6 +24,16 @@ open class URLCredential: NSObject, NSSecureCoding, NSCopying, @unchecked Sendab
         case synchronizable = 3
     }
 
+    /// A credential without contents, for tests.
+    public override init() {
+        name = nil
+        secret = nil
+        lifetime = .none
+        clientIdentity = nil
+        clientCertificates = []
+        serverTrust = nil
+    }
+
     /// Creates a credential with user name and password.
     public init(user: String, password: String, persistence: Persistence) {
         name = user

@@ -17,6 +17,12 @@ open class URLProtectionSpace: NSObject, NSSecureCoding, NSCopying, @unchecked S
         var distinguishedNames: [Data]?
     }
 
+    /// A protection space without a host, for tests.
+    public override init() {
+        values = Values(host: "", port: 0, method: NSURLAuthenticationMethodDefault)
+        trust = nil
+    }
+
     /// Creates a protection space of a server.
     ///
     /// - Parameters:

@@ -11,6 +11,15 @@ open class CachedURLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Se
     /// Further data of an HTTP response: when it was received, and the request fields that it varies by.
     private let known: StoredResponse?
 
+    /// A cached response without data, for tests.
+    public override init() {
+        stored = URLResponse()
+        body = Data()
+        info = nil
+        policy = .allowed
+        known = nil
+    }
+
     /// Creates a cached response with the storage policy `allowed`.
     public init(response: URLResponse, data: Data) {
         stored = response

@@ -83,6 +83,13 @@ open class URLCache: NSObject, @unchecked Sendable {
         directory = given ?? (diskCapacity > 0 ? .applicationCache : nil)
     }
 
+    /// Creates a cache with a capacity of 0, in memory and on disk.
+    public override init() {
+        memory = ResponseMemory(capacity: 0)
+        diskLimit = 0
+        directory = nil
+    }
+
     /// Creates a cache in a directory with a path. A relative path is relative to the default directory.
     @available(*, deprecated, renamed: "init(memoryCapacity:diskCapacity:directory:)")
     public init(memoryCapacity: Int, diskCapacity: Int, diskPath path: String?) {

@@ -10,6 +10,14 @@ open class URLSessionTaskMetrics: NSObject, @unchecked Sendable {
     private let interval: DateInterval
     private let redirects: Int
 
+    /// Metrics without transactions, for subclasses in tests.
+    @available(*, deprecated, message: "Not supported")
+    public override init() {
+        transactions = []
+        interval = DateInterval()
+        redirects = 0
+    }
+
     package init(
         transactionMetrics: [URLSessionTaskTransactionMetrics], taskInterval: DateInterval, redirectCount: Int
     ) {

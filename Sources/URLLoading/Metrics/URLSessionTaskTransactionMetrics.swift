@@ -10,6 +10,13 @@ open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {
     private let sent: URLRequest
     private let record: TransactionRecord
 
+    /// Metrics without values, for subclasses in tests.
+    @available(*, deprecated, message: "Not supported")
+    public override init() {
+        sent = NSURLRequest() as URLRequest
+        record = TransactionRecord()
+    }
+
     package init(request: URLRequest, record: TransactionRecord) {
         sent = request
         self.record = record

@@ -31,6 +31,14 @@ nonisolated(unsafe) public let kCFNetworkProxiesProxyAutoConfigURLString: CFStri
 nonisolated(unsafe) public let kCFNetworkProxiesProxyAutoConfigJavaScript: CFString = "ProxyAutoConfigJavaScript"
 /// The hosts without proxy, an array of patterns.
 nonisolated(unsafe) public let kCFNetworkProxiesExceptionsList: CFString = "ExceptionsList"
+/// The host of the proxy for HTTP (key of stream properties).
+nonisolated(unsafe) public let kCFStreamPropertyHTTPProxyHost: CFString = "HTTPProxy"
+/// The port of the proxy for HTTP (key of stream properties).
+nonisolated(unsafe) public let kCFStreamPropertyHTTPProxyPort: CFString = "HTTPPort"
+/// The host of the proxy for HTTPS (key of stream properties).
+nonisolated(unsafe) public let kCFStreamPropertyHTTPSProxyHost: CFString = "HTTPSProxy"
+/// The port of the proxy for HTTPS (key of stream properties).
+nonisolated(unsafe) public let kCFStreamPropertyHTTPSProxyPort: CFString = "HTTPSPort"
 /// The host of the SOCKS proxy (key of stream properties).
 nonisolated(unsafe) public let kCFStreamPropertySOCKSProxyHost: CFString = "SOCKSProxy"
 /// The port of the SOCKS proxy (key of stream properties).

@@ -33,6 +33,32 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
         super.init(url: url, expectedContentLength: Self.contentLength(in: fields))
     }
 
+    /// A response without a URL and without fields, with the status 200, for tests.
+    public override init() {
+        status = 200
+        version = "HTTP/1.1"
+        fields = HTTPFields()
+        startOfBody = []
+        super.init()
+    }
+
+    /// Creates a response without fields, with the status 200, for tests.
+    ///
+    /// - Parameters:
+    ///   - url: The URL of the response.
+    ///   - mimeType: The media type without parameters.
+    ///   - length: The length of the body in bytes, or −1 if unknown.
+    ///   - name: The IANA name of the text encoding.
+    public override init(
+        url: URL, mimeType: String?, expectedContentLength length: Int, textEncodingName name: String?
+    ) {
+        status = 200
+        version = "HTTP/1.1"
+        fields = HTTPFields()
+        startOfBody = []
+        super.init(url: url, mimeType: mimeType, expectedContentLength: length, textEncodingName: name)
+    }
+
     /// A response as the loader creates it from parsed fields, without decoding them.
     ///
     /// - Parameters:
@@ -127,16 +153,22 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
     private static let fewFields = 16
     private static let fewReads = 8
 
-    /// The media type of `Content-Type`, otherwise determined from the URL's path extension or the first bytes of the
-    /// body.
-    open override var mimeType: String? { mediaType?.mimeType }
-
-    open override var textEncodingName: String? { mediaType?.charset }
-
-    private var mediaType: MediaType? {
+    /// The media type of `Content-Type`, otherwise the one that it was created with, otherwise determined from the
+    /// URL's path extension or the first bytes of the body.
+    open override var mimeType: String? {
         let contentType = fields.firstValue("Content-Type")
-        if let contentType { return MediaType(contentType: contentType) }
-        return MediaTypeSniffing.mediaType(
+        if let contentType { return MediaType(contentType: contentType)?.mimeType }
+        return super.mimeType ?? sniffedMediaType?.mimeType
+    }
+
+    open override var textEncodingName: String? {
+        let contentType = fields.firstValue("Content-Type")
+        if let contentType { return MediaType(contentType: contentType)?.charset }
+        return super.textEncodingName ?? sniffedMediaType?.charset
+    }
+
+    private var sniffedMediaType: MediaType? {
+        MediaTypeSniffing.mediaType(
             contentType: nil, contentTypeOptions: fields.combinedValue("X-Content-Type-Options"),
             pathExtension: url?.pathExtension, start: startOfBody)
     }

@@ -31,6 +31,15 @@ open class URLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable
         archivedFilename = nil
     }
 
+    /// A response without a URL, of unknown length, for tests.
+    public override init() {
+        address = nil
+        type = nil
+        length = NSURLResponseUnknownLength
+        encoding = nil
+        archivedFilename = nil
+    }
+
     init(url: URL?, expectedContentLength: Int64) {
         address = url
         length = expectedContentLength

@@ -48,6 +48,9 @@ public func SecKeyCopyExternalRepresentation(
     return nil
 }
 
+/// The length in bytes of the modulus of an RSA key, or of a coordinate of an elliptic curve.
+public func SecKeyGetBlockSize(_ key: SecKey) -> Int { (key.key.bitCount + 7) / 8 }
+
 /// Type, class and size of the key.
 @discardableResult
 public func SecKeyCopyAttributes(_ key: SecKey) -> CFDictionary? {

@@ -69,6 +69,19 @@ public func SecTrustEvaluateAsyncWithError(
     return errSecSuccess
 }
 
+/// The older form of ``SecTrustEvaluateAsyncWithError(_:_:_:)``.
+@preconcurrency
+@discardableResult
+public func SecTrustEvaluateAsync(
+    _ trust: SecTrust, _ queue: DispatchQueue?, _ result: @escaping @Sendable (SecTrust, SecTrustResultType) -> Void
+) -> OSStatus {
+    DispatchQueue.global().async {
+        let outcome = trust.evaluate()
+        (queue ?? .main).async { result(trust, outcome.result) }
+    }
+    return errSecSuccess
+}
+
 /// The older spelling of ``SecTrustEvaluateWithError(_:_:)``.
 @discardableResult
 public func SecTrustEvaluate(_ trust: SecTrust, _ result: UnsafeMutablePointer<SecTrustResultType>?) -> OSStatus {

@@ -21,7 +21,7 @@ open class URLSession: NSObject, @unchecked Sendable {
 
     /// The shared session of the process, with the default configuration and no delegate. Invalidating it has no
     /// effect.
-    public class var shared: URLSession { sharedSession }
+    open class var shared: URLSession { sharedSession }
 
     private static let sharedSession: URLSession = {
         let session = URLSession(configuration: .default)

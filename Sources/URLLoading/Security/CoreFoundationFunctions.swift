@@ -1,0 +1,30 @@
+public import Foundation
+
+// The functions of Core Foundation that code for Apple platforms calls on what this module returns: the error of
+// `SecTrustEvaluateWithError`, the chain of a `SecTrust`, and the certificates in it.
+
+/// Whether two objects are equal, as `isEqual` of `NSObject` says.
+public func CFEqual(_ cf1: CFTypeRef?, _ cf2: CFTypeRef?) -> Bool {
+    guard let first = cf1 as? NSObject, let second = cf2 as? NSObject else { return cf1 === cf2 }
+    return first.isEqual(second)
+}
+
+/// The number of elements of an array.
+public func CFArrayGetCount(_ theArray: CFArray?) -> CFIndex { theArray?.count ?? 0 }
+
+/// The code of an error.
+public func CFErrorGetCode(_ err: CFError?) -> CFIndex { err?.code ?? 0 }
+
+/// The domain of an error.
+public func CFErrorGetDomain(_ err: CFError?) -> CFString? { err.map { $0.domain as NSString } }
+
+/// The description of an error, for the user.
+public func CFErrorCopyDescription(_ err: CFError?) -> CFString? { err.map { $0.localizedDescription as NSString } }
+
+/// The reason of an error, or nil.
+public func CFErrorCopyFailureReason(_ err: CFError?) -> CFString? {
+    err?.localizedFailureReason.map { $0 as NSString }
+}
+
+/// The user info of an error.
+public func CFErrorCopyUserInfo(_ err: CFError?) -> CFDictionary? { err.map { $0.userInfo as NSDictionary } }
