@@ -69,8 +69,8 @@ package final class EventLoop: @unchecked Sendable {
     /// The number of jobs after which handlers in `unfinished` are called.
     private static let jobsTogether = 32
     private static let eventCapacity = 256
-    /// The number of entries for which an empty list of work keeps memory.
-    private static let keptCapacity = 1024
+    /// The number of entries for which each table and each list of work keeps memory in any case.
+    static let keptCapacity = 1024
     private static let scratchCapacity = 64 * 1024
     private static let wakeupToken = UInt64.max
 

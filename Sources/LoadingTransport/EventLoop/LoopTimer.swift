@@ -20,9 +20,6 @@ package final class LoopTimer {
 struct TimerHeap {
     private var heap: [LoopTimer] = []
 
-    /// The number of timers for which memory is kept in any case.
-    private static let kept = 1024
-
     var count: Int { heap.count }
     var capacity: Int { heap.capacity }
 
@@ -54,7 +51,7 @@ struct TimerHeap {
         guard index >= 0 else { return target }
         timer.heapIndex = -1
         let last = heap.removeLast()
-        if heap.capacity > Self.kept, heap.count < heap.capacity / 4 { shrink() }
+        if heap.capacity > EventLoop.keptCapacity, heap.count < heap.capacity / 4 { shrink() }
         guard last !== timer else { return target }
         heap[index] = last
         last.heapIndex = index

@@ -16,9 +16,6 @@ struct RegistrationTable {
     /// The number of registrations at which the table shrinks, if the last entries are free.
     private var sparseCount = 0
 
-    /// The number of entries for which memory is kept in any case.
-    private static let kept = 1024
-
     var count: Int { entries.count - free.count }
     var capacity: Int { entries.capacity }
 
@@ -36,11 +33,10 @@ struct RegistrationTable {
 
     /// Returns the handler, for the caller to release: its deinitialiser may use the table. Nil if it was removed before.
     mutating func remove(_ registration: LoopRegistration) -> (any ReadinessHandler)? {
-        guard handler(of: registration) != nil else { return nil }
-        var handler: (any ReadinessHandler)?
-        swap(&entries[registration.index].handler, &handler)
+        guard let handler = handler(of: registration) else { return nil }
+        entries[registration.index].handler = nil
         free.append(registration.index)
-        if count <= sparseCount, entries.capacity > Self.kept { shrink() }
+        if count <= sparseCount, entries.capacity > EventLoop.keptCapacity { shrink() }
         return handler
     }
 
