@@ -137,7 +137,7 @@ extension TaskCore {
             case .nothing, .whole, .unsent: false
             }
         let usesQueue =
-            result.usesQueue || hasFile || !delegates.isEmpty || locked { !$0.resumeDataHandlers.isEmpty }
+            result.usesQueue || hasFile || !delegates.isEmpty || locked { $0.resumeDataHandlers?.isEmpty == false }
         deliver(TaskEnding(error: error, body: body), usesQueue: usesQueue)
     }
 
@@ -163,21 +163,33 @@ extension TaskCore {
     }
 
     /// Resume data for the error (RES-2, RES-12, RES-13). None after a plain `cancel()`, which also removes the file.
-    private func resumeData(_ ending: TaskEnding, isWanted: Bool) -> Data? {
+    private func resumeData(_ body: LoadedBody, _ failure: LoadError?, isWanted: Bool) -> Data? {
         // The body first: most tasks have nothing to resume, and the comparison copies the error.
-        switch ending.body {
+        switch body {
         case .stopped(_, let point?):
-            return isWanted || ending.error != .cancelled ? DownloadResumeData(point).encoded : nil
-        case .unsent(let stopped):
-            return isWanted || ending.error != .cancelled ? self.resumeData(stopped) : nil
+            return isWanted || failure != .cancelled ? DownloadResumeData(point).encoded : nil
+        case .unsent(let stopped): return isWanted || failure != .cancelled ? resumeData(stopped) : nil
         default: return nil
         }
     }
 
+    /// A program that retries after failures must not retry what it has cancelled, or resume twice what it has paused:
+    /// a failure is no longer told after `cancel` (T-5, RES-2, RES-9).
+    private func failure(_ ending: TaskEnding, isCancelled: Bool) -> LoadError? {
+        guard isCancelled, let error = ending.error, error.code != LoadError.cancelled.code else { return ending.error }
+        return .cancelled
+    }
+
     /// Delivers the end, and releases everything.
     private func finish(_ ending: TaskEnding) {
-        let isResumeDataWanted = locked { !$0.resumeDataHandlers.isEmpty }
-        var resumeData = resumeData(ending, isWanted: isResumeDataWanted)
+        // From here on, `cancel` has no effect.
+        let (isCancelled, resumeDataHandlers) = locked { values in
+            defer { values.resumeDataHandlers = nil }
+            return (values.state == .canceling, values.resumeDataHandlers ?? [])
+        }
+        let isResumeDataWanted = !resumeDataHandlers.isEmpty
+        let failure = failure(ending, isCancelled: isCancelled)
+        var resumeData = resumeData(ending.body, failure, isWanted: isResumeDataWanted)
         if case .stopped(let path, _) = ending.body {
             switch resumeData {
             case nil: UnfinishedFiles.shared.remove(path)
@@ -186,12 +198,11 @@ extension TaskCore {
             }
         }
         let isSilent = self.isSilent || ending.isSilent
-        let error = isSilent ? nil : ending.error.map { shownError($0, resumeData) }
-        let (session, task, resumeDataHandlers) = locked { values in
+        let error = isSilent ? nil : failure.map { shownError($0, resumeData) }
+        let (session, task) = locked { values in
             values.state = .completed
             values.error = error
-            defer { values.resumeDataHandlers = [] }
-            return (values.session, values.anyTask ?? newTaskObject(), values.resumeDataHandlers)
+            return (values.session, values.anyTask ?? newTaskObject())
         }
         statusChanged()
         for handler in resumeDataHandlers { handler(resumeData) }

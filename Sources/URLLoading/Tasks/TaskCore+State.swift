@@ -118,9 +118,8 @@ extension TaskCore {
     /// Cancels the task, and produces resume data.
     func cancel(_ task: URLSessionTask?, producingResumeData handler: @escaping @Sendable (Data?) -> Void) {
         let isOver: Bool = locked { values in
-            guard values.state != .completed else { return true }
-            values.resumeDataHandlers.append(handler)
-            return false
+            values.resumeDataHandlers?.append(handler)
+            return values.resumeDataHandlers == nil
         }
         if isOver { return delivery.schedule { handler(nil) } }
         cancel(task)

@@ -69,8 +69,8 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
         var observers: TaskObservers?
         /// The session, until the end. It is an argument of the callbacks.
         var session: URLSession?
-        /// The handlers of `cancel(byProducingResumeData:)`.
-        var resumeDataHandlers: [@Sendable (Data?) -> Void] = []
+        /// The handlers of `cancel(byProducingResumeData:)`, until the end takes them.
+        var resumeDataHandlers: [@Sendable (Data?) -> Void]? = []
         /// Whether a collected body was delivered before the end.
         var hasToldBody = false
         /// Whether the end of a task without a load is claimed.

@@ -191,6 +191,37 @@ import URLLoading
         session.invalidateAndCancel()
     }
 
+    // RES-2, RES-9, T-5: the failure waits for the delegate queue
+    @Test("cancelled after it has failed", arguments: [false, true]) func cancelledAfterItHasFailed(pauses: Bool)
+        async throws
+    {
+        let server = try makeServer(stops: .close) { Self.rest(of: $0) }
+        defer { server.stop() }
+        let queue = SuspendedQueue(width: 1)
+        let session = URLSession(configuration: .ephemeral, delegate: nil, delegateQueue: queue)
+        defer { session.invalidateAndCancel() }
+        let failure = Watched<URLError?>(nil)
+        let hasEnded = Signal("the end")
+        let task = session.downloadTask(with: server.url("/file")) { _, _, error in
+            failure.withValue { $0 = error as? URLError }
+            hasEnded.fire()
+        }
+        task.resume()
+        try await queue.hasOperation.wait()
+        let resumeData = Watched<Data?>(nil)
+        if pauses { task.cancel { data in resumeData.withValue { $0 = data } } } else { task.cancel() }
+        queue.isSuspended = false
+        try await hasEnded.wait()
+        #expect(failure.current?.code == .cancelled)
+        #expect(resumeData.current == failure.current?.downloadTaskResumeData)
+        #expect((resumeData.current != nil) == pauses)
+        #expect((task.error as? URLError)?.code == .cancelled)
+        guard let data = resumeData.current else { return }
+        let (file, _) = try await session.download(resumeFrom: data)
+        defer { try? FileManager.default.removeItem(at: file) }
+        #expect(try Data(contentsOf: file) == Data(Self.whole))
+    }
+
     // RES-5: the resource has changed
     @Test("a 200 response replaces the partial data") func the200TakesThePlaceOfWhatWasThere() async throws {
         let server = try makeServer { _ in .text("new").with(field: "ETag", "\"v2\"") }
