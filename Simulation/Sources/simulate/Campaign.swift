@@ -3,7 +3,8 @@ import Foundation
 /// Runs worlds, each in a process of its own, twice.
 enum Campaign {
     static let usage = """
-        usage: simulate --seeds FIRST...LAST    run these worlds, each twice
+        usage: simulate --seeds FIRST...LAST [--once]
+                                                run these worlds, each twice, or once
                simulate --seconds N             run new worlds for so long
                simulate --seed N [--order K] [--only PARTS] [--trace]
                                                 run one, and show what happens in it
@@ -25,12 +26,13 @@ enum Campaign {
         case ("--seeds", let value?):
             let bounds = value.components(separatedBy: "...").compactMap { UInt64($0) }
             guard bounds.count == 2, bounds[0] <= bounds[1] else { break }
-            return Runs(from: bounds[0], through: bounds[1], for: .infinity).run()
+            guard arguments.isEmpty || Array(arguments) == ["--once"] else { break }
+            return Runs(from: bounds[0], through: bounds[1], for: .infinity, twice: arguments.isEmpty).run()
         case ("--seconds", let value?):
             guard let seconds = Double(value) else { break }
             let first = UInt64(Date().timeIntervalSince1970) * 1000
             print("from seed \(first)")
-            return Runs(from: first, through: .max, for: seconds).run()
+            return Runs(from: first, through: .max, for: seconds, twice: true).run()
         default: break
         }
         FileHandle.standardError.write(Data(usage.utf8))
@@ -44,12 +46,13 @@ enum Campaign {
         private let last: UInt64
         private let start = Date()
         private let duration: Double
+        private let twice: Bool
         private var failed: [UInt64] = []
         private var count = 0
         private var simulated = 0.0
 
-        init(from first: UInt64, through last: UInt64, for duration: Double) {
-            (next, self.last, self.duration) = (first, last, duration)
+        init(from first: UInt64, through last: UInt64, for duration: Double, twice: Bool) {
+            (next, self.last, self.duration, self.twice) = (first, last, duration, twice)
         }
 
         func run() -> Int32 {
@@ -72,7 +75,7 @@ enum Campaign {
 
         private func run(_ seed: UInt64) {
             let first = WorldProcess.run(SimulatedProcess.Options(seed: seed))
-            let second = WorldProcess.run(SimulatedProcess.Options(seed: seed))
+            let second = twice ? WorldProcess.run(SimulatedProcess.Options(seed: seed)) : first
             lock.withLock {
                 count += 1
                 simulated += (first.output.split(separator: " ").last.flatMap { Double($0.dropLast()) } ?? 0) / 1000

@@ -5,6 +5,8 @@ import Foundation
 enum Password {
     static func user(of host: String) -> String { "user of \(host)" }
     static func right(_ scheme: String, _ host: String) -> String { "secret of \(scheme)://\(host)" }
+    /// What the program sends as Authorization by itself.
+    static func token(of host: String) -> String { "Bearer of \(host)" }
     static func wrong(_ scheme: String, _ host: String) -> String { "nothing of \(scheme)://\(host)" }
 }
 
@@ -57,6 +59,10 @@ final class PrivateArea {
         let user = Password.user(of: host)
         let right = Password.right(scheme, host), wrong = Password.wrong(scheme, host)
         let law = "credentials reach only what they are for: \(field) at \(scheme)://\(host)"
+        if field.hasPrefix("Bearer ") {
+            Law.require(field == Password.token(of: host), law)
+            return .isWrong
+        }
         if field.hasPrefix("Basic ") {
             let plain = Data(base64Encoded: String(field.dropFirst(6))).map { String(decoding: $0, as: UTF8.self) }
             Law.require(plain == "\(user):\(right)" || plain == "\(user):\(wrong)", law)

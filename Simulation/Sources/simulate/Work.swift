@@ -23,6 +23,8 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
         var hasClosed = false
         var hasEnded = false
         var wasCancelled = false
+        /// When `cancel` had returned.
+        var cancelled: simulation_time?
         var isAsync = false
         /// Whether a host that it may reach has faults.
         var mayFail = false
@@ -144,6 +146,9 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
             let path = hops > 0 ? "forward/\(hops)" : "post"
             var request = URLRequest(url: URL(string: "\(scheme)://\(host)/\(path)/\(number)")!)
             request.httpMethod = "POST"
+            if hops > 0, choices.oneIn(2) {
+                request.setValue(Password.token(of: host), forHTTPHeaderField: "Authorization")
+            }
             expectation = .post(number, size: size)
             let body = Data(Content.bytes(number, 0..<size))
             if choices.oneIn(2) {
@@ -167,6 +172,7 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
             usleep(UInt32(choices.below(300_000)))
             lock.withLock { records[number]?.wasCancelled = true }
             task.cancel()
+            lock.withLock { records[number]?.cancelled = simulation_now() }
         }
         if choices.oneIn(6), Parts.has("task \(number) is suspended") {
             task.suspend()
@@ -194,6 +200,7 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
             usleep(UInt32(choices.below(300_000)))
             lock.withLock { records[number]?.wasCancelled = true }
             load.cancel()
+            lock.withLock { records[number]?.cancelled = simulation_now() }
         }
     }
 
@@ -202,8 +209,9 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
         // The host and the path have no character that a URL cannot have.
         let task = session.downloadTask(with: URL(string: "\(scheme)://\(target.name)/large/\(number)/\(size)")!)
         task.taskDescription = "\(number)"
+        let mayFail = !target.isFaultless || !world.disk.isFaultless
         let download = ResumableDownload(
-            task, resumes: choices.below(3),
+            task, resumes: choices.below(3), mayFail: mayFail,
             makeTask: { [self] data in
                 lock.withLock {
                     guard !isInvalidated else { return nil }
@@ -215,8 +223,7 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
             },
             willGiveUp: { [self] in lock.withLock { records[number]?.wasCancelled = true } },
             giveUp: { [self] in finish(number, nil, URLError(.cancelled)) { _ in } })
-        var record = Record(
-            expectation: .content(number, size: size), mayFail: !target.isFaultless || !world.disk.isFaultless)
+        var record = Record(expectation: .content(number, size: size), mayFail: mayFail)
         record.download = download
         let started = record
         lock.withLock { records[number] = started }
@@ -286,6 +293,10 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
         guard var record = records[number] else { return Law.require(false, "a task that ends is known") }
         Law.require(!record.hasEnded, "task \(number) ends once")
         Law.require(!isInvalid || record.isAsync, "task \(number) ends before its session is invalid")
+        if let cancelled = record.cancelled {
+            // Less than any timeout, and enough for what a slow disk has to do.
+            Law.require(simulation_now() < cancelled + 4 * second, "task \(number) ends soon after it was cancelled")
+        }
         change(&record)
         record.hasEnded = true
         records[number] = record

@@ -27,7 +27,8 @@ struct World {
         let choices = Choices("world")
         let disk = SimulatedDisk()
         self.disk = disk
-        let names = (0..<1 + choices.below(4)).map { "host\($0).example" }
+        // Of one site, and one name ends with another, so that a cookie could go astray.
+        let names = ["host0", "ahost0", "host2", "host3"].prefix(1 + choices.below(4)).map { "\($0).site.example" }
         let present = names.filter { Parts.has($0) }
         // A redirect to a host that is left out goes to another one.
         let targets = names.map { present.contains($0) ? $0 : present.first ?? $0 }
