@@ -11,8 +11,6 @@ final class ResumableDownload: @unchecked Sendable {
     private var isPausing = false
     private var hasEndedWhilePausing = false
     private var isOver = false
-    /// Whether its host or the disk has faults.
-    private let mayFail: Bool
     /// Nil if the session takes no more tasks.
     private let makeTask: (Data) -> URLSessionDownloadTask?
     /// Before the end of a download that cannot go on.
@@ -20,11 +18,10 @@ final class ResumableDownload: @unchecked Sendable {
     private let giveUp: () -> Void
 
     init(
-        _ task: URLSessionDownloadTask, resumes: Int, mayFail: Bool,
-        makeTask: @escaping (Data) -> URLSessionDownloadTask?,
+        _ task: URLSessionDownloadTask, resumes: Int, makeTask: @escaping (Data) -> URLSessionDownloadTask?,
         willGiveUp: @escaping () -> Void, giveUp: @escaping () -> Void
     ) {
-        (self.task, resumesLeft, self.mayFail, self.makeTask) = (task, resumes, mayFail, makeTask)
+        (self.task, resumesLeft, self.makeTask) = (task, resumes, makeTask)
         (self.willGiveUp, self.giveUp) = (willGiveUp, giveUp)
     }
 
@@ -55,10 +52,7 @@ final class ResumableDownload: @unchecked Sendable {
         defer { lock.unlock() }
         let code = (error as? URLError)?.code
         guard ended === task else {
-            // It may have failed just before it was paused.
-            Law.require(
-                code == .cancelled || code != nil && mayFail,
-                "a task that was paused ends as cancelled: \(code?.rawValue ?? 0)")
+            Law.require(code == .cancelled, "a task that was paused ends as cancelled: \(code?.rawValue ?? 0)")
             return true
         }
         if isPausing, code == .cancelled {

@@ -209,9 +209,8 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
         // The host and the path have no character that a URL cannot have.
         let task = session.downloadTask(with: URL(string: "\(scheme)://\(target.name)/large/\(number)/\(size)")!)
         task.taskDescription = "\(number)"
-        let mayFail = !target.isFaultless || !world.disk.isFaultless
         let download = ResumableDownload(
-            task, resumes: choices.below(3), mayFail: mayFail,
+            task, resumes: choices.below(3),
             makeTask: { [self] data in
                 lock.withLock {
                     guard !isInvalidated else { return nil }
@@ -223,7 +222,8 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
             },
             willGiveUp: { [self] in lock.withLock { records[number]?.wasCancelled = true } },
             giveUp: { [self] in finish(number, nil, URLError(.cancelled)) { _ in } })
-        var record = Record(expectation: .content(number, size: size), mayFail: mayFail)
+        var record = Record(
+            expectation: .content(number, size: size), mayFail: !target.isFaultless || !world.disk.isFaultless)
         record.download = download
         let started = record
         lock.withLock { records[number] = started }
