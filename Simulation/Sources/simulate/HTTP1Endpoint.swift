@@ -154,6 +154,7 @@ final class HTTP1Endpoint: Endpoint {
             wire.write(part())
             return wire.reset()
         }
+        if server.happens(\.earlyReset, choices) { return choices.oneIn(2) ? wire.reset() : finish() }
         if server.happens(\.truncation, choices) {
             wire.write(part())
             return finish()

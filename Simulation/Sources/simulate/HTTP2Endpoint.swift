@@ -124,6 +124,9 @@ final class HTTP2Endpoint: Endpoint {
         // Before it is processed, so that it may be sent again.
         if server.happens(\.refusal, choices) { return simulation_http2_reset(http2, number, ErrorCode.refusedStream) }
         let response = server.response(to: stream.request, choices)
+        if server.happens(\.earlyReset, choices) {
+            return simulation_http2_reset(http2, number, choices.pick([ErrorCode.internalError, ErrorCode.cancel]))
+        }
         streams[number]?.body = response.body[...]
         respond(number, response)
         send(number, choices)

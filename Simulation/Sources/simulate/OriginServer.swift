@@ -29,11 +29,15 @@ final class OriginServer: @unchecked Sendable {
     /// One response in so many: 0 for none.
     struct Faults {
         var reset = 0
+        /// Before the first octet of a response to what was processed.
+        var earlyReset = 0
         var truncation = 0
         var silence = 0
         var slowness = 0
         var close = 0
         var idleClose = 0
+        /// A 304 about another version than those that the client has.
+        var wrongConfirmation = 0
         /// Of HTTP/2.
         var refusal = 0
         var abruptGoAway = 0
@@ -163,7 +167,10 @@ final class OriginServer: @unchecked Sendable {
         let fields = [
             ("ETag", tag), ("Accept-Ranges", "bytes"), ("Cache-Control", freshness), ("X-Content", "\(content)"),
         ]
-        if request.values(of: "if-none-match").contains(tag) { return Response(status: 304, fields: fields) }
+        let conditions = request.values(of: "if-none-match")
+        if conditions.contains(tag) || !conditions.isEmpty && happens(\.wrongConfirmation, choices) {
+            return Response(status: 304, fields: fields)
+        }
         if let range = request.values(of: "range").first {
             let first = range.dropFirst("bytes=".count).split(separator: "-").first.flatMap { Int($0) } ?? -1
             Law.require(

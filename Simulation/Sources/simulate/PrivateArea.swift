@@ -13,10 +13,16 @@ enum Password {
 /// The part of a server that has a password: Basic and Digest (RFC 7617, RFC 7616). What it is asked with has to be its own.
 final class PrivateArea {
     private let host: String
-    /// The highest count of each nonce.
-    private var nonces: [String: Int] = [:]
+    /// The counts with which each nonce came.
+    private var nonces: [String: Set<Int>] = [:]
+    /// After so many requests a nonce is stale.
+    private let uses: Int
 
-    init(of host: String) { self.host = host }
+    init(of host: String) {
+        self.host = host
+        let choices = Choices("nonces of \(host)")
+        uses = choices.oneIn(2) ? 2 + choices.below(4) : .max
+    }
 
     private var realm: String { "area of \(host)" }
 
@@ -36,7 +42,7 @@ final class PrivateArea {
             return Self.refusal("Basic realm=\"\(realm)\", charset=\"UTF-8\"")
         }
         let nonce = "\(host) \(nonces.count)"
-        nonces[nonce] = 0
+        nonces[nonce] = []
         let algorithm = choices.pick(["MD5", "SHA-256"])
         return Self.refusal(
             "Digest realm=\"\(realm)\", nonce=\"\(nonce)\", qop=\"auth\", algorithm=\(algorithm)"
@@ -82,15 +88,16 @@ final class PrivateArea {
         let isRight = value("response") == response(right)
         Law.require(isRight || value("response") == response(wrong), law)
         let count = Int(value("nc"), radix: 16) ?? 0
-        guard let highest = nonces[value("nonce")] else {
+        guard let known = nonces[value("nonce")] else {
             Law.require(false, "a nonce is of the server: \(field)")
             return .isWrong
         }
         Law.require(count > 0, "a count of a nonce begins with 1: \(field)")
-        // A replay: also of a request that was sent again.
-        guard count > highest else { return .isStale }
-        if counts { nonces[value("nonce")] = count }
-        return isRight ? .isRight : .isWrong
+        guard counts else { return .isWrong }
+        Law.require(!known.contains(count), "a count of a nonce comes once: \(field)")
+        nonces[value("nonce")] = known.union([count])
+        guard isRight else { return .isWrong }
+        return known.count < uses && known.allSatisfy { $0 < count } ? .isRight : .isStale
     }
 
     private static func parameters(of field: String) -> [String: String] {

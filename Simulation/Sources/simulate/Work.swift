@@ -46,6 +46,8 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
         case noHost
         /// An error that says what is wrong with the certificate.
         case badCertificate(URLError.Code)
+        /// The end of a task that was never resumed.
+        case cancellation
     }
 
     init(in world: World) { self.world = world }
@@ -108,7 +110,9 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
         let host = target.name
         if choices.oneIn(10) { return startWebSocket(number, target, choices, in: session) }
         if choices.oneIn(10) { return startResumable(number, target, choices, in: session) }
-        let size = choices.size(upTo: 300_000)
+        // Now and then more than the windows of HTTP/2.
+        let isLarge = choices.oneIn(16) && target.isWide && Parts.has("task \(number) is large")
+        let size = isLarge ? choices.below(6_000_000) : choices.size(upTo: 300_000)
         let hops = choices.oneIn(4) ? 1 + choices.below(4) : 0
         let kind = choices.pick(["content", "content", "content", "cached", "basic", "digest"])
         // The same few resources.
@@ -167,6 +171,15 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
         ])
         let record = Record(expectation: expectation, mayFail: mayFail, answers: answers)
         lock.withLock { records[number] = record }
+        // Nobody keeps it, so that it ends with its session at the latest.
+        if choices.oneIn(20), Parts.has("task \(number) is not resumed") {
+            lock.withLock {
+                records[number]?.wasCancelled = true
+                records[number]?.expectation = .cancellation
+            }
+            if choices.oneIn(2) { task.cancel() }
+            return
+        }
         task.resume()
         if !world.isFaultless, choices.oneIn(6), Parts.has("task \(number) is cancelled") {
             usleep(UInt32(choices.below(300_000)))
@@ -311,6 +324,8 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
                 Law.require(
                     code == expected || record.mayFail || record.wasCancelled,
                     "task \(number) ends with what is wrong with the certificate: \(error)")
+            } else if case .cancellation = record.expectation {
+                Law.require(code == .cancelled, "task \(number) is cancelled before it begins: \(error)")
             } else if case .noHost = record.expectation {
                 var codes: [URLError.Code] = [.cannotFindHost, .cannotConnectToHost, .cancelled]
                 if world.disk.runsOutOfDescriptors, let code { codes.append(code) }
@@ -362,6 +377,7 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
                     "POST \(number) is answered: \(String(decoding: record.data, as: UTF8.self))")
             case .noHost, .webSocket: break
             case .badCertificate: Law.require(false, "task \(number) has no host that it may trust")
+            case .cancellation: Law.require(false, "task \(number) was not resumed")
             }
         }
         lock.broadcast()

@@ -9,6 +9,8 @@ struct World {
         var name: String
         /// Whether every load from it has to succeed.
         var isFaultless: Bool
+        /// Whether large bodies take little time.
+        var isWide = false
     }
 
     let hosts: [Host]
@@ -49,7 +51,10 @@ struct World {
             if !isFaultless, choices.oneIn(6), Parts.has("\(name) loses packets") {
                 Self.losePackets(of: addresses, name)
             }
-            return Host(server: server, name: name, isFaultless: isFaultless && !disk.runsOutOfDescriptors)
+            let link = Self.link(to: name, isFaultless: isFaultless)
+            return Host(
+                server: server, name: name, isFaultless: isFaultless && !disk.runsOutOfDescriptors,
+                isWide: link.largest_segment > 10_000 && link.send_buffer > 100_000 && !isBehindProxy)
         }
         let bad = [(Self.expiredName, UInt64(0x0A00_0400)), (Self.strangerName, 0x0A00_0401)].map { name, address in
             simulation_add_name(name, address, second / 20)
@@ -77,6 +82,8 @@ struct World {
         choose(\.close, "closes", oneIn: 2) { 1 + $0.below(8) }
         if isFaultless { return faults }
         choose(\.reset, "resets", oneIn: 3) { 2 + $0.below(20) }
+        choose(\.earlyReset, "resets before it answers", oneIn: 3) { 2 + $0.below(20) }
+        choose(\.wrongConfirmation, "confirms what was not asked", oneIn: 3) { 1 + $0.below(4) }
         choose(\.truncation, "truncates", oneIn: 3) { 2 + $0.below(20) }
         choose(\.silence, "goes silent", oneIn: 3) { 2 + $0.below(20) }
         choose(\.refusal, "refuses streams", oneIn: 3) { 2 + $0.below(10) }
@@ -143,6 +150,10 @@ struct World {
     }
 
     private static func makeLink(to address: simulation_address, of host: String, isFaultless: Bool) {
+        simulation_set_link(address, link(to: host, isFaultless: isFaultless))
+    }
+
+    private static func link(to host: String, isFaultless: Bool) -> simulation_link {
         let choices = Choices("link to \(host)")
         var link = simulation_link()
         // One that is far away takes a window at a time, and a request may wait behind 64 KiB of others.
@@ -158,7 +169,7 @@ struct World {
         let silences = choices.oneIn(6), silentAfter = 1 + choices.size(upTo: 200_000)
         if !isFaultless, breaks, Parts.has("link to \(host) breaks") { link.breaks_after = Int64(breaksAfter) }
         if !isFaultless, silences, Parts.has("link to \(host) goes silent") { link.silent_after = Int64(silentAfter) }
-        simulation_set_link(address, link)
+        return link
     }
 
     /// For some seconds nothing passes.

@@ -42,6 +42,9 @@ final class Authenticator {
         stage.fieldValue(for: subject, isAllowed: isAllowed)
     }
 
+    /// Whether the field's value is good for one request only, because it has the count of a nonce.
+    var isFieldForOneRequest: Bool { stage.isFieldForOneRequest }
+
     /// Whether the next request carries a step of an authentication, for one connection that is not authenticated yet.
     var isConversing: Bool { stage.isConversing }
 

@@ -167,6 +167,11 @@ extension HTTPLoad: AuthenticatorOwner {
         exchange.fields.append(authenticator.fieldName, value)
     }
 
+    /// Renews what is good for one request only, before the request is sent again: the server may have seen it (AUTH-18).
+    func authenticateAgain(_ exchange: inout ExchangeRequest) {
+        if serverAuthenticator?.isFieldForOneRequest == true { authenticate(&exchange) }
+    }
+
     /// A redirect leads to another request, which has no authentication state except that of proxies.
     func forgetAnswers() {
         serverAuthenticator?.redirected()

@@ -127,6 +127,9 @@ struct AuthenticationStage {
         if case .connection(let proof)? = attempt?.proof { proof.conversation != nil } else { false }
     }
 
+    /// Whether the field's value is good for one request only, because it has the count of a nonce.
+    var isFieldForOneRequest: Bool { attempt?.answer != nil }
+
     /// Whether a response with this status does not concern this stage.
     func ignores(_ status: Int) -> Bool { attempt == nil && ChallengeSource(status: status) != source }
 

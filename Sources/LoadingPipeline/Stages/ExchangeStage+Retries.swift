@@ -51,6 +51,7 @@ extension ExchangeStage {
         record(.fetchStarted(.retry))
         if isUnprocessed { load.exchangeWasNotProcessed() } else { load.exchangeIsActive() }
         if waitsWhileSuspended() { return }
+        renewAuthentication(of: load)
         if isBodyWhole { return start(onNewConnection: true) }
         guard load.request.body.isReplayable else {
             needsStream = true
@@ -62,6 +63,12 @@ extension ExchangeStage {
             request.body = body
             start(onNewConnection: true)
         }
+    }
+
+    private func renewAuthentication(of load: HTTPLoad) {
+        var renewed = request
+        load.authenticateAgain(&renewed)
+        request = renewed
     }
 
     /// Ends the stage if the load is suspended. The load sends its request again when it resumes (T-2).

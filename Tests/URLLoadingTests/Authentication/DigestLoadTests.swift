@@ -74,6 +74,35 @@ import URLLoading
         #expect(server.connectionCount == 1)
     }
 
+    // AUTH-18, CONN-10: the server has seen the count, whether or not it has answered
+    @Test("a request that is sent again has another count") func sentAgain() async throws {
+        let digestAuth = DigestAuthResponder()
+        let isFirst = Watched(true)
+        let server = try ScriptedServer { connection in
+            while let request = try connection.nextRequest() {
+                let response = digestAuth.answer(request)
+                let isLost =
+                    request.target == "/2"
+                    && isFirst.withValue { first in
+                        defer { first = false }
+                        return first
+                    }
+                if isLost { return connection.close() }
+                try connection.send(response, to: request)
+            }
+        }
+        defer { server.stop() }
+        let (session, delegate) = session()
+        for path in ["/1", "/2", "/3"] { #expect(try await status(session, server.url(path)) == 200) }
+        session.finishTasksAndInvalidate()
+        _ = try await delegate.callsUntilInvalid()
+        #expect(
+            digestAuth.verdicts.events == [
+                "-", "/1 00000001 n1", "/2 00000002 n1", "/2 00000003 n1", "/3 00000004 n1",
+            ])
+        #expect(challenges(delegate) == [.challenge(1, "HTTPDigest r", 0)])
+    }
+
     // AUTH-18: a server that calls every nonce stale
     @Test("staleness has an end") func stalenessHasAnEnd() async throws {
         let digestAuth = DigestAuthResponder(DigestAuthResponder.Rules(uses: 0))
