@@ -4,8 +4,8 @@ internal import Foundation
 internal import LoadingEvents
 internal import LoadingSemantics
 
-/// The callbacks of a service, a browser or an `NSURLConnection`, and where they come: on a run loop, on a queue of the
-/// program, or on a serial queue of the process.
+/// The callbacks of a service, a browser, an `NSURLConnection` or a bound stream, and where they come: on a run loop, on a queue
+/// of the program, or on a serial queue of the process.
 ///
 /// They come in their order and one at a time, also if the place changes while some are due. Only a run loop that a
 /// callback runs makes further ones meanwhile.
@@ -58,8 +58,12 @@ final class CallbackSchedule: @unchecked Sendable {
         var isEnded = false
     }
 
+    /// Whether callbacks wait while there is neither a run loop nor a queue of the program, as those of streams do.
+    private let waitsForRunLoop: Bool
     private let lock = Lock()
     private var state = State()
+
+    init(waitsForRunLoop: Bool = false) { self.waitsForRunLoop = waitsForRunLoop }
 
     // MARK: The place
 
@@ -83,7 +87,7 @@ final class CallbackSchedule: @unchecked Sendable {
         }
     }
 
-    /// Removes a mode. Without any mode, and without a queue of the program, the shared queue is used.
+    /// Removes a mode. Without any mode, and without a queue of the program, the shared queue is used, unless callbacks wait.
     func remove(_ loop: RunLoop, _ mode: RunLoop.Mode) {
         changePlace { state in
             guard let place = state.runLoop, place.loop === loop, place.modes.contains(mode) else { return false }
@@ -142,6 +146,7 @@ final class CallbackSchedule: @unchecked Sendable {
             guard !state.callbacks.isEmpty, !state.isEnqueued else { return nil }
             let runLoop = state.queue == nil ? state.runLoop : nil
             guard runLoop != nil || state.caller == nil else { return nil }
+            guard runLoop != nil || state.queue != nil || !waitsForRunLoop else { return nil }
             state.isEnqueued = true
             return (state.generation, runLoop, state.queue)
         }

@@ -56,6 +56,9 @@ final class InputStreamSource: RequestBodySource, @unchecked Sendable {
 
     func cancel() {
         // An unopened stream can still be sent over another connection.
-        if !isUntouched { queue.async { [self] in stream.close() } }
+        guard !isUntouched else { return }
+        // Others are closed after the `read` that may be waiting.
+        if stream is any InterruptibleStream { return stream.close() }
+        queue.async { [self] in stream.close() }
     }
 }

@@ -2,7 +2,7 @@ internal import Foundation
 internal import LoadingPipeline
 
 /// The input stream of a connection that `captureStreams()` has handed to the delegate. `read` blocks.
-final class CapturedInputStream: InputStream {
+final class CapturedInputStream: InputStream, InterruptibleStream {
     private let state: CapturedStreamState
 
     init(_ connection: CapturedConnection) {
