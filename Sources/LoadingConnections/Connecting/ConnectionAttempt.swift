@@ -14,6 +14,8 @@ internal import LoadingTransport
 final class ConnectionAttempt: ConnectionChallengeDelegate {
     let primaryOrigin: OriginConnections
     let isUpgrade: Bool
+    /// Its number among the attempts and connections of the origin.
+    var number = 0
     /// The request that waits for the connection.
     private(set) var request: ConnectionRequest?
     /// Whether it has continued without a request. What happened does not describe the next request's wait.

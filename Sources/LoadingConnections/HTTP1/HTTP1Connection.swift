@@ -21,6 +21,8 @@ package final class HTTP1Connection: HTTPExchangeStream, ByteStreamOwner, LoopTi
 
     // Maintained by the pool.
     @exclusivity(unchecked) var isIdle = false
+    /// Its number among the attempts and connections of the origin.
+    var number = 0
     @exclusivity(unchecked) var idleSince: Int64 = 0
     @exclusivity(unchecked) var idleDeadline: Int64 = 0
     /// Armed for a deadline that may have moved since. The timer can stay armed while the connection is in use, so

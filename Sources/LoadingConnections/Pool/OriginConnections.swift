@@ -10,8 +10,11 @@ final class OriginConnections {
     /// the others.
     @exclusivity(unchecked) private var idle: [HTTP1Connection] = []
     private var closedIdleCount = 0
-    @exclusivity(unchecked) private var attempts: [ObjectIdentifier: ConnectionAttempt] = [:]
-    private var connections: [ObjectIdentifier: HTTP1Connection] = [:]
+    /// By their numbers, as the connections are, so that the order of what is done with all follows from what was done
+    /// before, and not from addresses in memory.
+    @exclusivity(unchecked) private var attempts: [Int: ConnectionAttempt] = [:]
+    private var connections: [Int: HTTP1Connection] = [:]
+    private var lastNumber = 0
     /// The connection that carries all new requests, if there is one.
     @exclusivity(unchecked) private(set) var shared: (any MultiplexedConnection)?
     /// Whether the server grants no stream to any request. A waiting request then does not wait for other requests
@@ -20,7 +23,7 @@ final class OriginConnections {
     /// The attempt at HTTP/3 beside the shared connection or those of HTTP/1.1.
     @exclusivity(unchecked) private(set) var upgrade: ConnectionAttempt?
     /// The shared connection, and retired ones that still carry requests.
-    private var multiplexed: [ObjectIdentifier: any MultiplexedConnection] = [:]
+    private var multiplexed: [any MultiplexedConnection] = []
     var multiplexedCount: Int { multiplexed.count }
     /// When the server last answered a request on one of these, by the loop's clock; 0 for never.
     @exclusivity(unchecked) var lastAnswer: Int64 = 0
@@ -39,7 +42,9 @@ final class OriginConnections {
     // MARK: Attempts
 
     func begin(_ attempt: ConnectionAttempt) {
-        if attempt.isUpgrade { upgrade = attempt } else { attempts[ObjectIdentifier(attempt)] = attempt }
+        if attempt.isUpgrade { return upgrade = attempt }
+        attempt.number = nextNumber()
+        attempts[attempt.number] = attempt
     }
 
     func finish(_ attempt: ConnectionAttempt) {
@@ -49,9 +54,14 @@ final class OriginConnections {
             if let request = attempt.request { enterLine(request) }
             return
         }
-        attempts[ObjectIdentifier(attempt)] = nil
+        attempts[attempt.number] = nil
         guard key.mayShare else { return }
         for request in sharing(attempt) { request.sharedAttempt = nil }
+    }
+
+    private func nextNumber() -> Int {
+        lastNumber &+= 1
+        return lastNumber
     }
 
     /// Puts a request that waited for an upgrade into the line, by its time of arrival.
@@ -74,10 +84,13 @@ final class OriginConnections {
 
     // MARK: Connections
 
-    func adopt(_ connection: HTTP1Connection) { connections[ObjectIdentifier(connection)] = connection }
+    func adopt(_ connection: HTTP1Connection) {
+        connection.number = nextNumber()
+        connections[connection.number] = connection
+    }
 
     func forget(_ connection: HTTP1Connection) {
-        connections[ObjectIdentifier(connection)] = nil
+        connections[connection.number] = nil
         guard connection.isIdle else { return }
         closedIdleCount += 1
         if closedIdleCount > 16, closedIdleCount * 2 > idle.count {
@@ -89,7 +102,7 @@ final class OriginConnections {
     /// All open connections, and the QUIC connection that is held for the next request.
     var all: [any RoutedConnection] {
         let all: [any RoutedConnection] =
-            connections.values.filter { !$0.isClosed } + multiplexed.values.filter { !$0.isClosed }
+            connections.values.filter { !$0.isClosed } + multiplexed.filter { !$0.isClosed }
         if let held = upgrade?.held, !held.isClosed { return all + [held] }
         return all
     }
@@ -97,7 +110,7 @@ final class OriginConnections {
     // MARK: A connection for all
 
     func adopt(_ connection: any MultiplexedConnection) {
-        multiplexed[ObjectIdentifier(connection)] = connection
+        multiplexed.append(connection)
         shared = connection
     }
 
@@ -125,7 +138,7 @@ final class OriginConnections {
 
     func forget(_ connection: any MultiplexedConnection) {
         retire(connection)
-        multiplexed[ObjectIdentifier(connection)] = nil
+        multiplexed.removeAll { $0 === connection }
     }
 
     // MARK: Idle connections
@@ -157,12 +170,12 @@ final class OriginConnections {
     func closeAll() {
         for attempt in attempts.values { attempt.cancel() }
         for connection in connections.values { connection.close() }
-        for connection in multiplexed.values { connection.close() }
+        for connection in multiplexed { connection.close() }
         attempts = [:]
         upgrade?.cancel()
         upgrade = nil
         connections = [:]
-        multiplexed = [:]
+        multiplexed = []
         shared = nil
         hasNoStreamCredit = false
         idle = []
