@@ -113,7 +113,7 @@ static int open_file(const char *path, int flags, mode_t mode) {
         if (kernel_is_simulated() && path != NULL && strcmp(path, "/dev/urandom") == 0) return random_device();
         return REAL(open)(path, flags, mode);
     }
-    bool is_unnamed = (flags & __O_TMPFILE) != 0, creates = is_unnamed || ((flags & O_CREAT) && !exists(path));
+    bool is_unnamed = (flags & __O_TMPFILE) == __O_TMPFILE, creates = is_unnamed || ((flags & O_CREAT) && !exists(path));
     bool writes = (flags & O_ACCMODE) != O_RDONLY;
     DISTURB("open", creates ? grows : writes && (disk.state == simulation_disk_read_only || (flags & O_TRUNC)) ? changes : reads);
     if (disk_has_no_descriptor()) return -1;

@@ -10,6 +10,15 @@ enum SimulatedProcess {
         var order: UInt64 = 0
         var only: [String]?
         var traces = false
+        /// Set after a power cut.
+        var restart: Restart?
+
+        /// Where the world was.
+        struct Restart {
+            var clock: simulation_time = 0
+            var events: UInt64 = 0
+            var hash: UInt64 = 0
+        }
 
         var arguments: [String] {
             var arguments = ["\(seed)", "--order", "\(order)"]
@@ -32,6 +41,9 @@ enum SimulatedProcess {
                 case "--only":
                     guard let parts = rest.popFirst() else { return nil }
                     only = parts.split(separator: ",").map(String.init)
+                case "--clock": restart = rest.popFirst().flatMap { simulation_time($0) }.map { Restart(clock: $0) }
+                case "--events": restart?.events = rest.popFirst().flatMap { UInt64($0) } ?? 0
+                case "--hash": restart?.hash = rest.popFirst().flatMap { UInt64($0) } ?? 0
                 default: return nil
                 }
             }
@@ -52,6 +64,9 @@ enum SimulatedProcess {
         options.limit = 2 * 3600 * second
         options.preemption = UInt32([8, 32, 128, 256][Int(process.seed % 4)])
         options.traces = process.traces
+        if let restart = process.restart {
+            (options.start, options.events, options.hash) = (restart.clock, restart.events, restart.hash)
+        }
         Choices.seed = process.seed
         Parts.only = process.only.map { Set($0) }
         // The library reads them when it first needs the system's roots.
@@ -62,6 +77,7 @@ enum SimulatedProcess {
         simulation_mount(Self.disk)
         simulation_tls_begin(roots)
         let world = World()
+        if process.restart == nil { PowerCut.prepare(for: process, on: world.disk) } else { PowerCut.check() }
         Work(in: world).run()
         // Not exit(): other threads of the world would run on while the process is taken down.
         let hash = String(simulation_hash(), radix: 16)
