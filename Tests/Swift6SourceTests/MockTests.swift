@@ -185,6 +185,13 @@ private final class SharedDouble: URLSession, @unchecked Sendable {
             kCFStreamPropertyHTTPSProxyPort,
         ]
         #expect(names == ["HTTPProxy", "HTTPPort", "HTTPSProxy", "HTTPSPort"])
+        // As a value of the dictionary.
+        let version: [CFString: Any] = [kCFStreamPropertySOCKSVersion: kCFStreamSocketSOCKSVersion4]
+        #expect(version[kCFStreamPropertySOCKSVersion] as? String == "kCFStreamSocketSOCKSVersion4")
+        let proxy: [CFString: Any] = [
+            kCFProxyTypeKey: kCFProxyTypeSOCKS, kCFProxyHostNameKey: "proxy.example", kCFProxyPortNumberKey: 1080,
+        ]
+        #expect(proxy[kCFProxyTypeKey] as? String == "kCFProxyTypeSOCKS")
     }
 
     private func text(of client: some HTTPClient, _ url: URL) async throws -> String {

@@ -35,7 +35,8 @@ package struct ProxyDictionary: Sendable, Equatable {
         // The key names the kind of traffic, not the protocol of the proxy.
         https = reader.route("HTTPS", .http, credential)
         ftp = reader.route("FTP", .http, credential)
-        socks = reader.route("SOCKS", .socks5, socksCredential ?? credential)
+        let isSOCKS4 = reader.text("kCFStreamPropertySOCKSVersion") == "kCFStreamSocketSOCKSVersion4"
+        socks = reader.route("SOCKS", isSOCKS4 ? .socks4 : .socks5, socksCredential ?? credential)
         autoConfiguration = reader.autoConfiguration
         exclusions = ProxyExclusions(
             exceptions: reader.texts("ExceptionsList"),

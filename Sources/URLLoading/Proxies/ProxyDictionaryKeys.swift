@@ -47,7 +47,42 @@ nonisolated(unsafe) public let kCFStreamPropertySOCKSProxyPort: CFString = "SOCK
 nonisolated(unsafe) public let kCFStreamPropertySOCKSUser: CFString = "kCFStreamPropertySOCKSUser"
 /// The password for the SOCKS proxy.
 nonisolated(unsafe) public let kCFStreamPropertySOCKSPassword: CFString = "kCFStreamPropertySOCKSPassword"
+/// The version of SOCKS: `kCFStreamSocketSOCKSVersion5`, which is the default, or `kCFStreamSocketSOCKSVersion4`.
+nonisolated(unsafe) public let kCFStreamPropertySOCKSVersion: CFString = "kCFStreamPropertySOCKSVersion"
+/// SOCKS4, or SOCKS4a for hosts that have a name. No IPv6 addresses.
+nonisolated(unsafe) public let kCFStreamSocketSOCKSVersion4: CFString = "kCFStreamSocketSOCKSVersion4"
+/// SOCKS5.
+nonisolated(unsafe) public let kCFStreamSocketSOCKSVersion5: CFString = "kCFStreamSocketSOCKSVersion5"
 /// The user name for a proxy.
 nonisolated(unsafe) public let kCFProxyUsernameKey: CFString = "kCFProxyUsernameKey"
 /// The password for a proxy.
 nonisolated(unsafe) public let kCFProxyPasswordKey: CFString = "kCFProxyPasswordKey"
+
+// Keys and values of the dictionaries that describe one proxy each. In `connectionProxyDictionary` they have no effect.
+
+/// The kind of a proxy, one of `kCFProxyType…`.
+nonisolated(unsafe) public let kCFProxyTypeKey: CFString = "kCFProxyTypeKey"
+/// The host of a proxy.
+nonisolated(unsafe) public let kCFProxyHostNameKey: CFString = "kCFProxyHostNameKey"
+/// The port of a proxy, a number.
+nonisolated(unsafe) public let kCFProxyPortNumberKey: CFString = "kCFProxyPortNumberKey"
+/// The URL of a PAC script.
+nonisolated(unsafe) public let kCFProxyAutoConfigurationURLKey: CFString = "kCFProxyAutoConfigurationURLKey"
+/// The source of a PAC script.
+nonisolated(unsafe) public let kCFProxyAutoConfigurationJavaScriptKey: CFString =
+    "kCFProxyAutoConfigurationJavaScriptKey"
+/// No proxy.
+nonisolated(unsafe) public let kCFProxyTypeNone: CFString = "kCFProxyTypeNone"
+/// A proxy for HTTP.
+nonisolated(unsafe) public let kCFProxyTypeHTTP: CFString = "kCFProxyTypeHTTP"
+/// A proxy for HTTPS.
+nonisolated(unsafe) public let kCFProxyTypeHTTPS: CFString = "kCFProxyTypeHTTPS"
+/// A SOCKS proxy.
+nonisolated(unsafe) public let kCFProxyTypeSOCKS: CFString = "kCFProxyTypeSOCKS"
+/// A proxy for FTP.
+nonisolated(unsafe) public let kCFProxyTypeFTP: CFString = "kCFProxyTypeFTP"
+/// The URL of a PAC script chooses the proxy.
+nonisolated(unsafe) public let kCFProxyTypeAutoConfigurationURL: CFString = "kCFProxyTypeAutoConfigurationURL"
+/// The source of a PAC script chooses the proxy.
+nonisolated(unsafe) public let kCFProxyTypeAutoConfigurationJavaScript: CFString =
+    "kCFProxyTypeAutoConfigurationJavaScript"

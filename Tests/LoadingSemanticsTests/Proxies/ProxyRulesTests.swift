@@ -195,6 +195,20 @@ import Testing
         #expect(try line(rules(values), "http://x.example/") == "http a:80 as u|p")
     }
 
+    // PROXY-5
+    @Test(
+        "the version of SOCKS in a dictionary",
+        arguments: [
+            ("kCFStreamSocketSOCKSVersion4", "socks4 s:1080"), ("kCFStreamSocketSOCKSVersion5", "socks5 s:1080"),
+            ("", "socks5 s:1080"),
+        ])
+    func versionOfSOCKS(version: String, expected: String) throws {
+        let values: [String: ProxyDictionary.Value] = [
+            "SOCKSEnable": .number(1), "SOCKSProxy": .text("s"), "kCFStreamPropertySOCKSVersion": .text(version),
+        ]
+        #expect(try line(rules(values), "http://x.example/") == expected)
+    }
+
     // PROXY-6
     @Test(
         "the URL of a script",
