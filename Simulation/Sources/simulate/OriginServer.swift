@@ -103,17 +103,17 @@ final class OriginServer: @unchecked Sendable {
         return Choices("\(name) \(line) \(requests[line, default: 0])")
     }
 
-    /// What holds for every request.
-    func check(_ request: Request) {
+    /// What holds for every request. Returns whether it has the right password.
+    @discardableResult func check(_ request: Request) -> PrivateArea.Verdict {
         Law.require(request.authority == name, "a request for \(request.authority) does not reach \(name)")
         let secrets = request.values(of: "proxy-authorization")
         Law.require(secrets.isEmpty, "a host gets nothing that is for the proxy: \(secrets)")
         checkCookies(request)
-        area.check(request)
+        return area.verdict(on: request)
     }
 
     func response(to request: Request, _ choices: Choices) -> Response {
-        check(request)
+        let verdict = check(request)
         let parts = request.target.split(separator: "/").map(String.init)
         let numbers = parts.dropFirst().compactMap { Int($0) }
         var response = Response(
@@ -123,7 +123,7 @@ final class OriginServer: @unchecked Sendable {
         case ("GET", "cached", 2), ("GET", "large", 2):
             response = versionedResponse(to: request, numbers[0], size: numbers[1], choices)
         case ("GET", "basic", 2), ("GET", "digest", 2):
-            if let challenge = area.challenge(to: request, isDigest: parts.first == "digest", choices) {
+            if let challenge = area.challenge(after: verdict, isDigest: parts.first == "digest", choices) {
                 response = challenge
             } else {
                 response.body = Content.bytes(numbers[0], 0..<numbers[1])

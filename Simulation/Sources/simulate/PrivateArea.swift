@@ -26,23 +26,17 @@ final class PrivateArea {
 
     private var realm: String { "area of \(host)" }
 
-    private enum Verdict { case isRight, isWrong, isStale }
+    enum Verdict { case isRight, isWrong, isStale }
 
     /// Nil if the request has the right password.
-    func challenge(to request: OriginServer.Request, isDigest: Bool, _ choices: Choices) -> OriginServer.Response? {
-        var isStale = false
-        for field in request.values(of: "authorization") {
-            switch judge(field, of: request) {
-            case .isRight: return nil
-            case .isWrong: break
-            case .isStale: isStale = true
-            }
-        }
+    func challenge(after verdict: Verdict, isDigest: Bool, _ choices: Choices) -> OriginServer.Response? {
+        if verdict == .isRight { return nil }
         guard isDigest else {
             return Self.refusal("Basic realm=\"\(realm)\", charset=\"UTF-8\"")
         }
         let nonce = "\(host) \(nonces.count)"
         nonces[nonce] = []
+        let isStale = verdict == .isStale
         let algorithm = choices.pick(["MD5", "SHA-256"])
         return Self.refusal(
             "Digest realm=\"\(realm)\", nonce=\"\(nonce)\", qop=\"auth\", algorithm=\(algorithm)"
@@ -55,12 +49,13 @@ final class PrivateArea {
             body: Array("a password is needed".utf8))
     }
 
-    /// Of every request that has the field, also where no password is needed.
-    func check(_ request: OriginServer.Request) {
-        for field in request.values(of: "authorization") { _ = judge(field, of: request, counts: false) }
+    /// Of every request, once, also where no password is needed.
+    func verdict(on request: OriginServer.Request) -> Verdict {
+        let verdicts = request.values(of: "authorization").map { judge($0, of: request) }
+        return verdicts.contains(.isRight) ? .isRight : verdicts.contains(.isStale) ? .isStale : .isWrong
     }
 
-    private func judge(_ field: String, of request: OriginServer.Request, counts: Bool = true) -> Verdict {
+    private func judge(_ field: String, of request: OriginServer.Request) -> Verdict {
         let scheme = request.isSecure ? "https" : "http"
         let user = Password.user(of: host)
         let right = Password.right(scheme, host), wrong = Password.wrong(scheme, host)
@@ -93,7 +88,6 @@ final class PrivateArea {
             return .isWrong
         }
         Law.require(count > 0, "a count of a nonce begins with 1: \(field)")
-        guard counts else { return .isWrong }
         Law.require(!known.contains(count), "a count of a nonce comes once: \(field)")
         nonces[value("nonce")] = known.union([count])
         guard isRight else { return .isWrong }

@@ -10,8 +10,8 @@ final class OriginConnections {
     /// the others.
     @exclusivity(unchecked) private var idle: [HTTP1Connection] = []
     private var closedIdleCount = 0
-    /// By their numbers, as the connections are, so that the order of what is done with all follows from what was done
-    /// before, and not from addresses in memory.
+    /// By their numbers, as the connections are, so that the order of what is done with all does not follow from addresses
+    /// in memory: with fixed hashes, as in the simulation, it is the same in each run.
     @exclusivity(unchecked) private var attempts: [Int: ConnectionAttempt] = [:]
     private var connections: [Int: HTTP1Connection] = [:]
     private var lastNumber = 0

@@ -169,7 +169,9 @@ extension HTTPLoad: AuthenticatorOwner {
 
     /// Renews what is good for one request only, before the request is sent again: the server may have seen it (AUTH-18).
     func authenticateAgain(_ exchange: inout ExchangeRequest) {
-        if serverAuthenticator?.isFieldForOneRequest == true { authenticate(&exchange) }
+        guard let serverAuthenticator, serverAuthenticator.isFieldForOneRequest else { return }
+        exchange.fields = exchange.fields.without(names: [serverAuthenticator.fieldName])
+        authenticate(&exchange)
     }
 
     /// A redirect leads to another request, which has no authentication state except that of proxies.

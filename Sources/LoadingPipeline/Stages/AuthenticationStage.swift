@@ -175,6 +175,8 @@ struct AuthenticationStage {
     mutating func fieldValue(
         for subject: AuthenticationSubject, isAllowed: (LoadCredential, ProtectionSpace) -> Bool
     ) -> String? {
+        // Of a request that is sent again. Other requests have used and changed what is remembered meanwhile.
+        if attempt?.source == .memory, isFieldForOneRequest { attempt = nil }
         prepare(subject, isAllowed: isAllowed)
         guard var attempt else { return nil }
         switch attempt.proof {

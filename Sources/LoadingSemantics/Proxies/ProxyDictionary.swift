@@ -29,13 +29,13 @@ package struct ProxyDictionary: Sendable, Equatable {
     package init(_ values: [String: Value]) {
         let reader = Reader(values: values)
         let credential = reader.credential(user: "kCFProxyUsernameKey", password: "kCFProxyPasswordKey")
+        let isSOCKS4 = reader.text("kCFStreamPropertySOCKSVersion") == "kCFStreamSocketSOCKSVersion4"
         let socksCredential = reader.credential(
-            user: "kCFStreamPropertySOCKSUser", password: "kCFStreamPropertySOCKSPassword")
+            user: "kCFStreamPropertySOCKSUser", password: "kCFStreamPropertySOCKSPassword", needsPassword: !isSOCKS4)
         http = reader.route("HTTP", .http, credential)
         // The key names the kind of traffic, not the protocol of the proxy.
         https = reader.route("HTTPS", .http, credential)
         ftp = reader.route("FTP", .http, credential)
-        let isSOCKS4 = reader.text("kCFStreamPropertySOCKSVersion") == "kCFStreamSocketSOCKSVersion4"
         socks = reader.route("SOCKS", isSOCKS4 ? .socks4 : .socks5, socksCredential ?? credential)
         autoConfiguration = reader.autoConfiguration
         exclusions = ProxyExclusions(
@@ -94,10 +94,12 @@ extension ProxyDictionary {
             }
         }
 
-        /// A user without a password is ignored (PROXY-2). The proxy's challenge then asks for both.
-        func credential(user: String, password: String) -> ProxyCredential? {
-            guard let user = text(user), case .text(let password) = values[password] else { return nil }
-            return ProxyCredential(user: user, password: password)
+        /// A user without a password is ignored (PROXY-2): the proxy's challenge then asks for both. SOCKS4 has neither
+        /// a password nor a challenge.
+        func credential(user: String, password: String, needsPassword: Bool = true) -> ProxyCredential? {
+            guard let user = text(user) else { return nil }
+            if case .text(let password) = values[password] { return ProxyCredential(user: user, password: password) }
+            return needsPassword ? nil : ProxyCredential(user: user, password: "")
         }
 
         func route(_ name: String, _ kind: ProxyServer.Kind, _ credential: ProxyCredential?) -> ProxyRouteList? {

@@ -5,9 +5,10 @@ internal import LoadingTransport
 
 /// A request body from an `InputStream`, read in pieces and not on the loop, because streams may block.
 ///
-/// The stream is used on its own queue only. The next piece is read after the kernel has accepted the previous one.
+/// The stream is used on a queue of its own; an `InterruptibleStream` is closed on the loop. The next piece is read after the kernel has accepted the previous one.
 final class InputStreamSource: RequestBodySource, @unchecked Sendable {
-    // Sendable because `stream` and `isOpen` are used on `queue` only, `isUntouched` on the loop.
+    // Sendable because `stream` and `isOpen` are used on `queue`, `isUntouched` on the loop. Any thread may close an
+    // `InterruptibleStream`.
 
     private let stream: InputStream
     private let loop: EventLoop

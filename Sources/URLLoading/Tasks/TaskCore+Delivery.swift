@@ -117,16 +117,17 @@ extension TaskCore {
 
     func end(_ error: LoadError?, body: LoadedBody) {
         guard !hasEnded else { return }
-        refuseEarlyOperations(error ?? .streamIsClosed)
+        let failure = failure(error, isCancelled: error != nil && state == .canceling)
+        refuseEarlyOperations(failure ?? .streamIsClosed)
         stopResolving()
-        endWebSocket(error)
+        endWebSocket(failure)
         hasEnded = true
         // A task that never ran has metrics too (T-39, MET-16), and is in the log.
         if log == nil {
             makeLog()
             log?.record(.ended, at: EventLog.now)
         }
-        endError = error
+        endError = failure
         log?.traceOnly(error.map { .taskFailed(code: $0.code, reason: $0.reasonForTrace) } ?? .taskEnded)
         load = nil
         withdrawChallenge()
@@ -175,8 +176,8 @@ extension TaskCore {
 
     /// A program that retries after failures must not retry what it has cancelled, or resume twice what it has paused:
     /// a failure is no longer told after `cancel` (T-5, RES-2, RES-9).
-    private func failure(_ ending: TaskEnding, isCancelled: Bool) -> LoadError? {
-        guard isCancelled, let error = ending.error, error.code != LoadError.cancelled.code else { return ending.error }
+    private func failure(_ error: LoadError?, isCancelled: Bool) -> LoadError? {
+        guard isCancelled, let error, error.code != LoadError.cancelled.code else { return error }
         return .cancelled
     }
 
@@ -188,7 +189,7 @@ extension TaskCore {
             return (values.state == .canceling, values.resumeDataHandlers ?? [])
         }
         let isResumeDataWanted = !resumeDataHandlers.isEmpty
-        let failure = failure(ending, isCancelled: isCancelled)
+        let failure = failure(ending.error, isCancelled: isCancelled)
         var resumeData = resumeData(ending.body, failure, isWanted: isResumeDataWanted)
         if case .stopped(let path, _) = ending.body {
             switch resumeData {

@@ -71,7 +71,9 @@ extension TaskCore {
     /// Cancels the task. A task that never ran completes too (T-6), and needs `task` for its callbacks.
     func cancel(_ task: URLSessionTask?) {
         let isFirst: Bool = locked { values in
-            guard values.state == .running || values.state == .suspended else { return false }
+            guard values.state == .running || values.state == .suspended, values.resumeDataHandlers != nil else {
+                return false
+            }
             values.state = .canceling
             if values.task == nil { values.task = values.knownTask ?? task }
             // Within the lock, so that it cannot follow a concurrent end.

@@ -69,7 +69,7 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
         var observers: TaskObservers?
         /// The session, until the end. It is an argument of the callbacks.
         var session: URLSession?
-        /// The handlers of `cancel(byProducingResumeData:)`, until the end takes them.
+        /// The handlers of `cancel(byProducingResumeData:)`. Nil once the end has taken them: then it is too late to cancel.
         var resumeDataHandlers: [@Sendable (Data?) -> Void]? = []
         /// Whether a collected body was delivered before the end.
         var hasToldBody = false

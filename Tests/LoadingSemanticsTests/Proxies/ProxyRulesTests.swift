@@ -203,10 +203,14 @@ import Testing
             ("", "socks5 s:1080"),
         ])
     func versionOfSOCKS(version: String, expected: String) throws {
-        let values: [String: ProxyDictionary.Value] = [
+        var values: [String: ProxyDictionary.Value] = [
             "SOCKSEnable": .number(1), "SOCKSProxy": .text("s"), "kCFStreamPropertySOCKSVersion": .text(version),
         ]
         #expect(try line(rules(values), "http://x.example/") == expected)
+        // SOCKS4 has a user only.
+        values["kCFStreamPropertySOCKSUser"] = .text("u")
+        let isSOCKS4 = expected.hasPrefix("socks4")
+        #expect(try line(rules(values), "http://x.example/") == (isSOCKS4 ? expected + " as u|" : expected))
     }
 
     // PROXY-6

@@ -103,6 +103,45 @@ import URLLoading
         #expect(challenges(delegate) == [.challenge(1, "HTTPDigest r", 0)])
     }
 
+    // AUTH-18: another request has used the next count meanwhile
+    @Test("a request that is sent again after another one") func sentAgainAfterAnother() async throws {
+        let digestAuth = DigestAuthResponder()
+        let isFirst = Watched(true)
+        let arrived = Signal("/2"), mayBeLost = Signal("the loss of /2")
+        let server = try ScriptedServer { connection in
+            while let request = try connection.nextRequest() {
+                let response = digestAuth.answer(request)
+                let isLost =
+                    request.target == "/2"
+                    && isFirst.withValue { first in
+                        defer { first = false }
+                        return first
+                    }
+                if isLost {
+                    arrived.fire()
+                    try mayBeLost.wait()
+                    return connection.close()
+                }
+                try connection.send(response, to: request)
+            }
+        }
+        defer { server.stop() }
+        let (session, delegate) = session()
+        #expect(try await status(session, server.url("/1")) == 200)
+        async let lost = status(session, server.url("/2"))
+        try await arrived.wait()
+        #expect(try await status(session, server.url("/3")) == 200)
+        mayBeLost.fire()
+        #expect(try await lost == 200)
+        #expect(try await status(session, server.url("/4")) == 200)
+        session.finishTasksAndInvalidate()
+        _ = try await delegate.callsUntilInvalid()
+        #expect(
+            digestAuth.verdicts.events == [
+                "-", "/1 00000001 n1", "/2 00000002 n1", "/3 00000003 n1", "/2 00000004 n1", "/4 00000005 n1",
+            ])
+    }
+
     // AUTH-18: a server that calls every nonce stale
     @Test("staleness has an end") func stalenessHasAnEnd() async throws {
         let digestAuth = DigestAuthResponder(DigestAuthResponder.Rules(uses: 0))
