@@ -48,7 +48,7 @@ enum WorldProcess {
 
 /// Ends a process that waits in the real kernel, where no simulated clock goes on.
 private final class Watch: @unchecked Sendable {
-    static let seconds = 120.0
+    static let seconds = 600.0
     private let lock = NSLock()
     private var hasFired = false
     private let timer = DispatchSource.makeTimerSource(queue: .global())
