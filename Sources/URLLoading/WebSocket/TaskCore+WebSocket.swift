@@ -19,11 +19,7 @@ extension TaskCore {
         let call = WebSocketCall(
             core: self, operation: operation, caller: caller, isPromised: promiseAnswer(), handler: handler)
         // All operations of a task run on one thread, also those before it is resumed.
-        if loop.serve() {
-            loop.post { call.perform() }
-        } else {
-            WorkWithoutLoop.perform { call.perform() }
-        }
+        runOnLoop(for: caller) { call.perform() }
     }
 
     /// A message that has been received and that no earlier call waits for.
@@ -104,7 +100,12 @@ extension TaskCore {
         let frame = WebSocketCloseFrame(
             code: UInt16(exactly: code.rawValue), reason: WebSocketCloseFrame.fitting([UInt8](reason ?? Data())))
         loop.post { [self] in
-            if let load = webSocket.load { load.close(frame) } else { cancel(task) }
+            if let load = webSocket.load {
+                load.close(frame)
+            } else if !hasEnded {
+                // Not connected yet. An end that is not delivered yet keeps its error.
+                cancel(task)
+            }
         }
     }
 

@@ -293,6 +293,30 @@ import URLLoading
         #expect(calls.suffix(2) == [.completed(1, .networkConnectionLost), .invalid])
     }
 
+    // WS-10, WS-13: the failure waits for the delegate queue
+    @Test("closed after the connection was lost") func closedAfterTheLoss() async throws {
+        let server = try ScriptedServer.webSocket { socket in
+            let first = try socket.requireMessage()
+            #expect(first == .text("there"))
+            socket.connection.reset()
+        }
+        defer { server.stop() }
+        let run = WebSocketRun(server.webSocketURL())
+        try await run.open()
+        // The callback has returned, so that the next answers of `async` methods need no queue.
+        let isDelivered = Signal("the end of a callback")
+        run.delegate.queue?.addOperation { isDelivered.fire() }
+        try await isDelivered.wait()
+        run.delegate.queue?.isSuspended = true
+        try await run.task.send(.string("there"))
+        let error = await #expect(throws: URLError.self) { try await run.task.receive() }
+        #expect(error?.code == .networkConnectionLost)
+        run.task.cancel(with: .normalClosure, reason: nil)
+        run.delegate.queue?.isSuspended = false
+        let calls = try await run.end()
+        #expect(calls.suffix(3) == [.metrics(1), .completed(1, .networkConnectionLost), .invalid])
+    }
+
     // WS-10, RFC 6455 §5.5.1: both close frames cross
     @Test("both ends close at once") func bothClose() async throws {
         let server = try ScriptedServer.webSocket { socket in
