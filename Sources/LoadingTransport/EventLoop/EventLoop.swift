@@ -15,9 +15,13 @@ internal import Synchronization
 /// application code and may block, so the thread lends the loop while it runs them. If a callback takes longer than
 /// `TimeLimits.callback`, another thread takes the loop, so the loop's sockets never wait for the callback. The whole
 /// protocol is one atomic word, `baton`; docs/decisions/0001-loop-lending.md has the reasons and the proof.
+///
+/// **Borrowing.** A thread that waits for what it posts may do the work itself while the loop's thread sleeps
+/// (`perform(_:)`), so that no thread wakes up for it; docs/decisions/0019-borrowed-loops.md.
 package final class EventLoop: @unchecked Sendable {
     // Sendable because every stored property is immutable, atomic, guarded by `lock`, or confined to the thread that
-    // holds the baton; the baton is passed with release and acquire ordering. Debug builds check confinement.
+    // holds the baton, or has borrowed the loop; the baton is passed with release and acquire ordering, and the loop is
+    // borrowed and given back under `lock`. Debug builds check confinement.
     //
     // Exclusive access to the time, the timers, the registrations and the lists of work is not checked: they are only
     // assigned, swapped or appended to, and no other code runs during that; the target of a timer and a handler are
@@ -32,6 +36,8 @@ package final class EventLoop: @unchecked Sendable {
     @exclusivity(unchecked) private var spareUnfinished: [any ReadinessHandler] = []
     @exclusivity(unchecked) private var jobs: [Job] = []
     @exclusivity(unchecked) private var turnsWithoutPoll = 0
+    /// Whether the loop was borrowed since the last time that its thread has slept until `wakeTime`.
+    @exclusivity(unchecked) private var wasBorrowed = false
     /// Whether a loop with a stepped clock ends when all posted work is done. Other loops never end.
     private var isStopping = false
     private let events: UnsafeMutablePointer<epoll_event>
@@ -52,6 +58,14 @@ package final class EventLoop: @unchecked Sendable {
     /// No entry is released while the lock is held, because its deinitialiser may run any code.
     @exclusivity(unchecked) private var callouts = FIFOQueue<any Callout>()
     @exclusivity(unchecked) private var isAsleep = false
+    /// Whether a thread other than the loop's has the loop, whose own thread sleeps or waits for the return.
+    @exclusivity(unchecked) private var isBorrowed = false
+    /// Calls that the borrower makes when it has given the loop back.
+    @exclusivity(unchecked) private var resumptions: [any Callout] = []
+    /// Whether the loop's thread waits for the return.
+    @exclusivity(unchecked) private var isMissed = false
+    /// When the loop's thread wakes up by itself, while it sleeps. `Int64.max` if it does not.
+    @exclusivity(unchecked) private var wakeTime = Int64.max
 
     // MARK: Shared, immutable or atomic
 
@@ -61,6 +75,8 @@ package final class EventLoop: @unchecked Sendable {
     private let wakeup: Int32
     /// Twice the number of lendings so far, plus 1 while the loop is lent.
     let baton = Atomic<UInt64>(0)
+    /// The number of returns for which the loop's thread has waited.
+    private let returns = Atomic<UInt32>(0)
     /// Whether a thread was started for the loop. The loop has one from then on.
     private let hasThread = Atomic(false)
     /// Held while a thread is started.
@@ -116,9 +132,76 @@ package final class EventLoop: @unchecked Sendable {
         if mustWake { cll_eventfd_signal(wakeup) }
     }
 
-    /// Calls `callout` on the loop's thread after a turn, while the loop is lent.
-    package func callOut(_ callout: any Callout) {
+    /// Runs `job` before this returns if the loop sleeps, on the calling thread, which borrows the loop; otherwise posts it. For
+    /// callers that wait for the job's result, and hold no lock. The job makes no callback.
+    package func perform(_ job: @escaping @Sendable () -> Void) {
+        guard borrow() else { return post(job) }
+        job()
+        // What the job left to be done after all jobs, as sending its request.
+        if !unfinished.isEmpty { continueUnfinished() }
+        giveBack()
+    }
+
+    private func borrow() -> Bool {
         lock.lock()
+        guard isAsleep else {
+            lock.unlock()
+            return false
+        }
+        // So that work that is posted meanwhile wakes no thread.
+        isAsleep = false
+        isBorrowed = true
+        lock.unlock()
+        noteRunning(true)
+        wasBorrowed = true
+        readClock()
+        return true
+    }
+
+    /// The loop's thread sleeps on, unless it has something to do.
+    private func giveBack() {
+        noteRunning(false)
+        lock.lock()
+        let isMissed = isMissed
+        let mustWake =
+            !isMissed
+            && (!unfinished.isEmpty || !inbox.isEmpty || !callouts.isEmpty || timers.nextDeadline < wakeTime)
+        isAsleep = !isMissed && !mustWake
+        isBorrowed = false
+        self.isMissed = false
+        if isMissed { returns.wrappingAdd(1, ordering: .relaxed) }
+        var resumptions: [any Callout] = []
+        swap(&resumptions, &self.resumptions)
+        lock.unlock()
+        if mustWake { cll_eventfd_signal(wakeup) }
+        if isMissed { withUnsafePointer(to: returns) { cll_futex_wake($0, 1) } }
+        for resumption in resumptions { resumption.callOut() }
+    }
+
+    /// Called by the loop's thread when it has woken up.
+    private func noteAwake() {
+        lock.lock()
+        while isBorrowed {
+            isMissed = true
+            let seen = returns.load(ordering: .relaxed)
+            lock.unlock()
+            withUnsafePointer(to: returns) { cll_futex_wait($0, seen, -1) }
+            lock.lock()
+        }
+        isAsleep = false
+        lock.unlock()
+    }
+
+    /// Calls `callout` on the loop's thread after a turn, while the loop is lent.
+    ///
+    /// - Parameter isResumption: Whether it only resumes a caller that awaits it. While the loop is borrowed, the borrower does that
+    ///   when it has given the loop back.
+    package func callOut(_ callout: any Callout, isResumption: Bool = false) {
+        lock.lock()
+        if isResumption, isBorrowed {
+            resumptions.append(callout)
+            return lock.unlock()
+        }
         callouts.append(callout)
         let mustWake = isAsleep
         isAsleep = false
@@ -276,12 +359,8 @@ package final class EventLoop: @unchecked Sendable {
         turnsWithoutPoll = 0
         let timeout = timeToSleep()
         let count = Int(cll_epoll_wait(poll, events, Int32(Self.eventCapacity), timeout))
+        if timeout != 0 { noteAwake() }
         readClock()
-        if timeout != 0 {
-            lock.lock()
-            isAsleep = false
-            lock.unlock()
-        }
         guard count > 0 else { return }
         // Jobs that were posted before a socket became ready run first: a load that was resumed in time is in the line
         // when a connection becomes free.
@@ -306,15 +385,21 @@ package final class EventLoop: @unchecked Sendable {
     /// Nanoseconds until the next work; negative if there is no limit. Zero keeps the loop awake.
     private func timeToSleep() -> Int64 {
         if !unfinished.isEmpty { return 0 }
-        let deadline = timers.nextDeadline
-        if deadline != .max {
+        var deadline = timers.nextDeadline
+        if deadline != .max || wasBorrowed {
             readClock()
             if deadline <= now { return 0 }
+        }
+        // A thread that arms an earlier timer than the loop's thread waits for has to wake it. So no sleep ends later than the one
+        // before would have: the timers of most requests are alike.
+        if wasBorrowed {
+            if wakeTime <= now { wasBorrowed = false } else { deadline = min(deadline, wakeTime) }
         }
         lock.lock()
         defer { lock.unlock() }
         guard inbox.isEmpty, callouts.isEmpty else { return 0 }
         isAsleep = true
+        wakeTime = deadline
         // A change of a stepped clock wakes the loop.
         guard deadline != .max, case .monotonic = clock else { return -1 }
         return deadline - now

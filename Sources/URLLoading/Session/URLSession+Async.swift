@@ -174,7 +174,7 @@ final class CancellableTask: @unchecked Sendable {
             return isCancelled
         }
         // A Swift task that was cancelled before starts nothing, and still ends by the load's own end (T-56).
-        if wasCancelled { task.cancel() } else { task.resume() }
+        if wasCancelled { task.cancel() } else { task.resumeAwaited() }
     }
 
     func cancel() {

@@ -37,7 +37,7 @@ extension TaskCore {
             }
         }
         // All operations of a task run on one thread, also those before it is resumed.
-        if loop.serve() { loop.post(work) } else { WorkWithoutLoop.perform(work) }
+        runOnLoop(for: caller, work)
     }
 
     // MARK: On the loop

@@ -60,7 +60,8 @@ extension TaskCore {
 
     /// Makes a call with the loop lent, because the caller's executor and deinits are the program's code and may block.
     private func callWithoutQueue(_ callout: any Callout) {
-        if loop.isServed { loop.callOut(callout) } else { WorkWithoutLoop.perform { callout.callOut() } }
+        guard loop.isServed else { return WorkWithoutLoop.perform { callout.callOut() } }
+        loop.callOut(callout, isResumption: true)
     }
 
     fileprivate func resumeCallers() {

@@ -6,7 +6,8 @@ internal import LoadingTransport
 
 /// Resuming, suspending and cancelling a task, on any thread.
 extension TaskCore {
-    func resume(_ task: URLSessionTask) {
+    /// - Parameter waits: Whether the caller waits for the task's end, and may do the loop's work for that.
+    func resume(_ task: URLSessionTask, waits: Bool = false) {
         enum Step { case nothing, start, goOn }
         let step: Step = locked { values in
             guard values.state == .suspended, values.suspensionCount > 0 else { return .nothing }
@@ -26,8 +27,18 @@ extension TaskCore {
         switch step {
         case .nothing: break
         case .start where !loop.serve(): endWithoutLoop(ForkedProcess.isCurrent ? .forkedProcess : .noThread)
+        case .start where waits: loop.perform { self.begin() }
         case .start: loop.post { self.begin() }
         case .goOn: loop.post { self.applyState() }
+        }
+    }
+
+    /// Runs an operation of a stream or WebSocket task: on the loop, and if there is none, where all work without a loop runs.
+    func runOnLoop(for caller: TaskCaller, _ operation: @escaping @Sendable () -> Void) {
+        guard loop.serve() else { return WorkWithoutLoop.perform(operation) }
+        switch caller {
+        case .continuation: loop.perform(operation)
+        case .handler: loop.post(operation)
         }
     }
 

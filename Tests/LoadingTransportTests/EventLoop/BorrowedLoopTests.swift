@@ -1,0 +1,166 @@
+import Dispatch
+import Glibc
+import LoadingEvents
+import LoadingTestSupport
+import LoadingTransport
+import TestSupport
+import Testing
+
+/// A thread that waits for what it asks of a loop does it itself while the loop sleeps.
+@Suite struct BorrowedLoopTests {
+    /// Records what happens, in order. Confined to its loop but for that.
+    private final class Handler: ReadinessHandler, LoopTimerTarget, @unchecked Sendable {
+        // Sendable because what is mutable is used on the loop only.
+
+        let events = EventRecorder<String>()
+        let timer = LoopTimer()
+        func becameReady(_ readiness: Readiness) { events.record("ready") }
+        func timerFired(_ timer: LoopTimer) { events.record("timer") }
+    }
+
+    /// Runs `body` on the calling thread, as soon as the loop sleeps.
+    private static func borrow(_ loop: EventLoop, _ body: @escaping @Sendable () -> Void) throws {
+        let end = ContinuousClock.now + .testDeadline
+        let caller = pthread_self()
+        while ContinuousClock.now < end {
+            let isBorrowed = Watched<Bool?>(nil)
+            loop.perform {
+                let isCaller = pthread_self() == caller
+                if isCaller { body() }
+                isBorrowed.withValue { $0 = isCaller }
+            }
+            if try isBorrowed.wait(for: "a job", until: { $0 }) { return }
+        }
+        throw DeadlineExceeded(awaited: "a loop that sleeps", deadline: .testDeadline)
+    }
+
+    @Test("the work is done before the call returns, with all that belongs to the loop") func borrowed() throws {
+        let stepped = try SteppedLoop()
+        let loop = stepped.loop
+        let handler = Handler()
+        let box = LoopBox("box", on: loop)
+        try Self.borrow(loop) {
+            handler.events.record(box.value)
+            loop.arm(handler.timer, at: .max, for: handler)
+            loop.callAgain(handler)
+            handler.events.record("job")
+        }
+        #expect(handler.events.events == ["box", "job", "ready"])
+    }
+
+    @Test("a loop that is awake does it after what was posted before") func awake() throws {
+        let stepped = try SteppedLoop()
+        let loop = stepped.loop
+        let events = EventRecorder<String>()
+        let (isBusy, goOn) = (Signal("a job"), Signal("the end of a job"))
+        loop.post {
+            isBusy.fire()
+            try? goOn.wait()
+        }
+        try isBusy.wait()
+        loop.post { events.record("posted") }
+        loop.perform { events.record("performed") }
+        #expect(events.events == [])
+        goOn.fire()
+        #expect(try events.waitFor(count: 2) == ["posted", "performed"])
+    }
+
+    @Test("work that comes while the loop is borrowed is done by its own thread") func postedMeanwhile() throws {
+        let stepped = try SteppedLoop()
+        let loop = stepped.loop
+        let events = EventRecorder<String>()
+        let caller = pthread_self()
+        try Self.borrow(loop) {
+            loop.post { events.record(pthread_self() == caller ? "on the caller's thread" : "posted") }
+            events.record("job")
+        }
+        #expect(try events.waitFor(count: 2) == ["job", "posted"])
+        try Self.borrow(loop) {
+            loop.callOut(CalledOut { events.record(pthread_self() == caller ? "on the caller's thread" : "called") })
+            events.record("job")
+        }
+        #expect(try events.waitFor(count: 4).suffix(2) == ["job", "called"])
+    }
+
+    // Its own thread sleeps without an end, so that only the return can wake it.
+    @Test("a timer that is armed while the loop is borrowed comes in time") func timer() throws {
+        let loop = try #require(EventLoop())
+        #expect(loop.serve())
+        let handler = Handler()
+        for count in 1...3 {
+            try Self.borrow(loop) { loop.arm(handler.timer, at: loop.now + 1_000_000, for: handler) }
+            #expect(try handler.events.waitFor(count: count).last == "timer")
+        }
+    }
+
+    @Test("what becomes ready while the loop is borrowed waits until it is given back") func readyMeanwhile() throws {
+        let stepped = try SteppedLoop()
+        let loop = stepped.loop
+        let handler = Handler()
+        let pipe = try #require(SplicePipe())
+        try Self.borrow(loop) {
+            _ = loop.register(pipe.readEnd, handler)
+            _ = write(pipe.writeEnd, "x", 1)
+            // Time in which the loop's thread wakes up. It has to wait however long this is.
+            usleep(20_000)
+            handler.events.record("job")
+        }
+        #expect(try handler.events.waitFor(count: 2) == ["job", "ready"])
+    }
+
+    @Test("a caller is resumed by the thread that has borrowed the loop, when it has given it back")
+    func resumed() throws {
+        let stepped = try SteppedLoop()
+        let loop = stepped.loop
+        let events = EventRecorder<String>()
+        let caller = pthread_self()
+        try Self.borrow(loop) {
+            let resumption = CalledOut {
+                // Another thread can have the loop now.
+                let isFree = Signal("a job of the loop's own thread")
+                loop.post { isFree.fire() }
+                guard (try? isFree.wait()) != nil else { return }
+                events.record(pthread_self() == caller ? "resumed" : "resumed by another thread")
+            }
+            loop.callOut(resumption, isResumption: true)
+            events.record("job")
+        }
+        #expect(events.events == ["job", "resumed"])
+        loop.post {
+            let resumption = CalledOut { events.record(pthread_self() == caller ? "wrong thread" : "called") }
+            loop.callOut(resumption, isResumption: true)
+        }
+        #expect(try events.waitFor(count: 3).last == "called")
+    }
+
+    /// Counts without a lock. Confined to its loop.
+    private final class Count: @unchecked Sendable {
+        // Sendable because it is used on the loop only.
+
+        var jobs = 0
+        var isInside = false
+        var overlaps = 0
+
+        func job() {
+            if isInside { overlaps += 1 }
+            isInside = true
+            jobs += 1
+            isInside = false
+        }
+    }
+
+    @Test("one thread at a time has the loop, and no work is lost") func manyThreads() throws {
+        let loop = try #require(EventLoop())
+        #expect(loop.serve())
+        let count = Count()
+        DispatchQueue.concurrentPerform(iterations: 3) { number in
+            for round in 0..<5_000 {
+                let job: @Sendable () -> Void = { count.job() }
+                if (round + number).isMultiple(of: 3) { loop.post(job) } else { loop.perform(job) }
+            }
+        }
+        let result = Watched<[Int]?>(nil)
+        loop.post { result.withValue { $0 = [count.jobs, count.overlaps] } }
+        #expect(try result.wait(for: "the last job", until: { $0 }) == [15_000, 0])
+    }
+}
