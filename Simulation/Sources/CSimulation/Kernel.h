@@ -40,6 +40,11 @@ bool kernel_may_hand_over(void);
 void kernel_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 _Noreturn void kernel_fail(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+// ---- processes (Processes.c)
+
+// Ends this one, after a power cut, for another one of the same world.
+_Noreturn void kernel_restart(void);
+
 // ---- the machine's addresses (Names.c)
 
 struct sockaddr;

@@ -80,9 +80,10 @@ uint64_t simulation_random(uint64_t bound) { return bound == 0 ? 0 : (next_numbe
 
 static void record(const char *text) {
     events++;
-    char place[48];
-    snprintf(place, sizeof place, "%lld %d ", (long long)now, current != NULL ? current->number : -1);
-    for (const char *c = place; *c != 0; c++) hash = (hash ^ (uint8_t)*c) * 1099511628211u;
+    // FNV-1a, of whole numbers too.
+    hash = (hash ^ (uint64_t)now) * 1099511628211u;
+    hash = (hash ^ (uint64_t)(current != NULL ? current->number : -1)) * 1099511628211u;
+    hash ^= hash >> 32;
     for (const char *c = text; *c != 0; c++) hash = (hash ^ (uint8_t)*c) * 1099511628211u;
     if (options.traces) {
         char line[400];
@@ -306,9 +307,12 @@ void simulation_begin(simulation_options wanted) {
     generator = wanted.seed * 0x9E3779B97F4A7C15u + wanted.order * 0xD1B54A32D192ED03u + 0x1234567;
     if (generator == 0) generator = 1;
     for (int i = 0; i < 8; i++) next_number();
-    now = wanted.start > 0 ? wanted.start : 1000000000;
-    events = wanted.events;
-    if (wanted.hash != 0) hash = wanted.hash;
+    now = 1000000000;
+    if (wanted.before.clock > 0) {
+        now = wanted.before.clock;
+        events = wanted.before.events;
+        hash = wanted.before.hash;
+    }
     pthread_key_create(&end_key, end_of_thread);
     // backtrace loads a library when it is first called.
     void *frame[1];

@@ -10,14 +10,14 @@ enum Content {
     static func number(_ number: Int, version: Int) -> Int { number + version * 1000 }
     static func isVersion(_ content: Int, of number: Int) -> Bool { content % 1000 == number % 1000 }
 
-    static func bytes(_ number: Int, _ range: Range<Int>) -> [UInt8] { range.map { octet(number, $0) } }
+    static func bytes(_ number: Int, _ range: Range<Int>) -> [UInt8] {
+        Array(unsafeUninitializedCapacity: range.count) { buffer, count in
+            for offset in range { buffer[offset - range.lowerBound] = octet(number, offset) }
+            count = range.count
+        }
+    }
 
     static func isRight(_ number: Int, _ data: Data) -> Bool {
-        var offset = 0
-        for byte in data {
-            guard byte == octet(number, offset) else { return false }
-            offset += 1
-        }
-        return true
+        data.withUnsafeBytes { bytes in bytes.indices.allSatisfy { bytes[$0] == octet(number, $0) } }
     }
 }

@@ -11,6 +11,9 @@ final class HTTP1Endpoint: Endpoint {
     /// What the connection has become: a WebSocket, or a tunnel.
     private var successor: (any Endpoint)?
     private var received: [UInt8] = []
+    /// Of what was received: octets without an end of a head, and a request whose body is not complete.
+    private var searched = 0
+    private var incomplete: OriginServer.Request?
     private var isBusy = false
     private var isFinished = false
     /// Grows with each request, so that a timer knows whether the connection was idle since.
@@ -39,7 +42,7 @@ final class HTTP1Endpoint: Endpoint {
     // MARK: requests
 
     private func answerNext() {
-        guard !isBusy, !isFinished, var request = HTTP1Message.takeRequest(from: &received) else { return }
+        guard !isBusy, !isFinished, var request = takeRequest() else { return }
         isBusy = true
         requests += 1
         request.isSecure = isSecure
@@ -47,6 +50,26 @@ final class HTTP1Endpoint: Endpoint {
         let choices = server.choices(for: request)
         if request.values(of: "upgrade") == ["websocket"] { return upgrade(request, choices) }
         answer(server.response(to: request, choices), choices)
+    }
+
+    /// Nil if it is not complete.
+    private func takeRequest() -> OriginServer.Request? {
+        if incomplete == nil {
+            guard let (request, length) = HTTP1Message.takeHead(of: received, after: searched) else {
+                searched = received.count
+                return nil
+            }
+            received.removeFirst(length)
+            searched = 0
+            incomplete = request
+        }
+        guard var request = incomplete else { return nil }
+        let length = HTTP1Message.bodyLength(of: request)
+        guard received.count >= length else { return nil }
+        request.body = Array(received[..<length])
+        received.removeFirst(length)
+        incomplete = nil
+        return request
     }
 
     // MARK: a proxy

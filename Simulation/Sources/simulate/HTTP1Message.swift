@@ -2,10 +2,10 @@ import Foundation
 
 /// The octets of HTTP/1.1, on the server's side.
 enum HTTP1Message {
-    /// Nil if it is not complete.
-    static func takeRequest(from received: inout [UInt8]) -> OriginServer.Request? {
-        guard let end = received.firstRange(of: Array("\r\n\r\n".utf8)) else { return nil }
-        let lines = String(decoding: received[..<end.lowerBound], as: UTF8.self).components(separatedBy: "\r\n")
+    /// The head that the octets begin with, and its length. Nil if it is not complete. No end is before `searched`.
+    static func takeHead(of received: [UInt8], after searched: Int) -> (request: OriginServer.Request, length: Int)? {
+        guard let end = end(of: received, after: searched) else { return nil }
+        let lines = String(decoding: received[..<end], as: UTF8.self).components(separatedBy: "\r\n")
         let words = lines[0].split(separator: " ").map(String.init)
         Law.require(words.count == 3 && words[2] == "HTTP/1.1", "a request line is right: \(lines[0])")
         var request = OriginServer.Request(method: words[0], target: words[1])
@@ -18,14 +18,25 @@ enum HTTP1Message {
         let hosts = request.values(of: "host")
         Law.require(hosts.count == 1, "a request has one Host field: \(hosts)")
         request.authority = hosts[0]
+        return (request, end + 4)
+    }
+
+    private static func end(of received: [UInt8], after searched: Int) -> Int? {
+        let mark: [UInt8] = [13, 10, 13, 10]
+        var place = max(0, searched - 3)
+        while place + 4 <= received.count {
+            if received[place] == 13, received[place..<place + 4].elementsEqual(mark) { return place }
+            place += 1
+        }
+        return nil
+    }
+
+    /// The length of the body.
+    static func bodyLength(of request: OriginServer.Request) -> Int {
         let lengths = request.values(of: "content-length").map { Int($0) ?? -1 }
         let isChunked = !request.values(of: "transfer-encoding").isEmpty
         Law.require(lengths.count < 2 && !isChunked && lengths.allSatisfy { $0 >= 0 }, "a body has a length")
-        let length = lengths.first ?? 0
-        guard received.count >= end.upperBound + length else { return nil }
-        request.body = Array(received[end.upperBound..<end.upperBound + length])
-        received.removeFirst(end.upperBound + length)
-        return request
+        return lengths.first ?? 0
     }
 
     static func head(_ response: OriginServer.Response) -> [UInt8] {

@@ -13,13 +13,10 @@ struct PowerCut {
     private static let list = SimulatedProcess.outside("stored")
 
     /// Stores records while the world's tasks run.
-    static func prepare(for process: SimulatedProcess.Options, on disk: SimulatedDisk) {
+    static func prepare(on disk: SimulatedDisk) {
         let choices = Choices("power")
         guard choices.oneIn(4), disk.isFaultless, Parts.has("power fails") else { return }
-        let arguments = ["simulate", "--world"] + process.arguments
-        let texts = arguments.map { UnsafePointer(strdup($0)) } + [nil]
-        simulation_cut_power_after(UInt64(1 + choices.below(200)), texts)
-        for text in texts { free(UnsafeMutableRawPointer(mutating: text)) }
+        simulation_cut_power_after(UInt64(1 + choices.below(200)))
         Thread.detachNewThread {
             let choices = Choices("records")
             for number in 0..<1 + choices.below(8) {

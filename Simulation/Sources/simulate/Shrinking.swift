@@ -3,6 +3,7 @@ import Foundation
 /// Leaves out parts of a world that fails, as long as the rest fails in the same way.
 struct Shrinking {
     private let seed: UInt64
+    private let process = WorldProcess()
     /// What a failure may need is an order of the threads, and each world that is tried has another one for the same seed.
     private static let orders: Range<UInt64> = 0..<12
 
@@ -50,7 +51,7 @@ struct Shrinking {
         for order in [first] + Self.orders.filter({ $0 != first }) {
             var world = SimulatedProcess.Options(seed: seed)
             (world.order, world.only, world.traces) = (order, parts, true)
-            let result = WorldProcess.run(world)
+            let result = process.run(world)
             guard result.status != 0 else { continue }
             let failure = Self.failure(order, result, of: parts)
             if kind == nil || kind == failure.kind { return failure }

@@ -10,16 +10,6 @@ enum SimulatedProcess {
         var order: UInt64 = 0
         var only: [String]?
         var traces = false
-        /// Set after a power cut.
-        var restart: Restart?
-
-        /// Where the world was.
-        struct Restart {
-            var clock: simulation_time = 0
-            var events: UInt64 = 0
-            var hash: UInt64 = 0
-        }
-
         var arguments: [String] {
             var arguments = ["\(seed)", "--order", "\(order)"]
             if let only { arguments += ["--only", only.joined(separator: ",")] }
@@ -41,9 +31,6 @@ enum SimulatedProcess {
                 case "--only":
                     guard let parts = rest.popFirst() else { return nil }
                     only = parts.split(separator: ",").map(String.init)
-                case "--clock": restart = rest.popFirst().flatMap { simulation_time($0) }.map { Restart(clock: $0) }
-                case "--events": restart?.events = rest.popFirst().flatMap { UInt64($0) } ?? 0
-                case "--hash": restart?.hash = rest.popFirst().flatMap { UInt64($0) } ?? 0
                 default: return nil
                 }
             }
@@ -57,16 +44,27 @@ enum SimulatedProcess {
         URL(fileURLWithPath: disk).deletingLastPathComponent().appendingPathComponent(name).path
     }
 
-    static func run(_ process: Options) -> Never {
+    /// Forks a process for each world that is asked for.
+    static func runAll(_ arguments: [String]) -> Never {
+        Preparation.run()
+        var before = simulation_state()
+        let isCaptured = arguments.last == "--captured"
+        let line = simulation_next_world(
+            outside("output"), isCaptured ? outside("errors") : nil, Int32(arguments[0]) ?? -1, &before)
+        // A line is what simulation_next_world returns with, and this program has written it.
+        let words = String(cString: line!).split(separator: "\t").map(String.init)
+        run(Options(words[...])!, after: before)
+    }
+
+    /// - Parameter before: Where the world was when the power failed.
+    private static func run(_ process: Options, after before: simulation_state) -> Never {
         var options = simulation_options()
         options.seed = process.seed
         options.order = process.order
         options.limit = 2 * 3600 * second
         options.preemption = UInt32([8, 32, 128, 256][Int(process.seed % 4)])
         options.traces = process.traces
-        if let restart = process.restart {
-            (options.start, options.events, options.hash) = (restart.clock, restart.events, restart.hash)
-        }
+        options.before = before
         Choices.seed = process.seed
         Parts.only = process.only.map { Set($0) }
         // The library reads them when it first needs the system's roots.
@@ -77,7 +75,7 @@ enum SimulatedProcess {
         simulation_mount(Self.disk)
         simulation_tls_begin(roots)
         let world = World()
-        if process.restart == nil { PowerCut.prepare(for: process, on: world.disk) } else { PowerCut.check() }
+        if before.clock == 0 { PowerCut.prepare(on: world.disk) } else { PowerCut.check() }
         Work(in: world).run()
         // Not exit(): other threads of the world would run on while the process is taken down.
         let hash = String(simulation_hash(), radix: 16)

@@ -1,69 +1,70 @@
 import Foundation
 
-/// A process for one world.
-enum WorldProcess {
+/// Runs worlds, one at a time, in processes that are forked from one (Processes.c).
+final class WorldProcess {
     struct Result {
         var status: Int32
         var output = ""
         var errors = ""
     }
 
-    /// If nothing is captured, everything goes to the terminal.
-    static func run(_ world: SimulatedProcess.Options, isCaptured: Bool = true) -> Result {
-        let home = FileManager.default.temporaryDirectory.appendingPathComponent("simulate-\(UUID().uuidString)")
-        // The world's disk.
-        let disk = home.appendingPathComponent("disk")
-        try? FileManager.default.createDirectory(at: disk, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: home) }
-        let process = Process()
-        // Addresses and hashes that are the same in each run.
+    private let home: URL
+    private let process = Process()
+    private let requests = Pipe(), statuses = Pipe()
+    private let isCaptured: Bool
+    /// The world's disk.
+    private var disk: URL { home.appendingPathComponent("disk") }
+
+    /// If nothing is captured, errors and the trace go to the terminal. On one processor, threads take turns sooner.
+    init(processor: Int32? = nil, isCaptured: Bool = true) {
+        self.isCaptured = isCaptured
+        home = Self.memory.appendingPathComponent("simulate-\(UUID().uuidString)")
+        try? FileManager.default.createDirectory(at: home, withIntermediateDirectories: true)
+        // Addresses and hashes that are the same in each run. Symbols are resolved once, and not in each world.
         process.executableURL = URL(fileURLWithPath: "/usr/bin/setarch")
-        process.arguments = ["-R", CommandLine.arguments[0], "--world"] + world.arguments
+        process.arguments = ["-R", CommandLine.arguments[0], "--worlds", "\(processor ?? -1)"]
+        if isCaptured { process.arguments?.append("--captured") }
         process.environment = [
             "HOME": disk.path, "TMPDIR": disk.path, "SWIFT_DETERMINISTIC_HASHING": "1", "PATH": "/usr/bin:/bin",
-            "LD_LIBRARY_PATH": ProcessInfo.processInfo.environment["LD_LIBRARY_PATH"] ?? "",
+            "LD_BIND_NOW": "1", "LD_LIBRARY_PATH": ProcessInfo.processInfo.environment["LD_LIBRARY_PATH"] ?? "",
         ]
-        // Files, because a world that waits until somebody reads would not end.
-        let output = home.appendingPathComponent("output")
-        let errors = home.appendingPathComponent("errors")
-        if isCaptured {
-            for (file, channel) in [(output, \Process.standardOutput), (errors, \Process.standardError)] {
-                _ = FileManager.default.createFile(atPath: file.path, contents: nil)
-                process[keyPath: channel] = FileHandle(forWritingAtPath: file.path)
-            }
-        }
-        do { try process.run() } catch { return Result(status: 1, errors: "\(error)") }
-        let watch = Watch(process)
-        process.waitUntilExit()
-        let isStuck = watch.end()
-        guard isCaptured else { return Result(status: process.terminationStatus) }
-        let shown = (try? Data(contentsOf: output)) ?? Data()
-        var complaints = (try? Data(contentsOf: errors)) ?? Data()
-        if isStuck { complaints += Data("the process did not end\n".utf8) }
-        return Result(
-            status: process.terminationStatus, output: String(decoding: shown, as: UTF8.self),
-            errors: String(decoding: complaints, as: UTF8.self))
-    }
-}
-
-/// Ends a process that waits in the real kernel, where no simulated clock goes on.
-private final class Watch: @unchecked Sendable {
-    static let seconds = 600.0
-    private let lock = NSLock()
-    private var hasFired = false
-    private let timer = DispatchSource.makeTimerSource(queue: .global())
-
-    init(_ process: Process) {
-        timer.schedule(deadline: .now() + Self.seconds)
-        timer.setEventHandler { [self] in
-            lock.withLock { hasFired = true }
-            kill(process.processIdentifier, SIGKILL)
-        }
-        timer.resume()
+        process.standardInput = requests
+        process.standardOutput = statuses
     }
 
-    func end() -> Bool {
-        timer.cancel()
-        return lock.withLock { hasFired }
+    deinit {
+        requests.fileHandleForWriting.closeFile()
+        if process.isRunning { process.waitUntilExit() }
+        remove()
+    }
+
+    func remove() { try? FileManager.default.removeItem(at: home) }
+
+    func run(_ world: SimulatedProcess.Options) -> Result {
+        try? FileManager.default.removeItem(at: disk)
+        try? FileManager.default.removeItem(at: home.appendingPathComponent("stored"))
+        do {
+            try FileManager.default.createDirectory(at: disk, withIntermediateDirectories: true)
+            if process.processIdentifier == 0 { try process.run() }
+        } catch { return Result(status: 1, errors: "\(error)") }
+        requests.fileHandleForWriting.write(Data((world.arguments.joined(separator: "\t") + "\n").utf8))
+        let line = String(decoding: statuses.fileHandleForReading.availableData, as: UTF8.self)
+        guard let status = Int32(line.dropLast()) else { return Result(status: 1, errors: "no world can be run") }
+        var errors = content(of: "errors")
+        if status < 0 { errors += "the process did not end\n" }
+        return Result(status: status, output: content(of: "output"), errors: errors)
+    }
+
+    /// Files, because a world that waits until somebody reads would not end.
+    private func content(of name: String) -> String {
+        let data = try? Data(contentsOf: home.appendingPathComponent(name))
+        return String(decoding: data ?? Data(), as: UTF8.self)
+    }
+
+    /// A folder that is in memory, where there is one.
+    private static var memory: URL {
+        let folder = "/dev/shm"
+        let isUsable = FileManager.default.isWritableFile(atPath: folder)
+        return isUsable ? URL(fileURLWithPath: folder) : FileManager.default.temporaryDirectory
     }
 }

@@ -1,7 +1,5 @@
 import Foundation
 
 let arguments = Array(CommandLine.arguments.dropFirst())
-if arguments.first == "--world", let options = SimulatedProcess.Options(arguments.dropFirst()) {
-    SimulatedProcess.run(options)
-}
+if arguments.first == "--worlds", arguments.count > 1 { SimulatedProcess.runAll(Array(arguments.dropFirst())) }
 exit(Campaign.run(arguments))

@@ -12,6 +12,12 @@
 
 typedef int64_t simulation_time; // nanoseconds
 
+// Where a world is. The clock of one that has not begun is 0.
+typedef struct {
+    simulation_time clock;
+    uint64_t events, hash;
+} simulation_state;
+
 typedef struct {
     uint64_t seed;
     // Another order of the threads for the same seed.
@@ -22,9 +28,8 @@ typedef struct {
     uint32_t preemption;
     // Write each event to standard error.
     bool traces;
-    // Of a process that goes on in the world of another one: what that one told last.
-    simulation_time start;
-    uint64_t events, hash;
+    // Of a process that goes on in the world of another one, after a power cut.
+    simulation_state before;
 } simulation_options;
 
 // What the process exits with when the simulation itself ends it.
@@ -65,9 +70,18 @@ void simulation_set_disk(simulation_disk disk);
 // Between these two, the disk works for the calling thread.
 void simulation_begin_undisturbed(void);
 void simulation_end_undisturbed(void);
-// The power fails after so many changes of the disk. The program starts again on what is left, with these arguments, and then --clock,
-// --events and --hash. The list ends with NULL.
-void simulation_cut_power_after(uint64_t changes, const char *const *arguments);
+// The power fails after so many changes of the disk. The program starts again on what is left.
+void simulation_cut_power_after(uint64_t changes);
+
+// ---- processes
+
+// The numbers of those processors of this machine that the process may use. Returns how many.
+int simulation_processors(int32_t *numbers, int most);
+// Waits for lines on standard input, each of which is a world, and forks a process for it. Returns only in these, with the line and the
+// state in which the power has failed, if it has. In the process that forks, the exit status of each goes to standard output, -1 for one
+// that was killed because it did not end. Standard output and standard error of the worlds go to the files; NULL changes nothing. All of
+// it runs on one processor; a negative number means any.
+const char *simulation_next_world(const char *output, const char *errors, int processor, simulation_state *state);
 
 // ---- hosts
 
