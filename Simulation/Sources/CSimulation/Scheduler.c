@@ -21,7 +21,7 @@ static int thread_count;
 static __thread struct thread *current;
 static bool has_begun;
 static simulation_options options;
-static uint64_t generator;
+static uint64_t generator = 1;
 static simulation_time now;
 static uint64_t events, hash = 14695981039346656037u, calls_since_wait;
 static int atomic_depth;
@@ -151,33 +151,25 @@ struct thread *kernel_thread(pthread_t handle) {
     return NULL;
 }
 
-static void wake_due(void) {
-    for (int i = 0; i < thread_count; i++) {
-        struct thread *thread = threads[i];
-        if (thread->state == thread_waits && thread->until >= 0 && thread->until <= now) {
-            thread->state = thread_runs;
-            thread->was_woken = false;
-        }
-    }
-}
-
 // The next thread, which may be the caller.
 static struct thread *choose(void) {
     for (;;) {
-        wake_due();
-        int runnable = 0;
+        struct thread *runnable[most_threads];
+        uint64_t count = 0;
         simulation_time next = INT64_MAX;
         for (int i = 0; i < thread_count; i++) {
             struct thread *thread = threads[i];
-            if (thread->state == thread_runs) runnable++;
-            else if (thread->state == thread_waits && thread->until >= 0 && thread->until < next) next = thread->until;
-        }
-        if (runnable > 0) {
-            uint64_t chosen = simulation_random((uint64_t)runnable);
-            for (int i = 0; i < thread_count; i++) {
-                if (threads[i]->state == thread_runs && chosen-- == 0) return threads[i];
+            if (thread->state == thread_waits && thread->until >= 0) {
+                if (thread->until <= now) {
+                    thread->state = thread_runs;
+                    thread->was_woken = false;
+                } else if (thread->until < next) {
+                    next = thread->until;
+                }
             }
+            if (thread->state == thread_runs) runnable[count++] = thread;
         }
+        if (count > 0) return runnable[simulation_random(count)];
         if (next == INT64_MAX) kernel_fail(simulation_deadlock, "every thread waits, and nothing will wake one");
         if (next > options.limit) kernel_fail(simulation_timeout, "nothing happens before the limit of %.0f s", (double)options.limit / 1e9);
         now = next > now ? next : now;

@@ -53,7 +53,7 @@ static X509 *new_certificate(const char *name, EVP_PKEY *key, bool is_expired) {
     return certificate;
 }
 
-void simulation_tls_begin(const char *path) {
+static void make_authority(void) {
     fix_randomness();
     root_key = EVP_EC_gen("P-256");
     server_key = EVP_EC_gen("P-256");
@@ -64,6 +64,10 @@ void simulation_tls_begin(const char *path) {
     add_extension(root, root, NID_key_usage, "critical,keyCertSign,cRLSign");
     add_extension(root, root, NID_subject_key_identifier, "hash");
     require(X509_sign(root, root_key, EVP_sha256()) > 0, "a signature");
+}
+
+void simulation_tls_begin(const char *path) {
+    make_authority();
     BIO *file = BIO_new_file(path, "w");
     require(file != NULL && PEM_write_bio_X509(file, root) == 1, path);
     BIO_free(file);
@@ -85,32 +89,44 @@ static X509 *server_certificate(const char *name, bool is_expired) {
 
 // ---- a host
 
-struct simulation_tls_host { SSL_CTX *context; bool offers_http2; };
+struct simulation_tls_host {
+    char *name;
+    simulation_tls_options options;
+    // NULL before the first connection: to make one takes long, and few of a world's hosts are asked.
+    SSL_CTX *context;
+};
 
 static int choose_protocol(SSL *ssl, const unsigned char **chosen, unsigned char *length, const unsigned char *offered,
     unsigned count, void *argument) {
     (void)ssl;
     static const unsigned char both[] = "\x02h2\x08http/1.1";
     struct simulation_tls_host *host = argument;
-    const unsigned char *own = host->offers_http2 ? both : both + 3;
-    unsigned own_length = sizeof both - 1 - (host->offers_http2 ? 0 : 3);
+    bool has_http2 = host->options.offers_http2;
+    const unsigned char *own = has_http2 ? both : both + 3;
+    unsigned own_length = sizeof both - 1 - (has_http2 ? 0 : 3);
     int found = SSL_select_next_proto((unsigned char **)chosen, length, own, own_length, offered, count);
     return found == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_NOACK;
 }
 
 simulation_tls_host *simulation_tls_host_new(const char *name, simulation_tls_options options) {
     simulation_tls_host *host = calloc(1, sizeof *host);
-    host->offers_http2 = options.offers_http2;
+    host->name = strdup(name);
+    host->options = options;
+    return host;
+}
+
+static SSL_CTX *context_of(simulation_tls_host *host) {
+    if (host->context != NULL) return host->context;
     host->context = SSL_CTX_new(TLS_server_method());
-    X509 *certificate = server_certificate(options.has_wrong_name ? "wrong.example" : name, options.is_expired);
+    X509 *certificate = server_certificate(host->options.has_wrong_name ? "wrong.example" : host->name, host->options.is_expired);
     require(SSL_CTX_use_certificate(host->context, certificate) == 1, "a certificate");
     require(SSL_CTX_use_PrivateKey(host->context, server_key) == 1, "a private key");
     X509_free(certificate);
-    if (options.is_old) SSL_CTX_set_max_proto_version(host->context, TLS1_2_VERSION);
-    SSL_CTX_set_num_tickets(host->context, options.tickets);
+    if (host->options.is_old) SSL_CTX_set_max_proto_version(host->context, TLS1_2_VERSION);
+    SSL_CTX_set_num_tickets(host->context, host->options.tickets);
     SSL_CTX_set_session_id_context(host->context, (const unsigned char *)"simulation", 10);
     SSL_CTX_set_alpn_select_cb(host->context, choose_protocol, host);
-    return host;
+    return host->context;
 }
 
 // ---- a connection
@@ -119,7 +135,7 @@ struct simulation_tls { SSL *ssl; BIO *in, *out; };
 
 simulation_tls *simulation_tls_new(simulation_tls_host *host) {
     simulation_tls *tls = calloc(1, sizeof *tls);
-    tls->ssl = SSL_new(host->context);
+    tls->ssl = SSL_new(context_of(host));
     tls->in = BIO_new(BIO_s_mem());
     tls->out = BIO_new(BIO_s_mem());
     // An empty one is not the end.
@@ -177,4 +193,39 @@ void simulation_digest(const char *algorithm, const char *text, char *digest) {
     unsigned count = 0;
     require(EVP_Digest(text, strlen(text), bytes, &count, EVP_get_digestbyname(algorithm), NULL) == 1, algorithm);
     for (unsigned i = 0; i < count; i++) snprintf(digest + 2 * i, 3, "%02x", bytes[i]);
+}
+
+// ---- what OpenSSL loads and looks up once in a process
+
+static void shake_hands(simulation_tls_host *host, int version) {
+    simulation_tls *server = simulation_tls_new(host);
+    SSL_CTX *context = SSL_CTX_new(TLS_client_method());
+    SSL_CTX_set_max_proto_version(context, version);
+    X509_STORE_add_cert(SSL_CTX_get_cert_store(context), root);
+    SSL *client = SSL_new(context);
+    BIO *in = BIO_new(BIO_s_mem()), *out = BIO_new(BIO_s_mem());
+    SSL_set_bio(client, in, out);
+    SSL_set_connect_state(client);
+    SSL_set_verify(client, SSL_VERIFY_PEER, NULL);
+    uint8_t buffer[16384];
+    for (int round = 0; round < 4; round++) {
+        SSL_do_handshake(client);
+        int count = BIO_read(out, buffer, sizeof buffer);
+        if (count > 0) simulation_tls_receive(server, buffer, count);
+        count = (int)simulation_tls_take(server, buffer, sizeof buffer);
+        if (count > 0) BIO_write(in, buffer, count);
+    }
+    require(SSL_is_init_finished(client) && simulation_tls_is_ready(server), "a handshake");
+    SSL_free(client);
+    SSL_CTX_free(context);
+    simulation_tls_free(server);
+}
+
+void simulation_tls_prepare(void) {
+    make_authority();
+    simulation_tls_host *host = simulation_tls_host_new("host.example", (simulation_tls_options){ .tickets = 1 });
+    shake_hands(host, TLS1_3_VERSION);
+    shake_hands(host, TLS1_2_VERSION);
+    char digest[129];
+    simulation_digest("MD5", "", digest);
 }

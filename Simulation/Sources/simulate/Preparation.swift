@@ -5,5 +5,6 @@ import Foundation
 /// and leaves the library alone.
 enum Preparation {
     static func run() {
+        simulation_tls_prepare()
     }
 }

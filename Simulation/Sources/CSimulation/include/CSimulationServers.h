@@ -14,6 +14,9 @@ typedef struct simulation_tls simulation_tls;
 // Makes the authority of the world, and writes its certificate to a file. From now on OpenSSL's random octets are of the seed.
 void simulation_tls_begin(const char *path);
 
+// In the process from which those of worlds are forked: what each of them would do again otherwise.
+void simulation_tls_prepare(void);
+
 typedef struct {
     bool offers_http2;
     // TLS 1.2, and none later.
