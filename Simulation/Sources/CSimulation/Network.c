@@ -16,9 +16,6 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-// What a socket holds that the program has not read.
-static const int64_t receive_buffer = 128 * 1024;
-
 struct bytes { uint8_t *start; int64_t first, end, capacity; };
 
 static void append(struct bytes *bytes, const void *more, int64_t count) {
@@ -96,7 +93,7 @@ static simulation_link link_to(simulation_address address) {
     if (route == NULL || !route->has_link) route = route_to(0, false);
     if (route != NULL && route->has_link) return route->link;
     return (simulation_link){
-        .latency = 1000000, .jitter = 1000000, .largest_segment = 16384, .send_buffer = 256 * 1024,
+        .latency = 1000000, .jitter = 1000000, .largest_segment = 16384, .send_buffer = 256 * 1024, .receive_buffer = 128 * 1024,
     };
 }
 
@@ -116,6 +113,7 @@ struct connection {
     int error; // told once
     // From the host: not sent yet (the window is full), on the way, arrived.
     struct bytes unsent;
+    int64_t together; // so many of them at the end arrive in one piece
     int64_t inbound;
     struct bytes received;
     bool host_finishes, fin_is_on_its_way, has_fin;
@@ -286,9 +284,12 @@ static void arrive_reset(void *context) {
 
 static void send_unsent(struct connection *c) {
     while (length(&c->unsent) > 0) {
-        int64_t window = receive_buffer - length(&c->received) - c->inbound;
+        int64_t window = c->link.receive_buffer - length(&c->received) - c->inbound;
         if (window <= 0) return;
-        int64_t count = minimum(minimum(length(&c->unsent), window), segment(c));
+        int64_t count = minimum(minimum(length(&c->unsent), window), segment(c)), before = length(&c->unsent) - c->together;
+        if (before == 0) count = c->together;
+        else if (count > before) count = before;
+        if (before == 0) c->together = 0;
         struct delivery *delivery = malloc(sizeof *delivery + (size_t)count);
         *delivery = (struct delivery){ c, count };
         memcpy(delivery->bytes, c->unsent.start + c->unsent.first, (size_t)count);
@@ -308,7 +309,21 @@ void simulation_send(int number, const void *bytes, int64_t count) {
     struct connection *c = connection_numbered(number);
     if (c == NULL || c->is_broken || c->host_finishes) return;
     append(&c->unsent, bytes, count);
+    c->together = 0;
     send_unsent(c);
+}
+
+void simulation_send_together(int number, const void *bytes, int64_t count) {
+    struct connection *c = connection_numbered(number);
+    if (c == NULL || c->is_broken || c->host_finishes) return;
+    append(&c->unsent, bytes, count);
+    c->together = count;
+    send_unsent(c);
+}
+
+bool simulation_is_read(int number) {
+    struct connection *c = connection_numbered(number);
+    return c == NULL || length(&c->unsent) + c->inbound + length(&c->received) == 0;
 }
 
 void simulation_finish(int number) {

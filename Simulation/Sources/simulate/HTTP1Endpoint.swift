@@ -18,6 +18,7 @@ final class HTTP1Endpoint: Endpoint {
     private var isFinished = false
     /// Grows with each request, so that a timer knows whether the connection was idle since.
     private var requests = 0
+    private var receivedOctets = 0
 
     init(of server: OriginServer, on wire: any Wire, isSecure: Bool) {
         (self.server, self.wire, self.isSecure) = (server, wire, isSecure)
@@ -30,6 +31,7 @@ final class HTTP1Endpoint: Endpoint {
 
     func receive(_ bytes: [UInt8]) {
         if let successor { return successor.receive(bytes) }
+        receivedOctets += bytes.count
         received += bytes
         answerNext()
     }
@@ -140,13 +142,15 @@ final class HTTP1Endpoint: Endpoint {
 
     private func answer(_ response: OriginServer.Response, _ choices: Choices) {
         var response = response
-        var closes = server.happens(\.close, choices)
+        var closes = server.happens(.close, choices)
         var framed = response.body
+        // Of a chunked body, where its chunks end.
+        var ends: [Int] = []
         switch choices.below(3) {
         case 0: response.fields.append(("Content-Length", "\(framed.count)"))
         case 1:
             response.fields.append(("Transfer-Encoding", "chunked"))
-            framed = Self.chunks(framed, choices)
+            (framed, ends) = Self.chunks(framed, choices)
         default:
             closes = true
             // For the law about lengths.
@@ -158,53 +162,99 @@ final class HTTP1Endpoint: Endpoint {
             let fields = [(name: "Link", value: "</style.css>; rel=preload")]
             interim = HTTP1Message.head(OriginServer.Response(status: choices.pick([102, 103]), fields: fields))
         }
-        send(interim + HTTP1Message.head(response) + framed, choices, thenCloses: closes)
+        let lifetime = closes ? nil : announceLifetime(in: &response, choices)
+        let head = interim + HTTP1Message.head(response)
+        send(head + framed, choices, chunkEnds: ends.map { head.count + $0 }, lifetime, thenCloses: closes)
     }
 
-    private static func chunks(_ body: [UInt8], _ choices: Choices) -> [UInt8] {
-        var result: [UInt8] = [], rest = body[...]
+    /// In seconds.
+    private func announceLifetime(in response: inout OriginServer.Response, _ choices: Choices) -> Int? {
+        guard server.happens(.announcedLifetime, choices) else { return nil }
+        let lifetime = 2 + choices.below(8)
+        response.fields.append(("Keep-Alive", "timeout=\(lifetime), max=100"))
+        return lifetime
+    }
+
+    private static func chunks(_ body: [UInt8], _ choices: Choices) -> (octets: [UInt8], ends: [Int]) {
+        var result: [UInt8] = [], rest = body[...], ends: [Int] = []
         while !rest.isEmpty {
             let part = rest.prefix(1 + choices.below(5000))
             rest = rest.dropFirst(part.count)
             result += Array("\(String(part.count, radix: 16))\r\n".utf8) + part + Array("\r\n".utf8)
+            ends.append(result.count)
         }
-        return result + Array((choices.oneIn(4) ? "0\r\nX-Trailer: yes\r\n\r\n" : "0\r\n\r\n").utf8)
+        result += Array((choices.oneIn(4) ? "0\r\nX-Trailer: yes\r\n\r\n" : "0\r\n\r\n").utf8)
+        return (result, ends)
     }
 
-    private func send(_ bytes: [UInt8], _ choices: Choices, thenCloses: Bool) {
-        func part() -> [UInt8] { Array(bytes.prefix(choices.below(bytes.count + 1))) }
-        if server.happens(\.reset, choices) {
+    private func send(
+        _ bytes: [UInt8], _ choices: Choices, chunkEnds: [Int], _ lifetime: Int?, thenCloses: Bool
+    ) {
+        func part() -> [UInt8] {
+            let end = choices.below(bytes.count + 1), isBetweenChunks = choices.oneIn(2) && !chunkEnds.isEmpty
+            return Array(bytes.prefix(isBetweenChunks ? choices.pick(chunkEnds) : end))
+        }
+        if server.happens(.reset, choices) {
             wire.write(part())
             return wire.reset()
         }
-        if server.happens(\.earlyReset, choices) { return choices.oneIn(2) ? wire.reset() : finish() }
-        if server.happens(\.truncation, choices) {
+        if server.happens(.earlyReset, choices) { return choices.oneIn(2) ? wire.reset() : finish() }
+        if server.happens(.truncation, choices) {
             wire.write(part())
             return finish()
         }
-        if server.happens(\.silence, choices) { return wire.write(part()) }
-        sendRest(bytes[...], choices, isSlow: server.happens(\.slowness, choices), thenCloses: thenCloses)
+        if server.happens(.silence, choices) { return wire.write(part()) }
+        let isSlow = server.happens(.slowness, choices)
+        sendRest(bytes[...], choices, isSlow: isSlow, lifetime, thenCloses: thenCloses)
     }
 
-    private func sendRest(_ rest: ArraySlice<UInt8>, _ choices: Choices, isSlow: Bool, thenCloses: Bool) {
+    private func sendRest(
+        _ rest: ArraySlice<UInt8>, _ choices: Choices, isSlow: Bool, _ lifetime: Int?, thenCloses: Bool
+    ) {
         guard !isFinished else { return }
         if isSlow, rest.count > 1 {
             let part = rest.prefix(1 + choices.below(rest.count))
             wire.write(Array(part))
             return Later.after(choices.seconds(3)) { [self] in
-                sendRest(rest.dropFirst(part.count), choices, isSlow: true, thenCloses: thenCloses)
+                sendRest(rest.dropFirst(part.count), choices, isSlow: true, lifetime, thenCloses: thenCloses)
             }
         }
-        wire.write(Array(rest))
+        sendLast(rest, choices, thenCloses: thenCloses)
         if thenCloses { return finish() }
         isBusy = false
-        if server.faults.idleClose > 0, choices.oneIn(server.faults.idleClose) {
-            let requests = requests
+        let requests = requests
+        if server.happens(.idleClose, choices) {
             Later.after(choices.seconds(2)) { [self] in
                 if !isBusy, self.requests == requests { finish() }
             }
         }
+        if let lifetime { expectClose(after: lifetime, idleSince: nil) }
         answerNext()
+    }
+
+    /// A client that took what is left over for the next response would have the body of another.
+    private func sendLast(_ rest: ArraySlice<UInt8>, _ choices: Choices, thenCloses: Bool) {
+        // It comes with the last octet: a client may send its next request after that.
+        guard !rest.isEmpty, !thenCloses, server.happens(.leftOver, choices) else { return wire.write(Array(rest)) }
+        let end = rest.suffix(1 + choices.below(1000))
+        if end.count < rest.count { wire.write(Array(rest.dropLast(end.count))) }
+        let body = Array("left over".utf8)
+        let head = OriginServer.Response(status: 200, fields: [("Content-Length", "\(body.count)")])
+        wire.writeTogether(end + HTTP1Message.head(head) + body)
+    }
+
+    /// A client closes an idle connection before the time that the server has announced, in seconds.
+    private func expectClose(after lifetime: Int, idleSince: simulation_time?) {
+        guard server.isReliable, !isSecure, proxy == nil else { return }
+        let octets = receivedOctets, now = simulation_now()
+        // The client has had the response at that time at the latest.
+        let start = idleSince ?? (wire.isRead ? now : nil)
+        if let start, now > start + simulation_time(lifetime) * second {
+            return Law.require(false, "an idle connection is closed after \(lifetime) s at the latest")
+        }
+        Later.after(second / 2) { [self] in
+            if !isFinished, !isBusy, receivedOctets == octets { expectClose(after: lifetime, idleSince: start) }
+        }
     }
 
     private func finish() {

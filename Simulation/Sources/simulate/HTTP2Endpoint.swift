@@ -118,13 +118,13 @@ final class HTTP2Endpoint: Endpoint {
     private func answer(_ number: Int32) {
         guard let stream = streams[number] else { return }
         let choices = server.choices(for: stream.request)
-        if server.happens(\.close, choices) { goAway(number, choices) }
+        if server.happens(.close, choices) { goAway(number, choices) }
         if number > lastStream { return }
         if choices.oneIn(8) { simulation_http2_ping(http2) }
         // Before it is processed, so that it may be sent again.
-        if server.happens(\.refusal, choices) { return simulation_http2_reset(http2, number, ErrorCode.refusedStream) }
+        if server.happens(.refusal, choices) { return simulation_http2_reset(http2, number, ErrorCode.refusedStream) }
         let response = server.response(to: stream.request, choices)
-        if server.happens(\.earlyReset, choices) {
+        if server.happens(.earlyReset, choices) {
             return simulation_http2_reset(http2, number, choices.pick([ErrorCode.internalError, ErrorCode.cancel]))
         }
         streams[number]?.body = response.body[...]
@@ -145,7 +145,7 @@ final class HTTP2Endpoint: Endpoint {
 
     private func send(_ number: Int32, _ choices: Choices) {
         let part = choices.below((streams[number]?.body.count ?? 0) + 1)
-        if server.happens(\.reset, choices) {
+        if server.happens(.reset, choices) {
             streams[number]?.allowed = part
             flush()
             if choices.oneIn(2) {
@@ -154,14 +154,14 @@ final class HTTP2Endpoint: Endpoint {
             } else {
                 simulation_http2_reset(http2, number, choices.pick([ErrorCode.internalError, ErrorCode.cancel]))
             }
-        } else if server.happens(\.truncation, choices) {
+        } else if server.happens(.truncation, choices) {
             streams[number]?.allowed = part
             flush()
             finish()
-        } else if server.happens(\.silence, choices) {
+        } else if server.happens(.silence, choices) {
             streams[number]?.allowed = part
         } else {
-            sendRest(number, choices, isSlow: server.happens(\.slowness, choices))
+            sendRest(number, choices, isSlow: server.happens(.slowness, choices))
         }
     }
 
@@ -184,7 +184,7 @@ final class HTTP2Endpoint: Endpoint {
     private func goAway(_ number: Int32, _ choices: Choices) {
         guard !isGoingAway else { return }
         isGoingAway = true
-        if server.happens(\.abruptGoAway, choices) {
+        if server.happens(.abruptGoAway, choices) {
             lastStream = max(0, number - 2 * Int32(choices.below(3)))
             return simulation_http2_go_away(
                 http2, lastStream, choices.oneIn(2) ? ErrorCode.none : ErrorCode.internalError)

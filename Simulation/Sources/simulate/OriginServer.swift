@@ -4,6 +4,7 @@ import Foundation
 /// What a simulated host answers, whatever the protocol. It runs on the thread of the world.
 ///
 ///     GET  /content/NUMBER/SIZE            a body of Content
+///     GET  /alone/START/NUMBER/SIZE        the same, of a request that began at START, in milliseconds
 ///     GET  /redirect/HOPS/NUMBER/SIZE      to another host of the world
 ///     GET  /cached/NUMBER/SIZE             the same with a validator, and now and then with other content
 ///     GET  /basic/NUMBER/SIZE              a body of Content, for the right password
@@ -15,6 +16,8 @@ final class OriginServer: @unchecked Sendable {
     // Sendable because everything but init runs on the thread of the world, and init runs before its first request.
     let name: String
     let faults: Faults
+    /// Nothing is wrong between it and the client.
+    let isReliable: Bool
     private let others: [String]
     private let tls: OpaquePointer
     private let limits: (window: UInt32, streams: UInt32)
@@ -26,21 +29,26 @@ final class OriginServer: @unchecked Sendable {
     /// Of what may be cached, by number.
     private var versions: [Int: Int] = [:]
 
-    /// One response in so many: 0 for none.
-    struct Faults {
-        var reset = 0
+    enum Fault: String {
+        case reset
         /// Before the first octet of a response to what was processed.
-        var earlyReset = 0
-        var truncation = 0
-        var silence = 0
-        var slowness = 0
-        var close = 0
-        var idleClose = 0
+        case earlyReset = "reset before the response"
+        case truncation, silence, slowness, close
+        case idleClose = "close while idle"
         /// A 304 about another version than those that the client has.
-        var wrongConfirmation = 0
+        case wrongConfirmation = "wrong confirmation"
+        /// More than the response.
+        case leftOver = "octets are left over"
+        /// How long it keeps an idle connection.
+        case announcedLifetime = "announced lifetime"
         /// Of HTTP/2.
-        var refusal = 0
-        var abruptGoAway = 0
+        case refusal
+        case abruptGoAway = "abrupt GOAWAY"
+    }
+
+    struct Faults {
+        /// One response in so many.
+        var rates: [Fault: Int] = [:]
         var missingCloseNotify = false
     }
 
@@ -62,8 +70,12 @@ final class OriginServer: @unchecked Sendable {
         var body: [UInt8] = []
     }
 
-    init(name: String, addresses: [simulation_address], faults: Faults, others: [String], tls: simulation_tls_options) {
+    init(
+        name: String, addresses: [simulation_address], faults: Faults, others: [String], isReliable: Bool,
+        tls: simulation_tls_options
+    ) {
         self.name = name
+        self.isReliable = isReliable
         self.faults = faults
         self.others = others
         area = PrivateArea(of: name)
@@ -89,10 +101,10 @@ final class OriginServer: @unchecked Sendable {
         }
     }
 
-    func happens(_ fault: KeyPath<Faults, Int>, _ choices: Choices) -> Bool {
-        let rate = faults[keyPath: fault]
-        guard choices.oneIn(max(rate, 1)), rate > 0 else { return false }
-        simulation_note("\(name): \(fault)")
+    func happens(_ fault: Fault, _ choices: Choices) -> Bool {
+        let rate = faults.rates[fault]
+        guard choices.oneIn(rate ?? 1), rate != nil else { return false }
+        simulation_note("\(name): \(fault.rawValue)")
         return true
     }
 
@@ -120,6 +132,11 @@ final class OriginServer: @unchecked Sendable {
             status: 200, fields: [("Content-Type", "application/octet-stream"), ("Cache-Control", "no-store")])
         switch (request.method, parts.first, numbers.count) {
         case ("GET", "content", 2): response.body = Content.bytes(numbers[0], 0..<numbers[1])
+        case ("GET", "alone", 3):
+            let delay = simulation_now() / 1_000_000 - simulation_time(numbers[0])
+            // The addresses of the name come within a second, and some of them may be dead.
+            Law.require(delay < 20_000, "a request that is alone arrives at once: after \(delay) ms")
+            response.body = Content.bytes(numbers[1], 0..<numbers[2])
         case ("GET", "cached", 2), ("GET", "large", 2):
             response = versionedResponse(to: request, numbers[0], size: numbers[1], choices)
         case ("GET", "basic", 2), ("GET", "digest", 2):
@@ -156,10 +173,12 @@ final class OriginServer: @unchecked Sendable {
     // MARK: what has versions
 
     private func versionedResponse(to request: Request, _ number: Int, size: Int, _ choices: Choices) -> Response {
-        if choices.oneIn(4) { versions[number, default: 0] += 1 }
+        let conditions = request.values(of: "if-none-match")
+        let isWronglyConfirmed = !conditions.isEmpty && happens(.wrongConfirmation, choices)
+        if choices.oneIn(4) || isWronglyConfirmed { versions[number, default: 0] += 1 }
         let content = Content.number(number, version: versions[number, default: 0])
         let tag = "\"\(name)/\(content)\""
-        for field in request.values(of: "if-none-match") {
+        for field in conditions {
             Law.require(field.hasPrefix("\"\(name)/"), "a validator reaches the host that it is from: \(field)")
         }
         let isCached = request.target.hasPrefix("/cached")
@@ -167,8 +186,7 @@ final class OriginServer: @unchecked Sendable {
         let fields = [
             ("ETag", tag), ("Accept-Ranges", "bytes"), ("Cache-Control", freshness), ("X-Content", "\(content)"),
         ]
-        let conditions = request.values(of: "if-none-match")
-        if conditions.contains(tag) || !conditions.isEmpty && happens(\.wrongConfirmation, choices) {
+        if conditions.contains(tag) || isWronglyConfirmed {
             return Response(status: 304, fields: fields)
         }
         if let range = request.values(of: "range").first {

@@ -68,6 +68,11 @@ final class TLSEndpoint: Endpoint, Wire {
         flush()
     }
 
+    /// A record, which the client reads as a whole.
+    func writeTogether(_ bytes: [UInt8]) { write(bytes) }
+
+    var isRead: Bool { wire.isRead }
+
     func finish() {
         if sendsCloseNotify { simulation_tls_close(tls) }
         flush()

@@ -100,15 +100,15 @@ final class WebSocketEndpoint: Endpoint {
 
     private func echo(_ kind: Opcode, _ whole: [UInt8]) {
         guard !hasSentClose, !isSilent else { return }
-        if server.happens(\.reset, choices) {
+        if server.happens(.reset, choices) {
             isFinished = true
             return wire.reset()
         }
-        if server.happens(\.truncation, choices) {
+        if server.happens(.truncation, choices) {
             write(Array(frame(kind, whole, isLast: true).prefix(choices.below(whole.count + 2))))
             return finish()
         }
-        isSilent = server.happens(\.silence, choices)
+        isSilent = server.happens(.silence, choices)
         if isSilent { return }
         var rest = whole[...], opcode = kind
         repeat {
@@ -147,7 +147,7 @@ final class WebSocketEndpoint: Endpoint {
     private func write(_ bytes: [UInt8]) {
         unsent += bytes
         guard !isSending else { return }
-        if server.happens(\.slowness, choices) {
+        if server.happens(.slowness, choices) {
             isSending = true
             sendPart()
         } else {

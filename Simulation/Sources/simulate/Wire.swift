@@ -3,9 +3,13 @@ import CSimulation
 /// What a host writes to: a connection of TCP, or one within another protocol.
 protocol Wire: AnyObject {
     func write(_ bytes: [UInt8])
+    /// At most 16 KiB, which the client receives in one piece.
+    func writeTogether(_ bytes: [UInt8])
     /// Nothing comes after what was written.
     func finish()
     func reset()
+    /// The client has read everything.
+    var isRead: Bool { get }
 }
 
 /// The host's side of a connection. Everything runs on the thread of the world.
@@ -55,7 +59,11 @@ private final class TCPWire: Wire {
     func write(_ bytes: [UInt8]) {
         bytes.withUnsafeBytes { simulation_send(number, $0.baseAddress, Int64($0.count)) }
     }
+    func writeTogether(_ bytes: [UInt8]) {
+        bytes.withUnsafeBytes { simulation_send_together(number, $0.baseAddress, Int64($0.count)) }
+    }
     func finish() { simulation_finish(number) }
+    var isRead: Bool { simulation_is_read(number) }
     func reset() { simulation_reset(number) }
 }
 

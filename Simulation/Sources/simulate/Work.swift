@@ -12,7 +12,7 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
     private var isInvalidated = false
     private var isInvalid = false
 
-    private struct Record {
+    struct Record {
         var expectation: Expectation
         var hasResponse = false
         var data = Data()
@@ -69,6 +69,7 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
             start(number, choices, in: session)
             if choices.oneIn(3) { usleep(UInt32(choices.below(500_000))) }
         }
+        if choices.oneIn(3) { runChain(in: session, choices) }
         lock.withLock { isInvalidated = true }
         if !world.isFaultless, cancels, Parts.has("cancelling the session") {
             lock.withLock { for number in records.keys { records[number]?.wasCancelled = true } }
@@ -76,15 +77,37 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
         } else {
             session.finishTasksAndInvalidate()
         }
-        lock.lock()
-        while records.values.contains(where: { !$0.hasEnded }) || !isInvalid { lock.wait() }
-        lock.unlock()
+        wait { [self] in isInvalid && records.values.allSatisfy(\.hasEnded) }
         // Longer than a closed socket is still read.
         sleep(60)
         Law.require(simulation_open_sockets() == 0, "a session that is invalid has no connection")
         for case .webSocket(let exchange) in records.values.map(\.expectation) {
             Law.require(exchange.isQuiet, "every handler of WebSocket \(exchange.number) is called")
         }
+    }
+
+    /// Until it holds, which is asked with the lock each time a task ends.
+    private func wait(until condition: () -> Bool) {
+        lock.lock()
+        while !condition() { lock.wait() }
+        lock.unlock()
+    }
+
+    private func runChain(in session: URLSession, _ choices: Choices) {
+        let host = choices.pick(world.hosts), isAlone = choices.oneIn(2)
+        if isAlone {
+            wait { [self] in
+                records.values.allSatisfy { record in
+                    if case .cancellation = record.expectation { true } else { record.hasEnded }
+                }
+            }
+        }
+        RequestChain(of: self, session, to: host, isAlone: isAlone && world.isFaultless)?.run()
+    }
+
+    /// Of a task that is about to be made.
+    func expect(_ expectation: Expectation, _ number: Int, mayFail: Bool) {
+        lock.withLock { records[number] = Record(expectation: expectation, mayFail: mayFail) }
     }
 
     private static func dictionary(of proxy: ProxyServer, hasPassword: Bool) -> [String: Any] {
@@ -298,7 +321,7 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
 
     // MARK: the end of a task
 
-    private func finish(
+    func finish(
         _ number: Int, _ response: URLResponse?, _ error: (any Error)?, _ change: (inout Record) -> Void
     ) {
         lock.lock()

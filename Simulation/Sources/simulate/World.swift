@@ -46,8 +46,7 @@ struct World {
             for address in addresses { Self.makeLink(to: address, of: name, isFaultless: isFaultless) }
             let server = OriginServer(
                 name: name, addresses: addresses, faults: Self.faults(of: name, isFaultless: isFaultless),
-                others: targets,
-                tls: Self.tls(of: name))
+                others: targets, isReliable: isFaultless && !disk.runsOutOfDescriptors, tls: Self.tls(of: name))
             if !isFaultless, choices.oneIn(6), Parts.has("\(name) loses packets") {
                 Self.losePackets(of: addresses, name)
             }
@@ -62,7 +61,7 @@ struct World {
             tls.offers_http2 = choices.oneIn(2)
             (tls.is_expired, tls.has_wrong_name) = (name == Self.expiredName, name == Self.strangerName)
             return OriginServer(
-                name: name, addresses: [address], faults: OriginServer.Faults(), others: [name], tls: tls)
+                name: name, addresses: [address], faults: OriginServer.Faults(), others: [name], isReliable: false, tls: tls)
         }
         let servers = hosts.compactMap(\.server) + bad
         proxy = isBehindProxy ? Self.makeProxy(isFaultless: isProxyFaultless, of: servers) : nil
@@ -72,25 +71,26 @@ struct World {
     }
 
     private static func faults(of host: String, isFaultless: Bool) -> OriginServer.Faults {
-        typealias Fault = WritableKeyPath<OriginServer.Faults, Int>
         var faults = OriginServer.Faults()
-        func choose(_ fault: Fault, _ name: String, oneIn chance: Int, _ rate: (Choices) -> Int) {
+        func choose(_ fault: OriginServer.Fault, _ name: String, oneIn chance: Int, _ rate: (Choices) -> Int) {
             let part = "\(host) \(name)", choices = Choices(part)
-            if choices.oneIn(chance), Parts.has(part) { faults[keyPath: fault] = rate(choices) }
+            if choices.oneIn(chance), Parts.has(part) { faults.rates[fault] = rate(choices) }
         }
-        choose(\.slowness, "is slow", oneIn: 2) { 1 + $0.below(8) }
-        choose(\.close, "closes", oneIn: 2) { 1 + $0.below(8) }
+        choose(.slowness, "is slow", oneIn: 2) { 1 + $0.below(8) }
+        choose(.close, "closes", oneIn: 2) { 1 + $0.below(8) }
+        choose(.leftOver, "sends more than it announces", oneIn: 3) { 1 + $0.below(8) }
+        choose(.announcedLifetime, "announces how long it keeps connections", oneIn: 3) { 1 + $0.below(4) }
         if isFaultless { return faults }
-        choose(\.reset, "resets", oneIn: 3) { 2 + $0.below(20) }
-        choose(\.earlyReset, "resets before it answers", oneIn: 3) { 2 + $0.below(20) }
-        choose(\.wrongConfirmation, "confirms what was not asked", oneIn: 3) { 1 + $0.below(4) }
-        choose(\.truncation, "truncates", oneIn: 3) { 2 + $0.below(20) }
-        choose(\.silence, "goes silent", oneIn: 3) { 2 + $0.below(20) }
-        choose(\.refusal, "refuses streams", oneIn: 3) { 2 + $0.below(10) }
-        choose(\.abruptGoAway, "goes away abruptly", oneIn: 2) { 1 + $0.below(4) }
+        choose(.reset, "resets", oneIn: 3) { 2 + $0.below(20) }
+        choose(.earlyReset, "resets before it answers", oneIn: 3) { 2 + $0.below(20) }
+        choose(.wrongConfirmation, "confirms what was not asked", oneIn: 3) { 1 + $0.below(4) }
+        choose(.truncation, "truncates", oneIn: 3) { 2 + $0.below(20) }
+        choose(.silence, "goes silent", oneIn: 3) { 2 + $0.below(20) }
+        choose(.refusal, "refuses streams", oneIn: 3) { 2 + $0.below(10) }
+        choose(.abruptGoAway, "goes away abruptly", oneIn: 2) { 1 + $0.below(4) }
         let isImpolite = Choices("\(host) close_notify").oneIn(4)
         faults.missingCloseNotify = isImpolite && Parts.has("\(host) sends no close_notify")
-        choose(\.idleClose, "closes idle", oneIn: 2) { 1 + $0.below(3) }
+        choose(.idleClose, "closes idle", oneIn: 2) { 1 + $0.below(3) }
         return faults
     }
 
@@ -165,6 +165,8 @@ struct World {
         link.largest_segment = Int32(choices.oneIn(4) ? 1 + choices.below(100) : 16_384)
         // Not so small that the largest body takes hours.
         link.send_buffer = Int32(isNarrow ? 1000 + choices.below(10_000) : 262_144)
+        // As the kernel does where much is on the way.
+        link.receive_buffer = choices.pick([131_072, 131_072, 1_048_576, 4_194_304])
         let breaks = choices.oneIn(4), breaksAfter = 1 + choices.size(upTo: 200_000)
         let silences = choices.oneIn(6), silentAfter = 1 + choices.size(upTo: 200_000)
         if !isFaultless, breaks, Parts.has("link to \(host) breaks") { link.breaks_after = Int64(breaksAfter) }

@@ -108,6 +108,8 @@ typedef struct {
     simulation_time latency, jitter;
     // Bytes that arrive together at most, and bytes that a socket takes before the host has acknowledged them; at least 1.
     int32_t largest_segment, send_buffer;
+    // What a socket holds that the program has not read; at least 1.
+    int32_t receive_buffer;
     // After so many bytes to the client or from it, 0 for never: the connection breaks, or goes silent.
     int64_t breaks_after, silent_after;
 } simulation_link;
@@ -121,6 +123,10 @@ void simulation_set_unreachable(simulation_address address, int error);
 
 // For listeners, on their thread.
 void simulation_send(int connection, const void *bytes, int64_t count);
+// They arrive in one piece.
+void simulation_send_together(int connection, const void *bytes, int64_t count);
+// The program has read all that was sent.
+bool simulation_is_read(int connection);
 // No more bytes after those that were sent.
 void simulation_finish(int connection);
 void simulation_reset(int connection);
