@@ -161,7 +161,8 @@ final class HTTP2Endpoint: Endpoint {
         } else if server.happens(.silence, choices) {
             streams[number]?.allowed = part
         } else {
-            sendRest(number, choices, isSlow: server.happens(.slowness, choices))
+            let isQuick = streams[number]?.request.target.hasPrefix("/quick") ?? false
+            sendRest(number, choices, isSlow: server.happens(.slowness, choices) && !isQuick)
         }
     }
 

@@ -4,6 +4,7 @@ import Foundation
 /// What a simulated host answers, whatever the protocol. It runs on the thread of the world.
 ///
 ///     GET  /content/NUMBER/SIZE            a body of Content
+///     GET  /quick/NUMBER/SIZE              the same, never in pieces over HTTP/2
 ///     GET  /alone/START/NUMBER/SIZE        the same, of a request that began at START, in milliseconds
 ///     GET  /redirect/HOPS/NUMBER/SIZE      to another host of the world
 ///     GET  /cached/NUMBER/SIZE             the same with a validator, and now and then with other content
@@ -131,7 +132,7 @@ final class OriginServer: @unchecked Sendable {
         var response = Response(
             status: 200, fields: [("Content-Type", "application/octet-stream"), ("Cache-Control", "no-store")])
         switch (request.method, parts.first, numbers.count) {
-        case ("GET", "content", 2): response.body = Content.bytes(numbers[0], 0..<numbers[1])
+        case ("GET", "content", 2), ("GET", "quick", 2): response.body = Content.bytes(numbers[0], 0..<numbers[1])
         case ("GET", "alone", 3):
             let delay = simulation_now() / 1_000_000 - simulation_time(numbers[0])
             // The addresses of the name come within a second, and some of them may be dead.

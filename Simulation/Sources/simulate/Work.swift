@@ -26,6 +26,8 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
         /// When `cancel` had returned.
         var cancelled: simulation_time?
         var isAsync = false
+        /// The program does not say what to do with the response.
+        var isUnread = false
         /// Whether a host that it may reach has faults.
         var mayFail = false
         /// What it does when it is asked for a password.
@@ -70,6 +72,10 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
             if choices.oneIn(3) { usleep(UInt32(choices.below(500_000))) }
         }
         if choices.oneIn(3) { runChain(in: session, choices) }
+        let floods = choices.oneIn(100)
+        if floods, Parts.has("unread responses") { leaveUnread(in: session) }
+        // Longer than some connections are kept.
+        if choices.oneIn(4) { usleep(UInt32(choices.below(70_000_000))) }
         lock.withLock { isInvalidated = true }
         if !world.isFaultless, cancels, Parts.has("cancelling the session") {
             lock.withLock { for number in records.keys { records[number]?.wasCancelled = true } }
@@ -94,20 +100,50 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
     }
 
     private func runChain(in session: URLSession, _ choices: Choices) {
-        let host = choices.pick(world.hosts), isAlone = choices.oneIn(2)
-        if isAlone {
-            wait { [self] in
-                records.values.allSatisfy { record in
-                    if case .cancellation = record.expectation { true } else { record.hasEnded }
-                }
+        let isAlone = choices.oneIn(2)
+        if isAlone { waitForTasks() }
+        RequestChain(of: self, session, to: world.hosts, isAlone: isAlone && world.isFaultless).run()
+    }
+
+    /// All but those that end with their session.
+    private func waitForTasks() {
+        wait { [self] in
+            records.values.allSatisfy { record in
+                if case .cancellation = record.expectation { true } else { record.hasEnded }
             }
         }
-        RequestChain(of: self, session, to: host, isAlone: isAlone && world.isFaultless)?.run()
     }
 
     /// Of a task that is about to be made.
     func expect(_ expectation: Expectation, _ number: Int, mayFail: Bool) {
         lock.withLock { records[number] = Record(expectation: expectation, mayFail: mayFail) }
+    }
+
+    func cancel(_ task: URLSessionTask, _ number: Int) {
+        lock.withLock { records[number]?.wasCancelled = true }
+        task.cancel()
+        lock.withLock { records[number]?.cancelled = simulation_now() }
+    }
+
+    /// Responses whose body nobody reads, more than what a connection holds in all, and at last one that is read.
+    private func leaveUnread(in session: URLSession) {
+        guard let host = world.hosts.first(where: { $0.isWide && $0.isFaultless && $0.server != nil }) else { return }
+        waitForTasks()
+        let numbers = 3000..<3100, size = 1_500_000
+        for number in numbers {
+            let isLast = number == numbers.last
+            expect(.content(number, size: size), number, mayFail: false)
+            lock.withLock { records[number]?.isUnread = !isLast }
+            // The host and the path have no character that a URL cannot have.
+            let task = session.dataTask(with: URL(string: "https://\(host.name)/quick/\(number)/\(size)")!)
+            task.taskDescription = "\(number)"
+            task.resume()
+            if isLast { break }
+            // Long enough for what the window of a stream holds.
+            sleep(3)
+            cancel(task, number)
+        }
+        waitForTasks()
     }
 
     private static func dictionary(of proxy: ProxyServer, hasPassword: Bool) -> [String: Any] {
@@ -471,11 +507,13 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
         _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
         completionHandler: @escaping (URLSession.ResponseDisposition) -> Void
     ) {
+        var isUnread = false
         change(dataTask) { record in
             Law.require(!record.hasEnded && !record.hasResponse, "a response comes once, before the end")
             record.hasResponse = true
+            isUnread = record.isUnread
         }
-        completionHandler(.allow)
+        if !isUnread { completionHandler(.allow) }
     }
 
     func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
