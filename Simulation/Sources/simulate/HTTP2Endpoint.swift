@@ -118,7 +118,8 @@ final class HTTP2Endpoint: Endpoint {
     private func answer(_ number: Int32) {
         guard let stream = streams[number] else { return }
         let choices = server.choices(for: stream.request)
-        if server.happens(.close, choices) { goAway(number, choices) }
+        let isQuick = stream.request.target.hasPrefix("/quick")
+        if server.happens(.close, choices), !isQuick { goAway(number, choices) }
         if number > lastStream { return }
         if choices.oneIn(8) { simulation_http2_ping(http2) }
         // Before it is processed, so that it may be sent again.
@@ -129,7 +130,7 @@ final class HTTP2Endpoint: Endpoint {
         }
         streams[number]?.body = response.body[...]
         respond(number, response)
-        send(number, choices)
+        send(number, choices, isQuick: isQuick)
     }
 
     private func respond(_ number: Int32, _ response: OriginServer.Response) {
@@ -143,7 +144,7 @@ final class HTTP2Endpoint: Endpoint {
         simulation_http2_respond(http2, number, pointers, Int64(fields.count), !response.body.isEmpty)
     }
 
-    private func send(_ number: Int32, _ choices: Choices) {
+    private func send(_ number: Int32, _ choices: Choices, isQuick: Bool) {
         let part = choices.below((streams[number]?.body.count ?? 0) + 1)
         if server.happens(.reset, choices) {
             streams[number]?.allowed = part
@@ -161,7 +162,6 @@ final class HTTP2Endpoint: Endpoint {
         } else if server.happens(.silence, choices) {
             streams[number]?.allowed = part
         } else {
-            let isQuick = streams[number]?.request.target.hasPrefix("/quick") ?? false
             sendRest(number, choices, isSlow: server.happens(.slowness, choices) && !isQuick)
         }
     }

@@ -4,7 +4,7 @@ import Foundation
 /// What a simulated host answers, whatever the protocol. It runs on the thread of the world.
 ///
 ///     GET  /content/NUMBER/SIZE            a body of Content
-///     GET  /quick/NUMBER/SIZE              the same, never in pieces over HTTP/2
+///     GET  /quick/NUMBER/SIZE              the same: over HTTP/2 it never comes slowly, and no GOAWAY comes with it
 ///     GET  /alone/START/NUMBER/SIZE        the same, of a request that began at START, in milliseconds
 ///     GET  /redirect/HOPS/NUMBER/SIZE      to another host of the world
 ///     GET  /cached/NUMBER/SIZE             the same with a validator, and now and then with other content

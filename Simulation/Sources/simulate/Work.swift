@@ -72,7 +72,7 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
             if choices.oneIn(3) { usleep(UInt32(choices.below(500_000))) }
         }
         if choices.oneIn(3) { runChain(in: session, choices) }
-        let floods = choices.oneIn(100)
+        let floods = choices.oneIn(80)
         if floods, Parts.has("unread responses") { leaveUnread(in: session) }
         // Longer than some connections are kept.
         if choices.oneIn(4) { usleep(UInt32(choices.below(70_000_000))) }
@@ -127,7 +127,8 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
 
     /// Responses whose body nobody reads, more than what a connection holds in all, and at last one that is read.
     private func leaveUnread(in session: URLSession) {
-        guard let host = world.hosts.first(where: { $0.isWide && $0.isFaultless && $0.server != nil }) else { return }
+        let host = world.hosts.first { $0.isWide && $0.isFaultless && $0.offersHTTP2 && $0.server != nil }
+        guard let host else { return }
         waitForTasks()
         let numbers = 3000..<3100, size = 1_500_000
         for number in numbers {

@@ -11,6 +11,7 @@ struct World {
         var isFaultless: Bool
         /// Whether large bodies take little time.
         var isWide = false
+        var offersHTTP2 = false
     }
 
     let hosts: [Host]
@@ -44,16 +45,18 @@ struct World {
             guard present.contains(name) else { return Host(server: nil, name: name, isFaultless: isFaultless) }
             let addresses = Self.addresses(of: name, 0x0A00_0100 + UInt64(index))
             for address in addresses { Self.makeLink(to: address, of: name, isFaultless: isFaultless) }
+            let tls = Self.tls(of: name)
             let server = OriginServer(
                 name: name, addresses: addresses, faults: Self.faults(of: name, isFaultless: isFaultless),
-                others: targets, isReliable: isFaultless && !disk.runsOutOfDescriptors, tls: Self.tls(of: name))
+                others: targets, isReliable: isFaultless && !disk.runsOutOfDescriptors, tls: tls)
             if !isFaultless, choices.oneIn(6), Parts.has("\(name) loses packets") {
                 Self.losePackets(of: addresses, name)
             }
             let link = Self.link(to: name, isFaultless: isFaultless)
             return Host(
                 server: server, name: name, isFaultless: isFaultless && !disk.runsOutOfDescriptors,
-                isWide: link.largest_segment > 10_000 && link.send_buffer > 100_000 && !isBehindProxy)
+                isWide: link.largest_segment > 10_000 && link.send_buffer > 100_000 && !isBehindProxy,
+                offersHTTP2: tls.offers_http2)
         }
         let bad = [(Self.expiredName, UInt64(0x0A00_0400)), (Self.strangerName, 0x0A00_0401)].map { name, address in
             simulation_add_name(name, address, second / 20)
