@@ -119,6 +119,7 @@ final class HTTP2Endpoint: Endpoint {
         guard let stream = streams[number] else { return }
         let choices = server.choices(for: stream.request)
         let isQuick = stream.request.target.hasPrefix("/quick")
+        if isQuick { noteUnread() }
         if server.happens(.close, choices), !isQuick { goAway(number, choices) }
         if number > lastStream { return }
         if choices.oneIn(8) { simulation_http2_ping(http2) }
@@ -142,6 +143,14 @@ final class HTTP2Endpoint: Endpoint {
         defer { for text in texts { free(text) } }
         let pointers: [UnsafePointer<CChar>?] = texts.map { UnsafePointer($0) }
         simulation_http2_respond(http2, number, pointers, Int64(fields.count), !response.body.isEmpty)
+    }
+
+    /// The window of a connection has room again when a response that nobody reads is cancelled.
+    private func noteUnread() {
+        let last = server.unread
+        server.unread = self
+        guard server.isReliable, let last, last !== self else { return }
+        Law.require(last.isGoingAway, "unread responses that were cancelled fill no connection")
     }
 
     private func send(_ number: Int32, _ choices: Choices, isQuick: Bool) {

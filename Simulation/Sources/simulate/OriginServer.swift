@@ -27,6 +27,8 @@ final class OriginServer: @unchecked Sendable {
     /// How often there was each request.
     private var requests: [String: Int] = [:]
     private let area: PrivateArea
+    /// The connection of the last response that nobody reads.
+    var unread: HTTP2Endpoint?
     /// Of what may be cached, by number.
     private var versions: [Int: Int] = [:]
 

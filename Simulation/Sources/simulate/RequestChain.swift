@@ -57,8 +57,10 @@ final class RequestChain: @unchecked Sendable {
             request = URLRequest(url: url("cached/\(resource)/\(resource * 3)"))
             expectation = .cached(resource, size: resource * 3)
         case 3:
+            // Each is told while the library is about to rest after the one before.
             request = URLRequest(url: url("content/\(number)/\(size)"))
             expectation = .cancellation
+            for index in 0..<choices.below(6) { cancelUnstarted(10 * number + index, request) }
         default:
             let path = isAlone ? "alone/\(simulation_now() / 1_000_000)" : "content"
             request = URLRequest(url: url("\(path)/\(number)/\(size)"))
@@ -70,5 +72,15 @@ final class RequestChain: @unchecked Sendable {
         }
         task.taskDescription = "\(number)"
         if case .cancellation = expectation { work.cancel(task, number) } else { task.resume() }
+    }
+
+    private func cancelUnstarted(_ number: Int, _ request: URLRequest) {
+        work.expect(.cancellation, number, mayFail: false)
+        let task = session.dataTask(with: request) { [work] data, response, error in
+            work.finish(number, response, error) { $0.data = data ?? Data() }
+        }
+        task.taskDescription = "\(number)"
+        work.cancel(task, number)
+        if choices.oneIn(2) { usleep(UInt32(choices.below(200))) }
     }
 }

@@ -23,7 +23,7 @@ final class Runs: @unchecked Sendable {
 
     func run() -> Int32 {
         showProgress()
-        for number in [SIGINT, SIGTERM] { stop(at: number) }
+        for number in [SIGHUP, SIGINT, SIGTERM] { stop(at: number) }
         var processors = [Int32](repeating: 0, count: 1024)
         processors.removeLast(processors.count - Int(simulation_processors(&processors, 1024)))
         let group = DispatchGroup()
