@@ -171,7 +171,8 @@ static struct thread *choose(void) {
         }
         if (count > 0) return runnable[simulation_random(count)];
         if (next == INT64_MAX) kernel_fail(simulation_deadlock, "every thread waits, and nothing will wake one");
-        if (next > options.limit) kernel_fail(simulation_timeout, "nothing happens before the limit of %.0f s", (double)options.limit / 1e9);
+        if (next > options.limit)
+            kernel_fail(simulation_timeout, "nothing happens before the limit of %.0f s", (double)options.limit / 1e9);
         now = next > now ? next : now;
         calls_since_wait = 0;
     }

@@ -36,7 +36,8 @@ final class RequestChain: @unchecked Sendable {
     }
 
     private func start(_ number: Int) {
-        if choices.oneIn(3) { usleep(UInt32(choices.below(choices.oneIn(4) ? 12_000_000 : 500_000))) }
+        // Not where the end of a task is told: other callbacks would wait, and responses for them.
+        if choices.oneIn(3), !isNested { usleep(UInt32(choices.below(choices.oneIn(4) ? 12_000_000 : 500_000))) }
         let host = choices.pick(hosts), size = choices.size(upTo: 20_000), scheme = choices.oneIn(3) ? "https" : "http"
         func url(_ path: String) -> URL {
             // The host and the path have no character that a URL cannot have.

@@ -32,8 +32,9 @@ struct Tally {
     private var line: String {
         var rest = (seconds ?? 0) - time
         if let worlds { rest = Double(worlds - count) / max(rate, 0.001) }
-        return "\(count)\(worlds.map { " of \($0)" } ?? "") worlds, \(failures) failed"
-            + " · \(String(format: "%.1f", rate))/s · \(Self.duration(simulated)) simulated · \(Self.duration(rest)) left"
+        return "\(count)\(worlds.map { " of \($0)" } ?? "") worlds, \(failures) failed · "
+            + String(format: "%.1f", rate)
+            + "/s · \(Self.duration(simulated)) simulated · \(Self.duration(rest)) left"
     }
 
     func show() {

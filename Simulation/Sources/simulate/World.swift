@@ -64,7 +64,8 @@ struct World {
             tls.offers_http2 = choices.oneIn(2)
             (tls.is_expired, tls.has_wrong_name) = (name == Self.expiredName, name == Self.strangerName)
             return OriginServer(
-                name: name, addresses: [address], faults: OriginServer.Faults(), others: [name], isReliable: false, tls: tls)
+                name: name, addresses: [address], faults: OriginServer.Faults(), others: [name],
+                isReliable: false, tls: tls)
         }
         let servers = hosts.compactMap(\.server) + bad
         proxy = isBehindProxy ? Self.makeProxy(isFaultless: isProxyFaultless, of: servers) : nil
