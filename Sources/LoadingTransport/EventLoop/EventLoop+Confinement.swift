@@ -24,6 +24,17 @@ extension EventLoop {
         #endif
     }
 
+    /// Runs `body` on a thread that has borrowed the loop.
+    @inline(__always)
+    func whileRunning(_ body: () -> Void) {
+        #if DEBUG
+            let before = Self.current
+            Self.currentMark.value = mark
+            defer { Self.currentMark.value = before }
+        #endif
+        body()
+    }
+
     #if DEBUG
         private static let currentMark = ThreadWord()
 

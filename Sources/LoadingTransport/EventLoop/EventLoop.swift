@@ -58,12 +58,14 @@ package final class EventLoop: @unchecked Sendable {
     /// No entry is released while the lock is held, because its deinitialiser may run any code.
     @exclusivity(unchecked) private var callouts = FIFOQueue<any Callout>()
     @exclusivity(unchecked) private var isAsleep = false
-    /// Whether a thread other than the loop's has the loop, whose own thread sleeps or waits for the return.
-    @exclusivity(unchecked) private var isBorrowed = false
-    /// Calls that the borrower makes when it has given the loop back.
-    @exclusivity(unchecked) private var resumptions: [any Callout] = []
+    /// The thread that has borrowed the loop, whose own thread sleeps or waits for the return.
+    @exclusivity(unchecked) private var borrower: pthread_t?
     /// Whether the loop's thread waits for the return.
-    @exclusivity(unchecked) private var isMissed = false
+    @exclusivity(unchecked) private var isAwaited = false
+    /// The call that the borrower makes when it has given the loop back.
+    @exclusivity(unchecked) private var resumption: (any Callout)?
+    /// Of those, the number since the loop's thread has made one.
+    @exclusivity(unchecked) private var directResumptions = 0
     /// When the loop's thread wakes up by itself, while it sleeps. `Int64.max` if it does not.
     @exclusivity(unchecked) private var wakeTime = Int64.max
 
@@ -82,6 +84,9 @@ package final class EventLoop: @unchecked Sendable {
     /// Held while a thread is started.
     private let startLock = Lock(.middle)
 
+    /// A Swift task that is resumed before it is suspended keeps its thread, so that others cannot run there. After so many, the
+    /// loop's thread resumes one.
+    private static let directResumptionsTogether = 31
     /// The number of jobs after which handlers in `unfinished` are called.
     private static let jobsTogether = 32
     private static let eventCapacity = 256
@@ -133,56 +138,53 @@ package final class EventLoop: @unchecked Sendable {
     }
 
     /// Runs `job` before this returns if the loop sleeps, on the calling thread, which borrows the loop; otherwise posts it. For
-    /// callers that wait for the job's result, and hold no lock. The job makes no callback.
+    /// callers that wait for what the job brings, and hold no lock.
     package func perform(_ job: @escaping @Sendable () -> Void) {
         guard borrow() else { return post(job) }
-        job()
-        // What the job left to be done after all jobs, as sending its request.
-        if !unfinished.isEmpty { continueUnfinished() }
+        whileRunning {
+            readClock()
+            job()
+            // What jobs leave to be done after all of them, such as sending their requests.
+            if !unfinished.isEmpty { continueUnfinished() }
+        }
         giveBack()
     }
 
     private func borrow() -> Bool {
         lock.lock()
-        guard isAsleep else {
-            lock.unlock()
-            return false
-        }
+        defer { lock.unlock() }
+        guard isAsleep else { return false }
         // So that work that is posted meanwhile wakes no thread.
         isAsleep = false
-        isBorrowed = true
-        lock.unlock()
-        noteRunning(true)
+        borrower = pthread_self()
         wasBorrowed = true
-        readClock()
         return true
     }
 
     /// The loop's thread sleeps on, unless it has something to do.
     private func giveBack() {
-        noteRunning(false)
         lock.lock()
-        let isMissed = isMissed
+        let isAwaited = isAwaited
         let mustWake =
-            !isMissed
+            !isAwaited
             && (!unfinished.isEmpty || !inbox.isEmpty || !callouts.isEmpty || timers.nextDeadline < wakeTime)
-        isAsleep = !isMissed && !mustWake
-        isBorrowed = false
-        self.isMissed = false
-        if isMissed { returns.wrappingAdd(1, ordering: .relaxed) }
-        var resumptions: [any Callout] = []
-        swap(&resumptions, &self.resumptions)
+        isAsleep = !isAwaited && !mustWake
+        borrower = nil
+        self.isAwaited = false
+        if isAwaited { returns.wrappingAdd(1, ordering: .relaxed) }
+        let resumption = resumption
+        self.resumption = nil
         lock.unlock()
         if mustWake { cll_eventfd_signal(wakeup) }
-        if isMissed { withUnsafePointer(to: returns) { cll_futex_wake($0, 1) } }
-        for resumption in resumptions { resumption.callOut() }
+        if isAwaited { withUnsafePointer(to: returns) { cll_futex_wake($0, 1) } }
+        resumption?.callOut()
     }
 
     /// Called by the loop's thread when it has woken up.
     private func noteAwake() {
         lock.lock()
-        while isBorrowed {
-            isMissed = true
+        while borrower != nil {
+            isAwaited = true
             let seen = returns.load(ordering: .relaxed)
             lock.unlock()
             withUnsafePointer(to: returns) { cll_futex_wait($0, seen, -1) }
@@ -194,13 +196,17 @@ package final class EventLoop: @unchecked Sendable {
 
     /// Calls `callout` on the loop's thread after a turn, while the loop is lent.
     ///
-    /// - Parameter isResumption: Whether it only resumes a caller that awaits it. While the loop is borrowed, the borrower does that
-    ///   when it has given the loop back.
+    /// - Parameter isResumption: Whether it only resumes a caller that awaits it. If the calling thread has borrowed the loop, it does
+    ///   that itself when it has given the loop back, unless it has another to resume.
     package func callOut(_ callout: any Callout, isResumption: Bool = false) {
         lock.lock()
-        if isResumption, isBorrowed {
-            resumptions.append(callout)
-            return lock.unlock()
+        if isResumption {
+            if resumption == nil, directResumptions < Self.directResumptionsTogether, borrower == pthread_self() {
+                directResumptions += 1
+                resumption = callout
+                return lock.unlock()
+            }
+            directResumptions = 0
         }
         callouts.append(callout)
         let mustWake = isAsleep
@@ -390,8 +396,8 @@ package final class EventLoop: @unchecked Sendable {
             readClock()
             if deadline <= now { return 0 }
         }
-        // A thread that arms an earlier timer than the loop's thread waits for has to wake it. So no sleep ends later than the one
-        // before would have: the timers of most requests are alike.
+        // A borrower that arms an earlier timer than the loop's thread waits for has to wake it. So until `wakeTime` has passed, no
+        // sleep ends later: the timers of most requests are alike.
         if wasBorrowed {
             if wakeTime <= now { wasBorrowed = false } else { deadline = min(deadline, wakeTime) }
         }

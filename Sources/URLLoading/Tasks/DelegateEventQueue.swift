@@ -15,9 +15,9 @@ struct DelegateEventQueue {
     private var isScheduled = false
     /// The number of completion handlers that must be called before the end.
     private var promises = 0
-    /// For the callers of `async` methods, which the loop resumes.
+    /// For the callers of `async` methods, which no queue resumes.
     private var resumptions: [TaskAnswer] = []
-    /// Whether the loop was told of them.
+    /// Whether a call is due that resumes them.
     private var isResuming = false
     /// Whether a batch of events was taken that is being delivered.
     private var isDelivering = false
@@ -63,7 +63,7 @@ struct DelegateEventQueue {
     }
 
     /// Adds a promised answer for the caller of an `async` method. Nil if events are undelivered, which must precede it; otherwise
-    /// whether the loop must be told. An end that is scheduled waits for it.
+    /// whether a call must be made due that resumes the caller. An end that is scheduled waits for it.
     mutating func addResumption(_ answer: TaskAnswer) -> Bool? {
         if isDelivering || !events.isEmpty || !sealed.isEmpty { return nil }
         resumptions.append(answer)

@@ -58,7 +58,7 @@ extension TaskCore {
         if mustTell { callWithoutQueue(CallerResumption(task: self)) }
     }
 
-    /// Makes a call with the loop lent, because the caller's executor and deinits are the program's code and may block.
+    /// Makes a call with the loop lent or given back, because the caller's executor and deinits are the program's code and may block.
     private func callWithoutQueue(_ callout: any Callout) {
         guard loop.isServed else { return WorkWithoutLoop.perform { callout.callOut() } }
         loop.callOut(callout, isResumption: true)

@@ -6,7 +6,7 @@ internal import LoadingTransport
 
 /// Resuming, suspending and cancelling a task, on any thread.
 extension TaskCore {
-    /// - Parameter waits: Whether the caller waits for the task's end, and may do the loop's work for that.
+    /// - Parameter waits: Whether the caller is an `async` method that waits for the task, and may do the loop's work for it.
     func resume(_ task: URLSessionTask, waits: Bool = false) {
         enum Step { case nothing, start, goOn }
         let step: Step = locked { values in

@@ -109,7 +109,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     /// Starts the task, or reverts one `suspend()`.
     open func resume() { core?.resume(self) }
 
-    /// The same, for a caller that waits for the end.
+    /// The same, for an `async` method that waits for the response or the end.
     func resumeAwaited() { core?.resume(self, waits: true) }
 
     /// The priority among the tasks of the session, from 0 to 1. The default is 0.5. A hint that can be changed at any

@@ -14,7 +14,16 @@ import Testing
 
         let events = EventRecorder<String>()
         let timer = LoopTimer()
-        func becameReady(_ readiness: Readiness) { events.record("ready") }
+        var callsLeft = 0
+        weak var loop: EventLoop?
+
+        func becameReady(_ readiness: Readiness) {
+            events.record("ready")
+            guard callsLeft > 0 else { return }
+            callsLeft -= 1
+            loop?.callAgain(self)
+        }
+
         func timerFired(_ timer: LoopTimer) { events.record("timer") }
     }
 
@@ -46,6 +55,41 @@ import Testing
             handler.events.record("job")
         }
         #expect(handler.events.events == ["box", "job", "ready"])
+    }
+
+    @Test("a handler that has more to do is called on by the loop's own thread") func unfinished() throws {
+        let stepped = try SteppedLoop()
+        let loop = stepped.loop
+        let handler = Handler()
+        try Self.borrow(loop) {
+            handler.loop = loop
+            handler.callsLeft = 3
+            loop.callAgain(handler)
+        }
+        #expect(try handler.events.waitFor(count: 4) == ["ready", "ready", "ready", "ready"])
+    }
+
+    // Otherwise each use would wake the loop's thread.
+    @Test("the loop's thread sleeps on, also when timers are armed that are like those before") func sleepsOn() throws {
+        let loop = try #require(EventLoop())
+        #expect(loop.serve())
+        let handler = Handler()
+        let minute: Int64 = 60_000_000_000
+        try Self.borrow(loop) { loop.arm(handler.timer, at: loop.now + minute, for: handler) }
+        try Self.borrow(loop) { loop.disarm(handler.timer) }
+        let caller = pthread_self()
+        let borrowed = Watched(0)
+        for _ in 0..<50 {
+            loop.perform {
+                if pthread_self() == caller { borrowed.withValue { $0 += 1 } }
+                loop.arm(handler.timer, at: loop.now + minute, for: handler)
+            }
+            loop.perform {
+                if pthread_self() == caller { borrowed.withValue { $0 += 1 } }
+                loop.disarm(handler.timer)
+            }
+        }
+        #expect(borrowed.current == 100)
     }
 
     @Test("a loop that is awake does it after what was posted before") func awake() throws {
@@ -133,6 +177,43 @@ import Testing
         #expect(try events.waitFor(count: 3).last == "called")
     }
 
+    // A Swift task that is always resumed before it is suspended would never leave its thread to others.
+    @Test("one of many callers in a row is resumed by the loop's own thread") func manyResumed() throws {
+        let stepped = try SteppedLoop()
+        let loop = stepped.loop
+        let events = EventRecorder<Bool>()
+        let caller = pthread_self()
+        for count in 1...64 {
+            try Self.borrow(loop) {
+                loop.callOut(CalledOut { events.record(pthread_self() == caller) }, isResumption: true)
+            }
+            _ = try events.waitFor(count: count)
+        }
+        #expect(events.events.indices.filter { !events.events[$0] } == [31, 63])
+    }
+
+    @Test("one borrower resumes one caller") func twoResumed() throws {
+        let stepped = try SteppedLoop()
+        let loop = stepped.loop
+        let events = EventRecorder<String>()
+        let caller = pthread_self()
+        let goOn = Signal("the second caller")
+        try Self.borrow(loop) {
+            // Blocks, as an executor of a program may, until the other has been resumed.
+            let first = CalledOut {
+                try? goOn.wait()
+                events.record("first")
+            }
+            loop.callOut(first, isResumption: true)
+            let second = CalledOut {
+                events.record(pthread_self() == caller ? "on the caller's thread" : "second")
+                goOn.fire()
+            }
+            loop.callOut(second, isResumption: true)
+        }
+        #expect(events.events == ["second", "first"])
+    }
+
     /// Counts without a lock. Confined to its loop.
     private final class Count: @unchecked Sendable {
         // Sendable because it is used on the loop only.
@@ -140,11 +221,13 @@ import Testing
         var jobs = 0
         var isInside = false
         var overlaps = 0
+        var borrowed = 0
 
-        func job() {
+        func job(isBorrowed: Bool) {
             if isInside { overlaps += 1 }
             isInside = true
             jobs += 1
+            if isBorrowed { borrowed += 1 }
             isInside = false
         }
     }
@@ -153,14 +236,23 @@ import Testing
         let loop = try #require(EventLoop())
         #expect(loop.serve())
         let count = Count()
+        // Each waits for its job, as the callers of `async` methods do: in between, the loop may sleep.
         DispatchQueue.concurrentPerform(iterations: 3) { number in
-            for round in 0..<5_000 {
-                let job: @Sendable () -> Void = { count.job() }
+            let caller = pthread_self()
+            let isDone = DispatchSemaphore(value: 0)
+            for round in 0..<2_000 {
+                let job: @Sendable () -> Void = {
+                    count.job(isBorrowed: pthread_self() == caller)
+                    isDone.signal()
+                }
                 if (round + number).isMultiple(of: 3) { loop.post(job) } else { loop.perform(job) }
+                isDone.wait()
             }
         }
         let result = Watched<[Int]?>(nil)
-        loop.post { result.withValue { $0 = [count.jobs, count.overlaps] } }
-        #expect(try result.wait(for: "the last job", until: { $0 }) == [15_000, 0])
+        loop.post { result.withValue { $0 = [count.jobs, count.overlaps, count.borrowed] } }
+        let counts = try result.wait(for: "the last job", until: { $0 })
+        #expect(Array(counts.prefix(2)) == [6_000, 0])
+        #expect(counts[2] > 0)
     }
 }

@@ -1,4 +1,7 @@
 import Foundation
+import LoadingEvents
+import LoadingTestSupport
+import LoadingTransport
 import TestSupport
 import Testing
 import URLLoading
@@ -17,6 +20,47 @@ import URLLoading
         #expect(data == Data("POSTabc".utf8))
         #expect((response as? HTTPURLResponse)?.statusCode == 404)
         session.invalidateAndCancel()
+    }
+
+    /// Where loads began.
+    private func beginnings(on loop: EventLoop) -> (session: URLSession, isLoop: EventRecorder<Bool>) {
+        let isLoop = EventRecorder<Bool>()
+        let session = URLSession {
+            $0.loop = loop
+            $0.eventObserver = { event in
+                if case .request(_, _) = event.kind { isLoop.record(Thread.isLoop) }
+            }
+        }
+        return (session, isLoop)
+    }
+
+    // docs/decisions/0019-borrowed-loops.md
+    @Test("a load begins on its caller's thread while the loop sleeps") func beginsOnTheCallersThread() async throws {
+        let server = try ScriptedServer.answering { _ in .text("hello") }
+        defer { server.stop() }
+        let stepped = try SteppedLoop()
+        let (session, isLoop) = beginnings(on: stepped.loop)
+        defer { session.invalidateAndCancel() }
+        let end = ContinuousClock.now + .testDeadline
+        repeat {
+            #expect(try await session.text(server.url()) == "hello")
+        } while isLoop.events.last == true && ContinuousClock.now < end
+        #expect(isLoop.events.last == false)
+    }
+
+    @Test("a task that is resumed begins on the loop's thread") func beginsOnTheLoopsThread() async throws {
+        let server = try ScriptedServer.answering { _ in .text("hello") }
+        defer { server.stop() }
+        let stepped = try SteppedLoop()
+        let (session, isLoop) = beginnings(on: stepped.loop)
+        defer { session.invalidateAndCancel() }
+        for _ in 0..<20 {
+            try await stepped.settle()
+            let ends = EventRecorder<Int>()
+            session.dataTask(with: server.url()) { data, _, _ in ends.record(data?.count ?? 0) }.resume()
+            #expect(try await ends.waitFor(count: 1) == [5])
+        }
+        #expect(isLoop.count >= 20 && isLoop.events.allSatisfy(\.self))
     }
 
     // T-55

@@ -170,7 +170,7 @@ import URLLoading
 
 extension Thread {
     /// Whether the current thread runs, or has just run, a loop of the library.
-    fileprivate static var isLoop: Bool {
+    static var isLoop: Bool {
         (try? String(contentsOfFile: "/proc/thread-self/comm", encoding: .utf8)) == "url-loop\n"
     }
 }

@@ -301,7 +301,8 @@ import URLLoading
             socket.connection.reset()
         }
         defer { server.stop() }
-        let run = WebSocketRun(server.webSocketURL())
+        let stepped = try SteppedLoop()
+        let run = WebSocketRun(server.webSocketURL()) { $0.loop = stepped.loop }
         try await run.open()
         // The callback has returned, so that the next answers of `async` methods need no queue.
         let isDelivered = Signal("the end of a callback")
@@ -312,6 +313,8 @@ import URLLoading
         let error = await #expect(throws: URLError.self) { try await run.task.receive() }
         #expect(error?.code == .networkConnectionLost)
         run.task.cancel(with: .normalClosure, reason: nil)
+        // The loop has done what it was asked for.
+        try await stepped.settle()
         run.delegate.queue?.isSuspended = false
         let calls = try await run.end()
         #expect(calls.suffix(3) == [.metrics(1), .completed(1, .networkConnectionLost), .invalid])
