@@ -110,6 +110,7 @@ examples:
 lint: layers
 	scripts/behaviour --check
 	scripts/check-stages
+	scripts/planted-faults --check
 	scripts/snippets --check
 	$(SWIFT) format lint --strict --parallel --recursive Package.swift Sources Tests Examples Fuzz/Sources Fuzz/Package.swift \
 		Simulation/Sources Simulation/Package.swift
