@@ -169,6 +169,8 @@ package final class EventLoop: @unchecked Sendable {
             !isAwaited
             && (!unfinished.isEmpty || !inbox.isEmpty || !callouts.isEmpty || timers.nextDeadline < wakeTime)
         isAsleep = !isAwaited && !mustWake
+        // Also if it has other work first, and does not sleep before the timer is disarmed.
+        wakeTime = min(wakeTime, timers.nextDeadline)
         borrower = nil
         self.isAwaited = false
         if isAwaited { returns.wrappingAdd(1, ordering: .relaxed) }

@@ -75,19 +75,18 @@ import Testing
         #expect(loop.serve())
         let handler = Handler()
         let minute: Int64 = 60_000_000_000
-        try Self.borrow(loop) { loop.arm(handler.timer, at: loop.now + minute, for: handler) }
-        try Self.borrow(loop) { loop.disarm(handler.timer) }
         let caller = pthread_self()
         let borrowed = Watched(0)
+        try Self.borrow(loop) { loop.arm(handler.timer, at: loop.now + minute, for: handler) }
         for _ in 0..<50 {
+            // What the loop's thread does for each request.
+            loop.post { loop.disarm(handler.timer) }
+            try Self.borrow(loop) {}
             loop.perform {
                 if pthread_self() == caller { borrowed.withValue { $0 += 1 } }
                 loop.arm(handler.timer, at: loop.now + minute, for: handler)
             }
-            loop.perform {
-                if pthread_self() == caller { borrowed.withValue { $0 += 1 } }
-                loop.disarm(handler.timer)
-            }
+            loop.perform { if pthread_self() == caller { borrowed.withValue { $0 += 1 } } }
         }
         #expect(borrowed.current == 100)
     }
