@@ -406,10 +406,8 @@ import URLLoading
         let server = try makeServer { Self.rest(of: $0) }
         defer { server.stop() }
         let data = try #require(try await stop(server).data)
-        for name in try FileManager.default.contentsOfDirectory(atPath: NSTemporaryDirectory())
-        where name.hasPrefix("CFNetworkDownload_") {
-            unlink(NSTemporaryDirectory() + "/" + name)
-        }
+        let name = try #require(URLSessionDownloadTask.fileName(inResumeData: data))
+        unlink(FileManager.default.temporaryDirectory.appendingPathComponent(name).path)
         let (delegate, _) = try await resume(data)
         #expect(delegate.contents.events == [Data(Self.whole)])
         #expect(server.connections.flatMap(\.requests).map { $0["Range"] } == [nil, nil])
