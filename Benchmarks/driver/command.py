@@ -41,11 +41,14 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--no-build", action="store_true", help="use the Swift programs that are there")
     parser.add_argument("--check", nargs="?", const="ours", metavar="CLIENT", help="hold it against budgets.json")
     parser.add_argument("--budgets", action="store_true", help="hold only what can be counted against budgets.json")
+    parser.add_argument("--unpinned", action="store_true", help="clients use all CPUs, as programs do, not one")
     parser.add_argument("--callgrind", action="store_true", help="instructions a request or MiB instead of time")
     parser.add_argument("--strace", action="store_true", help="system calls a request or MiB instead of time")
     parser.add_argument("--markdown", type=Path, help="a page whose results are replaced")
     parser.add_argument("--from", dest="saved", type=Path, help="measure nothing, report a file of results again")
     arguments = parser.parse_args()
+    if arguments.unpinned and arguments.markdown:
+        parser.error("a page has the results of pinned clients")
     if arguments.budgets:
         arguments.clients = budgets.names_of_clients(BUDGETS)
         arguments.workloads = budgets.names_of_workloads(BUDGETS)
@@ -116,7 +119,7 @@ def run(arguments: argparse.Namespace, folder: Path) -> int:
     servers = start_servers(build.build_server(), folder, versions, say)
     try:
         trusted = trust.install(folder / "certs")
-        bench = Bench(servers, programs, trust.environment(folder / "certs", trusted), folder)
+        bench = Bench(servers, programs, trust.environment(folder / "certs", trusted), folder, not arguments.unpinned)
         work = plan(arguments, chosen, trusted, set(servers))
         RESULTS.mkdir(exist_ok=True)
         if arguments.budgets:

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from .clients import Client
-from .processes import run_pinned
+from .processes import client_cpus, run_pinned
 from .server import Server, network_counter
 from .workloads import Workload
 
@@ -34,12 +34,15 @@ class Sample:
 
 class Bench:
     def __init__(
-        self, servers: dict[int, Server], programs: dict[str, list[str]], environment: dict[str, str], folder: Path
+        self, servers: dict[int, Server], programs: dict[str, list[str]], environment: dict[str, str], folder: Path,
+        pinned: bool = True,
     ):
         # By version of HTTP.
         self.servers = servers
         self.programs = programs
         self.folder = folder
+        # Whether a client whose time is measured has one CPU.
+        self.pinned = pinned
         inherited = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
         for name in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"):
             inherited.pop(name, None)
@@ -69,7 +72,7 @@ class Bench:
         load = os.getloadavg()[0]
         server = self.servers[workload.version]
         server_before, connections_before, octets_before = server.cpu_seconds(), server.connections(), octets()
-        run = run_pinned(command, self.environment, workload.limit)
+        run = run_pinned(command, self.environment, workload.limit, client_cpus(self.pinned))
         sample = Sample(workload.name, client.name, load=load, server_cpu=server.cpu_seconds() - server_before)
         connections, moved = server.connections(), octets() - octets_before
         if connections is not None:

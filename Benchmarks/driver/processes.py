@@ -1,4 +1,4 @@
-"""Runs one program on one CPU, for a limited time."""
+"""Runs one program on certain CPUs, for a limited time."""
 
 import os
 import select
@@ -29,6 +29,11 @@ def cpus(cpu: int) -> set[int]:
     return {cpu} if (os.cpu_count() or 1) > cpu else available
 
 
+def client_cpus(pinned: bool = True) -> set[int]:
+    """One CPU that the server does not use, or all."""
+    return cpus(CLIENT_CPU) if pinned else set(range(os.cpu_count() or 1))
+
+
 def end_group(pid: int) -> None:
     try:
         os.killpg(pid, signal.SIGKILL)
@@ -36,7 +41,7 @@ def end_group(pid: int) -> None:
         pass
 
 
-def run_pinned(command: list[str], environment: dict[str, str], limit: float, cpu: int = CLIENT_CPU) -> Run:
+def run_pinned(command: list[str], environment: dict[str, str], limit: float, cpus_of_program: set[int]) -> Run:
     reader, writer = os.pipe()
     with tempfile.TemporaryFile() as errors:
         actions = [
@@ -44,8 +49,8 @@ def run_pinned(command: list[str], environment: dict[str, str], limit: float, cp
             (os.POSIX_SPAWN_DUP2, writer, 1),
             (os.POSIX_SPAWN_DUP2, errors.fileno(), 2),
         ]
-        # The child inherits the CPU it is started on; this process then goes back to the server's.
-        os.sched_setaffinity(0, cpus(cpu))
+        # The child inherits the CPUs it is started on; this process then goes back to the server's.
+        os.sched_setaffinity(0, cpus_of_program)
         start = time.monotonic()
         try:
             pid = os.posix_spawnp(command[0], command, environment, file_actions=actions, setpgroup=0)
