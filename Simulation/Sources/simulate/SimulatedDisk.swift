@@ -17,6 +17,8 @@ struct SimulatedDisk {
     }
 
     private let fault: Fault?
+    /// Whether each call takes its time.
+    let isSlow: Bool
 
     /// Whether a task that needs a file may fail. No other one may: the stores of the library do without a disk.
     var isFaultless: Bool { fault == nil }
@@ -26,7 +28,8 @@ struct SimulatedDisk {
     init() {
         let choices = Choices("disk")
         var disk = simulation_disk()
-        if choices.oneIn(3), Parts.has("disk is slow") { disk.latency = 1000 + choices.seconds(0.02) }
+        isSlow = choices.oneIn(3) && Parts.has("disk is slow")
+        if isSlow { disk.latency = 1000 + choices.seconds(0.02) }
         simulation_set_disk(disk)
         let chosen = choices.pick(Fault.allCases)
         guard choices.oneIn(3), Parts.has(chosen.part) else {

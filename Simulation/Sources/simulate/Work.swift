@@ -50,6 +50,8 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
         case badCertificate(URLError.Code)
         /// The end of a task that was never resumed.
         case cancellation
+        /// An error that says that time is over, at that time. A server that sends a part of its response may send all of it.
+        case timeout(ClosedRange<simulation_time>, mayBeWhole: Bool)
     }
 
     init(in world: World) { self.world = world }
@@ -72,6 +74,10 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
             if choices.oneIn(3) { usleep(UInt32(choices.below(500_000))) }
         }
         if choices.oneIn(3) { runChain(in: session, choices) }
+        if let unanswered = UnansweredRequests(of: self, in: world) {
+            waitForTasks()
+            unanswered.run()
+        }
         let floods = choices.oneIn(80)
         if floods, Parts.has("unread responses") { leaveUnread(in: session) }
         // Longer than some connections are kept.
@@ -386,6 +392,11 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
                     "task \(number) ends with what is wrong with the certificate: \(error)")
             } else if case .cancellation = record.expectation {
                 Law.require(code == .cancelled, "task \(number) is cancelled before it begins: \(error)")
+            } else if case .timeout(let dates, _) = record.expectation {
+                Law.require(code == .timedOut, "task \(number) ends because its time is over: \(error)")
+                Law.require(
+                    dates.contains(simulation_now()),
+                    "task \(number) ends when its time is over: between \(dates.lowerBound) and \(dates.upperBound)")
             } else if case .noHost = record.expectation {
                 var codes: [URLError.Code] = [.cannotFindHost, .cannotConnectToHost, .cancelled]
                 if world.disk.runsOutOfDescriptors, let code { codes.append(code) }
@@ -406,6 +417,10 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
             if case .noHost = record.expectation {
                 let isOfProxy = world.proxy?.kind == .http && status == 502
                 Law.require(isOfProxy, "task \(number) has no host that could answer: \(status ?? 0)")
+                return lock.broadcast()
+            }
+            if case .timeout(_, let mayBeWhole) = record.expectation {
+                Law.require(mayBeWhole && status == 200, "task \(number) has no response: \(status ?? 0)")
                 return lock.broadcast()
             }
             if case .webSocket(let exchange) = record.expectation {
@@ -435,7 +450,7 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
                 Law.require(
                     record.data == answer || mayBeCut && answer.starts(with: record.data),
                     "POST \(number) is answered: \(String(decoding: record.data, as: UTF8.self))")
-            case .noHost, .webSocket: break
+            case .noHost, .webSocket, .timeout: break
             case .badCertificate: Law.require(false, "task \(number) has no host that it may trust")
             case .cancellation: Law.require(false, "task \(number) was not resumed")
             }

@@ -1,0 +1,92 @@
+import CSimulation
+import Foundation
+import URLLoading
+
+/// Requests to hosts that stop to answer, or never begin to: each ends with a timeout, neither before its time nor much later.
+///
+/// Nothing else is under way, so that nothing but the timer of a request wakes the library.
+struct UnansweredRequests {
+    private static let silentName = "silent.example"
+    /// What is sent there is lost.
+    private static let lostAddress: simulation_address = 0x0A00_0403
+
+    private let work: Work
+    private let session: URLSession
+    private let choices: Choices
+    private let mayBeSlow: Bool
+
+    /// Nil in most worlds.
+    init?(of work: Work, in world: World) {
+        choices = Choices("unanswered requests")
+        guard choices.oneIn(4), world.proxy == nil, !world.disk.runsOutOfDescriptors, Parts.has("unanswered requests")
+        else { return nil }
+        self.work = work
+        mayBeSlow = world.disk.isSlow
+        let configuration = URLSessionConfiguration.default
+        // Longer than a request of this session may take altogether.
+        configuration.timeoutIntervalForRequest = 60
+        configuration.timeoutIntervalForResource = 20
+        session = URLSession(configuration: configuration)
+        let address: simulation_address = 0x0A00_0402
+        var faults = OriginServer.Faults(), tls = simulation_tls_options(), link = simulation_link()
+        faults.rates[.silence] = 1
+        tls.offers_http2 = choices.oneIn(2)
+        (link.latency, link.largest_segment) = (second / 100, 16_384)
+        (link.send_buffer, link.receive_buffer) = (262_144, 131_072)
+        simulation_add_name(Self.silentName, address, second / 20)
+        simulation_set_link(address, link)
+        simulation_set_reachable(Self.lostAddress, false)
+        _ = OriginServer(
+            name: Self.silentName, addresses: [address], faults: faults, others: [Self.silentName], isReliable: false,
+            tls: tls)
+    }
+
+    /// Returns at the end of the last one.
+    func run() {
+        let end = DispatchSemaphore(value: 0)
+        // Together they go to the lost host, on a connection each: time in line for one does not count.
+        let isOneByOne = choices.oneIn(2), numbers = 4000..<4001 + choices.below(6)
+        for number in numbers {
+            start(number, toLostHost: !isOneByOne || choices.oneIn(2), end)
+            if isOneByOne { end.wait() }
+        }
+        if !isOneByOne { for _ in numbers { end.wait() } }
+        session.finishTasksAndInvalidate()
+    }
+
+    private func start(_ number: Int, toLostHost isLost: Bool, _ end: DispatchSemaphore) {
+        let isWhole = choices.oneIn(4), size = 10_000 + choices.below(10_000)
+        let base = isLost ? "http://10.0.4.3" : choices.pick(["http", "https"]) + "://" + Self.silentName
+        // The host and the path have no character that a URL cannot have.
+        var request = URLRequest(url: URL(string: "\(base)/content/\(number)/\(size)")!)
+        var timeout = session.configuration.timeoutIntervalForResource
+        if !isWhole {
+            timeout = 0.2 + Double(choices.below(10_000)) / 1000
+            request.timeoutInterval = timeout
+        }
+        let now = simulation_now(), earliest = now + simulation_time(timeout * 1e9)
+        // The clock starts again when the connection is begun, before which a slow disk is asked, and when something arrives.
+        let latest = earliest + (mayBeSlow ? 3 * second : isLost ? second / 10 : second / 2)
+        work.expect(.timeout(earliest...latest, mayBeWhole: !isLost), number, mayFail: false)
+        let isAsync = choices.oneIn(2)
+        simulation_note("task \(number) to \(base) has \(timeout) s\(isAsync ? ", async" : "")")
+        if isAsync {
+            let request = request
+            Task { [session, work] in
+                do {
+                    let (data, response) = try await session.data(for: request)
+                    work.finish(number, response, nil) { $0.data = data }
+                } catch {
+                    work.finish(number, nil, error) { _ in }
+                }
+                end.signal()
+            }
+        } else {
+            let task = session.dataTask(with: request) { [work] data, response, error in
+                work.finish(number, response, error) { $0.data = data ?? Data() }
+                end.signal()
+            }
+            task.resume()
+        }
+    }
+}
