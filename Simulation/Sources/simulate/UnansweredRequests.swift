@@ -2,7 +2,8 @@ import CSimulation
 import Foundation
 import URLLoading
 
-/// Requests to hosts that stop to answer, or never begin to: each ends with a timeout, neither before its time nor much later.
+/// Requests to a host that is often silent, and to one that is never reached: if there is no response, they end with a timeout, neither
+/// before its time nor much later.
 ///
 /// Nothing else is under way, so that nothing but the timer of a request wakes the library.
 struct UnansweredRequests {
@@ -14,6 +15,8 @@ struct UnansweredRequests {
     private let session: URLSession
     private let choices: Choices
     private let mayBeSlow: Bool
+    /// The same for all, so that connections are kept for the next request.
+    private let scheme: String
 
     /// Nil in most worlds.
     init?(of work: Work, in world: World) {
@@ -22,6 +25,7 @@ struct UnansweredRequests {
         else { return nil }
         self.work = work
         mayBeSlow = world.disk.isSlow
+        scheme = choices.pick(["http", "https"])
         let configuration = URLSessionConfiguration.default
         // Longer than a request of this session may take altogether.
         configuration.timeoutIntervalForRequest = 60
@@ -29,7 +33,8 @@ struct UnansweredRequests {
         session = URLSession(configuration: configuration)
         let address: simulation_address = 0x0A00_0402
         var faults = OriginServer.Faults(), tls = simulation_tls_options(), link = simulation_link()
-        faults.rates[.silence] = 1
+        // The others are answered, so that there are kept connections.
+        faults.rates[.silence] = 2
         tls.offers_http2 = choices.oneIn(2)
         (link.latency, link.largest_segment) = (second / 100, 16_384)
         (link.send_buffer, link.receive_buffer) = (262_144, 131_072)
@@ -48,7 +53,10 @@ struct UnansweredRequests {
         let isOneByOne = choices.oneIn(2), numbers = 4000..<4001 + choices.below(6)
         for number in numbers {
             start(number, toLostHost: !isOneByOne || choices.oneIn(2), end)
-            if isOneByOne { end.wait() }
+            guard isOneByOne else { continue }
+            end.wait()
+            // Until the library rests.
+            usleep(UInt32(choices.below(500_000)))
         }
         if !isOneByOne { for _ in numbers { end.wait() } }
         session.finishTasksAndInvalidate()
@@ -56,7 +64,7 @@ struct UnansweredRequests {
 
     private func start(_ number: Int, toLostHost isLost: Bool, _ end: DispatchSemaphore) {
         let isWhole = choices.oneIn(4), size = 10_000 + choices.below(10_000)
-        let base = isLost ? "http://10.0.4.3" : choices.pick(["http", "https"]) + "://" + Self.silentName
+        let base = isLost ? "http://10.0.4.3" : "\(scheme)://\(Self.silentName)"
         // The host and the path have no character that a URL cannot have.
         var request = URLRequest(url: URL(string: "\(base)/content/\(number)/\(size)")!)
         var timeout = session.configuration.timeoutIntervalForResource
