@@ -26,7 +26,7 @@ extension EventLoop {
 
     /// Runs `body` on a thread that has borrowed the loop.
     @inline(__always)
-    func whileRunning(_ body: () -> Void) {
+    func asBorrower(_ body: () -> Void) {
         #if DEBUG
             let before = Self.current
             Self.currentMark.value = mark

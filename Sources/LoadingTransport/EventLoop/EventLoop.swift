@@ -141,7 +141,7 @@ package final class EventLoop: @unchecked Sendable {
     /// callers that wait for what the job brings, and hold no lock.
     package func perform(_ job: @escaping @Sendable () -> Void) {
         guard borrow() else { return post(job) }
-        whileRunning {
+        asBorrower {
             readClock()
             job()
             // What jobs leave to be done after all of them, such as sending their requests.
