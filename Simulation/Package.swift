@@ -8,12 +8,13 @@ let package = Package(
     dependencies: [.package(name: "swift-url-loading", path: "..")],
     targets: [
         // The functions of the C library that reach the kernel. Shared libraries have to find these before those of the C library.
-        // The servers' side of protocols is over OpenSSL and nghttp2.
+        // The servers' side of protocols is over OpenSSL, nghttp2, ngtcp2, GnuTLS and nghttp3.
         .target(
             name: "CSimulation",
             linkerSettings: [
                 .unsafeFlags(["-Xlinker", "--export-dynamic"]), .linkedLibrary("ssl"), .linkedLibrary("crypto"),
-                .linkedLibrary("nghttp2"),
+                .linkedLibrary("nghttp2"), .linkedLibrary("ngtcp2"), .linkedLibrary("ngtcp2_crypto_gnutls"),
+                .linkedLibrary("gnutls"), .linkedLibrary("nghttp3"),
             ]),
         .executableTarget(
             name: "simulate",

@@ -55,6 +55,11 @@ bool kernel_read_address(const struct sockaddr *address, simulation_address *fou
 // Returns the size.
 unsigned kernel_write_address(struct sockaddr *address, unsigned capacity, simulation_address host, uint16_t port);
 
+// ---- certificates (TLSServer.c)
+
+// The certificate of a host and its key, as PEM. The caller frees both.
+void kernel_tls_identity(simulation_tls_host *host, char **certificate, char **key);
+
 // ---- events (Events.c)
 
 void kernel_begin_events(void);

@@ -1,4 +1,5 @@
 // TCP between the process and simulated hosts.
+#include "Datagrams.h"
 #include "Disk.h"
 #include "Kernel.h"
 #include <fcntl.h>
@@ -83,7 +84,7 @@ void simulation_set_reachable(simulation_address address, bool is_reachable) {
 
 void simulation_set_unreachable(simulation_address address, int error) { route_to(address, true)->error = error; }
 
-static bool is_reachable(simulation_address address) {
+bool network_is_reachable(simulation_address address) {
     struct route *route = route_to(address, false);
     return route == NULL || !route->is_unreachable;
 }
@@ -138,7 +139,7 @@ static int connection_numbers;
 static uint16_t ports = 40000;
 
 int simulation_open_sockets(void) {
-    int count = 0;
+    int count = datagrams_open_sockets();
     for (struct connection *c = connections; c != NULL; c = c->next) count += c->file != NULL;
     return count;
 }
@@ -172,12 +173,12 @@ static simulation_time travel(struct connection *c, simulation_time *last) {
 
 static int64_t segment(struct connection *c) { return 1 + (int64_t)simulation_random((uint64_t)c->link.largest_segment); }
 
-static bool passes(struct connection *c) { return !c->is_silent && is_reachable(c->address); }
+static bool passes(struct connection *c) { return !c->is_silent && network_is_reachable(c->address); }
 
 static void send_again(void *context) {
     struct connection *c = context;
     c->sends_again = false;
-    if (!is_reachable(c->address) && c->file != NULL) {
+    if (!network_is_reachable(c->address) && c->file != NULL) {
         c->sends_again = true;
         kernel_at(simulation_now() + 1000000000, send_again, c);
         return;
@@ -193,7 +194,7 @@ static void send_again(void *context) {
 // An event of a packet that is lost, or that comes after one: it happens later. Tells the caller to do nothing.
 static bool is_lost(struct connection *c, void (*work)(void *context), void *context) {
     if (c->is_silent || c->is_broken || c->is_sending_again) return false;
-    if (is_reachable(c->address) && c->lost_count == 0) return false;
+    if (network_is_reachable(c->address) && c->lost_count == 0) return false;
     if (c->lost_count == c->lost_capacity) {
         c->lost_capacity = 2 * c->lost_capacity + 8;
         c->lost = realloc(c->lost, (size_t)c->lost_capacity * sizeof *c->lost);
@@ -546,26 +547,13 @@ static const struct file_kind silent_kind = {
     .name = "silent socket", .readiness = silent_readiness, .read = silent_read, .close = silent_close,
 };
 
-// A socket of UDP: nothing answers. The library asks with them which addresses have a route.
-struct datagrams { int family; uint16_t local_port; };
-static uint32_t datagram_readiness(struct file *file) { return EPOLLOUT; }
-static ssize_t datagram_write(struct file *file, const void *bytes, size_t count) { return (ssize_t)count; }
-static void datagram_close(struct file *file) { free(file->state); }
-static const struct file_kind datagram_kind = {
-    .name = "datagrams", .readiness = datagram_readiness, .read = silent_read, .write = datagram_write, .close = datagram_close,
-};
-
 int socket(int family, int type, int protocol) {
     if (!kernel_is_simulated()) return REAL(socket)(family, type, protocol);
     bool is_blocking = (type & SOCK_NONBLOCK) == 0;
     if (family == AF_NETLINK) return kernel_add_file(&silent_kind, NULL, is_blocking);
     if (family != AF_INET && family != AF_INET6) return (int)fail_with(EAFNOSUPPORT);
     if (disk_has_no_descriptor()) return -1;
-    if ((type & 0xF) == SOCK_DGRAM) {
-        struct datagrams *datagrams = calloc(1, sizeof *datagrams);
-        datagrams->family = family;
-        return kernel_add_file(&datagram_kind, datagrams, is_blocking);
-    }
+    if ((type & 0xF) == SOCK_DGRAM) return datagrams_socket(family, is_blocking);
     if ((type & 0xF) != SOCK_STREAM || (protocol != 0 && protocol != IPPROTO_TCP)) return (int)fail_with(EPROTONOSUPPORT);
     struct connection *c = calloc(1, sizeof *c);
     c->number = ++connection_numbers;
@@ -585,17 +573,14 @@ static struct connection *connection_of(int descriptor) {
 
 int bind(int descriptor, const struct sockaddr *address, socklen_t size) {
     struct file *file = kernel_is_simulated() ? kernel_file(descriptor) : NULL;
+    if (file != NULL && datagrams_are_of(file)) return datagrams_bind(file, address);
     return file == NULL ? REAL(bind)(descriptor, address, size) : 0;
 }
 
 int connect(int descriptor, const struct sockaddr *address, socklen_t size) {
     struct file *file = kernel_called("connect", descriptor);
     if (file == NULL) return REAL(connect)(descriptor, address, size);
-    if (file->kind == &datagram_kind) {
-        if (address->sa_family == AF_INET6 && !kernel_has_ipv6()) return (int)fail_with(ENETUNREACH);
-        ((struct datagrams *)file->state)->local_port = ports++;
-        return 0;
-    }
+    if (datagrams_are_of(file)) return datagrams_connect(file, address);
     if (file->kind != &socket_kind) return (int)fail_with(EOPNOTSUPP);
     struct connection *c = file->state;
     if (c->state == connection_connects) return (int)fail_with(EALREADY);
@@ -623,18 +608,25 @@ int connect(int descriptor, const struct sockaddr *address, socklen_t size) {
 ssize_t recv(int descriptor, void *bytes, size_t count, int flags) {
     struct file *file = kernel_called("recv", descriptor);
     if (file == NULL) return REAL(recv)(descriptor, bytes, count, flags);
-    return file->kind == &socket_kind ? socket_receive(file, bytes, count, flags) : fail_with(EAGAIN);
+    if (file->kind == &socket_kind) return socket_receive(file, bytes, count, flags);
+    struct iovec part = { bytes, count };
+    struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
+    return datagrams_are_of(file) ? datagrams_receive(file, &message, flags) : fail_with(EAGAIN);
 }
 
 ssize_t send(int descriptor, const void *bytes, size_t count, int flags) {
     struct file *file = kernel_called("send", descriptor);
     if (file == NULL) return REAL(send)(descriptor, bytes, count, flags);
-    return file->kind == &socket_kind ? socket_send(file, bytes, count, flags) : (ssize_t)count;
+    if (file->kind == &socket_kind) return socket_send(file, bytes, count, flags);
+    struct iovec part = { (void *)bytes, count };
+    struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
+    return datagrams_are_of(file) ? datagrams_send(file, &message, flags) : (ssize_t)count;
 }
 
 ssize_t sendmsg(int descriptor, const struct msghdr *message, int flags) {
     struct file *file = kernel_called("sendmsg", descriptor);
     if (file == NULL) return REAL(sendmsg)(descriptor, message, flags);
+    if (datagrams_are_of(file)) return datagrams_send(file, message, flags);
     if (file->kind != &socket_kind) return fail_with(EOPNOTSUPP);
     size_t count = 0;
     for (size_t i = 0; i < message->msg_iovlen; i++) count += message->msg_iov[i].iov_len;
@@ -651,6 +643,7 @@ ssize_t sendmsg(int descriptor, const struct msghdr *message, int flags) {
 ssize_t recvmsg(int descriptor, struct msghdr *message, int flags) {
     struct file *file = kernel_called("recvmsg", descriptor);
     if (file == NULL) return REAL(recvmsg)(descriptor, message, flags);
+    if (datagrams_are_of(file)) return datagrams_receive(file, message, flags);
     if (file->kind != &socket_kind || message->msg_iovlen == 0) return fail_with(EAGAIN);
     message->msg_controllen = 0;
     message->msg_flags = 0;
@@ -708,6 +701,9 @@ int shutdown(int descriptor, int how) {
 
 int setsockopt(int descriptor, int level, int option, const void *value, socklen_t size) {
     struct file *file = kernel_is_simulated() ? kernel_file(descriptor) : NULL;
+    if (file != NULL && datagrams_are_of(file) && size == sizeof(int)) {
+        return datagrams_set_option(file, level, option, *(const int *)value);
+    }
     return file == NULL ? REAL(setsockopt)(descriptor, level, option, value, size) : 0;
 }
 
@@ -737,11 +733,9 @@ int getsockopt(int descriptor, int level, int option, void *restrict value, sock
 int getsockname(int descriptor, struct sockaddr *restrict address, socklen_t *restrict size) {
     struct file *file = kernel_is_simulated() ? kernel_file(descriptor) : NULL;
     struct connection *c = connection_of(descriptor);
-    struct datagrams *datagrams = file != NULL && file->kind == &datagram_kind ? file->state : NULL;
-    if (c == NULL && datagrams == NULL) return REAL(getsockname)(descriptor, address, size);
-    bool is_ipv6 = (c != NULL ? c->family : datagrams->family) == AF_INET6;
-    uint16_t port = c != NULL ? c->local_port : datagrams->local_port;
-    *size = kernel_write_address(address, *size, is_ipv6 ? kernel_own_ipv6 : kernel_own_ipv4, port);
+    if (file != NULL && datagrams_are_of(file)) return datagrams_name(file, address, size);
+    if (c == NULL) return REAL(getsockname)(descriptor, address, size);
+    *size = kernel_write_address(address, *size, c->family == AF_INET6 ? kernel_own_ipv6 : kernel_own_ipv4, c->local_port);
     return 0;
 }
 

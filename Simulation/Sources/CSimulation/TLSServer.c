@@ -129,6 +129,22 @@ static SSL_CTX *context_of(simulation_tls_host *host) {
     return host->context;
 }
 
+static char *text_of(BIO *bio) {
+    char *bytes;
+    long count = BIO_get_mem_data(bio, &bytes);
+    char *text = strndup(bytes, (size_t)count);
+    BIO_free(bio);
+    return text;
+}
+
+void kernel_tls_identity(simulation_tls_host *host, char **certificate, char **key) {
+    BIO *certificate_file = BIO_new(BIO_s_mem()), *key_file = BIO_new(BIO_s_mem());
+    require(PEM_write_bio_X509(certificate_file, SSL_CTX_get0_certificate(context_of(host))) == 1, "a certificate");
+    require(PEM_write_bio_PrivateKey(key_file, server_key, NULL, NULL, 0, NULL, NULL) == 1, "a private key");
+    *certificate = text_of(certificate_file);
+    *key = text_of(key_file);
+}
+
 // ---- a connection
 
 struct simulation_tls { SSL *ssl; BIO *in, *out; };

@@ -29,6 +29,9 @@ final class OriginServer: @unchecked Sendable {
     private let area: PrivateArea
     /// The connection of the last response that nobody reads.
     var unread: HTTP2Endpoint?
+    /// Nil without HTTP/3.
+    private var http3: HTTP3Service?
+    private var quicConnections = 0
     /// Of what may be cached, by number.
     private var versions: [Int: Int] = [:]
 
@@ -75,7 +78,7 @@ final class OriginServer: @unchecked Sendable {
 
     init(
         name: String, addresses: [simulation_address], faults: Faults, others: [String], isReliable: Bool,
-        tls: simulation_tls_options
+        tls: simulation_tls_options, http3 offer: HTTP3Service.Offer? = nil
     ) {
         self.name = name
         self.isReliable = isReliable
@@ -94,6 +97,13 @@ final class OriginServer: @unchecked Sendable {
                 _ = Listener(address, port: port) { [self] in endpoint(on: $0, isSecure: isSecure) }
             }
         }
+        if let offer { http3 = HTTP3Service(of: self, tls: self.tls, addresses: addresses, offer) }
+    }
+
+    /// The number of a new connection of QUIC.
+    func noteConnection() -> Int {
+        quicConnections += 1
+        return quicConnections
     }
 
     func endpoint(on wire: any Wire, isSecure: Bool) -> any Endpoint {
@@ -166,6 +176,9 @@ final class OriginServer: @unchecked Sendable {
         default: Law.require(false, "the server is asked for what exists: \(request.method) \(request.target)")
         }
         addCookies(to: &response, isSecure: request.isSecure, choices)
+        if let http3, request.isSecure || Choices("\(name) \(request.target) Alt-Svc").oneIn(2) {
+            response.fields.append(("Alt-Svc", "h3=\":\(http3.port)\"; ma=86400"))
+        }
         return response
     }
 

@@ -198,15 +198,17 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
         var expectation =
             hops > 0 || kind != "cached"
             ? Expectation.content(number, size: size) : .cached(resource, size: resource * 3)
+        var request = URLRequest(url: url)
+        request.assumesHTTP3Capable = Choices("task \(number) in HTTP/3").oneIn(4)
         switch choices.below(5) {
-        case 0: task = session.dataTask(with: url)
-        case 1: task = session.downloadTask(with: url)
+        case 0: task = session.dataTask(with: request)
+        case 1: task = session.downloadTask(with: request)
         case 2:
-            task = session.dataTask(with: url) { [self] data, response, error in
+            task = session.dataTask(with: request) { [self] data, response, error in
                 finish(number, response, error) { $0.data = data ?? Data() }
             }
         case 3:
-            task = session.downloadTask(with: url) { [self] file, response, error in
+            task = session.downloadTask(with: request) { [self] file, response, error in
                 finish(number, response, error) { record in
                     record.hasFile = file != nil
                     if let file { record.data = SimulatedDisk.content(of: file) }
@@ -214,7 +216,7 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
             }
         default:
             let path = hops > 0 ? "forward/\(hops)" : "post"
-            var request = URLRequest(url: URL(string: "\(scheme)://\(host)/\(path)/\(number)")!)
+            request.url = URL(string: "\(scheme)://\(host)/\(path)/\(number)")!
             request.httpMethod = "POST"
             if hops > 0, choices.oneIn(2) {
                 request.setValue(Password.token(of: host), forHTTPHeaderField: "Authorization")

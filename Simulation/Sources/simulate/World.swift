@@ -39,16 +39,21 @@ struct World {
         let isFaultless = choices.oneIn(3)
         let isBehindProxy = choices.oneIn(3) && Parts.has(ProxyServer.name)
         let isProxyFaultless = isFaultless || choices.oneIn(2) || !isBehindProxy
+        let hasHTTP3 = Choices("HTTP/3").oneIn(2) && !isBehindProxy
         hosts = names.enumerated().map { index, name in
-            let choices = Choices(name)
+            let choices = Choices(name), mayFailAlone = !isFaultless
             let isFaultless = (isFaultless || choices.oneIn(3)) && isProxyFaultless
             guard present.contains(name) else { return Host(server: nil, name: name, isFaultless: isFaultless) }
             let addresses = Self.addresses(of: name, 0x0A00_0100 + UInt64(index))
             for address in addresses { Self.makeLink(to: address, of: name, isFaultless: isFaultless) }
             let tls = Self.tls(of: name)
+            let offer = hasHTTP3 ? HTTP3Service.Offer(of: name, isFaultless: isFaultless, mayFailAlone: mayFailAlone) : nil
+            if offer != nil {
+                Self.makePath(to: addresses, of: name, isFaultless: isFaultless, mayFailAlone: mayFailAlone)
+            }
             let server = OriginServer(
                 name: name, addresses: addresses, faults: Self.faults(of: name, isFaultless: isFaultless),
-                others: targets, isReliable: isFaultless && !disk.runsOutOfDescriptors, tls: tls)
+                others: targets, isReliable: isFaultless && !disk.runsOutOfDescriptors, tls: tls, http3: offer)
             if !isFaultless, choices.oneIn(6), Parts.has("\(name) loses packets") {
                 Self.losePackets(of: addresses, name)
             }
@@ -176,6 +181,43 @@ struct World {
         if !isFaultless, breaks, Parts.has("link to \(host) breaks") { link.breaks_after = Int64(breaksAfter) }
         if !isFaultless, silences, Parts.has("link to \(host) goes silent") { link.silent_after = Int64(silentAfter) }
         return link
+    }
+
+    /// That of datagrams. QUIC has to bear with it, and if it does not work there is TCP.
+    private static func makePath(
+        to addresses: [simulation_address], of host: String, isFaultless: Bool, mayFailAlone: Bool
+    ) {
+        let choices = Choices("datagrams of \(host)"), link = link(to: host, isFaultless: true)
+        var path = simulation_datagram_path()
+        (path.latency, path.jitter) = (link.latency, link.jitter)
+        path.longest_datagram = choices.oneIn(3) ? 1200 + Int32(choices.below(250)) : 1472
+        path.send_buffer = choices.oneIn(4) ? 2000 + Int32(choices.below(20_000)) : 262_144
+        path.receive_buffer = choices.pick([32_768, 131_072, 4_194_304])
+        path.octets_per_millisecond = choices.oneIn(4) ? 1000 : 100_000
+        path.cuts_messages = !choices.oneIn(4)
+        path.marks = choices.oneIn(4) ? 50 : 0
+        func happens(_ part: String, oneIn chance: Int) -> Bool {
+            Choices("\(host) \(part)").oneIn(chance) && Parts.has("\(host) \(part)")
+        }
+        if mayFailAlone {
+            // A request of a host without faults has five seconds, in which a packet may be lost once.
+            if happens("loses datagrams", oneIn: 3) {
+                path.losses = isFaultless ? 20 : Int32(1 + choices.below(200))
+                path.most_losses_in_a_row = isFaultless ? 1 : 1000
+            }
+            if happens("duplicates datagrams", oneIn: 3) { path.duplicates = 100 }
+            if happens("delays datagrams", oneIn: 3) { path.delays = 100 }
+        }
+        let isBlocked = mayFailAlone && happens("has no UDP", oneIn: 6)
+        let goesSilent = !isFaultless && happens("loses UDP", oneIn: 3)
+        let start = choices.seconds(10), end = start + choices.seconds(100)
+        for address in addresses {
+            simulation_set_datagram_path(address, path)
+            if isBlocked { simulation_set_datagrams_pass(address, false) }
+            guard goesSilent, !isBlocked else { continue }
+            Later.after(start) { simulation_set_datagrams_pass(address, false) }
+            Later.after(end) { simulation_set_datagrams_pass(address, true) }
+        }
     }
 
     /// For some seconds nothing passes.

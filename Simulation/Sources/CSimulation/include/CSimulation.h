@@ -47,7 +47,7 @@ uint64_t simulation_random(uint64_t bound);
 void simulation_note(const char *text);
 // Moves the wall clock, not the monotonic one.
 void simulation_set_wall_clock(simulation_time difference);
-// Sockets of TCP that the process has open.
+// Sockets of TCP and UDP that the process has open.
 int simulation_open_sockets(void);
 
 // ---- the disk
@@ -131,5 +131,38 @@ bool simulation_is_read(int connection);
 void simulation_finish(int connection);
 void simulation_reset(int connection);
 void simulation_after(simulation_time delay, void (*work)(void *context), void *context);
+
+// ---- datagrams
+
+typedef struct {
+    void *context;
+    // From this port of the process. `mark` is the two bits of congestion (RFC 3168).
+    void (*received)(void *context, uint16_t port, const uint8_t *bytes, int64_t count, uint8_t mark);
+} simulation_datagram_listener;
+
+void simulation_listen_datagrams(simulation_address address, uint16_t port, simulation_datagram_listener listener);
+
+typedef struct {
+    simulation_time latency, jitter;
+    // Of a thousand datagrams, how many are lost, come twice, are overtaken by others, and are marked as having waited in a long queue.
+    int32_t losses, duplicates, delays, marks;
+    // One after the other.
+    int32_t most_losses_in_a_row;
+    // Octets. Longer ones are lost.
+    int32_t longest_datagram;
+    // What a socket takes that has not left the machine, and what it holds that the program has not read.
+    int32_t send_buffer, receive_buffer;
+    // At which they leave the machine; at least 1.
+    int32_t octets_per_millisecond;
+    // The kernel makes datagrams of a long message (UDP_SEGMENT).
+    bool cuts_messages;
+} simulation_datagram_path;
+
+void simulation_set_datagram_path(simulation_address address, simulation_datagram_path path);
+// Whether datagrams to and from the host arrive. TCP is not affected.
+void simulation_set_datagrams_pass(simulation_address address, bool pass);
+// For listeners, on their thread: to a port of the process.
+void simulation_send_datagram(
+    simulation_address address, uint16_t port, uint16_t to, const void *bytes, int64_t count, uint8_t mark);
 
 #endif
