@@ -244,17 +244,17 @@ static void arrive_refusal(void *context) {
 
 static void reach_host(void *context) {
     struct datagram *datagram = context;
-    if (!passes(datagram->address)) {
+    // What a router tells of a host that it does not reach, the kernel keeps from sockets of UDP without IP_RECVERR.
+    if (!passes(datagram->address) || network_error(datagram->address) != 0) {
         free(datagram);
         return;
     }
     struct host *host = host_at(datagram->address, datagram->port);
     if (host == NULL) {
-        // What a router tells of a host that it does not reach, the kernel keeps from sockets of UDP without IP_RECVERR.
         kernel_at(simulation_now() + values_of(datagram->address).latency, arrive_refusal, datagram);
         return;
     }
-    kernel_note("a datagram of %lld bytes reaches port %d", (long long)datagram->count, datagram->port);
+    kernel_note("a datagram of %lld bytes reaches its host", (long long)datagram->count);
     host->listener.received(
         host->listener.context, datagram->own_port, datagram->bytes, datagram->count, datagram->mark & 3);
     free(datagram);
@@ -324,6 +324,7 @@ ssize_t datagrams_send(struct file *file, const struct msghdr *message, int flag
         memcpy(end, message->msg_iov[i].iov_base, message->msg_iov[i].iov_len);
         end += message->msg_iov[i].iov_len;
     }
+    kernel_note("socket %d sends %lld bytes to %llx:%d", e->number, (long long)count, (unsigned long long)address, port);
     e->outbound += count;
     simulation_time departure = e->last_departure > simulation_now() ? e->last_departure : simulation_now();
     int64_t first = 0;

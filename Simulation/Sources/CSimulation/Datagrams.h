@@ -22,5 +22,7 @@ int datagrams_open_sockets(void);
 
 // Whether packets pass, whatever the protocol.
 bool network_is_reachable(simulation_address address);
+// What a router tells of the host; 0 for nothing.
+int network_error(simulation_address address);
 
 #endif

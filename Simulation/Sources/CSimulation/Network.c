@@ -89,6 +89,11 @@ bool network_is_reachable(simulation_address address) {
     return route == NULL || !route->is_unreachable;
 }
 
+int network_error(simulation_address address) {
+    struct route *route = route_to(address, false);
+    return route != NULL ? route->error : 0;
+}
+
 static simulation_link link_to(simulation_address address) {
     struct route *route = route_to(address, false);
     if (route == NULL || !route->has_link) route = route_to(0, false);
@@ -402,8 +407,7 @@ static void connected(void *context) {
     if (is_lost(c, connected, context)) return;
     c->events--;
     if (c->file != NULL && passes(c) && c->state == connection_connects) {
-        struct route *route = route_to(c->address, false);
-        int error = route != NULL ? route->error : 0;
+        int error = network_error(c->address);
         if (c->host == NULL || error != 0) {
             kernel_note("connection %d is refused: error %d", c->number, error);
             c->state = connection_failed;

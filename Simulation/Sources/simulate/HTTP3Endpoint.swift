@@ -33,7 +33,8 @@ final class HTTP3Endpoint {
     }
 
     private enum ErrorCode {
-        static let none: UInt64 = 0x100, internalError: UInt64 = 0x102, rejected: UInt64 = 0x10b, cancelled: UInt64 = 0x10c
+        static let none: UInt64 = 0x100, internalError: UInt64 = 0x102
+        static let rejected: UInt64 = 0x10b, cancelled: UInt64 = 0x10c
     }
 
     private var server: OriginServer { service.server }

@@ -39,6 +39,7 @@ final class HTTP3Service {
         (port, faults) = (offer.port, offer.faults)
         // It fails only without memory.
         host = simulation_http3_host_new(tls, offer.options)!
+        simulation_note("\(server.name) has HTTP/3 at port \(port), \(faults)")
         if faults.refusal == .closedPort { return }
         listeners = addresses.map { HTTP3Listener(of: self, at: $0, validatesAddress: offer.validatesAddress) }
     }
@@ -54,7 +55,7 @@ final class HTTP3Service {
         /// Nil if the host has no HTTP/3. Without faults every load from the host has to succeed, also if QUIC does not work.
         init?(of name: String, isFaultless: Bool, mayFailAlone: Bool) {
             let choices = Choices("\(name) in HTTP/3")
-            guard choices.oneIn(2), Parts.has("\(name) offers HTTP/3") else { return nil }
+            guard !choices.oneIn(3), Parts.has("\(name) offers HTTP/3") else { return nil }
             port = choices.oneIn(4) ? 8443 : 443
             options = simulation_http3_options()
             options.stream_window = UInt64(choices.pick([65_536, 1 << 20, 4000 + choices.below(10_000)]))
@@ -103,7 +104,9 @@ final class HTTP3Listener {
         if let connection = connections.first(where: { $0.isFor(datagram) }) {
             connection.receive(datagram, mark)
         } else if !answerAlone(datagram, from: port) {
-            guard let connection = HTTP3Endpoint(of: service, at: address, on: self, from: port, datagram) else { return }
+            guard let connection = HTTP3Endpoint(of: service, at: address, on: self, from: port, datagram) else {
+                return
+            }
             connections.append(connection)
             connection.receive(datagram, mark)
         }

@@ -38,7 +38,10 @@ final class RequestChain: @unchecked Sendable {
     private func start(_ number: Int) {
         // Not where the end of a task is told: other callbacks would wait, and responses for them.
         if choices.oneIn(3), !isNested { usleep(UInt32(choices.below(choices.oneIn(4) ? 12_000_000 : 500_000))) }
-        let host = choices.pick(hosts), size = choices.size(upTo: 20_000), scheme = choices.oneIn(3) ? "https" : "http"
+        let host = choices.pick(hosts), size = choices.size(upTo: 20_000)
+        let http3Choices = Choices("link \(number) in HTTP/3")
+        let isSecure = choices.oneIn(3) || host.offersHTTP3 && !http3Choices.oneIn(4)
+        let scheme = isSecure ? "https" : "http"
         func url(_ path: String) -> URL {
             // The host and the path have no character that a URL cannot have.
             URL(string: "\(scheme)://\(host.name)/\(path)")!
@@ -66,6 +69,7 @@ final class RequestChain: @unchecked Sendable {
             let path = isAlone ? "alone/\(simulation_now() / 1_000_000)" : "content"
             request = URLRequest(url: url("\(path)/\(number)/\(size)"))
         }
+        request.assumesHTTP3Capable = http3Choices.oneIn(host.offersHTTP3 ? 2 : 16)
         work.expect(expectation, number, mayFail: !host.isFaultless)
         let task = session.dataTask(with: request) { [self] data, response, error in
             work.finish(number, response, error) { $0.data = data ?? Data() }

@@ -186,7 +186,9 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
         let path =
             hops > 0
             ? "redirect/\(hops)/\(number)/\(size)" : "\(kind)/\(resource)/\(kind == "cached" ? resource * 3 : size)"
-        let scheme = choices.oneIn(2) ? "https" : "http"
+        let http3Choices = Choices("task \(number) in HTTP/3")
+        let isSecure = choices.oneIn(2) || target.offersHTTP3 && !http3Choices.oneIn(4)
+        let scheme = isSecure ? "https" : "http"
         // The host and the path have no character that a URL cannot have.
         let url = URL(string: "\(scheme)://\(host)/\(path)")!
         // A redirect goes to any host.
@@ -199,7 +201,8 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
             hops > 0 || kind != "cached"
             ? Expectation.content(number, size: size) : .cached(resource, size: resource * 3)
         var request = URLRequest(url: url)
-        request.assumesHTTP3Capable = Choices("task \(number) in HTTP/3").oneIn(4)
+        request.assumesHTTP3Capable = target.offersHTTP3 ? !http3Choices.oneIn(3) : http3Choices.oneIn(16)
+        simulation_note("task \(number) is of \(url)\(request.assumesHTTP3Capable ? ", which may have HTTP/3" : "")")
         switch choices.below(5) {
         case 0: task = session.dataTask(with: request)
         case 1: task = session.downloadTask(with: request)

@@ -12,6 +12,7 @@ struct World {
         /// Whether large bodies take little time.
         var isWide = false
         var offersHTTP2 = false
+        var offersHTTP3 = false
     }
 
     let hosts: [Host]
@@ -39,7 +40,7 @@ struct World {
         let isFaultless = choices.oneIn(3)
         let isBehindProxy = choices.oneIn(3) && Parts.has(ProxyServer.name)
         let isProxyFaultless = isFaultless || choices.oneIn(2) || !isBehindProxy
-        let hasHTTP3 = Choices("HTTP/3").oneIn(2) && !isBehindProxy
+        let hasHTTP3 = !Choices("HTTP/3").oneIn(3) && !isBehindProxy
         hosts = names.enumerated().map { index, name in
             let choices = Choices(name), mayFailAlone = !isFaultless
             let isFaultless = (isFaultless || choices.oneIn(3)) && isProxyFaultless
@@ -47,7 +48,8 @@ struct World {
             let addresses = Self.addresses(of: name, 0x0A00_0100 + UInt64(index))
             for address in addresses { Self.makeLink(to: address, of: name, isFaultless: isFaultless) }
             let tls = Self.tls(of: name)
-            let offer = hasHTTP3 ? HTTP3Service.Offer(of: name, isFaultless: isFaultless, mayFailAlone: mayFailAlone) : nil
+            let offer =
+                hasHTTP3 ? HTTP3Service.Offer(of: name, isFaultless: isFaultless, mayFailAlone: mayFailAlone) : nil
             if offer != nil {
                 Self.makePath(to: addresses, of: name, isFaultless: isFaultless, mayFailAlone: mayFailAlone)
             }
@@ -61,7 +63,7 @@ struct World {
             return Host(
                 server: server, name: name, isFaultless: isFaultless && !disk.runsOutOfDescriptors,
                 isWide: link.largest_segment > 10_000 && link.send_buffer > 100_000 && !isBehindProxy,
-                offersHTTP2: tls.offers_http2)
+                offersHTTP2: tls.offers_http2, offersHTTP3: offer != nil)
         }
         let bad = [(Self.expiredName, UInt64(0x0A00_0400)), (Self.strangerName, 0x0A00_0401)].map { name, address in
             simulation_add_name(name, address, second / 20)
