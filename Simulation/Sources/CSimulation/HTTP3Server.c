@@ -33,6 +33,12 @@ typedef ngtcp2_crypto_level encryption_level;
 #define IS_EARLY NGTCP2_STREAM_DATA_FLAG_EARLY
 #endif
 
+#if NGHTTP3_VERSION_NUM >= 0x010000
+#define set_priority nghttp3_conn_set_server_stream_priority
+#else
+#define set_priority nghttp3_conn_set_stream_priority
+#endif
+
 enum { id_length = 12, most_ids = 32, secret_length = 32, chunk_capacity = 16384, longest_datagram = 1452 };
 
 static void require(bool condition, const char *what) {
@@ -639,6 +645,9 @@ void simulation_http3_respond(
             .value = (uint8_t *)fields[2 * i + 1], .valuelen = strlen(fields[2 * i + 1]),
         };
     }
+    // Responses take turns: one behind a long one would otherwise time out.
+    const nghttp3_pri priority = { .urgency = NGHTTP3_DEFAULT_URGENCY, .inc = 1 };
+    set_priority(http3->http, stream, &priority);
     nghttp3_data_reader reader = { .read_data = read_body };
     if (is_interim) nghttp3_conn_submit_info(http3->http, stream, list, (size_t)count);
     else nghttp3_conn_submit_response(http3->http, stream, list, (size_t)count, has_body ? &reader : NULL);

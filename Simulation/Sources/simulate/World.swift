@@ -50,8 +50,9 @@ struct World {
             let tls = Self.tls(of: name)
             let offer =
                 hasHTTP3 ? HTTP3Service.Offer(of: name, isFaultless: isFaultless, mayFailAlone: mayFailAlone) : nil
+            let path = Self.path(to: name, isFaultless: isFaultless, mayFailAlone: mayFailAlone)
             if offer != nil {
-                Self.makePath(to: addresses, of: name, isFaultless: isFaultless, mayFailAlone: mayFailAlone)
+                Self.makePath(path, to: addresses, of: name, isFaultless: isFaultless, mayFailAlone: mayFailAlone)
             }
             let server = OriginServer(
                 name: name, addresses: addresses, faults: Self.faults(of: name, isFaultless: isFaultless),
@@ -62,7 +63,8 @@ struct World {
             let link = Self.link(to: name, isFaultless: isFaultless)
             return Host(
                 server: server, name: name, isFaultless: isFaultless && !disk.runsOutOfDescriptors,
-                isWide: link.largest_segment > 10_000 && link.send_buffer > 100_000 && !isBehindProxy,
+                isWide: link.largest_segment > 10_000 && link.send_buffer > 100_000 && !isBehindProxy
+                    && (offer == nil || path.losses + path.marks == 0 && path.receive_buffer > 100_000),
                 offersHTTP2: tls.offers_http2, offersHTTP3: offer != nil)
         }
         let bad = [(Self.expiredName, UInt64(0x0A00_0400)), (Self.strangerName, 0x0A00_0401)].map { name, address in
@@ -186,9 +188,7 @@ struct World {
     }
 
     /// That of datagrams. QUIC has to bear with it, and if it does not work there is TCP.
-    private static func makePath(
-        to addresses: [simulation_address], of host: String, isFaultless: Bool, mayFailAlone: Bool
-    ) {
+    private static func path(to host: String, isFaultless: Bool, mayFailAlone: Bool) -> simulation_datagram_path {
         let choices = Choices("datagrams of \(host)"), link = link(to: host, isFaultless: true)
         var path = simulation_datagram_path()
         (path.latency, path.jitter) = (link.latency, link.jitter)
@@ -197,21 +197,30 @@ struct World {
         path.receive_buffer = choices.pick([32_768, 131_072, 4_194_304])
         path.octets_per_millisecond = choices.oneIn(4) ? 1000 : 100_000
         path.cuts_messages = !choices.oneIn(4)
-        path.marks = choices.oneIn(4) ? 50 : 0
-        func happens(_ part: String, oneIn chance: Int) -> Bool {
-            Choices("\(host) \(part)").oneIn(chance) && Parts.has("\(host) \(part)")
+        path.marks = choices.oneIn(4) ? 5 : 0
+        guard mayFailAlone else { return path }
+        // A request of a host without faults has five seconds: a packet is lost once, and not where it takes long to notice.
+        let isFar = path.latency > second / 20
+        if happens("loses datagrams", to: host, oneIn: 3), !isFaultless || !isFar {
+            path.losses = isFaultless ? 20 : Int32(1 + choices.below(200))
+            path.most_losses_in_a_row = isFaultless ? 1 : 1000
         }
-        if mayFailAlone {
-            // A request of a host without faults has five seconds, in which a packet may be lost once.
-            if happens("loses datagrams", oneIn: 3) {
-                path.losses = isFaultless ? 20 : Int32(1 + choices.below(200))
-                path.most_losses_in_a_row = isFaultless ? 1 : 1000
-            }
-            if happens("duplicates datagrams", oneIn: 3) { path.duplicates = 100 }
-            if happens("delays datagrams", oneIn: 3) { path.delays = 100 }
-        }
-        let isBlocked = mayFailAlone && happens("has no UDP", oneIn: 6)
-        let goesSilent = !isFaultless && happens("loses UDP", oneIn: 3)
+        if happens("duplicates datagrams", to: host, oneIn: 3) { path.duplicates = 100 }
+        if happens("delays datagrams", to: host, oneIn: 3) { path.delays = 100 }
+        return path
+    }
+
+    private static func happens(_ fault: String, to host: String, oneIn chance: Int) -> Bool {
+        Choices("\(host) \(fault)").oneIn(chance) && Parts.has("\(host) \(fault)")
+    }
+
+    private static func makePath(
+        _ path: simulation_datagram_path, to addresses: [simulation_address], of host: String, isFaultless: Bool,
+        mayFailAlone: Bool
+    ) {
+        let isBlocked = mayFailAlone && happens("has no UDP", to: host, oneIn: 6)
+        let goesSilent = !isFaultless && happens("loses UDP", to: host, oneIn: 3)
+        let choices = Choices("silence of UDP of \(host)")
         let start = choices.seconds(10), end = start + choices.seconds(100)
         for address in addresses {
             simulation_set_datagram_path(address, path)
