@@ -123,12 +123,56 @@ void freeaddrinfo(struct addrinfo *first) {
     }
 }
 
-// Records other than addresses: there are none.
+// ---- records other than addresses: of HTTPS (RFC 9460)
+
+struct service { char name[256]; uint16_t port; struct service *next; };
+static struct service *services;
+
+void simulation_add_http3_record(const char *name, uint16_t port) {
+    struct service *service = calloc(1, sizeof *service);
+    strncpy(service->name, name, sizeof service->name - 1);
+    service->port = port;
+    service->next = services;
+    services = service;
+}
+
+static uint8_t *put(uint8_t *next, const void *bytes, size_t count) {
+    memcpy(next, bytes, count);
+    return next + count;
+}
+
+// A response with the question and one record.
+static int answer_with(const struct service *service, int type, uint8_t *answer, int capacity) {
+    uint8_t question[260], *end = question;
+    for (const char *label = service->name; *label != 0;) {
+        size_t length = strcspn(label, ".");
+        *end++ = (uint8_t)length;
+        end = put(end, label, length);
+        label += length + (label[length] == '.');
+    }
+    *end++ = 0;
+    end = put(end, (uint8_t[]){ 0, (uint8_t)type, 0, 1 }, 4);
+    const uint8_t head[] = { 0, 0, 0x81, 0x80, 0, 1, 0, 1, 0, 0, 0, 0 };
+    // The name of the question, an hour; priority 1 and the name itself, and which protocol is at which port.
+    const uint8_t record[] = {
+        0xC0, 12, 0, (uint8_t)type, 0, 1, 0, 0, 14, 16, 0, 16, 0, 1, 0, 0, 1, 0, 3, 2, 'h', '3', 0, 3, 0, 2,
+        (uint8_t)(service->port >> 8), (uint8_t)service->port,
+    };
+    size_t count = sizeof head + (size_t)(end - question) + sizeof record;
+    if (count > (size_t)capacity) return -1;
+    put(put(put(answer, head, sizeof head), question, (size_t)(end - question)), record, sizeof record);
+    return (int)count;
+}
+
 int res_nquery(res_state state, const char *name, int class, int type, unsigned char *answer, int capacity) {
     if (!kernel_is_simulated()) return REAL(res_nquery)(state, name, class, type, answer, capacity);
     kernel_note("asks for records of type %d of %s", type, name);
     simulation_time until = simulation_now() + 1000000 + (simulation_time)simulation_random(200 * 1000000);
     kernel_wait(&waiting, until, "res_nquery");
+    const int type_of_https = 65;
+    for (struct service *service = services; service != NULL; service = service->next) {
+        if (type == type_of_https && strcasecmp(service->name, name) == 0) return answer_with(service, type, answer, capacity);
+    }
     state->res_h_errno = NO_DATA;
     return -1;
 }

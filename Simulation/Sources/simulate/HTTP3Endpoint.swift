@@ -80,7 +80,10 @@ final class HTTP3Endpoint {
     /// Whether the request of a new stream is read. The first one always is, so that there is one that the GOAWAY allows.
     private func opens(_ stream: Int64) -> Bool {
         let choices = Choices("\(server.name) stream \(stream) of connection \(number)")
-        if stream > 0, !isGoingAway, choices.oneIn(4), server.happens(.abruptGoAway, choices) { refusesAll = true }
+        if stream > 0, !isGoingAway, service.beginsToRefuse() || server.happens(.abruptGoAway, choices) {
+            simulation_note("\(server.name): connection \(number) of QUIC refuses stream \(stream)")
+            refusesAll = true
+        }
         if refusesAll { refused.append(stream) }
         return !refusesAll
     }
@@ -268,7 +271,7 @@ final class HTTP3Endpoint {
             guard !isFinished else { return }
             simulation_http3_go_away(http3)
             flush()
-            closeWhenDone()
+            Later.after(3 * second) { [self] in closeWhenDone() }
         }
     }
 
@@ -279,7 +282,8 @@ final class HTTP3Endpoint {
         if !isGoingAway {
             isGoingAway = true
             simulation_http3_go_away(http3)
-            closeWhenDone()
+            // Later than the slowest round trip, as above.
+            Later.after(3 * second) { [self] in closeWhenDone() }
         }
         // A server may also keep silent about each of them.
         if choices.oneIn(2) { for stream in refused { simulation_http3_reset(http3, stream, ErrorCode.rejected) } }

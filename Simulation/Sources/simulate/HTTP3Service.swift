@@ -9,6 +9,7 @@ final class HTTP3Service {
     /// From `simulation_http3_host_new`.
     let host: OpaquePointer
     private var listeners: [HTTP3Listener] = []
+    private var hasRefusedRest = false
 
     /// What is wrong beside that which is wrong with every response of the host.
     struct Faults {
@@ -16,6 +17,8 @@ final class HTTP3Service {
         var refusal: Refusal?
         /// A connection that has begun is forgotten after so many datagrams from the client; 0 for never.
         var forgetsAfter = 0
+        /// One connection processes only the requests that it had before the second one.
+        var refusesRest = false
         /// A connection that is not known is told so.
         var resetsUnknown = false
     }
@@ -40,8 +43,16 @@ final class HTTP3Service {
         // It fails only without memory.
         host = simulation_http3_host_new(tls, offer.options)!
         simulation_note("\(server.name) has HTTP/3 at port \(port), \(faults)")
+        if offer.hasRecord { simulation_add_http3_record(server.name, port) }
         if faults.refusal == .closedPort { return }
         listeners = addresses.map { HTTP3Listener(of: self, at: $0, validatesAddress: offer.validatesAddress) }
+    }
+
+    /// Whether a connection refuses every request from now on. A client sends them again, on another one.
+    func beginsToRefuse() -> Bool {
+        guard faults.refusesRest, !hasRefusedRest else { return false }
+        hasRefusedRest = true
+        return true
     }
 
     /// What a world decides before there is a server.
@@ -51,6 +62,8 @@ final class HTTP3Service {
         var faults: Faults
         /// By a Retry.
         var validatesAddress: Bool
+        /// DNS has a record of it.
+        var hasRecord: Bool
 
         /// Nil if the host has no HTTP/3. Without faults every load from the host has to succeed, also if QUIC does not work.
         init?(of name: String, isFaultless: Bool, mayFailAlone: Bool) {
@@ -65,12 +78,14 @@ final class HTTP3Service {
             options.accepts_early_data = choices.oneIn(2)
             options.wants_other_group = choices.oneIn(8)
             validatesAddress = choices.oneIn(6)
+            hasRecord = choices.oneIn(3)
             faults = Faults()
             func happens(_ part: String, oneIn chance: Int) -> Bool {
                 Choices("\(name) \(part)").oneIn(chance) && Parts.has("\(name) \(part)")
             }
             let refusal = choices.pick(Refusal.allCases)
             if mayFailAlone, happens(refusal.part, oneIn: 6) { faults.refusal = refusal }
+            faults.refusesRest = mayFailAlone && happens("refuses the rest", oneIn: 3)
             options.has_other_protocol = faults.refusal == .otherProtocol
             if !isFaultless, happens("forgets connections of QUIC", oneIn: 3) {
                 faults.forgetsAfter = 2 + choices.below(60)

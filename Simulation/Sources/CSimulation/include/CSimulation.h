@@ -100,6 +100,8 @@ static const simulation_address simulation_ipv6 = 1ull << 32;
 
 // A name may have several addresses. Answers with those of a family take at most `delay`.
 void simulation_add_name(const char *name, simulation_address address, simulation_time delay);
+// A record that says that the host has HTTP/3 at this port.
+void simulation_add_http3_record(const char *name, uint16_t port);
 void simulation_listen(simulation_address address, uint16_t port, simulation_listener listener);
 // Whether this machine has an address and a route of IPv6. It always has those of IPv4.
 void simulation_set_ipv6(bool has_ipv6);
