@@ -187,6 +187,7 @@ final class HTTP3Endpoint {
         let isQuick = stream.request.target.hasPrefix("/quick")
         if server.happens(.close, choices), !isQuick { goAway() }
         Law.require(!stream.isEarly || stream.request.method == "GET", "what comes early may come again")
+        if stream.isEarly { simulation_note("\(server.name): early data") }
         // RFC 8470
         if stream.isEarly, choices.oneIn(4) { return respond(number, OriginServer.Response(status: 425)) }
         // Before it is processed, so that it may be sent again.

@@ -108,7 +108,16 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
     private func runChain(in session: URLSession, _ choices: Choices) {
         let isAlone = choices.oneIn(2)
         if isAlone { waitForTasks() }
-        RequestChain(of: self, session, to: world.hosts, isAlone: isAlone && world.isFaultless).run()
+        let hasHTTP3 = world.hosts.contains { $0.offersHTTP3 }
+        guard hasHTTP3, Choices("early data").oneIn(2), Parts.has("early data") else {
+            return RequestChain(of: self, session, to: world.hosts, isAlone: isAlone && world.isFaultless).run()
+        }
+        // A request comes before the handshake is complete only if no delegate may judge the server.
+        let configuration = URLSessionConfiguration.default
+        configuration.enablesEarlyData = true
+        let early = URLSession(configuration: configuration)
+        RequestChain(of: self, early, to: world.hosts, isAlone: isAlone && world.isFaultless).run()
+        early.finishTasksAndInvalidate()
     }
 
     /// All but those that end with their session.
