@@ -32,6 +32,9 @@ final class OriginServer: @unchecked Sendable {
     /// Nil without HTTP/3.
     private var http3: HTTP3Service?
     private var quicConnections = 0
+    /// Whether FTP has nothing for anonymous users.
+    let needsLoginForFTP: Bool
+    private var lastPortOfFTP: UInt16 = 20_000
     /// Of what may be cached, by number.
     private var versions: [Int: Int] = [:]
 
@@ -85,6 +88,7 @@ final class OriginServer: @unchecked Sendable {
         self.faults = faults
         self.others = others
         area = PrivateArea(of: name)
+        needsLoginForFTP = Choices("\(name) over FTP").oneIn(3)
         // It fails only without memory.
         self.tls = simulation_tls_host_new(name, tls)!
         let choices = Choices("\(name) in HTTP/2")
@@ -96,8 +100,15 @@ final class OriginServer: @unchecked Sendable {
             for (port, isSecure) in [(UInt16(80), false), (443, true)] {
                 _ = Listener(address, port: port) { [self] in endpoint(on: $0, isSecure: isSecure) }
             }
+            _ = Listener(address, port: 21) { [self] in FTPEndpoint(of: self, on: $0, at: address) }
         }
         if let offer { http3 = HTTP3Service(of: self, tls: self.tls, addresses: addresses, offer) }
+    }
+
+    /// For a data connection.
+    func nextPortForFTP() -> UInt16 {
+        lastPortOfFTP += 1
+        return lastPortOfFTP
     }
 
     /// The number of a new connection of QUIC.

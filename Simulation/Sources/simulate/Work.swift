@@ -197,7 +197,10 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
             ? "redirect/\(hops)/\(number)/\(size)" : "\(kind)/\(resource)/\(kind == "cached" ? resource * 3 : size)"
         let http3Choices = Choices("task \(number) in HTTP/3")
         let isSecure = choices.oneIn(2) || target.offersHTTP3 && !http3Choices.oneIn(4)
-        let scheme = isSecure ? "https" : "http"
+        // A proxy has no FTP.
+        let mayBeFTP = hops == 0 && kind == "content" && world.proxy == nil
+        let isFTP = mayBeFTP && Choices("task \(number) over FTP").oneIn(6)
+        let scheme = isFTP ? "ftp" : isSecure ? "https" : "http"
         // The host and the path have no character that a URL cannot have.
         let url = URL(string: "\(scheme)://\(host)/\(path)")!
         // A redirect goes to any host.
@@ -212,7 +215,7 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
         var request = URLRequest(url: url)
         request.assumesHTTP3Capable = target.offersHTTP3 ? !http3Choices.oneIn(3) : http3Choices.oneIn(16)
         simulation_note("task \(number) is of \(url)\(request.assumesHTTP3Capable ? ", which may have HTTP/3" : "")")
-        switch choices.below(5) {
+        switch isFTP ? choices.below(4) : choices.below(5) {
         case 0: task = session.dataTask(with: request)
         case 1: task = session.downloadTask(with: request)
         case 2:
@@ -444,7 +447,8 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
                 return lock.broadcast()
             }
             let isRest = record.download != nil && status == 206
-            Law.require(status == 200 || isRest, "task \(number) has the response of the server: \(status ?? 0)")
+            let isFTP = response?.url?.scheme == "ftp"
+            Law.require(status == 200 || isRest || isFTP && status == nil, "task \(number) has the response of the server: \(status ?? 0)")
             // A body that the end of the connection delimits may be cut.
             let mayBeCut =
                 record.mayFail && status != 206
@@ -507,9 +511,14 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
                 user: ProxyServer.user, password: ProxyServer.password, persistence: .forSession)
             return completionHandler(.useCredential, credential)
         }
-        let methods = [NSURLAuthenticationMethodHTTPBasic, NSURLAuthenticationMethodHTTPDigest]
+        let isFTP = space.protocol == NSURLProtectionSpaceFTP
+        let methods =
+            isFTP
+            ? [NSURLAuthenticationMethodDefault]
+            : [NSURLAuthenticationMethodHTTPBasic, NSURLAuthenticationMethodHTTPDigest]
         Law.require(methods.contains(space.authenticationMethod), "no other challenge: \(space.authenticationMethod)")
-        Law.require(space.realm == "area of \(space.host)", "a challenge is of its host: \(space.realm ?? "")")
+        let realm = isFTP ? nil : "area of \(space.host)"
+        Law.require(space.realm == realm, "a challenge is of its host: \(space.realm ?? "")")
         var answer = Answer.right
         change(task) { record in
             Law.require(!record.hasEnded, "a challenge comes before the end")
