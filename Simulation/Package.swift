@@ -12,9 +12,11 @@ let package = Package(
         .target(
             name: "CSimulation",
             linkerSettings: [
-                .unsafeFlags(["-Xlinker", "--export-dynamic"]), .linkedLibrary("ssl"), .linkedLibrary("crypto"),
-                .linkedLibrary("nghttp2"), .linkedLibrary("ngtcp2"), .linkedLibrary("ngtcp2_crypto_gnutls"),
-                .linkedLibrary("gnutls"), .linkedLibrary("nghttp3"),
+                .unsafeFlags(["-Xlinker", "--export-dynamic"]),
+                // Programs.c starts the service in the place of the library, which has vfork and execve.
+                .unsafeFlags(["-Xlinker", "--wrap=cld_start_service"]),
+                .linkedLibrary("ssl"), .linkedLibrary("crypto"), .linkedLibrary("nghttp2"), .linkedLibrary("ngtcp2"),
+                .linkedLibrary("ngtcp2_crypto_gnutls"), .linkedLibrary("gnutls"), .linkedLibrary("nghttp3"),
             ]),
         .executableTarget(
             name: "simulate",

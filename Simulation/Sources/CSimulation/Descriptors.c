@@ -13,7 +13,8 @@
 #include <unistd.h>
 
 enum { most_descriptors = 4096 };
-static struct file *files[most_descriptors];
+static struct file *tables[most_processes][most_descriptors];
+#define files tables[kernel_process()]
 
 struct file *kernel_file(int descriptor) {
     return descriptor >= 0 && descriptor < most_descriptors ? files[descriptor] : NULL;
@@ -25,15 +26,31 @@ struct file *kernel_called(const char *call, int descriptor) {
     return kernel_file(descriptor);
 }
 
-int kernel_add_file(const struct file_kind *kind, void *state, bool is_blocking) {
-    int descriptor = REAL(open)("/dev/null", O_RDWR | O_CLOEXEC);
-    if (descriptor < 0 || descriptor >= most_descriptors) kernel_fail(simulation_stuck, "no descriptor is left");
+struct file *kernel_make_file(const struct file_kind *kind, void *state, bool is_blocking) {
     struct file *file = calloc(1, sizeof *file);
     file->kind = kind;
     file->state = state;
     file->is_blocking = is_blocking;
-    file->descriptors = 1;
+    return file;
+}
+
+int kernel_open_file(struct file *file) {
+    int descriptor = REAL(open)("/dev/null", O_RDWR | O_CLOEXEC);
+    if (descriptor < 0 || descriptor >= most_descriptors) kernel_fail(simulation_stuck, "no descriptor is left");
     files[descriptor] = file;
+    file->process = kernel_process();
+    file->descriptors++;
+    return descriptor;
+}
+
+void kernel_place_file(struct file *file, int process, int descriptor) {
+    tables[process][descriptor] = file;
+    file->process = process;
+    file->descriptors++;
+}
+
+int kernel_add_file(const struct file_kind *kind, void *state, bool is_blocking) {
+    int descriptor = kernel_open_file(kernel_make_file(kind, state, is_blocking));
     kernel_step(kind->name);
     return descriptor;
 }
@@ -42,7 +59,7 @@ static int changed;
 
 void kernel_file_changed(struct file *file) {
     file->changes++;
-    kernel_wake(&changed, INT_MAX);
+    kernel_wake_process(&changed, INT_MAX, file->process);
 }
 
 bool kernel_wait_for_file(struct file *file, uint32_t events, const char *reason) {
@@ -124,7 +141,7 @@ int epoll_ctl(int poll, int operation, int descriptor, struct epoll_event *event
     found->event = *event;
     found->is_disabled = false;
     found->reported_changes = 0;
-    kernel_wake(&changed, INT_MAX);
+    kernel_wake_process(&changed, INT_MAX, kernel_process());
     return 0;
 }
 
@@ -158,10 +175,11 @@ int epoll_wait(int poll, struct epoll_event *events, int most, int timeout) {
 }
 
 // A descriptor that is closed leaves every epoll, if it was the file's last.
-static void forget(struct file *file) {
+static void forget(struct file *file, int process) {
+    struct file **table = tables[process];
     for (int i = 0; i < most_descriptors; i++) {
-        if (files[i] == NULL || files[i]->kind != &epoll_kind) continue;
-        struct epoll *epoll = files[i]->state;
+        if (table[i] == NULL || table[i]->kind != &epoll_kind) continue;
+        struct epoll *epoll = table[i]->state;
         for (struct interest **link = &epoll->first; *link != NULL;) {
             struct interest *interest = *link;
             if (interest->file == file) {
@@ -277,6 +295,19 @@ ssize_t write(int descriptor, const void *bytes, size_t count) {
     return file->kind->write(file, bytes, count);
 }
 
+static void release(int descriptor, int process) {
+    struct file *file = tables[process][descriptor];
+    tables[process][descriptor] = NULL;
+    if (--file->descriptors > 0) return;
+    forget(file, process);
+    file->kind->close(file);
+    free(file);
+}
+
+void kernel_close_all(int process) {
+    for (int i = 0; i < most_descriptors; i++) if (tables[process][i] != NULL) release(i, process);
+}
+
 int close(int descriptor) {
     struct file *file = kernel_called("close", descriptor);
     if (file == NULL) {
@@ -287,12 +318,7 @@ int close(int descriptor) {
         }
         return done;
     }
-    files[descriptor] = NULL;
-    if (--file->descriptors == 0) {
-        forget(file);
-        file->kind->close(file);
-        free(file);
-    }
+    release(descriptor, kernel_process());
     return REAL(close)(descriptor);
 }
 
@@ -332,6 +358,12 @@ int dup(int descriptor) {
 
 static int control(int descriptor, int command, long argument) {
     struct file *file = kernel_is_simulated() ? kernel_file(descriptor) : NULL;
+    if (file == NULL && command == F_GETLK && kernel_has_processes()) {
+        int done = REAL(fcntl)(descriptor, command, argument);
+        struct flock *lock = (struct flock *)argument;
+        if (done == 0 && lock->l_type != F_UNLCK) lock->l_pid = kernel_number_of_real_process(lock->l_pid);
+        return done;
+    }
     if (file == NULL) return REAL(fcntl)(descriptor, command, argument);
     switch (command) {
     case F_GETFL: return O_RDWR | (file->is_blocking ? 0 : O_NONBLOCK);

@@ -12,6 +12,7 @@ static char root[PATH_MAX];
 static size_t root_length;
 static simulation_disk disk;
 static __thread int undisturbed;
+static const char *const boot_file = "/proc/sys/kernel/random/boot_id";
 
 void simulation_mount(const char *folder) {
     snprintf(root, sizeof root, "%s", folder);
@@ -35,6 +36,8 @@ static const char *inside(const char *path) {
     if (root_length == 0 || !kernel_is_simulated() || path == NULL || strncmp(path, root, root_length) != 0) return NULL;
     return path[root_length] == '/' ? path + root_length + 1 : path[root_length] == 0 ? path + root_length : NULL;
 }
+
+bool disk_is_inside(const char *path) { return inside(path) != NULL; }
 
 static const char *inside_folder(int folder, const char *path, char *buffer) {
     if (folder == AT_FDCWD || path[0] == '/') return snprintf(buffer, PATH_MAX, "%s", path) < PATH_MAX ? inside(buffer) : NULL;
@@ -105,12 +108,14 @@ static bool exists(const char *path) {
 }
 
 static int random_device(void);
+static int boot_identifier(void);
 
 static int open_file(const char *path, int flags, mode_t mode) {
     const char *name = inside(path);
     if (name == NULL) {
         // SQLite reads it by itself.
         if (kernel_is_simulated() && path != NULL && strcmp(path, "/dev/urandom") == 0) return random_device();
+        if (kernel_has_processes() && path != NULL && strcmp(path, boot_file) == 0) return boot_identifier();
         return REAL(open)(path, flags, mode);
     }
     bool is_unnamed = (flags & __O_TMPFILE) == __O_TMPFILE, creates = is_unnamed || ((flags & O_CREAT) && !exists(path));
@@ -180,6 +185,20 @@ static const struct file_kind random_kind = {
     .name = "urandom", .readiness = random_readiness, .read = random_read, .close = random_close,
 };
 static int random_device(void) { return kernel_add_file(&random_kind, NULL, true); }
+
+// Another one after each power cut.
+static ssize_t boot_read(struct file *file, void *bytes, size_t count) {
+    if (file->state == NULL) return 0;
+    file->state = NULL;
+    char text[32];
+    int length = snprintf(text, sizeof text, "boot-%d\n", disk_boots());
+    memcpy(bytes, text, (size_t)length);
+    return length;
+}
+static const struct file_kind boot_kind = {
+    .name = "boot_id", .readiness = random_readiness, .read = boot_read, .close = random_close,
+};
+static int boot_identifier(void) { return kernel_add_file(&boot_kind, root, true); }
 
 // ---- content
 
@@ -297,6 +316,11 @@ static int remove_name(const char *call, const char *path, int (*remove)(const c
     return done;
 }
 
+// The mode of a simulated descriptor is not that of /dev/null.
+int fchmod(int descriptor, mode_t mode) {
+    return kernel_is_simulated() && kernel_file(descriptor) != NULL ? 0 : REAL(fchmod)(descriptor, mode);
+}
+
 int unlink(const char *path) {
     return inside(path) == NULL ? REAL(unlink)(path) : remove_name("unlink", path, REAL(unlink));
 }
@@ -315,6 +339,19 @@ int rename(const char *from, const char *to) {
     int done = REAL(rename)(from, to);
     int code = errno;
     if (done == 0) disk_image_renamed(from, to);
+    errno = code;
+    return done;
+}
+
+int renameat2(int from_folder, const char *from, int to_folder, const char *to, unsigned flags) {
+    char one[PATH_MAX], other[PATH_MAX];
+    if (inside_folder(from_folder, from, one) == NULL || inside_folder(to_folder, to, other) == NULL)
+        return REAL(renameat2)(from_folder, from, to_folder, to, flags);
+    DISTURB("renameat2", changes);
+    int done = REAL(renameat2)(from_folder, from, to_folder, to, flags);
+    int code = errno;
+    if (done == 0 && flags == RENAME_EXCHANGE) disk_image_exchanged(one, other);
+    else if (done == 0) disk_image_renamed(one, other);
     errno = code;
     return done;
 }

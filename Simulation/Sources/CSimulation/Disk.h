@@ -7,6 +7,8 @@
 
 // Whether no descriptor is left for a file or a socket; sets errno.
 bool disk_has_no_descriptor(void);
+// Whether the path is on the world's disk.
+bool disk_is_inside(const char *path);
 // Of descriptors that are none of the simulated ones.
 ssize_t disk_read(int descriptor, void *bytes, size_t count);
 ssize_t disk_write(int descriptor, const void *bytes, size_t count);
@@ -19,8 +21,13 @@ void disk_image_created(const char *path, int descriptor);
 void disk_image_linked(const char *path);
 void disk_image_removed(const char *path);
 void disk_image_renamed(const char *from, const char *to);
+void disk_image_exchanged(const char *one, const char *other);
 void disk_image_written(int descriptor, off_t offset, const void *bytes, size_t count);
 void disk_image_truncated(int descriptor, off_t length);
 void disk_image_synchronized(int descriptor);
+// The power fails: what is left on the disk is what is there from now on.
+void disk_image_lose(void);
+// How often the machine was started.
+int disk_boots(void);
 
 #endif

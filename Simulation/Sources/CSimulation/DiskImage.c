@@ -16,7 +16,7 @@ struct node {
     size_t length, capacity;
 };
 
-enum kind { named, removed, renamed, written, truncated };
+enum kind { named, removed, renamed, exchanged, written, truncated };
 
 struct change {
     enum kind kind;
@@ -84,7 +84,7 @@ static void add_change(struct change change) {
     }
     changes[change_count++] = change;
     if (change.is_synchronized) return;
-    static const char *const names[] = { "named", "removed", "renamed", "written", "truncated" };
+    static const char *const names[] = { "named", "removed", "renamed", "exchanged", "written", "truncated" };
     kernel_note("on the disk: %s %s", names[change.kind], change.name != NULL ? change.name : "");
     if (changes_until_cut > 0 && --changes_until_cut == 0) cut_power();
 }
@@ -106,6 +106,11 @@ void disk_image_removed(const char *path) {
 
 void disk_image_renamed(const char *from, const char *to) {
     add_change((struct change){ renamed, folder_of(to), node_at(to), .name = name_in(from), .to = name_in(to) });
+}
+
+// Of two files. After it, the node of each has the other's name.
+void disk_image_exchanged(const char *one, const char *other) {
+    add_change((struct change){ exchanged, folder_of(other), .name = name_in(one), .to = name_in(other) });
 }
 
 void disk_image_written(int descriptor, off_t offset, const void *bytes, size_t count) {
@@ -195,11 +200,22 @@ static void rename_entry(const struct change *change) {
     set_name(change->to, change->node);
 }
 
+static void exchange_entries(const struct change *change) {
+    size_t one = 0, other = 0;
+    while (one < entry_count && strcmp(entries[one].name, change->name) != 0) one++;
+    while (other < entry_count && strcmp(entries[other].name, change->to) != 0) other++;
+    if (one == entry_count || other == entry_count) return;
+    struct node *node = entries[one].node;
+    entries[one].node = entries[other].node;
+    entries[other].node = node;
+}
+
 static void apply(const struct change *change, bool is_torn) {
     switch (change->kind) {
     case named: set_name(change->name, change->node); break;
     case removed: set_name(change->name, NULL); break;
     case renamed: rename_entry(change); break;
+    case exchanged: exchange_entries(change); break;
     case truncated: resize(change->node, (size_t)change->offset); break;
     case written: {
         // Sectors are written whole.
@@ -268,8 +284,31 @@ static void leave_remains(void) {
 
 void simulation_cut_power_after(uint64_t count) { changes_until_cut = count; }
 
+static int boots = 1;
+int disk_boots(void) { return boots; }
+
+void disk_image_lose(void) {
+    leave_remains();
+    for (size_t i = 0; i < change_count; i++) {
+        free(changes[i].name);
+        free(changes[i].to);
+        free(changes[i].bytes);
+    }
+    for (size_t i = 0; i < node_count; i++) {
+        free(nodes[i]->content);
+        free(nodes[i]);
+    }
+    change_count = node_count = entry_count = 0;
+    boots++;
+    disk_image_begin(root);
+}
+
 // The other threads end with the process, wherever they are.
 static void cut_power(void) {
+    if (kernel_has_processes()) {
+        kernel_cut_power_of_processes();
+        return;
+    }
     leave_remains();
     kernel_restart();
 }

@@ -14,6 +14,26 @@
 #include <string.h>
 #include <sys/types.h>
 
+// ---- memory (SharedMemory.c)
+
+// What the kernel knows is in memory that all processes of a world have, if it has several: its variables, which are in these sections, and
+// what it allocates.
+#pragma clang section bss = "simulated_zero" data = "simulated_data"
+
+void *kernel_allocate(size_t size);
+void *kernel_allocate_cleared(size_t count, size_t size);
+void *kernel_reallocate(void *memory, size_t size);
+char *kernel_copy_text(const char *text);
+void kernel_free(void *memory);
+#define malloc kernel_allocate
+#define calloc kernel_allocate_cleared
+#define realloc kernel_reallocate
+#define strdup kernel_copy_text
+#define free kernel_free
+
+void kernel_share_memory(void);
+bool kernel_is_shared(const void *address);
+
 // The C library's own function of that name.
 #define REAL(function) ({ \
     static __typeof__(function) *real; \
@@ -21,6 +41,8 @@
     real; \
 })
 void *kernel_real(const char *name);
+// The C library's, which is not called by way of a function that this target defines.
+_Noreturn void kernel_exit(int status);
 
 // ---- threads (Scheduler.c)
 
@@ -31,6 +53,8 @@ bool kernel_is_simulated(void);
 bool kernel_wait(const void *address, simulation_time until, const char *reason);
 // Makes threads runnable that wait at the address, at most `most`, and returns how many.
 int kernel_wake(const void *address, int most);
+// The same, of one process.
+int kernel_wake_process(const void *address, int most, int process);
 // A call into the kernel: another thread may go on first.
 void kernel_step(const char *call);
 // Between these two, the calling thread is not interrupted.
@@ -44,6 +68,21 @@ _Noreturn void kernel_fail(int status, const char *format, ...) __attribute__((f
 
 // Ends this one, after a power cut, for another one of the same world.
 _Noreturn void kernel_restart(void);
+
+// ---- several processes of a world (Programs.c)
+
+// Number 0 has the hosts. It is the only one in most worlds.
+enum { most_processes = 32 };
+int kernel_process(void);
+bool kernel_has_processes(void);
+// A call of a process that may be killed at it. Does not return if it is.
+void kernel_count_call(void);
+// 0 if it is none of the world.
+pid_t kernel_number_of_real_process(pid_t real);
+// Does not return in a process that ends by it, in the middle of what the calling thread does.
+void kernel_cut_power_of_processes(void);
+// With the status, whichever process calls.
+_Noreturn void kernel_end_world(int status);
 
 // ---- the machine's addresses (Names.c)
 
@@ -80,13 +119,20 @@ struct file_kind {
 };
 struct file {
     const struct file_kind *kind;
-    int descriptors;
+    int descriptors, process;
     bool is_blocking;
     // Grows with each change that an edge-triggered wait has to see.
     uint64_t changes;
     void *state;
 };
 int kernel_add_file(const struct file_kind *kind, void *state, bool is_blocking);
+// One without a descriptor, and a descriptor for it.
+struct file *kernel_make_file(const struct file_kind *kind, void *state, bool is_blocking);
+int kernel_open_file(struct file *file);
+// In a process that is about to begin.
+void kernel_place_file(struct file *file, int process, int descriptor);
+// Closes all descriptors of a process that has ended.
+void kernel_close_all(int process);
 struct file *kernel_file(int descriptor);
 // The same after a call into the kernel, which may hand over; NULL too outside the simulation.
 struct file *kernel_called(const char *call, int descriptor);
@@ -94,5 +140,21 @@ struct file *kernel_called(const char *call, int descriptor);
 void kernel_file_changed(struct file *file);
 // Until the file has one of the events; false if it does not block.
 bool kernel_wait_for_file(struct file *file, uint32_t events, const char *reason);
+
+// ---- sockets of UNIX (UNIXSockets.c)
+
+struct sockaddr;
+extern const struct file_kind kernel_unix_kind;
+int kernel_unix_socket(bool is_blocking);
+int kernel_unix_bind(struct file *file, const struct sockaddr *address, unsigned size);
+int kernel_unix_connect(struct file *file, const struct sockaddr *address, unsigned size);
+ssize_t kernel_unix_receive(struct file *file, void *bytes, size_t count, int flags);
+ssize_t kernel_unix_send(struct file *file, const void *bytes, size_t count, int flags);
+int kernel_unix_shutdown(struct file *file, int how);
+int kernel_unix_option(struct file *file, int option, void *value, unsigned *size);
+// The path of an address. False if it has none.
+bool kernel_unix_path(const struct sockaddr *address, char *path);
+// One that listens at the path; NULL with errno.
+struct file *kernel_unix_listener(const char *path);
 
 #endif

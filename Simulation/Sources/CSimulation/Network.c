@@ -555,6 +555,7 @@ int socket(int family, int type, int protocol) {
     if (!kernel_is_simulated()) return REAL(socket)(family, type, protocol);
     bool is_blocking = (type & SOCK_NONBLOCK) == 0;
     if (family == AF_NETLINK) return kernel_add_file(&silent_kind, NULL, is_blocking);
+    if (family == AF_UNIX && kernel_has_processes()) return disk_has_no_descriptor() ? -1 : kernel_unix_socket(is_blocking);
     if (family != AF_INET && family != AF_INET6) return (int)fail_with(EAFNOSUPPORT);
     if (disk_has_no_descriptor()) return -1;
     if ((type & 0xF) == SOCK_DGRAM) return datagrams_socket(family, is_blocking);
@@ -577,6 +578,7 @@ static struct connection *connection_of(int descriptor) {
 
 int bind(int descriptor, const struct sockaddr *address, socklen_t size) {
     struct file *file = kernel_is_simulated() ? kernel_file(descriptor) : NULL;
+    if (file != NULL && file->kind == &kernel_unix_kind) return kernel_unix_bind(file, address, size);
     if (file != NULL && datagrams_are_of(file)) return datagrams_bind(file, address);
     return file == NULL ? REAL(bind)(descriptor, address, size) : 0;
 }
@@ -584,6 +586,7 @@ int bind(int descriptor, const struct sockaddr *address, socklen_t size) {
 int connect(int descriptor, const struct sockaddr *address, socklen_t size) {
     struct file *file = kernel_called("connect", descriptor);
     if (file == NULL) return REAL(connect)(descriptor, address, size);
+    if (file->kind == &kernel_unix_kind) return kernel_unix_connect(file, address, size);
     if (datagrams_are_of(file)) return datagrams_connect(file, address);
     if (file->kind != &socket_kind) return (int)fail_with(EOPNOTSUPP);
     struct connection *c = file->state;
@@ -612,6 +615,7 @@ int connect(int descriptor, const struct sockaddr *address, socklen_t size) {
 ssize_t recv(int descriptor, void *bytes, size_t count, int flags) {
     struct file *file = kernel_called("recv", descriptor);
     if (file == NULL) return REAL(recv)(descriptor, bytes, count, flags);
+    if (file->kind == &kernel_unix_kind) return kernel_unix_receive(file, bytes, count, flags);
     if (file->kind == &socket_kind) return socket_receive(file, bytes, count, flags);
     struct iovec part = { bytes, count };
     struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
@@ -621,6 +625,7 @@ ssize_t recv(int descriptor, void *bytes, size_t count, int flags) {
 ssize_t send(int descriptor, const void *bytes, size_t count, int flags) {
     struct file *file = kernel_called("send", descriptor);
     if (file == NULL) return REAL(send)(descriptor, bytes, count, flags);
+    if (file->kind == &kernel_unix_kind) return kernel_unix_send(file, bytes, count, flags);
     if (file->kind == &socket_kind) return socket_send(file, bytes, count, flags);
     struct iovec part = { (void *)bytes, count };
     struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
@@ -693,6 +698,8 @@ ssize_t splice(int from, off64_t *from_offset, int to, off64_t *to_offset, size_
 }
 
 int shutdown(int descriptor, int how) {
+    struct file *file = kernel_is_simulated() ? kernel_file(descriptor) : NULL;
+    if (file != NULL && file->kind == &kernel_unix_kind) return kernel_unix_shutdown(file, how);
     struct connection *c = connection_of(descriptor);
     if (c == NULL) return REAL(shutdown)(descriptor, how);
     kernel_step("shutdown");
@@ -712,6 +719,8 @@ int setsockopt(int descriptor, int level, int option, const void *value, socklen
 }
 
 int getsockopt(int descriptor, int level, int option, void *restrict value, socklen_t *restrict size) {
+    struct file *file = kernel_is_simulated() ? kernel_file(descriptor) : NULL;
+    if (file != NULL && file->kind == &kernel_unix_kind) return kernel_unix_option(file, option, value, size);
     struct connection *c = connection_of(descriptor);
     if (c == NULL) return REAL(getsockopt)(descriptor, level, option, value, size);
     if (level == SOL_SOCKET && option == SO_ERROR) {

@@ -47,7 +47,7 @@ static simulation_state *state_at_cut;
 
 _Noreturn void kernel_restart(void) {
     *state_at_cut = (simulation_state){ simulation_now(), simulation_events(), simulation_hash() };
-    _exit(power_cut);
+    kernel_exit(power_cut);
 }
 
 // ---- the process that forks
@@ -58,13 +58,13 @@ static volatile sig_atomic_t is_late;
 static void end_child(int signal) {
     if (signal == SIGALRM) is_late = 1;
     if (child > 0) kill(child, SIGKILL);
-    if (signal != SIGALRM) _exit(128 + signal);
+    if (signal != SIGALRM) kernel_exit(128 + signal);
 }
 
 static void redirect(const char *path, int descriptor, bool is_first) {
     if (path == NULL) return;
     int file = REAL(open)(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | (is_first ? O_TRUNC : 0), 0600);
-    if (file < 0 || dup2(file, descriptor) < 0) _exit(1);
+    if (file < 0 || dup2(file, descriptor) < 0) kernel_exit(1);
     close(file);
 }
 
@@ -125,5 +125,5 @@ const char *simulation_next_world(const char *output, const char *errors, int pr
         int length = snprintf(text, sizeof text, "%d\n", code);
         if (REAL(write)(STDOUT_FILENO, text, (size_t)length) != length) break;
     }
-    _exit(0);
+    kernel_exit(0);
 }

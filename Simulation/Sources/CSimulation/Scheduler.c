@@ -51,18 +51,20 @@ static long real_futex(uint32_t *word, int operation, uint32_t value) {
 
 // A thread that has ended in the simulation, while the C library still frees what was its own. Nothing else runs before it is
 // gone: what memory the next allocation gets would depend on which of them is faster.
-static pid_t leaving;
+static pid_t leaving, process_of_leaving;
+
+static int futex_flag(void) { return options.has_processes ? 0 : FUTEX_PRIVATE_FLAG; }
 
 static void park(struct thread *thread) {
-    while (__atomic_exchange_n(&thread->may_go, 0, __ATOMIC_ACQUIRE) == 0) real_futex(&thread->may_go, FUTEX_WAIT_PRIVATE, 0);
+    while (__atomic_exchange_n(&thread->may_go, 0, __ATOMIC_ACQUIRE) == 0) real_futex(&thread->may_go, FUTEX_WAIT | futex_flag(), 0);
     if (leaving == 0) return;
-    while (tgkill(getpid(), leaving, 0) == 0) REAL(sched_yield)();
+    while (tgkill(process_of_leaving, leaving, 0) == 0) REAL(sched_yield)();
     leaving = 0;
 }
 
 static void unpark(struct thread *thread) {
     __atomic_store_n(&thread->may_go, 1, __ATOMIC_RELEASE);
-    real_futex(&thread->may_go, FUTEX_WAKE_PRIVATE, 1);
+    real_futex(&thread->may_go, FUTEX_WAKE | futex_flag(), 1);
 }
 
 // ---- the seed
@@ -87,7 +89,10 @@ static void record(const char *text) {
     for (const char *c = text; *c != 0; c++) hash = (hash ^ (uint8_t)*c) * 1099511628211u;
     if (options.traces) {
         char line[400];
-        int length = snprintf(line, sizeof line, "%12.6f  %-15s  %s\n", (double)now / 1e9, current ? current->name : "-", text);
+        char name[32];
+        if (options.has_processes) snprintf(name, sizeof name, "%d %s", kernel_process(), current ? current->name : "-");
+        else snprintf(name, sizeof name, "%s", current ? current->name : "-");
+        int length = snprintf(line, sizeof line, "%12.6f  %-15s  %s\n", (double)now / 1e9, name, text);
         if (length > (int)sizeof line - 1) length = sizeof line - 1;
         ssize_t ignored = REAL(write)(2, line, (size_t)length);
         (void)ignored;
@@ -119,13 +124,14 @@ static void show_stack(int signal) {
 static void show_threads(void) {
     for (int i = 0; i < thread_count; i++) {
         struct thread *thread = threads[i];
-        if (thread->state == thread_ended) continue;
+        if (thread->state == thread_ended || thread->state == thread_stopped) continue;
         dprintf(2, "\nthread %d, %s: %s %s\n", thread->number, thread->name,
             thread->state == thread_waits ? "waits:" : "can run", thread->state == thread_waits ? thread->reason : "");
         if (thread == current) {
             show_stack(0);
             continue;
         }
+        if (thread->process != kernel_process()) continue;
         pthread_kill(thread->handle, SIGUSR2);
         for (int k = 0; k < 1000 && __atomic_load_n(&thread->has_shown, __ATOMIC_ACQUIRE) == 0; k++) REAL(usleep)(1000);
     }
@@ -139,15 +145,19 @@ void kernel_fail(int status, const char *format, ...) {
     dprintf(2, "\n");
     va_end(arguments);
     show_threads();
-    _exit(status);
+    kernel_end_world(status);
 }
 
 // ---- who runs
 
 bool kernel_is_simulated(void) { return has_begun && current != NULL; }
+int kernel_process(void) { return current != NULL ? current->process : 0; }
 simulation_time simulation_now(void) { return now; }
 struct thread *kernel_thread(pthread_t handle) {
-    for (int i = thread_count - 1; i >= 0; i--) if (threads[i]->has_handle && pthread_equal(threads[i]->handle, handle)) return threads[i];
+    for (int i = thread_count - 1; i >= 0; i--) {
+        struct thread *thread = threads[i];
+        if (thread->has_handle && thread->process == kernel_process() && pthread_equal(thread->handle, handle)) return thread;
+    }
     return NULL;
 }
 
@@ -193,6 +203,7 @@ void kernel_step(const char *call) {
     if (now > options.limit) kernel_fail(simulation_timeout, "the world goes on after its limit of %.0f s", (double)options.limit / 1e9);
     if (++calls_since_wait > most_calls_without_waiting) kernel_fail(simulation_stuck, "threads run and nothing happens");
     if (atomic_depth > 0) return;
+    kernel_count_call();
     if (simulation_random(256) < options.preemption) hand_over();
 }
 
@@ -207,10 +218,15 @@ bool kernel_wait(const void *address, simulation_time until, const char *reason)
     return current->was_woken;
 }
 
-int kernel_wake(const void *address, int most) {
+int kernel_wake(const void *address, int most) { return kernel_wake_process(address, most, -1); }
+
+int kernel_wake_process(const void *address, int most, int process) {
     int waiting[most_threads], count = 0, woken = 0;
     for (int i = 0; i < thread_count; i++) {
-        if (threads[i]->state == thread_waits && threads[i]->address == address) waiting[count++] = i;
+        if (threads[i]->state != thread_waits || threads[i]->address != address) continue;
+        if (process >= 0 && threads[i]->process != process) continue;
+        // Other processes have something else at the address.
+        if (process >= 0 || threads[i]->process == kernel_process() || kernel_is_shared(address)) waiting[count++] = i;
     }
     while (count > 0 && woken < most) {
         int chosen = (int)simulation_random((uint64_t)count);
@@ -244,6 +260,7 @@ static void end_of_thread(void *value) {
     struct thread *next = choose();
     current = NULL;
     leaving = gettid();
+    process_of_leaving = (pid_t)REAL(syscall)(SYS_getpid);
     unpark(next);
 }
 
@@ -258,7 +275,7 @@ static struct thread *add_thread(const char *name) {
         thread = threads[thread_count++] = calloc(1, sizeof *thread);
     }
     static int numbers;
-    *thread = (struct thread){ .number = numbers++, .state = thread_runs };
+    *thread = (struct thread){ .number = numbers++, .process = kernel_process(), .state = thread_runs };
     strncpy(thread->name, name, sizeof thread->name - 1);
     return thread;
 }
@@ -295,7 +312,42 @@ void kernel_name_current(const char *name) {
     strncpy(current->name, name, sizeof current->name - 1);
 }
 
+// ---- processes
+
+struct thread *kernel_add_first_thread(int process, const char *name) {
+    struct thread *thread = add_thread(name);
+    thread->process = process;
+    return thread;
+}
+
+void kernel_become(struct thread *thread) {
+    current = thread;
+    if (thread == NULL) return;
+    thread->handle = pthread_self();
+    thread->has_handle = true;
+    park(thread);
+}
+
+void kernel_stop_threads(int process) {
+    for (int i = 0; i < thread_count; i++) {
+        if (threads[i]->process == process && threads[i]->state != thread_ended) threads[i]->state = thread_stopped;
+    }
+    if (current->state != thread_stopped) return;
+    // It is never the next one again.
+    atomic_depth = 0;
+    hand_over();
+}
+
+void kernel_forget_threads(int process) {
+    for (int i = 0; i < thread_count; i++) {
+        if (threads[i]->process != process) continue;
+        threads[i]->state = thread_ended;
+        threads[i]->is_joinable = threads[i]->has_handle = false;
+    }
+}
+
 void simulation_begin(simulation_options wanted) {
+    if (wanted.has_processes) kernel_share_memory();
     options = wanted;
     generator = wanted.seed * 0x9E3779B97F4A7C15u + wanted.order * 0xD1B54A32D192ED03u + 0x1234567;
     if (generator == 0) generator = 1;

@@ -4,10 +4,10 @@
 #include "Kernel.h"
 
 enum { most_threads = 256 };
-enum thread_state { thread_runs, thread_waits, thread_ended };
+enum thread_state { thread_runs, thread_waits, thread_ended, thread_stopped };
 
 struct thread {
-    int number;
+    int number, process;
     char name[16];
     enum thread_state state;
     // Of a wait.
@@ -26,5 +26,14 @@ struct thread {
 int kernel_start_thread(pthread_t *handle, const pthread_attr_t *attributes, void *(*start)(void *), void *argument);
 struct thread *kernel_thread(pthread_t handle);
 void kernel_name_current(const char *name);
+
+// The first thread of another process. It runs there after kernel_become.
+struct thread *kernel_add_first_thread(int process, const char *name);
+// NULL for a thread that is none of the simulation.
+void kernel_become(struct thread *thread);
+// No thread of the process runs any more. Does not return if the caller is one.
+void kernel_stop_threads(int process);
+// Its real process has ended.
+void kernel_forget_threads(int process);
 
 #endif

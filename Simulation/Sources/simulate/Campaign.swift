@@ -6,7 +6,9 @@ enum Campaign {
         usage: simulate --seeds FIRST...LAST [--once]
                                                 run these worlds, each twice, or once
                simulate --seconds N             run new worlds for so long
-               simulate --seed N [--order K] [--only PARTS] [--trace]
+               simulate --weeks FIRST...LAST [--once]
+                                                the same, and each has a background session for days
+               simulate --seed N [--order K] [--only PARTS] [--week] [--trace]
                                                 run one, and show what happens in it
                simulate --shrink N              fewer hosts, tasks and faults with which world N still fails
 
@@ -26,16 +28,18 @@ enum Campaign {
         case ("--shrink", let value?):
             guard let seed = UInt64(value) else { break }
             return Shrinking(of: seed).run()
-        case ("--seeds", let value?):
+        case ("--seeds", let value?), ("--weeks", let value?):
             let bounds = value.components(separatedBy: "...").compactMap { UInt64($0) }
             guard bounds.count == 2, bounds[0] <= bounds[1] else { break }
             guard arguments.isEmpty || Array(arguments) == ["--once"] else { break }
-            return Runs(bounds[0]...bounds[1], for: nil, twice: arguments.isEmpty).run()
+            return Runs(
+                bounds[0]...bounds[1], for: nil, twice: arguments.isEmpty, areWeeks: option == "--weeks"
+            ).run()
         case ("--seconds", let value?):
             guard let seconds = Double(value) else { break }
             let first = UInt64(Date().timeIntervalSince1970) * 1000
             print("from seed \(first)")
-            return Runs(first...UInt64.max, for: seconds, twice: true).run()
+            return Runs(first...UInt64.max, for: seconds, twice: true, areWeeks: false).run()
         default: break
         }
         FileHandle.standardError.write(Data(usage.utf8))

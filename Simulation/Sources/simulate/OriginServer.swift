@@ -7,11 +7,13 @@ import Foundation
 ///     GET  /quick/NUMBER/SIZE              the same: over HTTP/2 it never comes slowly, and no GOAWAY comes with it
 ///     GET  /alone/START/NUMBER/SIZE        the same, of a request that began at START, in milliseconds
 ///     GET  /redirect/HOPS/NUMBER/SIZE      to another host of the world
+///     GET  /passed/HOPS/NUMBER/SIZE        the same, and at last to a body without a validator
 ///     GET  /cached/NUMBER/SIZE             the same with a validator, and now and then with other content
 ///     GET  /basic/NUMBER/SIZE              a body of Content, for the right password
 ///     GET  /digest/NUMBER/SIZE
 ///     GET  /large/NUMBER/SIZE              as cached, and not stored: with ranges, so that a download can be resumed
 ///     POST /forward/HOPS/NUMBER            to another host, with its body
+///     PUT  /store/NUMBER                   takes the body, which is of Content, any number of times. Also POST
 ///     POST /post/NUMBER                    answers with the number of octets of the body, which are of Content
 final class OriginServer: @unchecked Sendable {
     // Sendable because everything but init runs on the thread of the world, and init runs before its first request.
@@ -24,6 +26,10 @@ final class OriginServer: @unchecked Sendable {
     private let limits: (window: UInt32, streams: UInt32)
     /// How often each POST was received completely.
     private var posts: [Int: Int] = [:]
+    /// When each was asked for first.
+    private(set) var arrivals: [String: simulation_time] = [:]
+    /// How many octets of each body it has, of those that may come again.
+    private(set) var stored: [Int: Int] = [:]
     /// How often there was each request.
     private var requests: [String: Int] = [:]
     private let area: PrivateArea
@@ -136,6 +142,7 @@ final class OriginServer: @unchecked Sendable {
     func choices(for request: Request) -> Choices {
         let line = "\(request.method) \(request.target)"
         requests[line, default: 0] += 1
+        if arrivals[request.target] == nil { arrivals[request.target] = simulation_now() }
         return Choices("\(name) \(line) \(requests[line, default: 0])")
     }
 
@@ -169,8 +176,10 @@ final class OriginServer: @unchecked Sendable {
             } else {
                 response.body = Content.bytes(numbers[0], 0..<numbers[1])
             }
-        case ("GET", "redirect", 3):
-            let next = numbers[0] > 1 ? "redirect/\(numbers[0] - 1)" : choices.pick(["content", "content", "cached"])
+        case ("GET", "redirect", 3), ("GET", "passed", 3):
+            let isPassed = parts.first == "passed"
+            let last = isPassed ? "content" : choices.pick(["content", "content", "cached"])
+            let next = numbers[0] > 1 ? "\(isPassed ? "passed" : "redirect")/\(numbers[0] - 1)" : last
             let scheme = choices.oneIn(2) ? "http" : "https"
             let target = "\(scheme)://\(choices.pick(others))/\(next)/\(numbers[1])/\(numbers[2])"
             response = Response(status: 302, fields: [("Location", target)])
@@ -179,6 +188,9 @@ final class OriginServer: @unchecked Sendable {
             let path = numbers[0] > 1 ? "forward/\(numbers[0] - 1)/\(numbers[1])" : "post/\(numbers[1])"
             let target = "\(choices.pick(["http", "https"]))://\(choices.pick(others))/\(path)"
             response = Response(status: choices.pick([307, 308]), fields: [("Location", target)])
+        case ("PUT", "store", 1), ("POST", "store", 1):
+            checkBody(of: request, numbers[0])
+            stored[numbers[0]] = request.body.count
         case ("POST", "post", 1):
             posts[numbers[0], default: 0] += 1
             Law.require(posts[numbers[0]] == 1, "POST \(numbers[0]) is received once")

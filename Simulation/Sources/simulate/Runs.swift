@@ -9,15 +9,18 @@ final class Runs: @unchecked Sendable {
     private var next: UInt64?
     private var running: Set<UInt64> = []
     private let twice: Bool
+    private let areWeeks: Bool
     private var tally: Tally
     private var failed: [UInt64] = []
     private var processes: [WorldProcess] = []
     private var sources: [any DispatchSourceProtocol] = []
     private let queue = DispatchQueue(label: "progress")
 
-    /// - Parameter seconds: Nil for all of them, however long it takes.
-    init(_ seeds: ClosedRange<UInt64>, for seconds: Double?, twice: Bool) {
-        (self.seeds, self.twice, next) = (seeds, twice, seeds.lowerBound)
+    /// - Parameters:
+    ///   - seconds: Nil for all of them, however long it takes.
+    ///   - areWeeks: Each has a background session for days.
+    init(_ seeds: ClosedRange<UInt64>, for seconds: Double?, twice: Bool, areWeeks: Bool) {
+        (self.seeds, self.twice, self.areWeeks, next) = (seeds, twice, areWeeks, seeds.lowerBound)
         tally = Tally(worlds: seconds == nil ? seeds.upperBound - seeds.lowerBound + 1 : nil, seconds: seconds)
     }
 
@@ -43,7 +46,8 @@ final class Runs: @unchecked Sendable {
         let process = WorldProcess(processor: processor)
         lock.withLock { processes.append(process) }
         while let seed = lock.withLock({ takeSeed() }) {
-            let world = SimulatedProcess.Options(seed: seed)
+            var world = SimulatedProcess.Options(seed: seed)
+            world.isWeek = areWeeks
             let first = process.run(world), second = twice ? process.run(world) : first
             lock.withLock { note(seed, first, second) }
         }
@@ -82,7 +86,7 @@ final class Runs: @unchecked Sendable {
     private func finish() -> Int32 {
         Tally.clear()
         print(tally.summary)
-        if let seed = failed.min() { print("To see one: simulate --seed \(seed) --trace") }
+        if let seed = failed.min() { print("To see one: simulate --seed \(seed)\(areWeeks ? " --week" : "") --trace") }
         return failed.isEmpty ? 0 : 1
     }
 
@@ -104,7 +108,8 @@ final class Runs: @unchecked Sendable {
             lock.lock()
             _ = finish()
             if let rest = running.min() ?? next, tally.worlds != nil {
-                print("To go on: simulate --seeds \(rest)...\(seeds.upperBound)\(twice ? "" : " --once")")
+                let worlds = "\(areWeeks ? "--weeks" : "--seeds") \(rest)...\(seeds.upperBound)"
+                print("To go on: simulate \(worlds)\(twice ? "" : " --once")")
             }
             fflush(nil)
             for process in processes { process.remove() }

@@ -25,14 +25,14 @@ struct SimulatedDisk {
     /// Any task may fail then, because it has no socket.
     var runsOutOfDescriptors: Bool { fault == .noDescriptor }
 
-    init() {
+    init(mayFail: Bool = true) {
         let choices = Choices("disk")
         var disk = simulation_disk()
         isSlow = choices.oneIn(3) && Parts.has("disk is slow")
         if isSlow { disk.latency = 1000 + choices.seconds(0.02) }
         simulation_set_disk(disk)
         let chosen = choices.pick(Fault.allCases)
-        guard choices.oneIn(3), Parts.has(chosen.part) else {
+        guard choices.oneIn(3), mayFail, Parts.has(chosen.part) else {
             fault = nil
             return
         }

@@ -10,10 +10,12 @@ enum SimulatedProcess {
         var order: UInt64 = 0
         var only: [String]?
         var traces = false
+        /// It has a background session for days, whatever the seed says.
+        var isWeek = false
         var arguments: [String] {
             var arguments = ["\(seed)", "--order", "\(order)"]
             if let only { arguments += ["--only", only.joined(separator: ",")] }
-            return arguments + (traces ? ["--trace"] : [])
+            return arguments + (isWeek ? ["--week"] : []) + (traces ? ["--trace"] : [])
         }
 
         init(seed: UInt64) { self.seed = seed }
@@ -25,6 +27,7 @@ enum SimulatedProcess {
             while let option = rest.popFirst() {
                 switch option {
                 case "--trace": traces = true
+                case "--week": isWeek = true
                 case "--order":
                     guard let order = rest.popFirst().flatMap({ UInt64($0) }) else { return nil }
                     self.order = order
@@ -61,11 +64,17 @@ enum SimulatedProcess {
         var options = simulation_options()
         options.seed = process.seed
         options.order = process.order
-        options.limit = 2 * 3600 * second
-        options.preemption = UInt32([8, 32, 128, 256][Int(process.seed % 4)])
+        Choices.seed = process.seed
+        BackgroundPlan.wantsWeek = process.isWeek
+        let isForBackground = BackgroundPlan.isWanted
+        // A resource timeout is up to seven days.
+        options.limit = (isForBackground ? 9 * 86400 : 2 * 3600) * second
+        // Processes take turns at a higher cost.
+        let preemptions: [UInt32] = isForBackground ? [2, 8, 32, 128] : [8, 32, 128, 256]
+        options.preemption = preemptions[Int(process.seed % 4)]
         options.traces = process.traces
         options.before = before
-        Choices.seed = process.seed
+        options.has_processes = isForBackground
         Parts.only = process.only.map { Set($0) }
         // The library reads them when it first needs the system's roots.
         let roots = Self.outside("roots.pem")
@@ -74,9 +83,13 @@ enum SimulatedProcess {
         simulation_begin(options)
         simulation_mount(Self.disk)
         simulation_tls_begin(roots)
-        let world = World()
-        if before.clock == 0 { PowerCut.prepare(on: world.disk) } else { PowerCut.check() }
-        Work(in: world).run()
+        let world = World(isForBackground: isForBackground)
+        if isForBackground {
+            BackgroundWork(in: world).run()
+        } else {
+            if before.clock == 0 { PowerCut.prepare(on: world.disk) } else { PowerCut.check() }
+            Work(in: world).run()
+        }
         // Not exit(): other threads of the world would run on while the process is taken down.
         let hash = String(simulation_hash(), radix: 16)
         print("\(process.seed) \(simulation_events()) \(hash) \(simulation_now() / 1_000_000)")

@@ -162,7 +162,7 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
         waitForTasks()
     }
 
-    private static func dictionary(of proxy: ProxyServer, hasPassword: Bool) -> [String: Any] {
+    static func dictionary(of proxy: ProxyServer, hasPassword: Bool) -> [String: Any] {
         let keys = proxy.kind == .http ? ["HTTP", "HTTPS"] : ["SOCKS"]
         var dictionary: [String: Any] = [:]
         for key in keys {

@@ -27,9 +27,10 @@ struct World {
 
     var isFaultless: Bool { hosts.allSatisfy(\.isFaultless) }
 
-    init() {
+    /// - Parameter isForBackground: A background session looks at the wall clock, and its files are those of another process.
+    init(isForBackground: Bool = false) {
         let choices = Choices("world")
-        let disk = SimulatedDisk()
+        let disk = SimulatedDisk(mayFail: !isForBackground)
         self.disk = disk
         // Of one site, and one name ends with another, so that a cookie could go astray.
         let names = ["host0", "ahost0", "host2", "host3"].prefix(1 + choices.below(4)).map { "\($0).site.example" }
@@ -60,6 +61,9 @@ struct World {
             if !isFaultless, choices.oneIn(6), Parts.has("\(name) loses packets") {
                 Self.losePackets(of: addresses, name)
             }
+            if isForBackground, BackgroundPlan.isLong, choices.oneIn(2), Parts.has("\(name) is away for hours") {
+                Self.leaveForHours(addresses, name)
+            }
             let link = Self.link(to: name, isFaultless: isFaultless)
             return Host(
                 server: server, name: name, isFaultless: isFaultless && !disk.runsOutOfDescriptors,
@@ -80,7 +84,7 @@ struct World {
         proxy = isBehindProxy ? Self.makeProxy(isFaultless: isProxyFaultless, of: servers) : nil
         simulation_add_name(Self.closedName, 0x0A00_0200, second / 20)
         simulation_set_ipv6(choices.oneIn(2))
-        if choices.oneIn(4), Parts.has("wall clock") { Self.jumpOfTheWallClock(choices) }
+        if choices.oneIn(4), !isForBackground, Parts.has("wall clock") { Self.jumpOfTheWallClock(choices) }
     }
 
     private static func faults(of host: String, isFaultless: Bool) -> OriginServer.Faults {
@@ -238,6 +242,19 @@ struct World {
         for address in addresses {
             Later.after(start) { simulation_set_reachable(address, false) }
             Later.after(end) { simulation_set_reachable(address, true) }
+        }
+    }
+
+    private static func leaveForHours(_ addresses: [simulation_address], _ host: String) {
+        let choices = Choices("absences of \(host)")
+        var date = choices.oneIn(2) ? 0 : choices.seconds(86400)
+        for _ in 0..<1 + choices.below(3) {
+            let end = date + choices.seconds(20 * 3600)
+            for address in addresses {
+                Later.after(date) { simulation_set_reachable(address, false) }
+                Later.after(end) { simulation_set_reachable(address, true) }
+            }
+            date = end + choices.seconds(20 * 3600)
         }
     }
 

@@ -42,7 +42,9 @@ final class WorldProcess {
 
     func run(_ world: SimulatedProcess.Options) -> Result {
         try? FileManager.default.removeItem(at: disk)
-        try? FileManager.default.removeItem(at: home.appendingPathComponent("stored"))
+        for name in ["stored", "background"] {
+            try? FileManager.default.removeItem(at: home.appendingPathComponent(name))
+        }
         do {
             try FileManager.default.createDirectory(at: disk, withIntermediateDirectories: true)
             if process.processIdentifier == 0 { try process.run() }

@@ -28,6 +28,8 @@ typedef struct {
     uint32_t preemption;
     // Write each event to standard error.
     bool traces;
+    // There are programs in processes of their own (simulation_begin_processes).
+    bool has_processes;
     // Of a process that goes on in the world of another one, after a power cut.
     simulation_state before;
 } simulation_options;
@@ -82,6 +84,27 @@ int simulation_processors(int32_t *numbers, int most);
 // that was killed because it did not end. Standard output and standard error of the worlds go to the files; NULL changes nothing. All of
 // it runs on one processor; a negative number means any.
 const char *simulation_next_world(const char *output, const char *errors, int processor, simulation_state *state);
+
+// ---- programs in processes of their own
+
+enum { simulation_program = 1, simulation_service = 2 };
+// Instead of an exit status.
+enum { simulation_was_killed = -1, simulation_power_failed = -2 };
+
+// Everything of the world that its programs need is there. `program` is what a program runs, in its process. `ended` is called in that of the
+// world, on the thread of events, when a process has ended: with its role, and a status.
+void simulation_begin_processes(void (*program)(void), void (*ended)(int role, int reason));
+void simulation_start_program(void);
+// As systemd does, without a program. False if it runs, or if no program has started it yet.
+bool simulation_start_service(void);
+// The roles of the processes that there are.
+int simulation_running(void);
+void simulation_kill(int roles);
+// At some call of one of them.
+void simulation_kill_after(int roles, uint64_t calls);
+// Kills all of them, and what is not on the disk is lost.
+void simulation_cut_power(void);
+void simulation_signal_service(int signal);
 
 // ---- hosts
 
