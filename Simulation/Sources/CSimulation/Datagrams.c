@@ -81,7 +81,7 @@ struct datagram {
     uint8_t bytes[];
 };
 
-struct direction { simulation_time last; int lost_in_a_row; };
+struct direction { simulation_time last, last_departure; int lost_in_a_row; };
 
 struct endpoint {
     int number;
@@ -160,8 +160,11 @@ static unsigned sum_of(const uint8_t *bytes, int64_t count) {
 
 static bool in_a_thousand(int32_t count) { return count > 0 && (int32_t)simulation_random(1000) < count; }
 
-static bool is_lost(simulation_datagram_path path, struct direction *direction, int64_t count) {
+static bool is_lost(simulation_datagram_path path, struct direction *direction, int64_t count, simulation_time departure) {
+    simulation_time before = direction->last_departure;
+    direction->last_departure = departure;
     if (count > path.longest_datagram) return true;
+    if (path.longest_silence > 0 && before > 0 && departure > before + path.longest_silence) return true;
     if (!in_a_thousand(path.losses) || direction->lost_in_a_row >= path.most_losses_in_a_row) {
         direction->lost_in_a_row = 0;
         return false;
@@ -182,7 +185,7 @@ static simulation_time arrival(simulation_datagram_path path, struct direction *
 static void travel(
     struct datagram *datagram, struct direction *direction, simulation_time departure, void (*arrive)(void *context)) {
     simulation_datagram_path path = values_of(datagram->address);
-    if (is_lost(path, direction, datagram->count)) {
+    if (is_lost(path, direction, datagram->count, departure)) {
         kernel_note("a datagram of %lld bytes is lost", (long long)datagram->count);
         free(datagram);
         return;

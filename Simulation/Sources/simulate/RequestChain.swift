@@ -42,6 +42,10 @@ final class RequestChain: @unchecked Sendable {
         let http3Choices = Choices("link \(number) in HTTP/3")
         let isSecure = choices.oneIn(3) || host.offersHTTP3 && !http3Choices.oneIn(4)
         let scheme = isSecure ? "https" : "http"
+        // Long enough for QUIC to have nothing under way, and for some paths to lose what comes then.
+        if host.offersHTTP3, http3Choices.oneIn(3), !isNested {
+            usleep(UInt32(2_000_000 + http3Choices.below(4_000_000)))
+        }
         func url(_ path: String) -> URL {
             // The host and the path have no character that a URL cannot have.
             URL(string: "\(scheme)://\(host.name)/\(path)")!

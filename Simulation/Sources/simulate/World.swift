@@ -209,6 +209,10 @@ struct World {
             path.losses = isFaultless ? 20 : Int32(1 + choices.below(200))
             path.most_losses_in_a_row = isFaultless ? 1 : 1000
         }
+        // What is sent again comes sooner than that.
+        if happens("loses the first datagram after a silence", to: host, oneIn: 2), !isFar {
+            path.longest_silence = 2 * second
+        }
         if happens("duplicates datagrams", to: host, oneIn: 3) { path.duplicates = 100 }
         if happens("delays datagrams", to: host, oneIn: 3) { path.delays = 100 }
         return path

@@ -173,6 +173,8 @@ typedef struct {
     int32_t losses, duplicates, delays, marks;
     // One after the other.
     int32_t most_losses_in_a_row;
+    // What comes after a longer silence is lost, as where a router sleeps; 0 for nothing.
+    simulation_time longest_silence;
     // Octets. Longer ones are lost.
     int32_t longest_datagram;
     // What a socket takes that has not left the machine, and what it holds that the program has not read.
