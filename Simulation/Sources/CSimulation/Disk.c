@@ -239,6 +239,26 @@ ssize_t disk_write(int descriptor, const void *bytes, size_t count) {
     return write_at("write", descriptor, bytes, count, 0, false);
 }
 
+// From a pipe of the real kernel, which does not show what it writes.
+ssize_t disk_splice(int from, off64_t *from_place, int to, off64_t *to_place, size_t count, unsigned flags) {
+    if (!is_inside(to)) return REAL(splice)(from, from_place, to, to_place, count, flags);
+    off_t place = to_place != NULL ? *to_place : lseek(to, 0, SEEK_CUR);
+    ssize_t done = REAL(splice)(from, from_place, to, to_place, count, flags);
+    int code = errno;
+    if (done > 0) {
+        // The descriptor may be for writing only.
+        char link[32];
+        snprintf(link, sizeof link, "/proc/self/fd/%d", to);
+        int file = REAL(open)(link, O_RDONLY | O_CLOEXEC);
+        uint8_t *bytes = malloc((size_t)done);
+        if (file >= 0 && REAL(pread)(file, bytes, (size_t)done, place) == done) disk_image_written(to, place, bytes, (size_t)done);
+        free(bytes);
+        if (file >= 0) REAL(close)(file);
+    }
+    errno = code;
+    return done;
+}
+
 ssize_t pread(int descriptor, void *bytes, size_t count, off_t offset) {
     if (is_inside(descriptor)) DISTURB("pread", reads);
     return REAL(pread)(descriptor, bytes, count, offset);

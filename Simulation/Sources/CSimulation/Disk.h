@@ -12,6 +12,7 @@ bool disk_is_inside(const char *path);
 // Of descriptors that are none of the simulated ones.
 ssize_t disk_read(int descriptor, void *bytes, size_t count);
 ssize_t disk_write(int descriptor, const void *bytes, size_t count);
+ssize_t disk_splice(int from, off64_t *from_place, int to, off64_t *to_place, size_t count, unsigned flags);
 
 // ---- DiskImage.c: what was done to the disk. Paths are whole ones.
 

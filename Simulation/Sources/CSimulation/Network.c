@@ -687,7 +687,7 @@ ssize_t splice(int from, off64_t *from_offset, int to, off64_t *to_offset, size_
     struct connection *c = connection_of(from);
     struct connection *target = connection_of(to);
     if (target != NULL) return splice_to_socket(from, target, count);
-    if (c == NULL) return REAL(splice)(from, from_offset, to, to_offset, count, flags);
+    if (c == NULL) return disk_splice(from, from_offset, to, to_offset, count, flags);
     kernel_step("splice");
     if (length(&c->received) == 0) return socket_receive(c->file, NULL, 0, (flags & SPLICE_F_NONBLOCK) ? MSG_DONTWAIT : 0);
     // Into a pipe of the real kernel.
