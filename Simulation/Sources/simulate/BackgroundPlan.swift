@@ -38,7 +38,7 @@ struct BackgroundPlan {
     static var isWanted: Bool { isLong || Choices("background").oneIn(5) }
     /// Whether it lasts for days. By an option, or by the seed.
     nonisolated(unsafe) static var wantsWeek = false
-    static var isLong: Bool { wantsWeek || Choices("week").oneIn(100) }
+    static var isLong: Bool { wantsWeek || Choices("week").oneIn(1000) }
 
     init(in world: World) {
         let choices = Choices("background session")
