@@ -448,7 +448,8 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
             }
             let isRest = record.download != nil && status == 206
             let isFTP = response?.url?.scheme == "ftp"
-            Law.require(status == 200 || isRest || isFTP && status == nil, "task \(number) has the response of the server: \(status ?? 0)")
+            let isRight = status == 200 || isRest || isFTP && status == nil
+            Law.require(isRight, "task \(number) has the response of the server: \(status ?? 0)")
             // A body that the end of the connection delimits may be cut.
             let mayBeCut =
                 record.mayFail && status != 206
