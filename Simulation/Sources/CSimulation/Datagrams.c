@@ -1,5 +1,5 @@
 // UDP between the process and simulated hosts.
-#include "Datagrams.h"
+#include "Sockets.h"
 #include <netinet/in.h>
 #include <netinet/udp.h>
 #include <stdio.h>
@@ -128,11 +128,6 @@ static void take_port(struct endpoint *e) {
     if (e->own_port != 0) return;
     e->own_port = ports++;
     if (ports < 50000) ports = 50000;
-}
-
-static ssize_t fail_with(int error) {
-    errno = error;
-    return -1;
 }
 
 static ssize_t take_error(struct endpoint *e) {
@@ -308,7 +303,7 @@ static int64_t length_of(const struct msghdr *message) {
     return count;
 }
 
-ssize_t datagrams_send(struct file *file, const struct msghdr *message, int flags) {
+static ssize_t send_datagrams(struct file *file, const struct msghdr *message, int flags) {
     struct endpoint *e = file->state;
     if (e->error != 0) return take_error(e);
     simulation_address address = e->address;
@@ -399,7 +394,7 @@ static void put(struct msghdr *message, int64_t place, const uint8_t *bytes, int
     }
 }
 
-ssize_t datagrams_receive(struct file *file, struct msghdr *message, int flags) {
+static ssize_t receive_datagrams(struct file *file, struct msghdr *message, int flags) {
     struct endpoint *e = file->state;
     bool blocks = file->is_blocking && (flags & MSG_DONTWAIT) == 0;
     for (;;) {
@@ -442,13 +437,13 @@ ssize_t datagrams_receive(struct file *file, struct msghdr *message, int flags) 
 static ssize_t read_file(struct file *file, void *bytes, size_t count) {
     struct iovec part = { bytes, count };
     struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
-    return datagrams_receive(file, &message, 0);
+    return receive_datagrams(file, &message, 0);
 }
 
 static ssize_t write_file(struct file *file, const void *bytes, size_t count) {
     struct iovec part = { (void *)bytes, count };
     struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
-    return datagrams_send(file, &message, 0);
+    return send_datagrams(file, &message, 0);
 }
 
 static void close_file(struct file *file) {
@@ -462,25 +457,7 @@ static void close_file(struct file *file) {
     free(e);
 }
 
-static const struct file_kind kind = {
-    .name = "datagrams", .readiness = readiness, .read = read_file, .write = write_file, .close = close_file,
-};
-
-bool datagrams_are_of(struct file *file) { return file->kind == &kind; }
-
-int datagrams_socket(int family, bool is_blocking) {
-    struct endpoint *e = calloc(1, sizeof *e);
-    e->number = ++endpoint_numbers;
-    e->family = family;
-    e->end = &e->first;
-    e->next = endpoints;
-    endpoints = e;
-    int descriptor = kernel_add_file(&kind, e, is_blocking);
-    e->file = kernel_file(descriptor);
-    return descriptor;
-}
-
-int datagrams_bind(struct file *file, const struct sockaddr *address) {
+static int bind_to(struct file *file, const struct sockaddr *address, socklen_t size) {
     struct endpoint *e = file->state;
     // The port is at the same place in addresses of both families.
     uint16_t port = ntohs(((const struct sockaddr_in *)address)->sin_port);
@@ -490,7 +467,7 @@ int datagrams_bind(struct file *file, const struct sockaddr *address) {
     return 0;
 }
 
-int datagrams_connect(struct file *file, const struct sockaddr *address) {
+static int connect_to(struct file *file, const struct sockaddr *address, socklen_t size) {
     struct endpoint *e = file->state;
     if (address->sa_family != e->family) return (int)fail_with(EAFNOSUPPORT);
     simulation_address host;
@@ -504,18 +481,42 @@ int datagrams_connect(struct file *file, const struct sockaddr *address) {
     return 0;
 }
 
-int datagrams_set_option(struct file *file, int level, int option, int value) {
+static int set_option(struct file *file, int level, int option, const void *place, socklen_t size) {
     struct endpoint *e = file->state;
+    if (size != sizeof(int)) return 0;
+    int value = *(const int *)place;
     if (level == SOL_UDP && option == UDP_GRO) e->merges = value != 0;
     if (level == IPPROTO_IP && option == IP_RECVTOS) e->tells_marks = value != 0;
     if (level == IPPROTO_IPV6 && option == IPV6_RECVTCLASS) e->tells_marks = value != 0;
     return 0;
 }
 
-int datagrams_name(struct file *file, struct sockaddr *address, socklen_t *size) {
+static int own_name(struct file *file, struct sockaddr *address, socklen_t *size) {
     struct endpoint *e = file->state;
     *size = kernel_write_address(address, *size, e->family == AF_INET6 ? kernel_own_ipv6 : kernel_own_ipv4, e->own_port);
     return 0;
+}
+
+static const struct socket_calls calls = {
+    .bind = bind_to, .connect = connect_to, .receive_message = receive_datagrams, .send_message = send_datagrams,
+    .set_option = set_option, .own_name = own_name,
+};
+static const struct file_kind kind = {
+    .name = "datagrams", .readiness = readiness, .read = read_file, .write = write_file, .close = close_file, .calls = &calls,
+};
+
+static bool is_of_datagrams(const struct file *file) { return file->kind == &kind; }
+
+int datagrams_socket(int family, bool is_blocking) {
+    struct endpoint *e = calloc(1, sizeof *e);
+    e->number = ++endpoint_numbers;
+    e->family = family;
+    e->end = &e->first;
+    e->next = endpoints;
+    endpoints = e;
+    int descriptor = kernel_add_file(&kind, e, is_blocking);
+    e->file = kernel_file(descriptor);
+    return descriptor;
 }
 
 // ---- the other calls, by those for messages

@@ -116,6 +116,8 @@ struct file_kind {
     ssize_t (*write)(struct file *file, const void *bytes, size_t count);
     // The last descriptor was closed.
     void (*close)(struct file *file);
+    // Of a socket (Sockets.h); NULL for other files.
+    const struct socket_calls *calls;
 };
 struct file {
     const struct file_kind *kind;
@@ -144,14 +146,6 @@ bool kernel_wait_for_file(struct file *file, uint32_t events, const char *reason
 // ---- sockets of UNIX (UNIXSockets.c)
 
 struct sockaddr;
-extern const struct file_kind kernel_unix_kind;
-int kernel_unix_socket(bool is_blocking);
-int kernel_unix_bind(struct file *file, const struct sockaddr *address, unsigned size);
-int kernel_unix_connect(struct file *file, const struct sockaddr *address, unsigned size);
-ssize_t kernel_unix_receive(struct file *file, void *bytes, size_t count, int flags);
-ssize_t kernel_unix_send(struct file *file, const void *bytes, size_t count, int flags);
-int kernel_unix_shutdown(struct file *file, int how);
-int kernel_unix_option(struct file *file, int option, void *value, unsigned *size);
 // The path of an address. False if it has none.
 bool kernel_unix_path(const struct sockaddr *address, char *path);
 // One that listens at the path; NULL with errno.

@@ -1,10 +1,8 @@
 // TCP between the process and simulated hosts.
-#include "Datagrams.h"
 #include "Disk.h"
-#include "Kernel.h"
+#include "Sockets.h"
 #include <fcntl.h>
 #include <arpa/inet.h>
-#include <linux/netlink.h>
 #include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -14,7 +12,6 @@
 #include <linux/fs.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 struct bytes { uint8_t *start; int64_t first, end, capacity; };
@@ -453,11 +450,6 @@ static uint32_t socket_readiness(struct file *file) {
         | (has_room(c) ? EPOLLOUT : 0) | (c->has_fin && c->is_shut_down ? EPOLLHUP : 0);
 }
 
-static ssize_t fail_with(int error) {
-    errno = error;
-    return -1;
-}
-
 static ssize_t take_error(struct connection *c) {
     int error = c->error;
     c->error = 0;
@@ -539,56 +531,7 @@ static void socket_close(struct file *file) {
     release_if_unused(c);
 }
 
-static const struct file_kind socket_kind = {
-    .name = "socket", .readiness = socket_readiness, .read = socket_read, .write = socket_write, .close = socket_close,
-};
-
-// A socket that says nothing: of netlink.
-static uint32_t silent_readiness(struct file *file) { return 0; }
-static ssize_t silent_read(struct file *file, void *bytes, size_t count) { return fail_with(EAGAIN); }
-static void silent_close(struct file *file) { (void)file; }
-static const struct file_kind silent_kind = {
-    .name = "silent socket", .readiness = silent_readiness, .read = silent_read, .close = silent_close,
-};
-
-int socket(int family, int type, int protocol) {
-    if (!kernel_is_simulated()) return REAL(socket)(family, type, protocol);
-    bool is_blocking = (type & SOCK_NONBLOCK) == 0;
-    if (family == AF_NETLINK) return kernel_add_file(&silent_kind, NULL, is_blocking);
-    if (family == AF_UNIX && kernel_has_processes()) return disk_has_no_descriptor() ? -1 : kernel_unix_socket(is_blocking);
-    if (family != AF_INET && family != AF_INET6) return (int)fail_with(EAFNOSUPPORT);
-    if (disk_has_no_descriptor()) return -1;
-    if ((type & 0xF) == SOCK_DGRAM) return datagrams_socket(family, is_blocking);
-    if ((type & 0xF) != SOCK_STREAM || (protocol != 0 && protocol != IPPROTO_TCP)) return (int)fail_with(EPROTONOSUPPORT);
-    struct connection *c = calloc(1, sizeof *c);
-    c->number = ++connection_numbers;
-    c->family = family;
-    c->host_was_told = true;
-    c->next = connections;
-    connections = c;
-    int descriptor = kernel_add_file(&socket_kind, c, is_blocking);
-    c->file = kernel_file(descriptor);
-    return descriptor;
-}
-
-static struct connection *connection_of(int descriptor) {
-    struct file *file = kernel_is_simulated() ? kernel_file(descriptor) : NULL;
-    return file != NULL && file->kind == &socket_kind ? file->state : NULL;
-}
-
-int bind(int descriptor, const struct sockaddr *address, socklen_t size) {
-    struct file *file = kernel_is_simulated() ? kernel_file(descriptor) : NULL;
-    if (file != NULL && file->kind == &kernel_unix_kind) return kernel_unix_bind(file, address, size);
-    if (file != NULL && datagrams_are_of(file)) return datagrams_bind(file, address);
-    return file == NULL ? REAL(bind)(descriptor, address, size) : 0;
-}
-
-int connect(int descriptor, const struct sockaddr *address, socklen_t size) {
-    struct file *file = kernel_called("connect", descriptor);
-    if (file == NULL) return REAL(connect)(descriptor, address, size);
-    if (file->kind == &kernel_unix_kind) return kernel_unix_connect(file, address, size);
-    if (datagrams_are_of(file)) return datagrams_connect(file, address);
-    if (file->kind != &socket_kind) return (int)fail_with(EOPNOTSUPP);
+static int tcp_connect(struct file *file, const struct sockaddr *address, socklen_t size) {
     struct connection *c = file->state;
     if (c->state == connection_connects) return (int)fail_with(EALREADY);
     if (c->state == connection_open) return (int)fail_with(EISCONN);
@@ -612,62 +555,75 @@ int connect(int descriptor, const struct sockaddr *address, socklen_t size) {
     return c->error == 0 ? 0 : (int)take_error(c);
 }
 
-ssize_t recv(int descriptor, void *bytes, size_t count, int flags) {
-    struct file *file = kernel_called("recv", descriptor);
-    if (file == NULL) return REAL(recv)(descriptor, bytes, count, flags);
-    if (file->kind == &kernel_unix_kind) return kernel_unix_receive(file, bytes, count, flags);
-    if (file->kind == &socket_kind) return socket_receive(file, bytes, count, flags);
-    struct iovec part = { bytes, count };
-    struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
-    return datagrams_are_of(file) ? datagrams_receive(file, &message, flags) : fail_with(EAGAIN);
+static int tcp_shut_down(struct file *file, int how) {
+    struct connection *c = file->state;
+    kernel_step("shutdown");
+    if (c->state != connection_open) return (int)fail_with(ENOTCONN);
+    if (how != SHUT_RD) send_end(c);
+    if (how != SHUT_WR) c->has_fin = true;
+    changed(c);
+    return 0;
 }
 
-ssize_t send(int descriptor, const void *bytes, size_t count, int flags) {
-    struct file *file = kernel_called("send", descriptor);
-    if (file == NULL) return REAL(send)(descriptor, bytes, count, flags);
-    if (file->kind == &kernel_unix_kind) return kernel_unix_send(file, bytes, count, flags);
-    if (file->kind == &socket_kind) return socket_send(file, bytes, count, flags);
-    struct iovec part = { (void *)bytes, count };
-    struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
-    return datagrams_are_of(file) ? datagrams_send(file, &message, flags) : (ssize_t)count;
-}
-
-ssize_t sendmsg(int descriptor, const struct msghdr *message, int flags) {
-    struct file *file = kernel_called("sendmsg", descriptor);
-    if (file == NULL) return REAL(sendmsg)(descriptor, message, flags);
-    if (datagrams_are_of(file)) return datagrams_send(file, message, flags);
-    if (file->kind != &socket_kind) return fail_with(EOPNOTSUPP);
-    size_t count = 0;
-    for (size_t i = 0; i < message->msg_iovlen; i++) count += message->msg_iov[i].iov_len;
-    uint8_t *bytes = malloc(count + 1), *end = bytes;
-    for (size_t i = 0; i < message->msg_iovlen; i++) {
-        memcpy(end, message->msg_iov[i].iov_base, message->msg_iov[i].iov_len);
-        end += message->msg_iov[i].iov_len;
+static int tcp_option(struct file *file, int level, int option, void *value, socklen_t *size) {
+    struct connection *c = file->state;
+    if (level == SOL_SOCKET && option == SO_ERROR) {
+        *(int *)value = c->error;
+        c->error = 0;
+        return 0;
     }
-    ssize_t sent = socket_send(file, bytes, count, flags);
-    free(bytes);
-    return sent;
+    if (level == IPPROTO_TCP && option == TCP_INFO) {
+        // As in linux/tcp.h: 8 octets, 24 numbers, two rates, then the acknowledged bytes.
+        struct { uint8_t bits[8]; uint32_t numbers[24]; uint64_t rates[2], acknowledged; } information = { 0 };
+        information.acknowledged = c->taken;
+        *size = (socklen_t)minimum(*size, sizeof information);
+        memcpy(value, &information, *size);
+        return 0;
+    }
+    if (level == SOL_SOCKET || level == IPPROTO_TCP) {
+        memset(value, 0, *size);
+        return 0;
+    }
+    return (int)fail_with(ENOPROTOOPT);
 }
 
-ssize_t recvmsg(int descriptor, struct msghdr *message, int flags) {
-    struct file *file = kernel_called("recvmsg", descriptor);
-    if (file == NULL) return REAL(recvmsg)(descriptor, message, flags);
-    if (datagrams_are_of(file)) return datagrams_receive(file, message, flags);
-    if (file->kind != &socket_kind || message->msg_iovlen == 0) return fail_with(EAGAIN);
-    message->msg_controllen = 0;
-    message->msg_flags = 0;
-    size_t count = 0;
-    for (size_t i = 0; i < message->msg_iovlen; i++) count += message->msg_iov[i].iov_len;
-    uint8_t *bytes = malloc(count + 1), *next = bytes;
-    ssize_t received = socket_receive(file, bytes, count, flags);
-    for (ssize_t left = received, i = 0; left > 0; i++) {
-        size_t part = (size_t)minimum(left, (int64_t)message->msg_iov[i].iov_len);
-        memcpy(message->msg_iov[i].iov_base, next, part);
-        next += part;
-        left -= (ssize_t)part;
-    }
-    free(bytes);
-    return received;
+static int tcp_own_name(struct file *file, struct sockaddr *address, socklen_t *size) {
+    struct connection *c = file->state;
+    *size = kernel_write_address(address, *size, c->family == AF_INET6 ? kernel_own_ipv6 : kernel_own_ipv4, c->local_port);
+    return 0;
+}
+
+static int tcp_peer_name(struct file *file, struct sockaddr *address, socklen_t *size) {
+    struct connection *c = file->state;
+    if (c->state != connection_open) return (int)fail_with(ENOTCONN);
+    *size = kernel_write_address(address, *size, c->address, c->port);
+    return 0;
+}
+
+static const struct socket_calls tcp_calls = {
+    .connect = tcp_connect, .receive = socket_receive, .send = socket_send, .shut_down = tcp_shut_down, .option = tcp_option,
+    .own_name = tcp_own_name, .peer_name = tcp_peer_name,
+};
+static const struct file_kind socket_kind = {
+    .name = "socket", .readiness = socket_readiness, .read = socket_read, .write = socket_write, .close = socket_close,
+    .calls = &tcp_calls,
+};
+
+int tcp_socket(int family, bool is_blocking) {
+    struct connection *c = calloc(1, sizeof *c);
+    c->number = ++connection_numbers;
+    c->family = family;
+    c->host_was_told = true;
+    c->next = connections;
+    connections = c;
+    int descriptor = kernel_add_file(&socket_kind, c, is_blocking);
+    c->file = kernel_file(descriptor);
+    return descriptor;
+}
+
+static struct connection *connection_of(int descriptor) {
+    struct file *file = kernel_is_simulated() ? kernel_file(descriptor) : NULL;
+    return file != NULL && file->kind == &socket_kind ? file->state : NULL;
 }
 
 // From a pipe of the real kernel.
@@ -695,69 +651,6 @@ ssize_t splice(int from, off64_t *from_offset, int to, off64_t *to_offset, size_
     if (taken > 0) c->received.first += taken;
     send_unsent(c);
     return taken;
-}
-
-int shutdown(int descriptor, int how) {
-    struct file *file = kernel_is_simulated() ? kernel_file(descriptor) : NULL;
-    if (file != NULL && file->kind == &kernel_unix_kind) return kernel_unix_shutdown(file, how);
-    struct connection *c = connection_of(descriptor);
-    if (c == NULL) return REAL(shutdown)(descriptor, how);
-    kernel_step("shutdown");
-    if (c->state != connection_open) return (int)fail_with(ENOTCONN);
-    if (how != SHUT_RD) send_end(c);
-    if (how != SHUT_WR) c->has_fin = true;
-    changed(c);
-    return 0;
-}
-
-int setsockopt(int descriptor, int level, int option, const void *value, socklen_t size) {
-    struct file *file = kernel_is_simulated() ? kernel_file(descriptor) : NULL;
-    if (file != NULL && datagrams_are_of(file) && size == sizeof(int)) {
-        return datagrams_set_option(file, level, option, *(const int *)value);
-    }
-    return file == NULL ? REAL(setsockopt)(descriptor, level, option, value, size) : 0;
-}
-
-int getsockopt(int descriptor, int level, int option, void *restrict value, socklen_t *restrict size) {
-    struct file *file = kernel_is_simulated() ? kernel_file(descriptor) : NULL;
-    if (file != NULL && file->kind == &kernel_unix_kind) return kernel_unix_option(file, option, value, size);
-    struct connection *c = connection_of(descriptor);
-    if (c == NULL) return REAL(getsockopt)(descriptor, level, option, value, size);
-    if (level == SOL_SOCKET && option == SO_ERROR) {
-        *(int *)value = c->error;
-        c->error = 0;
-        return 0;
-    }
-    if (level == IPPROTO_TCP && option == TCP_INFO) {
-        // As in linux/tcp.h: 8 octets, 24 numbers, two rates, then the acknowledged bytes.
-        struct { uint8_t bits[8]; uint32_t numbers[24]; uint64_t rates[2], acknowledged; } information = { 0 };
-        information.acknowledged = c->taken;
-        *size = (socklen_t)minimum(*size, sizeof information);
-        memcpy(value, &information, *size);
-        return 0;
-    }
-    if (level == SOL_SOCKET || level == IPPROTO_TCP) {
-        memset(value, 0, *size);
-        return 0;
-    }
-    return (int)fail_with(ENOPROTOOPT);
-}
-
-int getsockname(int descriptor, struct sockaddr *restrict address, socklen_t *restrict size) {
-    struct file *file = kernel_is_simulated() ? kernel_file(descriptor) : NULL;
-    struct connection *c = connection_of(descriptor);
-    if (file != NULL && datagrams_are_of(file)) return datagrams_name(file, address, size);
-    if (c == NULL) return REAL(getsockname)(descriptor, address, size);
-    *size = kernel_write_address(address, *size, c->family == AF_INET6 ? kernel_own_ipv6 : kernel_own_ipv4, c->local_port);
-    return 0;
-}
-
-int getpeername(int descriptor, struct sockaddr *restrict address, socklen_t *restrict size) {
-    struct connection *c = connection_of(descriptor);
-    if (c == NULL) return REAL(getpeername)(descriptor, address, size);
-    if (c->state != connection_open) return (int)fail_with(ENOTCONN);
-    *size = kernel_write_address(address, *size, c->address, c->port);
-    return 0;
 }
 
 int ioctl(int descriptor, unsigned long request, ...) {

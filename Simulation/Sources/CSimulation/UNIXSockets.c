@@ -1,6 +1,6 @@
 // Stream sockets of UNIX, between processes of a world. Octets arrive at once.
 #include "Disk.h"
-#include "Kernel.h"
+#include "Sockets.h"
 #include <limits.h>
 #include <stdio.h>
 #include <sys/epoll.h>
@@ -30,11 +30,6 @@ struct unix_socket {
 
 // Those that listen.
 static struct unix_socket *listeners;
-
-static ssize_t fail_with(int error) {
-    errno = error;
-    return -1;
-}
 
 static void changed(struct unix_socket *s) { if (s->file != NULL) kernel_file_changed(s->file); }
 
@@ -81,7 +76,7 @@ static void unix_close(struct file *file) {
     end_connected(s);
 }
 
-int kernel_unix_shutdown(struct file *file, int how) {
+static int unix_shut_down(struct file *file, int how) {
     struct unix_socket *s = file->state;
     kernel_step("shutdown");
     if (s->state == unix_listens) {
@@ -110,7 +105,7 @@ static ssize_t take_error(struct unix_socket *s) {
     return fail_with(error);
 }
 
-ssize_t kernel_unix_receive(struct file *file, void *bytes, size_t count, int flags) {
+static ssize_t unix_receive(struct file *file, void *bytes, size_t count, int flags) {
     struct unix_socket *s = file->state;
     if (s->state != unix_connected) return fail_with(EINVAL);
     while (s->count == 0) {
@@ -131,7 +126,7 @@ ssize_t kernel_unix_receive(struct file *file, void *bytes, size_t count, int fl
     return (ssize_t)taken;
 }
 
-ssize_t kernel_unix_send(struct file *file, const void *bytes, size_t count, int flags) {
+static ssize_t unix_send(struct file *file, const void *bytes, size_t count, int flags) {
     struct unix_socket *s = file->state;
     if (s->state != unix_connected) return fail_with(ENOTCONN);
     for (;;) {
@@ -151,12 +146,10 @@ ssize_t kernel_unix_send(struct file *file, const void *bytes, size_t count, int
     return (ssize_t)sent;
 }
 
-static ssize_t unix_read(struct file *file, void *bytes, size_t count) { return kernel_unix_receive(file, bytes, count, 0); }
-static ssize_t unix_write(struct file *file, const void *bytes, size_t count) { return kernel_unix_send(file, bytes, count, 0); }
+static ssize_t unix_read(struct file *file, void *bytes, size_t count) { return unix_receive(file, bytes, count, 0); }
+static ssize_t unix_write(struct file *file, const void *bytes, size_t count) { return unix_send(file, bytes, count, 0); }
 
-const struct file_kind kernel_unix_kind = {
-    .name = "UNIX socket", .readiness = unix_readiness, .read = unix_read, .write = unix_write, .close = unix_close,
-};
+static const struct file_kind unix_kind;
 
 // ---- connecting
 
@@ -166,9 +159,9 @@ static struct unix_socket *make(void) {
     return s;
 }
 
-int kernel_unix_socket(bool is_blocking) {
+int unix_socket(bool is_blocking) {
     struct unix_socket *s = make();
-    int descriptor = kernel_add_file(&kernel_unix_kind, s, is_blocking);
+    int descriptor = kernel_add_file(&unix_kind, s, is_blocking);
     s->file = kernel_file(descriptor);
     return descriptor;
 }
@@ -196,7 +189,7 @@ static int bind_to(struct unix_socket *s, const char *path) {
     return 0;
 }
 
-int kernel_unix_bind(struct file *file, const struct sockaddr *address, unsigned size) {
+static int unix_bind(struct file *file, const struct sockaddr *address, socklen_t size) {
     char path[PATH_MAX];
     return kernel_unix_path(address, path) ? bind_to(file->state, path) : (int)fail_with(ENOENT);
 }
@@ -211,7 +204,7 @@ static void begin_listening(struct unix_socket *s) {
 int listen(int descriptor, int backlog) {
     struct file *file = kernel_called("listen", descriptor);
     if (file == NULL) return REAL(listen)(descriptor, backlog);
-    if (file->kind != &kernel_unix_kind) return (int)fail_with(EOPNOTSUPP);
+    if (file->kind != &unix_kind) return (int)fail_with(EOPNOTSUPP);
     begin_listening(file->state);
     return 0;
 }
@@ -222,7 +215,7 @@ struct file *kernel_unix_listener(const char *path) {
         free(s);
         return NULL;
     }
-    s->file = kernel_make_file(&kernel_unix_kind, s, false);
+    s->file = kernel_make_file(&unix_kind, s, false);
     begin_listening(s);
     return s->file;
 }
@@ -234,7 +227,7 @@ static void give_room(struct unix_socket *s) {
     s->state = unix_connected;
 }
 
-int kernel_unix_connect(struct file *file, const struct sockaddr *address, unsigned size) {
+static int unix_connect(struct file *file, const struct sockaddr *address, socklen_t size) {
     struct unix_socket *s = file->state;
     if (s->state == unix_connected) return (int)fail_with(EISCONN);
     char path[PATH_MAX];
@@ -263,7 +256,7 @@ int kernel_unix_connect(struct file *file, const struct sockaddr *address, unsig
 int accept4(int descriptor, struct sockaddr *restrict address, socklen_t *restrict size, int flags) {
     struct file *file = kernel_called("accept4", descriptor);
     if (file == NULL) return REAL(accept4)(descriptor, address, size, flags);
-    if (file->kind != &kernel_unix_kind) return (int)fail_with(EOPNOTSUPP);
+    if (file->kind != &unix_kind) return (int)fail_with(EOPNOTSUPP);
     struct unix_socket *listener = file->state;
     if (listener->state != unix_listens) return (int)fail_with(EINVAL);
     while (listener->first_waiting == NULL) {
@@ -277,13 +270,13 @@ int accept4(int descriptor, struct sockaddr *restrict address, socklen_t *restri
     s->next = NULL;
     // Nobody may come between the two: a process that is killed there would leave the socket to nobody.
     kernel_begin_atomic();
-    int accepted = kernel_add_file(&kernel_unix_kind, s, (flags & SOCK_NONBLOCK) == 0);
+    int accepted = kernel_add_file(&unix_kind, s, (flags & SOCK_NONBLOCK) == 0);
     s->file = kernel_file(accepted);
     kernel_end_atomic();
     return accepted;
 }
 
-int kernel_unix_option(struct file *file, int option, void *value, unsigned *size) {
+static int unix_option(struct file *file, int level, int option, void *value, socklen_t *size) {
     struct unix_socket *s = file->state;
     switch (option) {
     case SO_PEERCRED:
@@ -301,3 +294,12 @@ int kernel_unix_option(struct file *file, int option, void *value, unsigned *siz
     default: return (int)fail_with(ENOPROTOOPT);
     }
 }
+
+static const struct socket_calls unix_calls = {
+    .bind = unix_bind, .connect = unix_connect, .receive = unix_receive, .send = unix_send, .shut_down = unix_shut_down,
+    .option = unix_option,
+};
+static const struct file_kind unix_kind = {
+    .name = "UNIX socket", .readiness = unix_readiness, .read = unix_read, .write = unix_write, .close = unix_close,
+    .calls = &unix_calls,
+};
