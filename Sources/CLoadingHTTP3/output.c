@@ -62,9 +62,14 @@ static ngtcp2_ssize write_datagram(
     }
 }
 
-static void apply_keep_alive(struct quic *quic) {
+void cl3_apply_keep_alive(struct quic *quic) {
+    uint64_t interval = quic->keep_alive;
+    // One that is lost is followed by another before the server forgets the connection (RFC 9000 10.1.2).
+    if (interval && quic->peer_idle_timeout && quic->peer_idle_timeout / 3 < interval) {
+        interval = quic->peer_idle_timeout / 3;
+    }
     // ngtcp2 sends its PING when nothing was sent for this time, so a nanosecond means now.
-    ngtcp2_conn_set_keep_alive_timeout(quic->conn, quic->wants_ping ? 1 : quic->keep_alive);
+    ngtcp2_conn_set_keep_alive_timeout(quic->conn, quic->wants_ping ? 1 : interval);
 }
 
 int cl3_write(cl3_session *self, uint64_t now, cl3_output *output) {
@@ -116,7 +121,7 @@ int cl3_write(cl3_session *self, uint64_t now, cl3_output *output) {
     }
     if (quic->wants_ping && used) {
         quic->wants_ping = false;
-        apply_keep_alive(quic);
+        cl3_apply_keep_alive(quic);
     }
     int result = cl3_finish(self, count < 0 ? (int)count : 0);
     // Datagrams made before an error are sent before the CONNECTION_CLOSE.
@@ -137,13 +142,13 @@ void cl3_release_room(cl3_session *self) {
 void cl3_set_keep_alive(cl3_session *self, uint64_t interval) {
     if (self->is_over || self->transport != &cl3_quic) return;
     quic_of(self)->keep_alive = interval;
-    apply_keep_alive(quic_of(self));
+    cl3_apply_keep_alive(quic_of(self));
 }
 
 void cl3_ping(cl3_session *self) {
     if (self->is_over || self->transport != &cl3_quic) return;
     quic_of(self)->wants_ping = true;
-    apply_keep_alive(quic_of(self));
+    cl3_apply_keep_alive(quic_of(self));
 }
 
 #endif

@@ -75,6 +75,8 @@ struct quic {
     uint64_t nonces[nonce_capacity];
 
     uint64_t keep_alive;
+    // In nanoseconds; 0 for none, or if it is not known yet.
+    uint64_t peer_idle_timeout;
     bool wants_ping;
 
     uint8_t *room;
@@ -103,6 +105,7 @@ void cl3_end_tls(struct quic *quic);
 int cl3_on_crypto_data(
     ngtcp2_conn *conn, encryption_level level, uint64_t offset, const uint8_t *bytes, size_t count, void *user);
 int cl3_on_handshake_complete(ngtcp2_conn *conn, void *user);
+void cl3_apply_keep_alive(struct quic *quic);
 
 // In closing.c. Sets the problem for an error of ngtcp2, and writes the CONNECTION_CLOSE. Nothing is written or read after
 // this.

@@ -59,6 +59,9 @@ int cl3_on_handshake_complete(ngtcp2_conn *conn, void *user) {
         }
     }
     if (!self->http && cl3_start_http(self) != 0) return NGTCP2_ERR_CALLBACK_FAILURE;
+    const ngtcp2_transport_params *remote = ngtcp2_conn_get_remote_transport_params(conn);
+    if (remote) quic->peer_idle_timeout = remote->max_idle_timeout;
+    cl3_apply_keep_alive(quic);
     unsigned count = 0;
     const gnutls_datum_t *chain = gnutls_certificate_get_peers(quic->tls, &count);
     cl3_bytes certificates[16];

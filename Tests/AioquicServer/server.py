@@ -34,6 +34,8 @@ from frames import WebSocket
 
 CREDENTIALS = b"Basic " + base64.b64encode(b"me:secret")
 HELD_LENGTH = 1_000_000
+# Of /late.
+SECONDS_LATE = 2.5
 
 
 class Server:
@@ -107,12 +109,18 @@ class Connection(QuicConnectionProtocol):
             self.http.send_data(stream, bytes(1000), end_stream=True)
         elif path == "/dropped":
             self.reset(stream)
+        elif path == "/late":
+            asyncio.get_running_loop().call_later(SECONDS_LATE, self.answer_late, stream, method)
         elif path.startswith("/status/"):
             self.send(stream, method, int(path.removeprefix("/status/")), b"")
         elif path in self.server.files:
             self.send(stream, method, 200, self.server.files[path])
         else:
             self.send(stream, method, 404, b"")
+
+    def answer_late(self, stream, method):
+        self.send(stream, method, 200, self.server.files["/small"])
+        self.transmit()
 
     def open_tunnel(self, stream, fields):
         path = fields[b":path"].partition(b"?")[0].decode()
@@ -172,6 +180,7 @@ class Connection(QuicConnectionProtocol):
 async def main(options):
     configuration = QuicConfiguration(alpn_protocols=H3_ALPN, is_client=False)
     configuration.load_cert_chain(options.certificate, options.key)
+    configuration.idle_timeout = options.idle_timeout
     server = Server(pathlib.Path(options.files))
     end = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, end.set)
@@ -190,4 +199,5 @@ parser = argparse.ArgumentParser()
 for name in ("certificate", "key", "files"):
     parser.add_argument(f"--{name}", required=True)
 parser.add_argument("--port", type=int, required=True)
+parser.add_argument("--idle-timeout", type=float, required=True)
 asyncio.run(main(parser.parse_args()))

@@ -52,6 +52,20 @@ import URLLoading
         }
     }
 
+    // CONN-19: RFC 9000 10.1.2: a connection that is in use is not idle, however long the server takes
+    @Test("a response that takes longer than the server's idle timeout", .needs(.aioquic)) func late() async throws {
+        let files = ["small": Array("small".utf8)]
+        let server = try AioquicServer(files: files, authority: TrustedAuthority.authority, idleTimeout: 1)
+        defer { server.stop() }
+        try await TransactionRecorder.record { session, metrics async throws in
+            var request = URLRequest(url: server.secureURL("/late"))
+            request.assumesHTTP3Capable = true
+            let (data, _) = try await session.data(for: request)
+            #expect(data == Data("small".utf8))
+            #expect(try await metrics.transactions.waitFor(count: 1).map(\.networkProtocolName) == ["h3"])
+        }
+    }
+
     // T-19, MISC-26: RFC 9218
     @Test("a request has a priority field", .needs(.aioquic)) func priority() async throws {
         let server = try AioquicServer(files: ["small": Array("small".utf8)], authority: TrustedAuthority.authority)

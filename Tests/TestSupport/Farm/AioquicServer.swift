@@ -11,7 +11,9 @@ package final class AioquicServer: FarmServer {
         .appending(path: "AioquicServer/server.py")
 
     /// Starts it, and returns when it answers.
-    package init(files: [String: [UInt8]], authority: TestCertificateAuthority) throws {
+    ///
+    /// - Parameter idleTimeout: In seconds.
+    package init(files: [String: [UInt8]], authority: TestCertificateAuthority, idleTimeout: Double = 60) throws {
         let directory = try TemporaryDirectory()
         let certificates = try CertificateFiles(try authority.issue(.localhost), of: authority)
         for (name, bytes) in files { try directory.write(bytes, to: "files/\(name)") }
@@ -23,7 +25,8 @@ package final class AioquicServer: FarmServer {
             [
                 // No `.pyc` files beside the program.
                 "-B", Self.program.path, "--port", "\(port)", "--certificate", certificates.chain.path,
-                "--key", certificates.privateKey.path, "--files", directory.file("files").path,
+                "--key", certificates.privateKey.path, "--files", directory.file("files").path, "--idle-timeout",
+                "\(idleTimeout)",
             ]
         }
     }
