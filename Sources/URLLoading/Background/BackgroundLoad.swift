@@ -73,6 +73,8 @@ final class BackgroundLoad: Load, @unchecked Sendable {
     /// Whether the end has arrived, and is being delivered.
     private var isEnding = false
     private var lastReport: UInt64 = 0
+    /// That of the task's response.
+    private var head: TransferHead?
     /// The challenge that the delegate is asked about.
     private var challenge: TransferChallenge?
     private var isDue = false
@@ -104,6 +106,7 @@ final class BackgroundLoad: Load, @unchecked Sendable {
         number = task.number
         creation = .created
         lastReport = state.lastReport
+        head = state.head
         told = Told(state.description, isSuspended: state.isSuspended)
     }
 
@@ -277,6 +280,7 @@ final class BackgroundLoad: Load, @unchecked Sendable {
     func attachedAgain(_ state: TransferState) {
         guard !hasEnded, !isEnding, let task else { return }
         lastReport = state.lastReport
+        if state.head != head { noteResponse(state.head, expectedLength: state.progress.toReceive) }
         task.restartInBackground(state.progress)
         if let challenge = state.challenge {
             ask(challenge, state.lastReport)
@@ -297,11 +301,18 @@ final class BackgroundLoad: Load, @unchecked Sendable {
         case .challengeWithdrawn: withdrawChallenge()
         case .response(let head, let expected, let offset):
             storeCredential(ifAcceptedBy: head)
-            task.receiveInBackground(head, expectedLength: expected, resumedOffset: offset)
+            noteResponse(head, expectedLength: expected, resumedOffset: offset)
         case .progress(let progress): task.progressInBackground(progress)
         // The end comes as a notice of its own.
         case .metrics, .finished, .failed: break
         }
+    }
+
+    /// Also of one that came while the service was not attached.
+    private func noteResponse(_ head: TransferHead?, expectedLength: Int64, resumedOffset: Int64 = 0) {
+        guard let head else { return }
+        self.head = head
+        task?.receiveInBackground(head, expectedLength: expectedLength, resumedOffset: resumedOffset)
     }
 
     func restarted(_ progress: TransferProgress) {
@@ -340,9 +351,7 @@ final class BackgroundLoad: Load, @unchecked Sendable {
         guard !hasEnded, !isEnding, let task else { return done() }
         isEnding = true
         withdrawChallenge()
-        if let head = end.head, task.response == nil {
-            task.receiveInBackground(head, expectedLength: end.progress.toReceive, resumedOffset: 0)
-        }
+        if end.head != head { noteResponse(end.head, expectedLength: end.progress.toReceive) }
         task.finishInBackground(end)
         switch end.outcome {
         case .file(let path) where task.isUpload && end.told == .nothing:

@@ -109,6 +109,35 @@ import URLLoading
         _ = try await end(session, delegate)
     }
 
+    // BG-20: the transfer began again while the session was not attached, and its server sends something else now
+    @Test("the response at the end is that of the file") func theResponseAtTheEnd() async throws {
+        func head(_ version: String) throws -> TransferHead {
+            let field = "{\"name\": \"ETag\", \"value\": \"\(version)\"}"
+            let json = "{\"url\": \"http://localhost/\", \"status\": 200, \"fields\": [\(field)]}"
+            return try JSONDecoder().decode(TransferHead.self, from: Data(json.utf8))
+        }
+        let service = try ScriptedBackgroundService()
+        defer { service.close() }
+        let delegate = BackgroundDelegate()
+        let session = session(service, delegate)
+        let task = session.downloadTask(with: try #require(URL(string: "http://localhost/")))
+        task.resume()
+        #expect(task.taskIdentifier == 1)
+        @Sendable func version() -> String? { (task.response as? HTTPURLResponse)?.value(forHTTPHeaderField: "ETag") }
+        let response = TransferReport.Event.response(try head("old"), expectedLength: 8, resumedOffset: 0)
+        service.send(.report(task: 1, TransferReport(number: 1, event: response)))
+        try await eventually { version() == "old" }
+        let failure = TransferEnd.Outcome.failed(TransferFailure(code: -1005), nil)
+        service.send(
+            .ended(
+                task: 1,
+                TransferEnd(
+                    order: 1, head: try head("new"), progress: TransferProgress(), outcome: failure, metrics: nil)))
+        _ = try await delegate.calls.waitUntil("the end") { $0.contains { $0.isCompletion } }
+        #expect(version() == "new")
+        _ = try await end(session, delegate)
+    }
+
     // BG-20: the service was killed after it had carried out the command, and before its answer
     @Test("an invalidation without an answer is asked for again") func invalidationWithoutAnAnswer() async throws {
         let asked = EventRecorder<Int>()
