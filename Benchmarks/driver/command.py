@@ -47,8 +47,9 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--markdown", type=Path, help="a page whose results are replaced")
     parser.add_argument("--from", dest="saved", type=Path, help="measure nothing, report a file of results again")
     arguments = parser.parse_args()
-    if arguments.unpinned and arguments.markdown:
-        parser.error("a page has the results of pinned clients")
+    pinned = [arguments.markdown, arguments.check, arguments.budgets, arguments.callgrind, arguments.strace]
+    if arguments.unpinned and any(pinned):
+        parser.error("pages, budgets and counts are of pinned clients")
     if arguments.budgets:
         arguments.clients = budgets.names_of_clients(BUDGETS)
         arguments.workloads = budgets.names_of_workloads(BUDGETS)

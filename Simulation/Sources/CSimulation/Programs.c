@@ -92,6 +92,7 @@ static void child_has_ended(int signal) {
     siginfo_t found = { 0 };
     if (waitid(P_ALL, 0, &found, WEXITED | WNOHANG | WNOWAIT) != 0 || found.si_pid == 0) return;
     world_status = found.si_code == CLD_EXITED ? found.si_status : 128 + found.si_status;
+    if (world_status == 0) world_status = simulation_stuck;
     REAL(kill)(world, SIGUSR1);
 }
 

@@ -212,7 +212,7 @@ final class BackgroundProgram: NSObject, URLSessionDownloadDelegate, @unchecked 
         let content = response?.value(forHTTPHeaderField: "X-Content").flatMap { Int($0) } ?? number
         Law.require(
             Content.isVersion(content, of: number) && Content.isRight(content, data),
-            "the octets of task \(number) are right")
+            "the octets of task \(number) are right: \(data.count) of version \(content)")
     }
 
     /// Whether a program that the power has failed for has had the file, which the library has removed then.
@@ -258,7 +258,9 @@ final class BackgroundProgram: NSObject, URLSessionDownloadDelegate, @unchecked 
             let isOver = simulation_now() - made >= simulation_time(plan.resourceTimeout) * second
             // While no service runs, time passes too.
             let wasAway = isOver && code == .timedOut && lives > 0
-            Law.require(item.mayFail || wasAway, "task \(number) fails only by a fault: \(error)")
+            // That of its body, which the program has not synchronized.
+            let hasLostFile = code == .fileDoesNotExist && times(.resumed, number).contains { mayBeUndone($0) }
+            Law.require(item.mayFail || wasAway || hasLostFile, "task \(number) fails only by a fault: \(error)")
             let transient: [URLError.Code] = [
                 .timedOut, .cannotFindHost, .cannotConnectToHost, .networkConnectionLost, .notConnectedToInternet,
             ]

@@ -75,7 +75,7 @@ struct UnansweredRequests {
         let now = simulation_now(), earliest = now + simulation_time(timeout * 1e9)
         // The clock starts again when the connection is begun, before which a slow disk is asked, and when something arrives.
         let latest = earliest + (mayBeSlow ? 3 * second : isLost ? second / 10 : second / 2)
-        work.expect(.timeout(earliest...latest, mayBeWhole: !isLost), number, mayFail: false)
+        work.expect(.timeout(earliest...latest, size: isLost ? nil : size), number, mayFail: false)
         let isAsync = choices.oneIn(2)
         simulation_note("task \(number) to \(base) has \(timeout) s\(isAsync ? ", async" : "")")
         if isAsync {

@@ -50,8 +50,8 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
         case badCertificate(URLError.Code)
         /// The end of a task that was never resumed.
         case cancellation
-        /// An error that says that time is over, at that time. A server that sends a part of its response may send all of it.
-        case timeout(ClosedRange<simulation_time>, mayBeWhole: Bool)
+        /// An error that says that time is over, at that time; or so many octets, if there is a server.
+        case timeout(ClosedRange<simulation_time>, size: Int?)
     }
 
     init(in world: World) { self.world = world }
@@ -436,8 +436,9 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
                 Law.require(isOfProxy, "task \(number) has no host that could answer: \(status ?? 0)")
                 return lock.broadcast()
             }
-            if case .timeout(_, let mayBeWhole) = record.expectation {
-                Law.require(mayBeWhole && status == 200, "task \(number) has no response: \(status ?? 0)")
+            if case .timeout(_, let size) = record.expectation {
+                let isRight = record.data.count == size && Content.isRight(number, record.data)
+                Law.require(isRight && status == 200, "task \(number) has a response that is whole: \(status ?? 0)")
                 return lock.broadcast()
             }
             if case .webSocket(let exchange) = record.expectation {
