@@ -35,10 +35,9 @@ struct BackgroundPlan {
     let timeToAcknowledge: simulation_time
 
     /// Whether the world has a background session, and nothing else.
-    static var isWanted: Bool { isLong || Choices("background").oneIn(5) }
-    /// Whether it lasts for days. By an option, or by the seed.
-    nonisolated(unsafe) static var wantsWeek = false
-    static var isLong: Bool { wantsWeek || Choices("week").oneIn(1000) }
+    static var isWanted: Bool { isLong || Choices("background").oneIn(5) && World.kind == nil }
+    /// Whether it lasts for days.
+    static var isLong: Bool { World.kind == .week || Choices("week").oneIn(1000) && World.kind == nil }
 
     init(in world: World) {
         let choices = Choices("background session")
@@ -46,7 +45,8 @@ struct BackgroundPlan {
         hasKills = !choices.oneIn(3) && Parts.has("processes are killed")
         resourceTimeout = Self.isLong ? 7 * 86400 : choices.pick([1800, 2 * 3600])
         proxy = world.proxy
-        timeToAcknowledge = world.disk.isSlow ? second / 15 : second / 5000
+        // Other threads may go on first.
+        timeToAcknowledge = world.disk.isSlow ? second / 15 : second / 500
         items = (0..<1 + choices.below(8)).compactMap { number in
             Parts.has("task \(number)") ? Self.item(number, in: world) : nil
         }

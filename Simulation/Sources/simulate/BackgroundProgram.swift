@@ -259,7 +259,8 @@ final class BackgroundProgram: NSObject, URLSessionDownloadDelegate, @unchecked 
             // While no service runs, time passes too.
             let wasAway = isOver && code == .timedOut && lives > 0
             // That of its body, which the program has not synchronized.
-            let hasLostFile = code == .fileDoesNotExist && times(.resumed, number).contains { mayBeUndone($0) }
+            let codes: [URLError.Code] = [.fileDoesNotExist, .cannotWriteToFile]
+            let hasLostFile = codes.contains { $0 == code } && times(.making, number).contains { mayBeUndone($0) }
             Law.require(item.mayFail || wasAway || hasLostFile, "task \(number) fails only by a fault: \(error)")
             let transient: [URLError.Code] = [
                 .timedOut, .cannotFindHost, .cannotConnectToHost, .networkConnectionLost, .notConnectedToInternet,

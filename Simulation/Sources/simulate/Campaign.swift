@@ -3,14 +3,16 @@ import Foundation
 /// What the program is asked for.
 enum Campaign {
     static let usage = """
-        usage: simulate --seeds FIRST...LAST [--once]
+        usage: simulate --seeds FIRST...LAST [--proven] [--once]
                                                 run these worlds, each twice, or once
-               simulate --seconds N             run new worlds for so long
+               simulate --seconds N [--proven]  run new worlds for so long
                simulate --weeks FIRST...LAST [--once]
                                                 the same, and each has a background session for days
-               simulate --seed N [--order K] [--only PARTS] [--week] [--trace]
+               simulate --seed N [--order K] [--only PARTS] [--week | --proven] [--trace]
                                                 run one, and show what happens in it
                simulate --shrink N              fewer hosts, tasks and faults with which world N still fails
+
+        --proven is for worlds without HTTP/3 and background sessions, which have been run often.
 
         """
 
@@ -31,18 +33,24 @@ enum Campaign {
         case ("--seeds", let value?), ("--weeks", let value?):
             let bounds = value.components(separatedBy: "...").compactMap { UInt64($0) }
             guard bounds.count == 2, bounds[0] <= bounds[1] else { break }
+            let kind = takeKind(&arguments) ?? (option == "--weeks" ? .week : nil)
             guard arguments.isEmpty || Array(arguments) == ["--once"] else { break }
-            return Runs(
-                bounds[0]...bounds[1], for: nil, twice: arguments.isEmpty, areWeeks: option == "--weeks"
-            ).run()
+            return Runs(bounds[0]...bounds[1], for: nil, twice: arguments.isEmpty, kind: kind).run()
         case ("--seconds", let value?):
-            guard let seconds = Double(value) else { break }
+            let kind = takeKind(&arguments)
+            guard let seconds = Double(value), arguments.isEmpty else { break }
             let first = UInt64(Date().timeIntervalSince1970) * 1000
             print("from seed \(first)")
-            return Runs(first...UInt64.max, for: seconds, twice: true, areWeeks: false).run()
+            return Runs(first...UInt64.max, for: seconds, twice: true, kind: kind).run()
         default: break
         }
         FileHandle.standardError.write(Data(usage.utf8))
         return 2
+    }
+
+    private static func takeKind(_ arguments: inout ArraySlice<String>) -> SimulatedProcess.Kind? {
+        guard arguments.first == SimulatedProcess.Kind.proven.rawValue else { return nil }
+        arguments.removeFirst()
+        return .proven
     }
 }

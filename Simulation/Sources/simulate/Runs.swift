@@ -9,7 +9,7 @@ final class Runs: @unchecked Sendable {
     private var next: UInt64?
     private var running: Set<UInt64> = []
     private let twice: Bool
-    private let areWeeks: Bool
+    private let kind: SimulatedProcess.Kind?
     private var tally: Tally
     private var failed: [UInt64] = []
     private var processes: [WorldProcess] = []
@@ -18,9 +18,9 @@ final class Runs: @unchecked Sendable {
 
     /// - Parameters:
     ///   - seconds: Nil for all of them, however long it takes.
-    ///   - areWeeks: Each has a background session for days.
-    init(_ seeds: ClosedRange<UInt64>, for seconds: Double?, twice: Bool, areWeeks: Bool) {
-        (self.seeds, self.twice, self.areWeeks, next) = (seeds, twice, areWeeks, seeds.lowerBound)
+    ///   - kind: Nil if the seeds decide.
+    init(_ seeds: ClosedRange<UInt64>, for seconds: Double?, twice: Bool, kind: SimulatedProcess.Kind?) {
+        (self.seeds, self.twice, self.kind, next) = (seeds, twice, kind, seeds.lowerBound)
         tally = Tally(worlds: seconds == nil ? seeds.upperBound - seeds.lowerBound + 1 : nil, seconds: seconds)
     }
 
@@ -47,7 +47,7 @@ final class Runs: @unchecked Sendable {
         lock.withLock { processes.append(process) }
         while let seed = lock.withLock({ takeSeed() }) {
             var world = SimulatedProcess.Options(seed: seed)
-            world.isWeek = areWeeks
+            world.kind = kind
             let first = process.run(world)
             // One that fails may have taken its ten minutes.
             let second = twice && first.status == 0 ? process.run(world) : first
@@ -88,7 +88,9 @@ final class Runs: @unchecked Sendable {
     private func finish() -> Int32 {
         Tally.clear()
         print(tally.summary)
-        if let seed = failed.min() { print("To see one: simulate --seed \(seed)\(areWeeks ? " --week" : "") --trace") }
+        if let seed = failed.min() {
+            print("To see one: simulate --seed \(seed)\(kind.map { " \($0.rawValue)" } ?? "") --trace")
+        }
         return failed.isEmpty ? 0 : 1
     }
 
@@ -110,8 +112,9 @@ final class Runs: @unchecked Sendable {
             lock.lock()
             _ = finish()
             if let rest = running.min() ?? next, tally.worlds != nil {
-                let worlds = "\(areWeeks ? "--weeks" : "--seeds") \(rest)...\(seeds.upperBound)"
-                print("To go on: simulate \(worlds)\(twice ? "" : " --once")")
+                let option = kind == .week ? "--weeks" : "--seeds"
+                let others = (kind == .proven ? " --proven" : "") + (twice ? "" : " --once")
+                print("To go on: simulate \(option) \(rest)...\(seeds.upperBound)\(others)")
             }
             fflush(nil)
             for process in processes { process.remove() }

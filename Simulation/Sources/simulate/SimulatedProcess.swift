@@ -3,6 +3,14 @@ import Foundation
 
 /// The process of one world.
 enum SimulatedProcess {
+    /// Which worlds there are, if the seed does not decide it.
+    enum Kind: String {
+        /// One with a background session for days.
+        case week = "--week"
+        /// One without HTTP/3 and background sessions: worlds that have been run often.
+        case proven = "--proven"
+    }
+
     /// What the process is told of its world.
     struct Options {
         var seed: UInt64 = 0
@@ -10,12 +18,11 @@ enum SimulatedProcess {
         var order: UInt64 = 0
         var only: [String]?
         var traces = false
-        /// It has a background session for days, whatever the seed says.
-        var isWeek = false
+        var kind: Kind?
         var arguments: [String] {
             var arguments = ["\(seed)", "--order", "\(order)"]
             if let only { arguments += ["--only", only.joined(separator: ",")] }
-            return arguments + (isWeek ? ["--week"] : []) + (traces ? ["--trace"] : [])
+            return arguments + (kind.map { [$0.rawValue] } ?? []) + (traces ? ["--trace"] : [])
         }
 
         init(seed: UInt64) { self.seed = seed }
@@ -27,7 +34,8 @@ enum SimulatedProcess {
             while let option = rest.popFirst() {
                 switch option {
                 case "--trace": traces = true
-                case "--week": isWeek = true
+                case Kind.week.rawValue: kind = .week
+                case Kind.proven.rawValue: kind = .proven
                 case "--order":
                     guard let order = rest.popFirst().flatMap({ UInt64($0) }) else { return nil }
                     self.order = order
@@ -65,7 +73,7 @@ enum SimulatedProcess {
         options.seed = process.seed
         options.order = process.order
         Choices.seed = process.seed
-        BackgroundPlan.wantsWeek = process.isWeek
+        World.kind = process.kind
         let isForBackground = BackgroundPlan.isWanted
         // A resource timeout is up to seven days.
         options.limit = (isForBackground ? 9 * 86400 : 2 * 3600) * second

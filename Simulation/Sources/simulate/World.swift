@@ -15,6 +15,8 @@ struct World {
         var offersHTTP3 = false
     }
 
+    /// Nil if the seed decides about everything.
+    nonisolated(unsafe) static var kind: SimulatedProcess.Kind?
     let hosts: [Host]
     /// Nil if the hosts are reached without one.
     let proxy: ProxyServer?
@@ -41,7 +43,7 @@ struct World {
         let isFaultless = choices.oneIn(3)
         let isBehindProxy = choices.oneIn(3) && Parts.has(ProxyServer.name)
         let isProxyFaultless = isFaultless || choices.oneIn(2) || !isBehindProxy
-        let hasHTTP3 = !Choices("HTTP/3").oneIn(3) && !isBehindProxy
+        let hasHTTP3 = !Choices("HTTP/3").oneIn(3) && !isBehindProxy && Self.kind != .proven
         hosts = names.enumerated().map { index, name in
             let choices = Choices(name), mayFailAlone = !isFaultless
             let isFaultless = (isFaultless || choices.oneIn(3)) && isProxyFaultless
@@ -49,8 +51,10 @@ struct World {
             let addresses = Self.addresses(of: name, 0x0A00_0100 + UInt64(index))
             for address in addresses { Self.makeLink(to: address, of: name, isFaultless: isFaultless) }
             let tls = Self.tls(of: name)
+            // A host that is far leaves a request no time for both.
+            let offersHTTP3 = hasHTTP3 && !(isFaultless && Self.link(to: name, isFaultless: true).latency > second / 20)
             let offer =
-                hasHTTP3 ? HTTP3Service.Offer(of: name, isFaultless: isFaultless, mayFailAlone: mayFailAlone) : nil
+                offersHTTP3 ? HTTP3Service.Offer(of: name, isFaultless: isFaultless, mayFailAlone: mayFailAlone) : nil
             let path = Self.path(to: name, isFaultless: isFaultless, mayFailAlone: mayFailAlone)
             if offer != nil {
                 Self.makePath(path, to: addresses, of: name, isFaultless: isFaultless, mayFailAlone: mayFailAlone)
