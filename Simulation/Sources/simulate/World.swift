@@ -98,7 +98,9 @@ struct World {
             if choices.oneIn(chance), Parts.has(part) { faults.rates[fault] = rate(choices) }
         }
         choose(.slowness, "is slow", oneIn: 2) { 1 + $0.below(8) }
-        choose(.close, "closes", oneIn: 2) { 1 + $0.below(8) }
+        // Requests that wait for one connection after the other, to a host that is far, have not enough time.
+        let isFar = link(to: host, isFaultless: isFaultless).latency > second / 20
+        choose(.close, "closes", oneIn: 2) { (isFar ? 4 : 1) + $0.below(8) }
         choose(.leftOver, "sends more than it announces", oneIn: 3) { 1 + $0.below(8) }
         choose(.announcedLifetime, "announces how long it keeps connections", oneIn: 3) { 1 + $0.below(4) }
         if isFaultless { return faults }
