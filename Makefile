@@ -75,7 +75,8 @@ fuzz-check:
 	@scripts/install build
 	scripts/fuzz --check 15
 
-# The library with all of its threads in simulated worlds, new ones for a minute (--proven: without HTTP/3 and background sessions): docs/simulation.md.
+# The library with all of its threads in simulated worlds, new ones for a minute, without HTTP/3 and background
+# sessions (--proven): docs/simulation.md.
 simulate:
 	@scripts/install build
 	$(SWIFT) build -c release --package-path Simulation

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from .clients import Client
 from .measure import Bench
-from .processes import client_cpus, run_pinned
+from .processes import client_cpus, run_on
 from .workloads import MIB, Workload
 
 SECONDS_A_RUN = 600
@@ -51,7 +51,7 @@ def counted_run(
     command, file = bench.command(client, workload)
     if without_debug_info:
         command = [stripped(command[0], bench.folder)] + command[1:]
-    run = run_pinned(tool + command, bench.environment | SAME_HASHES, SECONDS_A_RUN, client_cpus())
+    run = run_on(tool + command, bench.environment | SAME_HASHES, SECONDS_A_RUN, client_cpus())
     if file:
         file.unlink(missing_ok=True)
     if run.status != 0:

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from .clients import Client
-from .processes import client_cpus, run_pinned
+from .processes import client_cpus, run_on
 from .server import Server, network_counter
 from .workloads import Workload
 
@@ -72,7 +72,7 @@ class Bench:
         load = os.getloadavg()[0]
         server = self.servers[workload.version]
         server_before, connections_before, octets_before = server.cpu_seconds(), server.connections(), octets()
-        run = run_pinned(command, self.environment, workload.limit, client_cpus(self.pinned))
+        run = run_on(command, self.environment, workload.limit, client_cpus(self.pinned))
         sample = Sample(workload.name, client.name, load=load, server_cpu=server.cpu_seconds() - server_before)
         connections, moved = server.connections(), octets() - octets_before
         if connections is not None:

@@ -41,7 +41,7 @@ def end_group(pid: int) -> None:
         pass
 
 
-def run_pinned(command: list[str], environment: dict[str, str], limit: float, cpus_of_program: set[int]) -> Run:
+def run_on(command: list[str], environment: dict[str, str], limit: float, processors: set[int]) -> Run:
     reader, writer = os.pipe()
     with tempfile.TemporaryFile() as errors:
         actions = [
@@ -50,7 +50,7 @@ def run_pinned(command: list[str], environment: dict[str, str], limit: float, cp
             (os.POSIX_SPAWN_DUP2, errors.fileno(), 2),
         ]
         # The child inherits the CPUs it is started on; this process then goes back to the server's.
-        os.sched_setaffinity(0, cpus_of_program)
+        os.sched_setaffinity(0, processors)
         start = time.monotonic()
         try:
             pid = os.posix_spawnp(command[0], command, environment, file_actions=actions, setpgroup=0)

@@ -7,20 +7,13 @@ final class HTTP2Endpoint: Endpoint {
     private let wire: any Wire
     // Set at the end of init, and never nil then.
     private var http2: OpaquePointer!
-    private var streams: [Int32: Stream] = [:]
+    private var streams: [Int32: MultiplexedStream] = [:]
     /// Complete requests, which are answered when the callbacks are over.
     private var complete: [Int32] = []
     /// Streams after it are not processed.
     private var lastStream = Int32.max
     private var isGoingAway = false
     private var isFinished = false
-
-    private struct Stream {
-        var request: OriginServer.Request
-        var body: ArraySlice<UInt8> = []
-        /// Octets of the body that may be sent now.
-        var allowed = 0
-    }
 
     private enum ErrorCode {
         static let none: UInt32 = 0, cancel: UInt32 = 8, refusedStream: UInt32 = 7, internalError: UInt32 = 2
@@ -54,30 +47,13 @@ final class HTTP2Endpoint: Endpoint {
     // MARK: callbacks
 
     private func addField(_ stream: Int32, _ name: String, _ value: String) {
-        var request = streams[stream]?.request ?? OriginServer.Request(method: "", target: "", isSecure: true)
-        switch name {
-        case ":method": request.method = value
-        case ":path": request.target = value
-        case ":authority": request.authority = value
-        case ":scheme": Law.require(value == "https", "a request over TLS is of https")
-        default:
-            Law.require(name == name.lowercased() && !name.hasPrefix(":"), "a field of HTTP/2 is right: \(name)")
-            request.fields.append((name, value))
-        }
-        streams[stream, default: Stream(request: request)].request = request
+        streams[stream, default: MultiplexedStream()].addField(name, value)
     }
 
     private func takeBody(
         _ stream: Int32, _ buffer: UnsafeMutableBufferPointer<UInt8>, _ isLast: UnsafeMutablePointer<Bool>?
     ) -> Int64 {
-        guard var found = streams[stream] else { return 0 }
-        let part = found.body.prefix(min(found.allowed, buffer.count))
-        _ = buffer.update(fromContentsOf: part)
-        found.body = found.body.dropFirst(part.count)
-        found.allowed -= part.count
-        isLast?.pointee = found.body.isEmpty
-        streams[stream] = found
-        return Int64(part.count)
+        streams[stream]?.takeBody(buffer, isLast) ?? 0
     }
 
     // MARK: Endpoint
@@ -135,14 +111,7 @@ final class HTTP2Endpoint: Endpoint {
     }
 
     private func respond(_ number: Int32, _ response: OriginServer.Response) {
-        var fields = [(name: ":status", value: "\(response.status)")]
-        fields += response.fields.map { (name: $0.name.lowercased(), value: $0.value) }
-        let texts = fields.flatMap { field -> [UnsafeMutablePointer<CChar>?] in
-            [strdup(field.name), strdup(field.value)]
-        }
-        defer { for text in texts { free(text) } }
-        let pointers: [UnsafePointer<CChar>?] = texts.map { UnsafePointer($0) }
-        simulation_http2_respond(http2, number, pointers, Int64(fields.count), !response.body.isEmpty)
+        response.withFields { simulation_http2_respond(http2, number, $0, $1, !response.body.isEmpty) }
     }
 
     /// The window of a connection has room again when a response that nobody reads is cancelled.
@@ -208,8 +177,4 @@ final class HTTP2Endpoint: Endpoint {
             flush()
         }
     }
-}
-
-private func text(_ bytes: UnsafePointer<UInt8>?, _ count: Int64) -> String {
-    String(decoding: UnsafeBufferPointer(start: bytes, count: Int(count)), as: UTF8.self)
 }

@@ -10,7 +10,7 @@ final class HTTP3Endpoint {
     private let number: Int
     // Set at the end of init, and never nil then.
     private var http3: OpaquePointer!
-    private var streams: [Int64: Stream] = [:]
+    private var streams: [Int64: MultiplexedStream] = [:]
     /// Complete requests, which are answered when the callbacks are over.
     private var complete: [Int64] = []
     /// Those that are not read.
@@ -23,14 +23,6 @@ final class HTTP3Endpoint {
     private var wakeUp = simulation_time.max
     /// Grows with each request, so that a timer knows whether the connection was idle since.
     private var requests = 0
-
-    private struct Stream {
-        var request: OriginServer.Request
-        var isEarly = false
-        var body: ArraySlice<UInt8> = []
-        /// Octets of the body that may be sent now.
-        var allowed = 0
-    }
 
     private enum ErrorCode {
         static let none: UInt64 = 0x100, internalError: UInt64 = 0x102
@@ -89,30 +81,13 @@ final class HTTP3Endpoint {
     }
 
     private func addField(_ stream: Int64, _ name: String, _ value: String) {
-        var request = streams[stream]?.request ?? OriginServer.Request(method: "", target: "", isSecure: true)
-        switch name {
-        case ":method": request.method = value
-        case ":path": request.target = value
-        case ":authority": request.authority = value
-        case ":scheme": Law.require(value == "https", "a request over QUIC is of https")
-        default:
-            Law.require(name == name.lowercased() && !name.hasPrefix(":"), "a field of HTTP/3 is right: \(name)")
-            request.fields.append((name, value))
-        }
-        streams[stream, default: Stream(request: request)].request = request
+        streams[stream, default: MultiplexedStream()].addField(name, value)
     }
 
     private func takeBody(
         _ stream: Int64, _ buffer: UnsafeMutableBufferPointer<UInt8>, _ isLast: UnsafeMutablePointer<Bool>?
     ) -> Int64 {
-        guard var found = streams[stream] else { return 0 }
-        let part = found.body.prefix(min(found.allowed, buffer.count))
-        _ = buffer.update(fromContentsOf: part)
-        found.body = found.body.dropFirst(part.count)
-        found.allowed -= part.count
-        isLast?.pointee = found.body.isEmpty
-        streams[stream] = found
-        return Int64(part.count)
+        streams[stream]?.takeBody(buffer, isLast) ?? 0
     }
 
     // MARK: datagrams and time
@@ -207,15 +182,9 @@ final class HTTP3Endpoint {
     }
 
     private func respond(_ number: Int64, _ response: OriginServer.Response, isInterim: Bool = false) {
-        var fields = [(name: ":status", value: "\(response.status)")]
-        fields += response.fields.map { (name: $0.name.lowercased(), value: $0.value) }
-        let texts = fields.flatMap { field -> [UnsafeMutablePointer<CChar>?] in
-            [strdup(field.name), strdup(field.value)]
+        response.withFields {
+            simulation_http3_respond(http3, number, $0, $1, !response.body.isEmpty, isInterim)
         }
-        defer { for text in texts { free(text) } }
-        let pointers: [UnsafePointer<CChar>?] = texts.map { UnsafePointer($0) }
-        simulation_http3_respond(
-            http3, number, pointers, Int64(fields.count), !response.body.isEmpty, isInterim)
     }
 
     private func send(_ number: Int64, _ choices: Choices, isQuick: Bool) {
@@ -296,8 +265,4 @@ final class HTTP3Endpoint {
         if streams.isEmpty { return close(ErrorCode.none) }
         Later.after(second / 2) { [self] in closeWhenDone() }
     }
-}
-
-private func text(_ bytes: UnsafePointer<UInt8>?, _ count: Int64) -> String {
-    String(decoding: UnsafeBufferPointer(start: bytes, count: Int(count)), as: UTF8.self)
 }
