@@ -35,6 +35,7 @@ static bool has_processes;
 static pid_t numbers = 100, world;
 static int world_status;
 static void (*run_program)(void);
+static void (*service_begins)(void);
 static void (*tell_end)(int role, int reason);
 // Of the pipes to the process that forks.
 static int commands, replies;
@@ -81,8 +82,10 @@ static _Noreturn void run(int number) {
         // What putenv gets stays as long as the process.
         for (size_t i = 0; i < process->variable_count; i++) putenv(process->environment[i]);
     }
-    if (process->role == simulation_service) loading_run_background_service(listener_of_service);
-    else run_program();
+    if (process->role == simulation_service) {
+        service_begins();
+        loading_run_background_service(listener_of_service);
+    } else run_program();
     _exit(0);
 }
 
@@ -138,8 +141,9 @@ static int at_high_number(int descriptor) {
     return high;
 }
 
-void simulation_begin_processes(void (*program)(void), void (*ended)(int role, int reason)) {
+void simulation_begin_processes(void (*program)(void), void (*service)(void), void (*ended)(int role, int reason)) {
     run_program = program;
+    service_begins = service;
     tell_end = ended;
     has_processes = true;
     world = (pid_t)REAL(syscall)(SYS_getpid);
@@ -322,8 +326,8 @@ void _exit(int status) {
     if (!kernel_is_simulated() || kernel_process() == 0) kernel_exit(status);
     struct process *process = &processes[kernel_process()];
     kernel_note("process %d ends: status %d", process->number, status);
-    // EX_UNAVAILABLE and EX_TEMPFAIL are those of a service that cannot serve.
-    if (status != 0 && status != 69 && status != 75) kernel_end_world(status);
+    // EX_TEMPFAIL is that of a service beside which another one runs.
+    if (status != 0 && status != 75) kernel_end_world(status);
     stop(process->role, kernel_process(), status);
     kernel_exit(status);
 }

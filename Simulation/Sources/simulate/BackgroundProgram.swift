@@ -13,10 +13,12 @@ final class BackgroundProgram: NSObject, URLSessionDownloadDelegate, @unchecked 
     private var made: Set<Int> = []
     /// In any life, and in this one.
     private var told: Set<Int> = [], toldNow: Set<Int> = []
-    /// Had ended before this life, and the program was not told yet.
+    /// Had ended before this life, as it is known, and the program was not told yet.
     private var waiting: Set<Int> = []
     /// Those whose file was told in this life.
     private var files: Set<Int> = []
+    /// `urlSessionDidFinishEvents` was called.
+    private var isReplayed = false
     private var isInvalid = false
 
     init(_ plan: BackgroundPlan) {
@@ -25,11 +27,12 @@ final class BackgroundProgram: NSObject, URLSessionDownloadDelegate, @unchecked 
     }
 
     func run() -> Never {
-        BackgroundRecords.note(.begins)
+        BackgroundRecords.note(.programBegins)
         let session = URLSession(configuration: configuration, delegate: self, delegateQueue: nil)
         takeUp(in: session)
         for item in plan.items where !wasMade(item.number) { make(item, in: session) }
         waitForEnds(in: session)
+        waitForReplay()
         session.finishTasksAndInvalidate()
         lock.withLock { while !isInvalid { lock.wait() } }
         BackgroundRecords.note(.done)
@@ -53,33 +56,21 @@ final class BackgroundProgram: NSObject, URLSessionDownloadDelegate, @unchecked 
     }
 
     /// How many there were before this one.
-    private var lives: Int { times(.begins, -1).count }
+    private var lives: Int { times(.programBegins, -1).count }
 
     /// Not if it was lost since.
     private func wasMade(_ number: Int) -> Bool {
         lock.withLock { made.contains(number) }
     }
 
-    /// When the life of that time ended, and how.
-    private func end(after time: simulation_time) -> BackgroundRecords.Record? {
-        before.first { ($0.event == .killed || $0.event == .powerFailed) && $0.time >= time }
+    /// When the life of that time ended.
+    private func end(ofLifeAt time: simulation_time) -> simulation_time? {
+        before.first { $0.event == .programEnds && $0.time >= time }?.time
     }
 
-    /// Whether a power cut may have undone what the program did at that time. What a service had some seconds for is on the disk.
-    private func mayBeUndone(_ time: simulation_time) -> Bool {
-        var start: simulation_time? = time
-        for record in before where record.time >= time {
-            switch record.event {
-            case .begins: start = start ?? record.time
-            case .killed, .powerFailed:
-                if let start, record.time - start >= 20 * second { return false }
-                start = nil
-                if record.event == .powerFailed { return true }
-            default: break
-            }
-        }
-        return false
-    }
+    private func mayBeUndone(_ time: simulation_time) -> Bool { BackgroundRecords.mayBeUndone(time, in: before) }
+
+    private static let ofService: Set<BackgroundRecords.Event> = [.serviceBegins, .serviceEnds, .serviceIsDone]
 
     private func takeUp(in session: URLSession) {
         for item in plan.items {
@@ -89,13 +80,15 @@ final class BackgroundProgram: NSObject, URLSessionDownloadDelegate, @unchecked 
             if wasResumed || !times(.telling, number).isEmpty { made.insert(number) }
             if !times(.told, number).isEmpty { told.insert(number) }
         }
+        // All transfers that could go on had ended.
+        let hasServiceEnded = before.last { Self.ofService.contains($0.event) }?.event == .serviceIsDone
         for task in tasks(of: session) {
             let number = number(task)
             simulation_note("task \(number) goes on, \(task.state.rawValue)")
             Law.require(!times(.making, number).isEmpty, "a task that is found was made: \(number)")
             lock.withLock {
                 made.insert(number)
-                if task.state == .completed, !toldNow.contains(number) { waiting.insert(number) }
+                if task.state == .completed, hasServiceEnded, !toldNow.contains(number) { waiting.insert(number) }
             }
             // It was killed before it had resumed it.
             if task.state == .suspended {
@@ -175,6 +168,15 @@ final class BackgroundProgram: NSObject, URLSessionDownloadDelegate, @unchecked 
         }
     }
 
+    /// A program that finds ends of before is told when it has them all.
+    private func waitForReplay() {
+        let end = Date(timeIntervalSinceNow: 60)
+        lock.withLock {
+            while !waiting.isEmpty, !isReplayed, lock.wait(until: end) {}
+            Law.require(waiting.isEmpty || isReplayed, "the end of the events is told: \(waiting.sorted())")
+        }
+    }
+
     // MARK: delegate
 
     private func item(_ task: URLSessionTask) -> BackgroundPlan.Item {
@@ -239,11 +241,18 @@ final class BackgroundProgram: NSObject, URLSessionDownloadDelegate, @unchecked 
     /// Of an end that an earlier life was told: only if it was killed in the callback, or just after it, or if the power failed soon.
     private func checkRepetition(_ number: Int, after time: simulation_time) {
         let returned = times(.told, number).first { $0 >= time }
-        guard let returned, let end = end(after: time) else { return }
-        let isSoon = end.time < returned + plan.timeToAcknowledge
+        guard let returned, let end = end(ofLifeAt: time) else { return }
+        let isSoon = end < returned + plan.timeToAcknowledge
         Law.require(
             isSoon || mayBeUndone(returned),
-            "the end of task \(number) is told once: at \(returned), long before \(end.time), and again")
+            "the end of task \(number) is told once: at \(returned), long before \(end), and again")
+    }
+
+    /// Whether a task without faults has had time for its end: a service, with a program that answers its challenges.
+    private func hadTime(_ item: BackgroundPlan.Item, since made: simulation_time) -> Bool {
+        let now = BackgroundRecords.Record(event: .telling, number: item.number, time: simulation_now())
+        return BackgroundRecords.haveRun(
+            for: 900 * second, since: made + (item.delay ?? 0), in: BackgroundRecords.all + [now])
     }
 
     private func check(_ item: BackgroundPlan.Item, _ task: URLSessionTask, _ error: (any Error)?) {
@@ -257,7 +266,7 @@ final class BackgroundProgram: NSObject, URLSessionDownloadDelegate, @unchecked 
             let made = times(.making, number).first ?? start
             let isOver = simulation_now() - made >= simulation_time(plan.resourceTimeout) * second
             // While no service runs, time passes too.
-            let wasAway = isOver && code == .timedOut && lives > 0
+            let wasAway = isOver && code == .timedOut && !hadTime(item, since: made)
             // That of its body, which the program has not synchronized.
             let codes: [URLError.Code] = [.fileDoesNotExist, .cannotWriteToFile]
             let hasLostFile = codes.contains { $0 == code } && times(.making, number).contains { mayBeUndone($0) }
@@ -300,6 +309,9 @@ final class BackgroundProgram: NSObject, URLSessionDownloadDelegate, @unchecked 
         lock.withLock {
             let left = waiting.subtracting(toldNow)
             Law.require(left.isEmpty, "the end of the events is told after them: \(left.sorted())")
+            Law.require(!isReplayed, "the end of the events is told once")
+            isReplayed = true
+            lock.broadcast()
         }
     }
 

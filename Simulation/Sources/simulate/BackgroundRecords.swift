@@ -5,8 +5,10 @@ import Foundation
 /// in a file that is not on the world's disk.
 enum BackgroundRecords {
     enum Event: String {
-        /// A life of the program.
-        case begins
+        /// A life of the program, or of the service.
+        case programBegins, programEnds, serviceBegins, serviceEnds
+        /// The service has ended because it had nothing left to do.
+        case serviceIsDone
         /// The program is about to make a task, and has resumed it.
         case making, resumed
         case cancelling
@@ -43,6 +45,31 @@ enum BackgroundRecords {
         let count = line.utf8CString.withUnsafeBufferPointer { write(descriptor, $0.baseAddress, $0.count - 1) }
         close(descriptor)
         Law.require(count == line.utf8.count, "a record can be noted")
+    }
+
+    /// Whether a power cut may have undone what the program did at that time. What a program and a service had some seconds for is on
+    /// the disk.
+    static func mayBeUndone(_ time: simulation_time, in records: [Record]) -> Bool {
+        guard let cut = records.firstIndex(where: { $0.event == .powerFailed && $0.time >= time }) else { return false }
+        return !haveRun(for: 20 * second, since: time, in: records[...cut])
+    }
+
+    /// Whether a program and a service have run together since then, for at least so long.
+    static func haveRun(
+        for duration: simulation_time, since time: simulation_time, in records: some Sequence<Record>
+    ) -> Bool {
+        var program: simulation_time?, service: simulation_time?
+        for record in records {
+            if let program, let service, record.time >= max(program, service, time) + duration { return true }
+            switch record.event {
+            case .programBegins: program = record.time
+            case .programEnds: program = nil
+            case .serviceBegins: service = record.time
+            case .serviceEnds: service = nil
+            default: break
+            }
+        }
+        return false
     }
 
     static var all: [Record] {

@@ -13,6 +13,8 @@ final class BackgroundWork: @unchecked Sendable {
     private let lock = NSCondition()
     private var killsLeft: Int
     private var isDone = false
+    /// The service that runs got SIGTERM.
+    private var isTerminated = false
 
     init(in world: World) {
         self.world = world
@@ -27,6 +29,9 @@ final class BackgroundWork: @unchecked Sendable {
             {
                 // Set before the process of the program is forked.
                 BackgroundProgram(BackgroundWork.current!.plan).run()
+            },
+            {
+                BackgroundRecords.note(.serviceBegins)
             },
             { role, reason in BackgroundWork.current?.hasEnded(role, reason) })
         begin()
@@ -58,7 +63,7 @@ final class BackgroundWork: @unchecked Sendable {
             Later.after(choices.seconds(choices.pick([0.1, 3, 100, 10_000]))) { [self] in
                 guard !lock.withLock({ isDone }) else { return }
                 switch choices.below(3) {
-                case 0: simulation_signal_service(SIGTERM)
+                case 0: terminateService()
                 case 1: Self.cutPower()
                 default: simulation_kill(roles)
                 }
@@ -66,6 +71,11 @@ final class BackgroundWork: @unchecked Sendable {
             }
         default: simulation_kill_after(roles, UInt64(1 + choices.size(upTo: 60_000)))
         }
+    }
+
+    private func terminateService() {
+        lock.withLock { isTerminated = simulation_running() & Int32(simulation_service) != 0 }
+        simulation_signal_service(SIGTERM)
     }
 
     /// After what happens to processes, for how long nothing runs.
@@ -82,6 +92,11 @@ final class BackgroundWork: @unchecked Sendable {
         let isProgram = role == Int32(simulation_program)
         lock.lock()
         defer { lock.unlock() }
+        BackgroundRecords.note(isProgram ? .programEnds : .serviceEnds)
+        if !isProgram {
+            if reason == 0, !isTerminated { BackgroundRecords.note(.serviceIsDone) }
+            isTerminated = false
+        }
         if reason == Int32(simulation_was_killed) { BackgroundRecords.note(.killed) }
         if reason == Int32(simulation_power_failed) { BackgroundRecords.note(.powerFailed) }
         if !isProgram {

@@ -91,9 +91,9 @@ enum { simulation_program = 1, simulation_service = 2 };
 // Instead of an exit status.
 enum { simulation_was_killed = -1, simulation_power_failed = -2 };
 
-// Everything of the world that its programs need is there. `program` is what a program runs, in its process. `ended` is called in that of the
-// world, on the thread of events, when a process has ended: with its role, and a status.
-void simulation_begin_processes(void (*program)(void), void (*ended)(int role, int reason));
+// Everything of the world that its programs need is there. `program` is what a program runs, and `service` what a service runs first, each
+// in its process. `ended` is called in that of the world, on the thread of events, when a process has ended: with its role, and a status.
+void simulation_begin_processes(void (*program)(void), void (*service)(void), void (*ended)(int role, int reason));
 void simulation_start_program(void);
 // As systemd does, without a program. False if it runs, or if no program has started it yet.
 bool simulation_start_service(void);
