@@ -10,13 +10,13 @@ package struct StorageFailure: Error, Hashable, Sendable {
     package enum Reason: Hashable, Sendable {
         /// An errno.
         case system(Int32)
-        /// A newer release has written the file.
+        /// A result of SQLite.
         case database(Int32)
-        /// The file belongs to another program, or is not a regular file.
+        /// A newer release has written the file.
         case newer(version: Int64)
-        /// Another user owns the file, or can replace it.
+        /// The file belongs to another program, or is not a regular file.
         case foreign
-        /// The library with that name is missing.
+        /// Another user owns the file, or can replace it.
         case untrusted
         /// The library of that name is missing.
         case library(String)

@@ -149,9 +149,9 @@ final class BackgroundWork: @unchecked Sendable {
         }
         let succeeded = Set(records.filter { $0.event == .succeeded }.map(\.number))
         for item in plan.items where item.kind == .upload && succeeded.contains(item.number) {
-            // The program does not synchronize the file, so a power cut may have shortened it.
-            let isWhole = item.server?.stored[item.number] == item.size || hasPowerFailed
-            Law.require(isWhole, "upload \(item.number) has reached the server whole")
+            let stored = item.server?.stored[item.number] ?? 0
+            Law.require(
+                stored == item.size, "upload \(item.number) has reached the server whole: \(stored) of \(item.size)")
         }
     }
 }

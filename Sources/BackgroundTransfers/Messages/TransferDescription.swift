@@ -19,6 +19,9 @@ package struct TransferDescription: Codable, Equatable, Sendable {
     /// The size of the response and of the request that the program expects, −1 if unknown.
     package var expectsToReceive: Int64 = -1
     package var expectsToSend: Int64 = -1
+    /// The boot of the machine in which the body was written, if it was not synchronized. A task that is not in the journal when another
+    /// boot begins may have a part of its body.
+    package var bodyBoot: String?
     /// Whether a delegate may decide on a delayed task (BG-17).
     package var asksWhenDue = false
 

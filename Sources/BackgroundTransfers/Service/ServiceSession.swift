@@ -301,6 +301,9 @@ final class ServiceSession {
         record.nextIdentifier = description.task + 1
         var description = description
         description.request.folder = service.folders.files
+        // The command is from a spool of then.
+        let mayBeTorn = description.bodyBoot.map { $0 != Boot.identifier } ?? false
+        description.bodyBoot = nil
         let transfer = add(
             TransferRecord(
                 new: description, application: record.application, session: reference.session, boot: Boot.identifier))
@@ -310,6 +313,7 @@ final class ServiceSession {
             // A task in a spool, or one whose program has ended meanwhile, goes on until it can be written.
             if let failure, isOwned, owner?.isListed == true { transfer.fail(failure) }
         }
+        if mayBeTorn { transfer.fail("the machine stopped before the body of the upload was on the disk") }
         service.changed(transfer)
     }
 

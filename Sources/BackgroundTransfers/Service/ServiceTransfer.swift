@@ -180,9 +180,9 @@ final class ServiceTransfer {
         }
     }
 
-    private static func failure(_ failure: StorageFailure) -> TransferFailure {
-        TransferFailure(code: -3003, reason: "\(failure)")
-    }
+    private static func failure(_ failure: StorageFailure) -> TransferFailure { Self.failure("\(failure)") }
+
+    private static func failure(_ reason: String) -> TransferFailure { TransferFailure(code: -3003, reason: reason) }
 
     private func ended(with outcome: TransferEnd.Outcome) {
         // The session has no transfers then, and the files belong to the next service.
@@ -212,7 +212,9 @@ final class ServiceTransfer {
     }
 
     /// Ends it, because it cannot be kept. Its program is told as of any other end, now or later.
-    func fail(_ failure: StorageFailure) { handle(.fail(Self.failure(failure))) }
+    func fail(_ failure: StorageFailure) { fail("\(failure)") }
+
+    func fail(_ reason: String) { handle(.fail(Self.failure(reason))) }
 
     // MARK: Reports of the load
 

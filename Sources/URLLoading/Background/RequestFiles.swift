@@ -50,7 +50,7 @@ struct RequestFiles: Sendable {
         switch content {
         case .file(let original):
             let path = Self.newPath(in: folder)
-            return PrivateCopy.makeAtOnce(original, at: path) ? description.sending(path) : nil
+            return PrivateCopy.makeAtOnce(original, at: path) ? description.sending(path, boot: Boot.identifier) : nil
         case .data, .stopped: return nil
         }
     }
@@ -81,8 +81,8 @@ struct RequestFiles: Sendable {
                 return .success(description.resuming(part))
             }
             // Here, because the service would wait for it with all other changes. It reports a failure.
-            _ = try? SynchronizedFile.synchronizeWithName(path)
-            return .success(description.sending(path))
+            let isSynchronized = (try? SynchronizedFile.synchronizeWithName(path)) != nil
+            return .success(description.sending(path, boot: isSynchronized ? nil : Boot.identifier))
         } catch {
             return .failure(.cannotWriteToFile(error.code))
         }
@@ -92,9 +92,11 @@ struct RequestFiles: Sendable {
 }
 
 extension TransferDescription {
-    fileprivate func sending(_ path: String) -> TransferDescription {
+    /// - Parameter boot: The present one, unless the file is synchronized.
+    fileprivate func sending(_ path: String, boot: String?) -> TransferDescription {
         var copy = self
         copy.request.bodyFile = path
+        copy.bodyBoot = boot
         return copy
     }
 

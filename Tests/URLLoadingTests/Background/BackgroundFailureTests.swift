@@ -35,6 +35,33 @@ import URLLoading
         service.stop()
     }
 
+    // BG-2, BG-6, BG-11: what was written of a body and not synchronized is lost in part when the power fails
+    @Test("an upload of an earlier boot, whose body may be torn") func tornBody() async throws {
+        let service = try BackgroundServiceInProcess()
+        let first = try service.attach(1)
+        let state = try first.attached().state
+        let body = state.uploads + "/body"
+        FileManager.default.createFile(atPath: body, contents: Data("a part".utf8))
+        let now = state.uploads + "/now"
+        FileManager.default.createFile(atPath: now, contents: Data("the whole".utf8))
+        try CommandSpool(path: state.spool).append(
+            [
+                EncodedCommand(.create(1, body: body, boot: "an earlier one")), EncodedCommand(.resume(task: 1)),
+                EncodedCommand(.create(2, body: now, boot: Boot.identifier)),
+            ], from: 1)
+        first.close()
+        try await eventually { (try? service.journalContents())?.transfers.count == 2 }
+        let second = try service.attach(2)
+        let found = try second.attached()
+        #expect(found.tasks == [1, 2] && found.ends.mapValues(Self.code) == [1: -3003])
+        try second.send(.acknowledge(task: 1, .end))
+        _ = try second.notices { if case .committed = $0 { true } else { false } }
+        try await eventually { !FileManager.default.fileExists(atPath: body) }
+        #expect(FileManager.default.fileExists(atPath: now))
+        second.close()
+        service.stop()
+    }
+
     // BG-2, BG-6: the trouble of two files is not that of other tasks
     @Test("two uploads without their bodies") func missingBodies() async throws {
         let service = try BackgroundServiceInProcess()

@@ -93,10 +93,12 @@ extension BackgroundServiceInProcess {
 
 extension ServiceCommand {
     /// A new download from a server that does not exist, or an upload to it.
-    static func create(_ task: Int, body: String? = nil) -> ServiceCommand {
+    static func create(_ task: Int, body: String? = nil, boot: String? = nil) -> ServiceCommand {
         var request = TransferRequest(url: "http://localhost:1/", folder: "")
         request.bodyFile = body
         request.isUpload = body != nil
-        return .create(TransferDescription(task: task, kind: body == nil ? .download : .upload, request: request))
+        var description = TransferDescription(task: task, kind: body == nil ? .download : .upload, request: request)
+        description.bodyBoot = boot
+        return .create(description)
     }
 }
