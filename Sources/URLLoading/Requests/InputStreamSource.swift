@@ -1,5 +1,6 @@
 internal import Foundation
 internal import LoadingConnections
+internal import LoadingEvents
 internal import LoadingSemantics
 internal import LoadingTransport
 
@@ -14,7 +15,23 @@ final class InputStreamSource: RequestBodySource, @unchecked Sendable {
     private let loop: EventLoop
     private let queue = DispatchQueue(label: "URLSession body stream")
     private var isOpen = false
+    private var hasClaim = false
     private(set) var isUntouched = true
+
+    /// The streams that are read. A delegate may give one once more, which another source will close on its own queue, and streams are
+    /// for one thread at a time.
+    private static let claims = Claims()
+
+    private final class Claims: @unchecked Sendable {
+        // Sendable because the lock guards `streams`.
+        private let lock = Lock()
+        private var streams: Set<ObjectIdentifier> = []
+
+        /// False if another source reads it.
+        func add(_ stream: InputStream) -> Bool { lock.withLock { streams.insert(ObjectIdentifier(stream)).inserted } }
+
+        func remove(_ stream: InputStream) { lock.withLock { _ = streams.remove(ObjectIdentifier(stream)) } }
+    }
 
     private static let pieceSize = 64 * 1024
 
@@ -22,6 +39,8 @@ final class InputStreamSource: RequestBodySource, @unchecked Sendable {
         self.stream = stream
         self.loop = loop
     }
+
+    deinit { if hasClaim { Self.claims.remove(stream) } }
 
     func nextPiece(mayBePiped: Bool, _ deliver: @escaping (Result<BodyPiece, LoadError>) -> Void) {
         isUntouched = false
@@ -35,6 +54,8 @@ final class InputStreamSource: RequestBodySource, @unchecked Sendable {
     private func read() -> Result<BodyPiece, LoadError> {
         if !isOpen {
             isOpen = true
+            hasClaim = Self.claims.add(stream)
+            if !hasClaim { return .failure(.requestBodyStreamExhausted) }
             switch stream.streamStatus {
             case .notOpen: stream.open()
             // The stream has been used already.
@@ -51,7 +72,9 @@ final class InputStreamSource: RequestBodySource, @unchecked Sendable {
         if count == 0 {
             return stream.streamStatus == .closed ? .failure(.requestBodyStreamExhausted) : .success(.end)
         }
-        let code = (stream.streamError as NSError?).map { Int32(truncatingIfNeeded: $0.code) }
+        // Foundation's streams trap if they are asked for an error that they do not have, as one that was closed meanwhile.
+        let error = stream.streamStatus == .error ? stream.streamError as NSError? : nil
+        let code = error.map { Int32(truncatingIfNeeded: $0.code) }
         return .failure(LoadError(code: LoadError.requestBodyStreamExhausted.code, cause: code.map { .posix($0) }))
     }
 
@@ -60,6 +83,6 @@ final class InputStreamSource: RequestBodySource, @unchecked Sendable {
         guard !isUntouched else { return }
         // Others are closed after the `read` that may be waiting.
         if stream is any InterruptibleStream { return stream.close() }
-        queue.async { [self] in stream.close() }
+        queue.async { [self] in if hasClaim { stream.close() } }
     }
 }

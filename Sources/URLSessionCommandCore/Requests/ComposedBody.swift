@@ -64,7 +64,7 @@ package struct ComposedBody: Equatable, Sendable {
             let count = stream.read(&buffer, maxLength: buffer.count)
             if count == 0 { return total }
             guard count > 0 else {
-                let reason = (stream.streamError as NSError?).map { String(cString: strerror(Int32($0.code))) } ?? ""
+                let reason = (stream.errorIfFailed as NSError?).map { String(cString: strerror(Int32($0.code))) } ?? ""
                 throw UsageError("cannot read '\(path)': \(reason)", exitCode: .readError)
             }
             total += Int64(count)

@@ -14,7 +14,7 @@ final class LimitedStream: InputStream {
     override func open() { source.open() }
     override func close() { source.close() }
     override var streamStatus: Stream.Status { source.streamStatus }
-    override var streamError: (any Error)? { source.streamError }
+    override var streamError: (any Error)? { source.errorIfFailed }
     override var hasBytesAvailable: Bool { source.hasBytesAvailable }
 
     /// Waits after a piece and not before it, so that the first one is not late.
@@ -23,4 +23,9 @@ final class LimitedStream: InputStream {
         if count > 0 { limiter.wait(for: count) }
         return count
     }
+}
+
+extension InputStream {
+    /// `streamError`, which traps in streams of Foundation without an error.
+    var errorIfFailed: (any Error)? { streamStatus == .error ? streamError : nil }
 }

@@ -38,7 +38,7 @@ final class StreamOfLength: InputStream {
     }
 
     override var streamStatus: Stream.Status { status }
-    override var streamError: (any Error)? { failure ?? source.streamError }
+    override var streamError: (any Error)? { failure ?? source.errorIfFailed }
     override var hasBytesAvailable: Bool { status == .open }
 
     override func read(_ buffer: UnsafeMutablePointer<UInt8>, maxLength length: Int) -> Int {

@@ -157,6 +157,43 @@ import URLLoading
             try await calls(UploadRun(server: server), delegate).failure == .requestBodyStreamExhausted)
     }
 
+    // ERR-10: Foundation's own streams have no error then
+    @Test("a stream that the program closes while it is sent") func aStreamThatIsClosedMeanwhile() async throws {
+        let server = try ScriptedServer(steps: [.waitForClose])
+        defer { server.stop() }
+        let folder = try TemporaryDirectory()
+        let file = try folder.write(Data(count: 30_000_000), to: "body")
+        let delegate = RecordingUploadDelegate()
+        nonisolated(unsafe) let stream = try #require(InputStream(url: file))
+        delegate.stream = { $1(stream) }
+        async let recorded = calls(UploadRun(server: server), delegate)
+        _ = try await delegate.sent.waitFor(count: 1)
+        stream.close()
+        #expect(try await recorded.failure == .requestBodyStreamExhausted)
+    }
+
+    // S-53, ERR-10: while the first one is still being read and closed
+    @Test("the stream that was being sent is given again", arguments: [401, 307])
+    func theSameStreamAgain(status: Int) async throws {
+        let server = try ScriptedServer { connection in
+            _ = try connection.readRequestHead()
+            try connection.send(
+                "HTTP/1.1 \(status) Again\r\nWWW-Authenticate: Basic realm=\"r\"\r\nLocation: /other\r\n"
+                    + "Content-Length: 0\r\n\r\n")
+            try connection.waitForClose()
+        }
+        defer { server.stop() }
+        let folder = try TemporaryDirectory()
+        let file = try folder.write(Data(count: 1_000_000), to: "body")
+        for _ in 0..<20 {
+            let delegate = RecordingUploadDelegate()
+            nonisolated(unsafe) let stream = try #require(InputStream(url: file))
+            delegate.stream = { $1(stream) }
+            delegate.challenge = { $1(.useCredential, URLCredential(user: "u", password: "p", persistence: .none)) }
+            #expect(try await calls(UploadRun(server: server), delegate).failure == .requestBodyStreamExhausted)
+        }
+    }
+
     // CONN-15: what never gives a byte is silence
     @Test("a stream without data") func aStreamWithoutData() async throws {
         let server = try ScriptedServer(steps: [.waitForClose])
