@@ -52,6 +52,16 @@ struct BackgroundPlan {
         }
     }
 
+    /// The clock of the machine is set, up to a day forward or back. Tasks may begin earlier or later then, but nothing else may notice it.
+    static func setClock(_ choices: Choices) {
+        let date = choices.seconds(choices.pick([3, 100, 2000, isLong ? 5 * 86400 : 3]))
+        Later.after(date) {
+            let choices = Choices("jump of the wall clock")
+            BackgroundRecords.note(.clockSet)
+            simulation_set_wall_clock((choices.oneIn(2) ? 1 : -1) * choices.seconds(86400))
+        }
+    }
+
     /// Now and then something ends soon after what the program has just noted: some calls later, in the midst of what follows from it.
     func strike(after event: BackgroundRecords.Event, _ number: Int, life: Int) {
         let choices = Choices("strike after \(event.rawValue) \(number) in life \(life)")

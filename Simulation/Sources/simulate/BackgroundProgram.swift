@@ -263,6 +263,11 @@ final class BackgroundProgram: NSObject, URLSessionDownloadDelegate, @unchecked 
             Law.require(code != nil, "an error is a URLError: \(error)")
             let isCancelled = !times(.cancelling, number).isEmpty || item.cancellation != nil
             if code == .cancelled { return Law.require(isCancelled, "task \(number) is cancelled by nobody else") }
+            // Of a clock that is set while the machine is off, or in an earlier boot, nothing is known. A date may be far away then.
+            let records = BackgroundRecords.all
+            let isClockSet = records.contains { $0.event == .clockSet }
+            let isUncertain = isClockSet && (item.delay != nil || records.contains { $0.event == .powerFailed })
+            if isUncertain, code == .timedOut { return }
             let made = times(.making, number).first ?? start
             let isOver = simulation_now() - made >= simulation_time(plan.resourceTimeout) * second
             // While no service runs, time passes too.

@@ -23,7 +23,7 @@ enum BackgroundRecords {
         /// The program has nothing left to do.
         case done
         /// By the world.
-        case killed, powerFailed
+        case killed, powerFailed, clockSet
     }
 
     struct Record {

@@ -141,7 +141,7 @@ final class BackgroundWork: @unchecked Sendable {
         // Those of a task that was not made are removed later.
         Law.require(uploads.isEmpty || wasKilled, "no copy of an upload is left: \(uploads)")
         Law.require(journal ?? 0 < 1 << 18, "the journal stays small: \(journal ?? 0)")
-        for item in plan.items {
+        for item in plan.items where !records.contains(where: { $0.event == .clockSet }) {
             guard let delay = item.delay, let path = item.request.url?.path, let arrival = item.server?.arrivals[path],
                 let made = records.first(where: { $0.event == .making && $0.number == item.number })
             else { continue }

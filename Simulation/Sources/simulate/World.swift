@@ -29,7 +29,7 @@ struct World {
 
     var isFaultless: Bool { hosts.allSatisfy(\.isFaultless) }
 
-    /// - Parameter isForBackground: A background session looks at the wall clock, and its files are those of another process.
+    /// - Parameter isForBackground: The files of a background session are those of another process.
     init(isForBackground: Bool = false) {
         let choices = Choices("world")
         let disk = SimulatedDisk(mayFail: !isForBackground)
@@ -88,7 +88,9 @@ struct World {
         proxy = isBehindProxy ? Self.makeProxy(isFaultless: isProxyFaultless, of: servers) : nil
         simulation_add_name(Self.closedName, 0x0A00_0200, second / 20)
         simulation_set_ipv6(choices.oneIn(2))
-        if choices.oneIn(4), !isForBackground, Parts.has("wall clock") { Self.jumpOfTheWallClock(choices) }
+        if choices.oneIn(4), Parts.has("wall clock") {
+            if isForBackground { BackgroundPlan.setClock(choices) } else { Self.jumpOfTheWallClock(choices) }
+        }
     }
 
     private static func faults(of host: String, isFaultless: Bool) -> OriginServer.Faults {

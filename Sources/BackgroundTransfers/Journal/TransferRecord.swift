@@ -8,8 +8,10 @@ package struct TransferRecord: Codable, Equatable, Sendable {
     package var isSuspended = true
     /// An administrator has paused it.
     package var isPaused = false
-    /// When it was resumed first, in seconds since 1970. The resource timeout counts from then.
+    /// When it was resumed first, in seconds since 1970, as `clock` says. The resource timeout counts from then.
     package var started: Double?
+    /// Nil in journals of earlier versions.
+    package private(set) var clock: MachineClock?
     /// Whether the delegate has decided on the delayed task (BG-17).
     package var isDecided = false
     /// The number of attempts that failed since the last progress.
@@ -55,6 +57,20 @@ package struct TransferRecord: Codable, Equatable, Sendable {
         self.description.request.resumption = nil
         self.resumption = resumption
         if case .download(let part) = resumption { (syncedBytes, self.boot) = (part.bytesReceived, boot) }
+    }
+
+    /// Reads a date that was noted in this boot by the clock as it is now. Returns true if it has changed.
+    ///
+    /// One of an earlier boot stays: its clock may have been the right one.
+    package mutating func follow(_ now: MachineClock) -> Bool {
+        guard let started else {
+            clock = now
+            return false
+        }
+        guard let change = clock.flatMap({ now.change(since: $0) }) else { return false }
+        self.started = started + change
+        clock = now
+        return true
     }
 
     package mutating func note(_ kind: TransferEvent.Kind, at time: Double) {

@@ -76,6 +76,9 @@ final class ServiceSession {
 
     @discardableResult
     private func add(_ record: TransferRecord) -> ServiceTransfer {
+        var record = record
+        // What it changes need not be saved: the record says by which clock it was.
+        _ = record.follow(service.machineClock)
         let transfer = ServiceTransfer(TransferMachine(record, isConditionMet: service.isConditionMet), of: self)
         transfers[record.description.task] = transfer
         transfer.count()

@@ -86,6 +86,7 @@ final class ServiceTransfer {
     // MARK: Inputs
 
     func handle(_ input: TransferMachine.Input) {
+        service.noticeClock()
         let before = machine.phase
         for action in machine.handle(input, now: service.now) { perform(action) }
         if machine.wakeUp != wakeUp {
@@ -97,9 +98,14 @@ final class ServiceTransfer {
     }
 
     func timePassed() {
-        // The machine may want the same time again, if the clock was set.
+        // The machine may want the same time again.
         wakeUp = nil
         handle(.timePassed)
+    }
+
+    func clockWasSet(_ clock: MachineClock, by change: Double) {
+        wakeUp = nil
+        handle(.clockSet(clock, by: change))
     }
 
     /// Changes what does not affect the transfer's life.

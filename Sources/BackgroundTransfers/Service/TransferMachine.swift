@@ -41,6 +41,8 @@ package struct TransferMachine: Equatable, Sendable {
         case decide(TransferRequest?)
         /// A time of `wakeUp` has passed.
         case timePassed
+        /// The clock of the machine was set, by that many seconds: what lasts until a date is not longer or shorter for that.
+        case clockSet(MachineClock, by: Double)
         case conditionChanged(isMet: Bool)
         case networkChanged
         /// The schedule has a place.
@@ -152,6 +154,10 @@ package struct TransferMachine: Equatable, Sendable {
             if let request { replaceRequest(by: request) }
             return [.save] + settle(now)
         case .timePassed: return isActive ? [] : settle(now)
+        case .clockSet(let clock, let change):
+            retryAt = retryAt.map { $0 + change }
+            let hasChanged = record.follow(clock)
+            return (hasChanged ? [.save] : []) + (isActive ? [] : settle(now))
         case .conditionChanged(let isMet):
             isConditionMet = isMet
             return settle(now)

@@ -41,6 +41,7 @@ package final class TransferService {
     /// The number of times after which unwanted ones are removed.
     private var wakeUpLimit = 64
     private var clock: WallClockTimer?
+    private(set) var machineClock: MachineClock
     private var conditions: SystemConditions?
     private var isWatchingConditions = false
     /// How many transfers at work run only at good times.
@@ -70,6 +71,7 @@ package final class TransferService {
         self.syncInterval = syncInterval
         self.makeEnvironment = makeEnvironment
         self.becameIdle = becameIdle
+        machineClock = MachineClock(loop.clock)
         schedule = TransferSchedule(limits: limits)
         commits = CommitQueue(journal, on: loop)
         launcher = ProgramLauncher(on: loop)
@@ -86,6 +88,7 @@ package final class TransferService {
     /// Reads the journal and goes on with its transfers. Called once.
     package func start() {
         clock = WallClockTimer(on: loop) { [weak self] in self?.timePassed() }
+        arm()
         conditions = SystemConditions(on: loop) { [weak self] in self?.conditionsChanged() }
         let (box, loop) = (LoopBox(self), loop)
         journal.load { result in loop.post { box.value.loaded(result) } }
@@ -304,7 +307,22 @@ package final class TransferService {
             wakeUps.filter { $0 == wakeUp(of: $1) }
             wakeUpLimit = wakeUps.count * 2 + 64
         }
-        if wakeUps.next == time { clock?.arm(at: time) }
+        if wakeUps.next == time { arm() }
+    }
+
+    /// At any date, because the timer fires too when the clock is set.
+    private func arm() { clock?.arm(at: wakeUps.next ?? .infinity) }
+
+    /// Called before anything that looks at the time.
+    func noticeClock() {
+        let now = MachineClock(loop.clock)
+        guard let change = now.change(since: machineClock) else { return }
+        machineClock = now
+        // They are dates by the clock of before.
+        wakeUps = WakeUps()
+        for transfer in allTransfers { transfer.clockWasSet(now, by: change) }
+        for session in sessions.values { session.considerLaunch() }
+        arm()
     }
 
     /// The time that the sleeper wants.
@@ -316,13 +334,14 @@ package final class TransferService {
     }
 
     private func timePassed() {
+        noticeClock()
         for sleeper in wakeUps.takeDue(now) {
             switch sleeper {
             case .transfer(let reference): transfer(reference)?.timePassed()
             case .session(let reference): sessions[reference]?.considerLaunch()
             }
         }
-        clock?.arm(at: wakeUps.next)
+        arm()
         checkIdle()
     }
 

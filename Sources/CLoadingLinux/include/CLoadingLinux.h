@@ -290,6 +290,12 @@ static inline int64_t cll_now(void) {
     clock_gettime(CLOCK_MONOTONIC, &time);
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
+// Nanoseconds since the machine was started, also those during which it slept.
+static inline int64_t cll_boot_now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_BOOTTIME, &time);
+    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
 // Nanoseconds since 1970 of the wall clock.
 static inline int64_t cll_wall_now(void) {
     struct timespec time;

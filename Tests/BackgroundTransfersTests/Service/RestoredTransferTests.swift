@@ -31,6 +31,22 @@ struct RestoredTransferTests {
                 task: 1, kind: .download, request: TransferRequest(url: "http://a/", folder: folder.path)))
     }
 
+    // BG-10: while no service ran. Of a boot of before it is not known whether its clock was right
+    @Test(
+        "the clock was set since the record was written",
+        arguments: [("this", 1000.0, 1010.0), ("this", -1000, -990), ("this", 0.5, 10), ("another", 1000, 10)])
+    func clockSet(boot: String, by change: Double, started: Double) throws {
+        var record = record()
+        _ = record.follow(MachineClock(boot: "this", offset: 7))
+        record.started = 10
+        var read = try JSONDecoder().decode(TransferRecord.self, from: JSONEncoder().encode(record))
+        let now = MachineClock(boot: boot, offset: 7 + change)
+        let isChanged = read.follow(now)
+        #expect(isChanged == (started != 10) && read.started == started)
+        let isChangedAgain = read.follow(now)
+        #expect(!isChangedAgain && read.started == started)
+    }
+
     private func write(_ count: Int, to name: String) throws {
         try Data(count: count).write(to: URL(fileURLWithPath: folder.path + "/" + name))
     }

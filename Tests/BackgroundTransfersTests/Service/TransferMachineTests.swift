@@ -50,6 +50,41 @@ struct TransferMachineTests {
         return progress
     }
 
+    // BG-10: the clock of a machine without a battery is decades behind until the network tells the time
+    @Test("the clock is set", arguments: [1e9, -1e9]) func clockSet(by change: Double) {
+        let before = MachineClock(boot: "this", offset: 5), after = MachineClock(boot: "this", offset: 5 + change)
+        var record = Self.record { $0.description.resourceTimeout = 100 }
+        _ = record.follow(before)
+        var machine = TransferMachine(record, isConditionMet: true)
+        _ = machine.handle(.resume, now: 10)
+        #expect(machine.wakeUp == 110)
+        #expect(machine.handle(.clockSet(after, by: change), now: 20 + change) == [.save])
+        #expect(machine.wakeUp == 110 + change && machine.record.started == 10 + change)
+        _ = machine.handle(.place, now: 30 + change)
+        #expect(machine.handle(.clockSet(before, by: -change), now: 40) == [.save])
+        #expect(machine.record.started == 10 && machine.phase == .running)
+        // The next attempt.
+        _ = machine.handle(Self.lost(), now: 50)
+        let retry = machine.wakeUp
+        #expect(machine.phase == .waiting(.retry) && retry.map { 50 < $0 && $0 < 110 } == true)
+        #expect(machine.handle(.clockSet(after, by: change), now: 50 + change) == [.save])
+        #expect(machine.phase == .waiting(.retry) && machine.wakeUp == retry.map { $0 + change })
+        #expect(machine.handle(.timePassed, now: 109 + change) == [.enqueue])
+        #expect(machine.handle(.timePassed, now: 110 + change).last == .end(.failed(TransferFailure(code: -1001), nil)))
+    }
+
+    // BG-17: a date of the program is one by the clock as it is
+    @Test("the clock is set while a task waits for its date") func clockSetBeforeADate() {
+        let clocks = [0.0, 500, -500].map { MachineClock(boot: "this", offset: $0) }
+        var machine = Self.machine { $0.description.request.earliestBegin = 100 }
+        _ = machine.handle(.resume, now: 10)
+        #expect(machine.phase == .waiting(.date) && machine.wakeUp == 100)
+        #expect(machine.handle(.clockSet(clocks[2], by: -500), now: -490) == [])
+        #expect(machine.phase == .waiting(.date) && machine.wakeUp == 100)
+        #expect(machine.handle(.clockSet(clocks[1], by: 1000), now: 510).contains(.enqueue))
+        #expect(machine.phase == .queued)
+    }
+
     // T-1, BG-19
     @Test("from creation to a file") func finished() {
         var machine = Self.machine()

@@ -1,0 +1,45 @@
+internal import Glibc
+package import LoadingEvents
+
+/// What the wall clock of the machine says, beside a clock that nobody sets.
+///
+/// The wall clock may be set at any time: by hand, or when a machine without a battery has learnt the time from the network, decades after
+/// what it began with. Durations that a record has to keep for longer than a process lives are therefore dates by a clock that the record
+/// names, and are changed when that clock is set.
+package struct MachineClock: Codable, Equatable, Sendable {
+    /// The boot during which it was read. Nothing is known of how a clock was set while the machine was off.
+    package var boot: String
+    /// What the wall clock has more than the time since the boot, in seconds.
+    package var offset: Double
+
+    /// In seconds. The wall clock is also slewed, and the two are not read at the same moment.
+    package static let smallestChange = 1.0
+
+    package init(boot: String, offset: Double) {
+        self.boot = boot
+        self.offset = offset
+    }
+
+    package init(_ clock: LoopClock) {
+        self.init(boot: Boot.identifier, offset: Double(clock.wallOffset) / 1e9)
+    }
+
+    /// By how much the clock was set, in seconds, since another reading of the same boot; nil if it was not set.
+    package func change(since old: MachineClock) -> Double? {
+        let change = offset - old.offset
+        return boot == old.boot && abs(change) >= Self.smallestChange ? change : nil
+    }
+}
+
+/// The id of the machine's present boot. Bytes that were not synced are lost if it has changed.
+package enum Boot {
+    package static let identifier: String = {
+        let descriptor = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return "" }
+        defer { close(descriptor) }
+        let bytes = [UInt8](unsafeUninitializedCapacity: 64) { buffer, count in
+            count = max(0, read(descriptor, buffer.baseAddress, 64))
+        }
+        return String(decoding: bytes.prefix { $0 > 0x20 }, as: UTF8.self)
+    }()
+}
