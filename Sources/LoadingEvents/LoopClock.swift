@@ -36,20 +36,16 @@ package enum LoopClock: Sendable {
 /// A time that changes only when it is moved.
 package final class SteppedTime: Sendable {
     private let time: Atomic<Int64>
-    private let offset: Atomic<Int64>
+    package let wallOffset: Int64
 
     package init() {
         let start = cll_now()
         time = Atomic(start)
-        offset = Atomic(cll_wall_now() - start)
+        wallOffset = cll_wall_now() - start
     }
 
     package var now: Int64 { time.load(ordering: .acquiring) }
-    package var wallOffset: Int64 { offset.load(ordering: .acquiring) }
     package var wallNow: Int64 { now + wallOffset }
-
-    /// Sets the wall clock, by that many nanoseconds.
-    package func setWallClock(by change: Int64) { offset.add(change, ordering: .acquiringAndReleasing) }
 
     /// Moves the time forward. A time in the past has no effect.
     package func move(to moment: Int64) {

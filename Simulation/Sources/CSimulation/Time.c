@@ -192,5 +192,9 @@ int timerfd_settime(int descriptor, int flags, const struct itimerspec *value, s
     timer->cancels_on_set = (flags & TFD_TIMER_CANCEL_ON_SET) != 0;
     timer->expirations = 0;
     arm(timer);
-    return 0;
+    // The timer is armed all the same.
+    bool was_set = timer->was_set && timer->cancels_on_set;
+    timer->was_set = false;
+    if (was_set) errno = ECANCELED;
+    return was_set ? -1 : 0;
 }

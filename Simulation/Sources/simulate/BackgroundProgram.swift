@@ -266,9 +266,9 @@ final class BackgroundProgram: NSObject, URLSessionDownloadDelegate, @unchecked 
             // Of a clock that is set while the machine is off, or in an earlier boot, nothing is known. A date may be far away then.
             let records = BackgroundRecords.all
             let isClockSet = records.contains { $0.event == .clockSet }
-            let isUncertain = isClockSet && (item.delay != nil || records.contains { $0.event == .powerFailed })
-            if isUncertain, code == .timedOut { return }
             let made = times(.making, number).first ?? start
+            let wasOff = records.contains { $0.event == .powerFailed && $0.time >= made }
+            if isClockSet, item.delay != nil || wasOff, code == .timedOut { return }
             let isOver = simulation_now() - made >= simulation_time(plan.resourceTimeout) * second
             // While no service runs, time passes too.
             let wasAway = isOver && code == .timedOut && !hadTime(item, since: made)

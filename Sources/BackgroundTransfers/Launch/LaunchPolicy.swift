@@ -63,6 +63,9 @@ package struct LaunchPolicy: Equatable, Sendable {
 
     /// Whether the session has something for the program: everything is done, or a challenge waits.
     package mutating func setNeeded(_ isNeeded: Bool, at now: Double) {
+        // The clock was set back: a delay counts from now on, and not from now on each time it is looked at.
+        lastLaunch = lastLaunch.map { min($0, now) }
+        neededSince = neededSince.map { min($0, now) }
         guard isNeeded != (neededSince != nil) else { return }
         neededSince = isNeeded ? now : nil
         if isNeeded, let lastLaunch, now >= lastLaunch + currentDelay { reset() }

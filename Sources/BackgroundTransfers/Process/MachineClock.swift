@@ -1,4 +1,3 @@
-internal import Glibc
 package import LoadingEvents
 
 /// What the wall clock of the machine says, beside a clock that nobody sets.
@@ -12,7 +11,7 @@ package struct MachineClock: Codable, Equatable, Sendable {
     /// What the wall clock has more than the time since the boot, in seconds.
     package var offset: Double
 
-    /// In seconds. The wall clock is also slewed, and the two are not read at the same moment.
+    /// In seconds. Both clocks are slewed alike, but are not read at the same moment.
     package static let smallestChange = 1.0
 
     package init(boot: String, offset: Double) {
@@ -27,19 +26,7 @@ package struct MachineClock: Codable, Equatable, Sendable {
     /// By how much the clock was set, in seconds, since another reading of the same boot; nil if it was not set.
     package func change(since old: MachineClock) -> Double? {
         let change = offset - old.offset
-        return boot == old.boot && abs(change) >= Self.smallestChange ? change : nil
+        // A boot that is not told could be any.
+        return boot == old.boot && !boot.isEmpty && abs(change) >= Self.smallestChange ? change : nil
     }
-}
-
-/// The id of the machine's present boot. Bytes that were not synced are lost if it has changed.
-package enum Boot {
-    package static let identifier: String = {
-        let descriptor = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { return "" }
-        defer { close(descriptor) }
-        let bytes = [UInt8](unsafeUninitializedCapacity: 64) { buffer, count in
-            count = max(0, read(descriptor, buffer.baseAddress, 64))
-        }
-        return String(decoding: bytes.prefix { $0 > 0x20 }, as: UTF8.self)
-    }()
 }

@@ -15,7 +15,7 @@ package final class WallClockTimer {
     /// The kernel's event. Of its own, so that the loop does not retain the timer.
     private final class Target: ReadinessHandler {
         private let descriptor: Int32
-        private let fired: () -> Void
+        let fired: () -> Void
 
         init(_ descriptor: Int32, fired: @escaping () -> Void) {
             self.descriptor = descriptor
@@ -59,10 +59,16 @@ package final class WallClockTimer {
     /// - Parameter date: Seconds since 1970. A past date fires in the next turn. Nil disarms.
     package func arm(at date: Double?) {
         loop.checkConfinement(of: "A timer on the wall clock")
-        guard let date else { return cll_wall_timer_arm(descriptor, 0, 0) }
+        guard let date else {
+            _ = cll_wall_timer_arm(descriptor, 0, 0)
+            return
+        }
         // Zero disarms. The kernel's largest time is that of 2^63 nanoseconds.
         let clamped = min(max(date, 0.001), 9e9)
         let seconds = clamped.rounded(.down)
-        cll_wall_timer_arm(descriptor, Int64(seconds), Int64((clamped - seconds) * 1e9))
+        // The kernel does not tell it again.
+        guard cll_wall_timer_arm(descriptor, Int64(seconds), Int64((clamped - seconds) * 1e9)) else { return }
+        let box = LoopBox(target, on: loop)
+        loop.post { box.value.fired() }
     }
 }

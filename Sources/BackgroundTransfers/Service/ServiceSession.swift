@@ -221,6 +221,7 @@ final class ServiceSession {
 
     /// The program's commands, in their order, each once.
     func perform(_ entries: [CommandSpool.Entry]) {
+        var torn: [Int] = []
         for entry in entries where entry.number > record.commands {
             // Its program has ended, or asks again when it is attached: no other one is to be told.
             if case .invalidate(let cancelsTasks) = entry.command {
@@ -228,8 +229,12 @@ final class ServiceSession {
                 if cancelsTasks { cancelAll() }
             } else {
                 perform(entry.command, number: entry.number)
+                if case .create(let description) = entry.command, description.mayHaveTornBody {
+                    torn.append(description.task)
+                }
             }
         }
+        for task in torn { transfers[task]?.fail("the machine stopped before the body of the upload was on the disk") }
     }
 
     /// The next command that the owner has sent.
@@ -304,8 +309,6 @@ final class ServiceSession {
         record.nextIdentifier = description.task + 1
         var description = description
         description.request.folder = service.folders.files
-        // The command is from a spool of then.
-        let mayBeTorn = description.bodyBoot.map { $0 != Boot.identifier } ?? false
         description.bodyBoot = nil
         let transfer = add(
             TransferRecord(
@@ -316,7 +319,6 @@ final class ServiceSession {
             // A task in a spool, or one whose program has ended meanwhile, goes on until it can be written.
             if let failure, isOwned, owner?.isListed == true { transfer.fail(failure) }
         }
-        if mayBeTorn { transfer.fail("the machine stopped before the body of the upload was on the disk") }
         service.changed(transfer)
     }
 
@@ -513,6 +515,11 @@ extension TransferDescription {
         let length = request.bodyFile.flatMap(FileKeeper.length) ?? 0
         return length >= 8 << 20 ? request.bodyFile : nil
     }
+}
+
+extension TransferDescription {
+    /// Whether the machine has started again since the body was written.
+    fileprivate var mayHaveTornBody: Bool { bodyBoot.map(Boot.isKnownToDiffer) ?? false }
 }
 
 extension ServiceCommand {

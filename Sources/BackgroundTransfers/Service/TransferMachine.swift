@@ -79,6 +79,8 @@ package struct TransferMachine: Equatable, Sendable {
     /// Whether a discretionary transfer may run now.
     private var isConditionMet: Bool
     private var retryAt: Double?
+    /// The date on which the delegate was asked. It has come, also if the clock is set back while the program decides.
+    private var dueDate: Double?
     /// The code of the error after which a retry waits.
     package private(set) var lastFailure = 0
 
@@ -217,7 +219,10 @@ package struct TransferMachine: Equatable, Sendable {
         var actions: [Action] = phase == .queued ? [.leaveSchedule] : []
         phase = next
         if next == .queued { actions.append(.enqueue) }
-        if next == .waiting(.decision) { actions.append(.due) }
+        if next == .waiting(.decision) {
+            dueDate = record.description.request.earliestBegin
+            actions.append(.due)
+        }
         return actions
     }
 
@@ -238,7 +243,7 @@ package struct TransferMachine: Equatable, Sendable {
     }
 
     private func isDelayOver(_ now: Double) -> Bool {
-        record.description.request.earliestBegin.map { $0 <= now } ?? false
+        record.description.request.earliestBegin.map { $0 <= now || $0 == dueDate } ?? false
     }
 
     private mutating func start(_ now: Double) -> [Action] {

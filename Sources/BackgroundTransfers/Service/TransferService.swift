@@ -42,6 +42,7 @@ package final class TransferService {
     private var wakeUpLimit = 64
     private var clock: WallClockTimer?
     private(set) var machineClock: MachineClock
+    private var isNoticing = false
     private var conditions: SystemConditions?
     private var isWatchingConditions = false
     /// How many transfers at work run only at good times.
@@ -116,6 +117,7 @@ package final class TransferService {
 
     private func restored(_ spools: [SessionReference: [SessionSpool]]) {
         state = .running
+        noticeClock()
         // The session that was used first is the first one in the schedule.
         for session in sessions.values.sorted(by: { $0.record.lastUsed < $1.record.lastUsed }) {
             // What the journal has is older than what is in the spool.
@@ -313,15 +315,18 @@ package final class TransferService {
     /// At any date, because the timer fires too when the clock is set.
     private func arm() { clock?.arm(at: wakeUps.next ?? .infinity) }
 
-    /// Called before anything that looks at the time.
+    /// Called before a transfer looks at the time. Before the spools are read, nothing may begin.
     func noticeClock() {
+        guard case .running = state, !isNoticing else { return }
         let now = MachineClock(loop.clock)
         guard let change = now.change(since: machineClock) else { return }
+        isNoticing = true
         machineClock = now
         // They are dates by the clock of before.
         wakeUps = WakeUps()
         for transfer in allTransfers { transfer.clockWasSet(now, by: change) }
         for session in sessions.values { session.considerLaunch() }
+        isNoticing = false
         arm()
     }
 

@@ -306,10 +306,10 @@ static inline int64_t cll_wall_now(void) {
 // ---- timers on the wall clock
 
 static inline int cll_wall_timer(void) { return timerfd_create(CLOCK_REALTIME, TFD_NONBLOCK | TFD_CLOEXEC); }
-// Zero disarms. The timer also fires when the clock is set.
-static inline void cll_wall_timer_arm(int timer, int64_t seconds, int64_t nanoseconds) {
+// Zero disarms. The timer also fires when the clock is set. True if it was set just before, and the timer has not fired for it.
+static inline bool cll_wall_timer_arm(int timer, int64_t seconds, int64_t nanoseconds) {
     struct itimerspec date = { .it_value = { .tv_sec = (time_t)seconds, .tv_nsec = (long)nanoseconds } };
-    timerfd_settime(timer, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &date, NULL);
+    return timerfd_settime(timer, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &date, NULL) < 0 && errno == ECANCELED;
 }
 // How often it has fired since the last call, or the negative errno: EAGAIN if it has not, ECANCELED if the clock was set.
 static inline int64_t cll_wall_timer_take(int timer) {

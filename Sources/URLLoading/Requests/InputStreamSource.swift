@@ -8,7 +8,7 @@ internal import LoadingTransport
 ///
 /// The stream is used on a queue of its own; an `InterruptibleStream` is closed on the loop. The next piece is read after the kernel has accepted the previous one.
 final class InputStreamSource: RequestBodySource, @unchecked Sendable {
-    // Sendable because `stream` and `isOpen` are used on `queue`, `isUntouched` on the loop. Any thread may close an
+    // Sendable because `stream`, `isOpen` and `hasClaim` are used on `queue`, `isUntouched` on the loop. Any thread may close an
     // `InterruptibleStream`.
 
     private let stream: InputStream

@@ -72,6 +72,20 @@ import Testing
         Case("the clock was set back", unattached(1), at: -5000, .wait(until: start - 5000 + 60)),
     ]
 
+    // BG-15: also if it is looked at again and again
+    @Test("the clock is set back before a launch") func clockSetBack() {
+        var policy = LaunchPolicy()
+        policy.setNeeded(true, at: Self.start)
+        policy.launched(at: Self.start)
+        let back = Self.start - 86_400
+        for time in [0.0, 20, 40] {
+            policy.setNeeded(true, at: back + time)
+            #expect(policy.decision(at: back + time) == .wait(until: back + 60))
+        }
+        policy.setNeeded(true, at: back + 60)
+        #expect(policy.decision(at: back + 60) == .launch)
+    }
+
     // BG-11, BG-15
     @Test("a launch", arguments: cases) func decides(_ example: Case) {
         var policy = LaunchPolicy()

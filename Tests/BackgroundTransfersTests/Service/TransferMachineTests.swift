@@ -85,6 +85,26 @@ struct TransferMachineTests {
         #expect(machine.phase == .queued)
     }
 
+    // BG-17: the date has come, and what the delegate answers counts
+    @Test("the clock is set back while a delegate decides") func clockSetBackBeforeADecision() throws {
+        var machine = Self.machine {
+            $0.description.request.earliestBegin = 100
+            $0.description.asksWhenDue = true
+        }
+        _ = machine.handle(.resume, now: 10)
+        #expect(machine.handle(.timePassed, now: 100) == [.due])
+        #expect(machine.handle(.clockSet(MachineClock(boot: "this", offset: -50), by: -50), now: 51) == [])
+        #expect(machine.phase == .waiting(.decision))
+        #expect(machine.handle(.decide(nil), now: 52) == [.save, .enqueue])
+        // Another date is another one to wait for.
+        var other = Self.machine {
+            $0.description.request.earliestBegin = 100
+            $0.description.asksWhenDue = true
+        }
+        _ = other.handle(.resume, now: 100)
+        #expect(other.handle(.setEarliestBegin(200), now: 101) == [.save] && other.phase == .waiting(.date))
+    }
+
     // T-1, BG-19
     @Test("from creation to a file") func finished() {
         var machine = Self.machine()
