@@ -1,6 +1,6 @@
 package import LoadingEvents
 
-/// What the wall clock of the machine says, beside a clock that nobody sets.
+/// The wall clock of the machine, compared with the time since its boot, which cannot be set.
 ///
 /// The wall clock may be set at any time: by hand, or when a machine without a battery has learnt the time from the network, decades after
 /// what it began with. Durations that a record has to keep for longer than a process lives are therefore dates by a clock that the record
