@@ -56,6 +56,7 @@ void cl3_ping(cl3_session *session) {}
 uint64_t cl3_in_flight(cl3_session *session) { return 0; }
 bool cl3_migrate(cl3_session *session, const cl3_endpoints *endpoints, uint64_t now) { return false; }
 bool cl3_update_keys(cl3_session *session, uint64_t now) { return false; }
+uint64_t cl3_peer_idle_timeout(cl3_session *session) { return 0; }
 bool cl3_is_handshake_complete(cl3_session *session) { return false; }
 bool cl3_is_handshake_confirmed(cl3_session *session) { return false; }
 bool cl3_is_resumed(cl3_session *session) { return false; }

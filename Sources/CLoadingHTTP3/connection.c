@@ -285,6 +285,8 @@ cl3_session *cl3_new(
     return self;
 }
 
+uint64_t cl3_peer_idle_timeout(cl3_session *self) { return quic_of(self)->peer_idle_timeout; }
+
 bool cl3_is_handshake_complete(cl3_session *self) {
     return ngtcp2_conn_get_handshake_completed(quic_of(self)->conn) != 0;
 }

@@ -66,6 +66,31 @@ import URLLoading
         }
     }
 
+    // CONN-10: a server forgets an idle connection without a notice (RFC 9000 10.1), so a POST is not sent on one whose
+    // idle timeout is almost over
+    @Test("a POST after most of the server's idle timeout, and one before", .needs(.aioquic))
+    func almostForgotten() async throws {
+        let server = try AioquicServer(
+            files: ["small": Array("small".utf8)], authority: TrustedAuthority.authority, idleTimeout: 3)
+        defer { server.stop() }
+        try await TransactionRecorder.record { session, metrics async throws in
+            var get = URLRequest(url: server.secureURL("/small"))
+            get.assumesHTTP3Capable = true
+            _ = try await session.data(for: get)
+            var post = get
+            post.httpMethod = "POST"
+            post.httpBody = Data("body".utf8)
+            let (_, soon) = try await session.data(for: post)
+            // The time is what is tested: two thirds of three seconds, and not all of them.
+            try await Task.sleep(for: .milliseconds(2500))
+            let (_, late) = try await session.data(for: post)
+            #expect([soon, late].map { ($0 as? HTTPURLResponse)?.statusCode } == [200, 200])
+            let transactions = try await metrics.transactions.waitFor(count: 3)
+            #expect(transactions.map(\.networkProtocolName) == ["h3", "h3", "h3"])
+            #expect(transactions.map(\.isReusedConnection) == [false, true, false])
+        }
+    }
+
     // T-19, MISC-26: RFC 9218
     @Test("a request has a priority field", .needs(.aioquic)) func priority() async throws {
         let server = try AioquicServer(files: ["small": Array("small".utf8)], authority: TrustedAuthority.authority)

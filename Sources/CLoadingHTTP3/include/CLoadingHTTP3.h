@@ -257,6 +257,8 @@ uint64_t cl3_in_flight(cl3_session *session);
 bool cl3_migrate(cl3_session *session, const cl3_endpoints *endpoints, uint64_t now);
 // Updates the keys. False if it is too early.
 bool cl3_update_keys(cl3_session *session, uint64_t now);
+// After how long without a packet the server may forget the connection, in nanoseconds; 0 if it has not said.
+uint64_t cl3_peer_idle_timeout(cl3_session *session);
 bool cl3_is_handshake_complete(cl3_session *session);
 // Whether the server has confirmed the handshake (RFC 9001 section 4.1.2).
 bool cl3_is_handshake_confirmed(cl3_session *session);

@@ -24,6 +24,13 @@ extension HTTP3Connection {
         pool.loop.arm(silenceTimer, at: next, for: self)
     }
 
+    /// Whether the server may forget the connection before a request arrives, because its idle timeout is almost over
+    /// (RFC 9000 §10.1). It would send no notice, so a request that cannot be repeated would be lost (CONN-10).
+    var mayBeForgotten: Bool {
+        guard isIdle, isAdopted, !isRetired, !isClosed, let timeout = session.peerIdleTimeout else { return false }
+        return pool.loop.now - max(idleSince, lastHeard) > timeout / 3 * 2
+    }
+
     /// HTTP/3 counts as failed at a server that has answered all requests and grants no more streams. Requests use TCP
     /// instead.
     private func streamCreditTimedOut() {

@@ -141,6 +141,10 @@ final class HTTP3Connection: MultiplexedConnectionState, MultiplexedConnection, 
     // MARK: Streams
 
     func openStream(isRepeatable: Bool, for origin: OriginConnections) -> HTTPStream? {
+        if !isRepeatable, mayBeForgotten {
+            retire()
+            return nil
+        }
         guard mayOpenStream else {
             if hasNoStreamCredit, !streamCreditTimer.isArmed {
                 pool.loop.arm(

@@ -340,6 +340,13 @@ package final class HTTP3Session: HTTPStreamSession {
         rejectsAfterwards = nil
     }
 
+    /// After how many nanoseconds without a packet the server forgets the connection; nil if it has not said that.
+    package var peerIdleTimeout: Int64? {
+        guard let session = usable else { return nil }
+        let timeout = cl3_peer_idle_timeout(session)
+        return timeout == 0 ? nil : Int64(clamping: timeout)
+    }
+
     /// Sends PINGs while requests or `trust()` are pending.
     private func adaptKeepAlive() {
         guard let session = usable else { return }
