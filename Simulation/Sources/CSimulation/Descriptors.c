@@ -12,7 +12,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { most_descriptors = 4096 };
+enum { most_descriptors = 1024 };
 static struct file *tables[most_processes][most_descriptors];
 #define files tables[kernel_process()]
 

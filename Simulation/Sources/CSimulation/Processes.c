@@ -85,7 +85,8 @@ static bool read_line(char *line, size_t capacity) {
 }
 
 const char *simulation_next_world(const char *output, const char *errors, int processor, simulation_state *state) {
-    static char line[1 << 20];
+    const size_t longest = 1 << 20;
+    char *line = malloc(longest);
     state_at_cut = mmap(NULL, sizeof *state_at_cut, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     struct sigaction action = { .sa_handler = end_child };
     sigaction(SIGALRM, &action, NULL);
@@ -99,7 +100,7 @@ const char *simulation_next_world(const char *output, const char *errors, int pr
         CPU_SET(processor, &set);
         sched_setaffinity(0, sizeof set, &set);
     }
-    while (read_line(line, sizeof line)) {
+    while (read_line(line, longest)) {
         int status = 0;
         is_late = 0;
         *state_at_cut = (simulation_state){ 0 };

@@ -35,7 +35,19 @@ void *kernel_real(const char *name) {
     return found;
 }
 
-// ---- parking, by the real kernel
+// ---- processes, of which one has its turn
+
+// One thread of the real kernel runs all threads of its process, and sleeps while another process has its turn.
+struct turn {
+    uint32_t may_go;
+    // Who goes on.
+    struct thread *next;
+    // Where the real thread is when it runs none of them.
+    struct context between;
+    // Who has ended, and returns to its own thread of the real kernel.
+    struct thread *leaving;
+};
+static struct turn turns[most_processes];
 
 static long real_futex(uint32_t *word, int operation, uint32_t value) {
     long result;
@@ -49,22 +61,45 @@ static long real_futex(uint32_t *word, int operation, uint32_t value) {
     return result;
 }
 
-// A thread that has ended in the simulation, while the C library still frees what was its own. Nothing else runs before it is
-// gone: what memory the next allocation gets would depend on which of them is faster.
-static pid_t leaving, process_of_leaving;
-
-static int futex_flag(void) { return options.has_processes ? 0 : FUTEX_PRIVATE_FLAG; }
-
-static void park(struct thread *thread) {
-    while (__atomic_exchange_n(&thread->may_go, 0, __ATOMIC_ACQUIRE) == 0) real_futex(&thread->may_go, FUTEX_WAIT | futex_flag(), 0);
-    if (leaving == 0) return;
-    while (tgkill(process_of_leaving, leaving, 0) == 0) REAL(sched_yield)();
-    leaving = 0;
+static void wait_for_turn(struct turn *turn) {
+    while (__atomic_exchange_n(&turn->may_go, 0, __ATOMIC_ACQUIRE) == 0) real_futex(&turn->may_go, FUTEX_WAIT, 0);
 }
 
-static void unpark(struct thread *thread) {
-    __atomic_store_n(&thread->may_go, 1, __ATOMIC_RELEASE);
-    real_futex(&thread->may_go, FUTEX_WAKE | futex_flag(), 1);
+static void give_turn(struct thread *next) {
+    struct turn *turn = &turns[next->process];
+    turn->next = next;
+    __atomic_store_n(&turn->may_go, 1, __ATOMIC_RELEASE);
+    real_futex(&turn->may_go, FUTEX_WAKE, 1);
+}
+
+// The C library frees what was the thread's own. Nothing else runs before it is gone: what memory the next allocation gets would
+// depend on which of them is faster.
+static void let_leave(struct thread *thread) {
+    pid_t process = (pid_t)REAL(syscall)(SYS_getpid), real = thread->real;
+    __atomic_store_n(&thread->may_return, 1, __ATOMIC_RELEASE);
+    real_futex(&thread->may_return, FUTEX_WAKE_PRIVATE, 1);
+    while (tgkill(process, real, 0) == 0) REAL(sched_yield)();
+}
+
+static void run_between(void) {
+    int process = kernel_process();
+    struct turn *turn = &turns[process];
+    for (;;) {
+        struct thread *leaving = turn->leaving, *next = turn->next;
+        turn->leaving = NULL;
+        if (leaving != NULL) let_leave(leaving);
+        if (next->process == process) {
+            context_switch(&turn->between, &next->context);
+        } else {
+            give_turn(next);
+            wait_for_turn(turn);
+        }
+    }
+}
+
+static void begin_turns(void) {
+    const size_t size = 64 * 1024;
+    turns[current->process].between = context_make(malloc(size), size, run_between);
 }
 
 // ---- the seed
@@ -114,11 +149,19 @@ uint64_t simulation_hash(void) { return hash; }
 
 // ---- when it goes wrong
 
-static void show_stack(int signal) {
-    (void)signal;
+static void show_stack(void) {
     void *frames[48];
     backtrace_symbols_fd(frames, backtrace(frames, 48), 2);
-    __atomic_store_n(&current->has_shown, 1, __ATOMIC_RELEASE);
+}
+
+// For a thread that goes on only for this.
+static void show_stack_if_asked(struct thread *thread) {
+    while (thread->asked_by != NULL) {
+        show_stack();
+        struct thread *asked_by = thread->asked_by;
+        thread->asked_by = NULL;
+        context_switch(&thread->context, &asked_by->context);
+    }
 }
 
 static void show_threads(void) {
@@ -128,12 +171,11 @@ static void show_threads(void) {
         dprintf(2, "\nthread %d, %s: %s %s\n", thread->number, thread->name,
             thread->state == thread_waits ? "waits:" : "can run", thread->state == thread_waits ? thread->reason : "");
         if (thread == current) {
-            show_stack(0);
-            continue;
+            show_stack();
+        } else if (thread->process == kernel_process()) {
+            thread->asked_by = current;
+            context_switch(&current->context, &thread->context);
         }
-        if (thread->process != kernel_process()) continue;
-        pthread_kill(thread->handle, SIGUSR2);
-        for (int k = 0; k < 1000 && __atomic_load_n(&thread->has_shown, __ATOMIC_ACQUIRE) == 0; k++) REAL(usleep)(1000);
     }
 }
 
@@ -191,10 +233,10 @@ static struct thread *choose(void) {
 static void hand_over(void) {
     struct thread *self = current, *next = choose();
     if (next == self) return;
-    int error = errno;
-    unpark(next);
-    park(self);
-    errno = error;
+    struct turn *turn = &turns[self->process];
+    turn->next = next;
+    context_switch(&self->context, next->process == self->process ? &next->context : &turn->between);
+    show_stack_if_asked(self);
 }
 
 void kernel_step(const char *call) {
@@ -257,11 +299,11 @@ static void end_of_thread(void *value) {
     if (!thread->is_joinable) thread->has_handle = false;
     kernel_wake(thread, most_threads);
     kernel_note("ends");
-    struct thread *next = choose();
+    struct turn *turn = &turns[thread->process];
+    turn->next = choose();
+    turn->leaving = thread;
     current = NULL;
-    leaving = gettid();
-    process_of_leaving = (pid_t)REAL(syscall)(SYS_getpid);
-    unpark(next);
+    context_switch(&thread->context, &turn->between);
 }
 
 static struct thread *add_thread(const char *name) {
@@ -283,7 +325,13 @@ static struct thread *add_thread(const char *name) {
 static void *run_thread(void *value) {
     struct thread *thread = value;
     current = thread;
-    park(thread);
+    thread->real = (pid_t)REAL(syscall)(SYS_gettid);
+    // Those of the process are for the real thread that runs the simulated ones.
+    sigset_t all;
+    sigfillset(&all);
+    REAL(pthread_sigmask)(SIG_SETMASK, &all, NULL);
+    context_leave(&thread->context, &thread->is_left, &thread->may_return);
+    show_stack_if_asked(thread);
     pthread_setspecific(end_key, thread);
     return thread->start(thread->argument);
 }
@@ -303,10 +351,13 @@ int kernel_start_thread(pthread_t *handle, const pthread_attr_t *attributes, voi
     }
     thread->handle = *handle;
     thread->has_handle = true;
+    while (__atomic_load_n(&thread->is_left, __ATOMIC_ACQUIRE) == 0) real_futex(&thread->is_left, FUTEX_WAIT_PRIVATE, 0);
     kernel_note("starts thread %d", thread->number);
     kernel_step("pthread_create");
     return 0;
 }
+
+pid_t kernel_real_thread(void) { return current->real; }
 
 void kernel_name_current(const char *name) {
     strncpy(current->name, name, sizeof current->name - 1);
@@ -314,7 +365,17 @@ void kernel_name_current(const char *name) {
 
 // ---- processes
 
+// The calling thread of the real kernel is that of the first thread of a process.
+static void take_over(struct thread *first) {
+    first->handle = pthread_self();
+    first->has_handle = true;
+    first->real = (pid_t)REAL(syscall)(SYS_gettid);
+    begin_turns();
+}
+
 struct thread *kernel_add_first_thread(int process, const char *name) {
+    // It may have its turn before its real process waits for it.
+    turns[process] = (struct turn){ .next = NULL };
     struct thread *thread = add_thread(name);
     thread->process = process;
     return thread;
@@ -323,9 +384,8 @@ struct thread *kernel_add_first_thread(int process, const char *name) {
 void kernel_become(struct thread *thread) {
     current = thread;
     if (thread == NULL) return;
-    thread->handle = pthread_self();
-    thread->has_handle = true;
-    park(thread);
+    take_over(thread);
+    wait_for_turn(&turns[thread->process]);
 }
 
 void kernel_stop_threads(int process) {
@@ -362,11 +422,8 @@ void simulation_begin(simulation_options wanted) {
     // backtrace loads a library when it is first called.
     void *frame[1];
     backtrace(frame, 1);
-    struct sigaction action = { .sa_handler = show_stack, .sa_flags = SA_RESTART };
-    sigaction(SIGUSR2, &action, NULL);
     current = add_thread("main");
-    current->handle = pthread_self();
-    current->has_handle = true;
+    take_over(current);
     has_begun = true;
     kernel_begin_events();
 }

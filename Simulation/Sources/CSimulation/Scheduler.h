@@ -1,6 +1,7 @@
 #ifndef SCHEDULER_H
 #define SCHEDULER_H
 
+#include "Contexts.h"
 #include "Kernel.h"
 
 enum { most_threads = 256 };
@@ -15,8 +16,13 @@ struct thread {
     simulation_time until;
     const char *reason;
     bool was_woken;
-    uint32_t may_go;
-    int has_shown, rounds_of_destructors;
+    // Its own thread of the real kernel, which runs it until it begins and when it has ended.
+    pid_t real;
+    uint32_t is_left, may_return;
+    struct context context;
+    // Who has asked it to show its stack.
+    struct thread *asked_by;
+    int rounds_of_destructors;
     pthread_t handle;
     bool has_handle, is_joinable;
     void *(*start)(void *);
@@ -25,11 +31,13 @@ struct thread {
 
 int kernel_start_thread(pthread_t *handle, const pthread_attr_t *attributes, void *(*start)(void *), void *argument);
 struct thread *kernel_thread(pthread_t handle);
+// The thread of the real kernel that the calling one has for itself.
+pid_t kernel_real_thread(void);
 void kernel_name_current(const char *name);
 
 // The first thread of another process. It runs there after kernel_become.
 struct thread *kernel_add_first_thread(int process, const char *name);
-// NULL for a thread that is none of the simulation.
+// Returns when it is its turn. NULL for a thread that is none of the simulation.
 void kernel_become(struct thread *thread);
 // No thread of the process runs any more. Does not return if the caller is one.
 void kernel_stop_threads(int process);

@@ -5,6 +5,7 @@
 #include <linux/futex.h>
 #include <sched.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
@@ -47,8 +48,9 @@ int pthread_detach(pthread_t handle) {
 }
 
 int pthread_setname_np(pthread_t handle, const char *name) {
-    if (kernel_is_simulated() && pthread_equal(handle, pthread_self())) kernel_name_current(name);
-    return REAL(pthread_setname_np)(handle, name);
+    if (!kernel_is_simulated() || !pthread_equal(handle, pthread_self())) return REAL(pthread_setname_np)(handle, name);
+    kernel_name_current(name);
+    return 0;
 }
 
 int sched_yield(void) {
@@ -65,6 +67,31 @@ int pthread_once(pthread_once_t *once, void (*initialize)(void)) {
     int done = REAL(pthread_once)(once, initialize);
     kernel_end_atomic();
     return done;
+}
+
+// Not the one that runs them all. Dispatch looks for it in /proc.
+pid_t gettid(void) {
+    return kernel_is_simulated() ? kernel_real_thread() : (pid_t)REAL(syscall)(SYS_gettid);
+}
+
+int pthread_sigmask(int how, const sigset_t *set, sigset_t *before) {
+    WITHOUT_SIMULATION(REAL(pthread_sigmask)(how, set, before));
+    // No signal of the real kernel is for a thread of the simulation.
+    static __thread sigset_t blocked;
+    const sigset_t old = blocked;
+    if (set != NULL) {
+        if (how == SIG_SETMASK) blocked = *set;
+        else for (int i = 1; i < NSIG; i++) {
+            if (sigismember(set, i) == 1) (how == SIG_BLOCK ? sigaddset : sigdelset)(&blocked, i);
+        }
+    }
+    if (before != NULL) *before = old;
+    return 0;
+}
+
+int sigprocmask(int how, const sigset_t *set, sigset_t *before) {
+    WITHOUT_SIMULATION(REAL(sigprocmask)(how, set, before));
+    return pthread_sigmask(how, set, before);
 }
 
 // ---- mutexes
@@ -297,6 +324,7 @@ long syscall(long number, ...) {
     va_end(list);
     if (kernel_is_simulated()) {
         if (number == SYS_futex) return simulated_futex((uint32_t *)a, (int)b, (uint32_t)c, (const struct timespec *)d);
+        if (number == SYS_gettid) return gettid();
         if (number == SYS_getrandom) return getrandom((void *)a, (size_t)b, (unsigned)c);
     }
     return REAL(syscall)(number, a, b, c, d, e, f);
