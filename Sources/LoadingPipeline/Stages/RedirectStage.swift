@@ -23,7 +23,7 @@ struct RedirectStage {
             count: count)
         {
         case .notARedirect: return nil
-        case .tooMany(let url): throw LoadError.tooManyRedirects.at(url)
+        case .tooMany: throw LoadError.tooManyRedirects.at(request.urlText)
         case .follow(let redirected):
             count += 1
             if redirected.leavesHTTP { return .leaveHTTP(redirected) }

@@ -12,7 +12,7 @@ package enum RedirectRules {
         guard isFollowed(status), let location, let target = target(of: location, from: request.url) else {
             return .notARedirect
         }
-        if count >= limit { return .tooMany(url: target.url) }
+        if count >= limit { return .tooMany }
 
         let method = method(after: status, of: request.method)
         let losesBody = method != request.method || status == 303
@@ -66,6 +66,6 @@ package enum RedirectDecision: Sendable, Equatable {
     /// The response is the result of the task.
     case notARedirect
     case follow(RedirectedRequest)
-    /// The limit is exceeded. The URL is the target that is not loaded.
-    case tooMany(url: String)
+    /// The limit is exceeded. The URL that failed is the one whose response this is.
+    case tooMany
 }

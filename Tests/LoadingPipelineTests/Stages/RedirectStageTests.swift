@@ -112,7 +112,7 @@ import Testing
     }
 
     //
-    @Test("the redirect that is one too many fails, and says where it led") func tooMany() throws {
+    @Test("the redirect that is one too many fails, and says where it came from") func tooMany() throws {
         var request = try request("GET", body: .none)
         var stage = RedirectStage()
         for number in 1...20 {
@@ -126,7 +126,7 @@ import Testing
         #expect(stage.count == 20 && request.urlText == "https://a.example/20")
         let redirect = response(301, "/21", from: request)
         let error = #expect(throws: LoadError.self) { _ = try stage.next(for: redirect, to: request) }
-        #expect(error?.code == -1007 && error?.url == "https://a.example/21")
+        #expect(error?.code == -1007 && error?.url == "https://a.example/20")
         // A response that is no redirect is one all the same.
         #expect(line(try stage.next(for: response(200, nil, from: request), to: request)) == "the response")
     }
