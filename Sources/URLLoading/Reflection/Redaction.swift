@@ -17,20 +17,18 @@ extension URLCredentialStorage: CustomReflectable {
 
 /// Without the password of the URL and the values of secret fields.
 extension URLResponse: CustomReflectable {
+    /// The URL as descriptions show it.
+    var shownURL: String? { url.map { URLReference.withoutPassword($0.absoluteString) } }
+
     public var customMirror: Mirror {
         var children: [(label: String?, value: Any)] = [
-            ("url", url.map { URLReference.withoutPassword($0.absoluteString) } as Any),
+            ("url", shownURL as Any),
             ("mimeType", mimeType as Any),
             ("expectedContentLength", expectedContentLength),
             ("textEncodingName", textEncodingName as Any),
         ]
         if let http = self as? HTTPURLResponse {
-            let fields = http.headerFields
-            let shown = (0..<fields.count).map { index in
-                let name = fields.name(at: index)
-                return "\(name): \(SecretFields.shown(fields.value(at: index), of: name))"
-            }
-            children += [("statusCode", http.statusCode), ("headerFields", shown)]
+            children += [("statusCode", http.statusCode), ("headerFields", http.shownFields)]
         }
         return Mirror(self, children: children, displayStyle: .class)
     }

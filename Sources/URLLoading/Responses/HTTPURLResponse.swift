@@ -177,6 +177,21 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
         filename(contentDisposition: fields.firstValue("Content-Disposition"))
     }
 
+    /// The class, the URL without its password, the status and the header fields. Secret fields are shown without their
+    /// values.
+    open override var description: String {
+        let lines = shownFields.map { "    \($0)\n" }.joined()
+        return super.description + " { Status Code: \(status), Headers {\n\(lines)} }"
+    }
+
+    /// The header fields as descriptions show them.
+    var shownFields: [String] {
+        (0..<fields.count).map { index in
+            let name = fields.name(at: index)
+            return "\(name): \(SecretFields.shown(fields.value(at: index), of: name))"
+        }
+    }
+
     /// A description of a status code in English, such as "not found" for 404.
     open class func localizedString(forStatusCode statusCode: Int) -> String {
         StatusText.text(forStatusCode: statusCode)

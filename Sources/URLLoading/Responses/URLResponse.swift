@@ -99,6 +99,9 @@ open class URLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable
     /// Returns self, because responses are immutable.
     open func copy(with zone: NSZone? = nil) -> Any { self }
 
+    /// The class and the URL, without its password.
+    open override var description: String { super.description + " { URL: \(shownURL ?? "(null)") }" }
+
     /// The URL of the resource: after redirects, the last one.
     open var url: URL? { address }
 

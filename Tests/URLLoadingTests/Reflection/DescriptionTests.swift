@@ -13,6 +13,27 @@ import URLLoading
         #expect(storage.description == "<NSHTTPCookieStorage cookies count:1>")
     }
 
+    // Passwords, cookies and other secrets have no place in a log.
+    @Test("responses say where they are from, and what they are") func responses() throws {
+        let url = try #require(URL(string: "http://user:hunter2@example.org/a"))
+        let plain = URLResponse(url: url, mimeType: nil, expectedContentLength: 3, textEncodingName: nil)
+        #expect(plain.description.hasPrefix("<URLResponse: 0x"))
+        #expect(plain.description.hasSuffix("> { URL: http://user@example.org/a }"))
+        #expect(URLResponse().description.hasSuffix("> { URL: (null) }"))
+        let fields = ["Content-Type": "text/plain", "Set-Cookie": "sid=hunter2"]
+        let response = try #require(
+            HTTPURLResponse(url: url, statusCode: 404, httpVersion: nil, headerFields: fields))
+        #expect(response.description.hasPrefix("<HTTPURLResponse: 0x"))
+        let end = """
+            > { URL: http://user@example.org/a } { Status Code: 404, Headers {
+                Content-Type: text/plain
+                Set-Cookie: (hidden)
+            } }
+            """
+        #expect(response.description.hasSuffix(end))
+        #expect("\(response)" == response.description && String(reflecting: response) == response.description)
+    }
+
     @Test(
         "a protection space says what it is",
         arguments: [
