@@ -87,7 +87,7 @@ struct endpoint {
     int number;
     struct file *file;
     int family;
-    simulation_address address;
+    simulation_address address, own; // 0 before connect
     uint16_t port, own_port; // 0 before connect, before bind or connect
     bool merges, tells_marks;
     struct datagram *first, **end;
@@ -123,6 +123,8 @@ static struct endpoint *endpoint_numbered(int number) {
     for (struct endpoint *e = endpoints; e != NULL; e = e->next) if (e->number == number) return e;
     return NULL;
 }
+
+static simulation_address own_address(struct endpoint *e) { return e->own != 0 ? e->own : kernel_own_address(e->family); }
 
 static void take_port(struct endpoint *e) {
     if (e->own_port != 0) return;
@@ -209,7 +211,7 @@ static void arrive(void *context) {
     struct datagram *datagram = context;
     struct endpoint *e = endpoint_at(datagram->own_port, datagram->address);
     bool is_for_it = e != NULL && (e->port == 0 || (e->address == datagram->address && e->port == datagram->port));
-    if (!is_for_it || !passes(datagram->address)) {
+    if (!is_for_it || !passes(datagram->address) || !kernel_has_address(own_address(e))) {
         free(datagram);
         return;
     }
@@ -250,8 +252,10 @@ static void arrive_refusal(void *context) {
 
 static void reach_host(void *context) {
     struct datagram *datagram = context;
+    struct endpoint *e = endpoint_at(datagram->own_port, datagram->address);
+    bool has_left = e == NULL || kernel_has_address(own_address(e));
     // What a router tells of a host that it does not reach, the kernel keeps from sockets of UDP without IP_RECVERR.
-    if (!passes(datagram->address) || network_error(datagram->address) != 0) {
+    if (!has_left || !passes(datagram->address) || network_error(datagram->address) != 0) {
         free(datagram);
         return;
     }
@@ -310,6 +314,9 @@ static ssize_t send_datagrams(struct file *file, const struct msghdr *message, i
     uint16_t port = e->port;
     if (message->msg_name != NULL && !kernel_read_address(message->msg_name, &address, &port)) return fail_with(ENETUNREACH);
     if (port == 0) return fail_with(EDESTADDRREQ);
+    if (kernel_own_address(e->family) == 0) return fail_with(ENETUNREACH);
+    // As the kernel looks for a route from an address that is gone.
+    if (!kernel_has_address(own_address(e)) && e->family == AF_INET) return fail_with(EINVAL);
     int64_t count = length_of(message), segment = 0;
     uint8_t mark = 0;
     read_control(message, &segment, &mark);
@@ -472,9 +479,9 @@ static int connect_to(struct file *file, const struct sockaddr *address, socklen
     if (address->sa_family != e->family) return (int)fail_with(EAFNOSUPPORT);
     simulation_address host;
     uint16_t port;
-    if (!kernel_read_address(address, &host, &port) && e->family == AF_INET6 && !kernel_has_ipv6()) {
-        return (int)fail_with(ENETUNREACH);
-    }
+    kernel_read_address(address, &host, &port);
+    if (kernel_own_address(e->family) == 0) return (int)fail_with(ENETUNREACH);
+    e->own = kernel_own_address(e->family);
     e->address = host;
     e->port = port;
     take_port(e);
@@ -493,7 +500,8 @@ static int set_option(struct file *file, int level, int option, const void *plac
 
 static int own_name(struct file *file, struct sockaddr *address, socklen_t *size) {
     struct endpoint *e = file->state;
-    *size = kernel_write_address(address, *size, e->family == AF_INET6 ? kernel_own_ipv6 : kernel_own_ipv4, e->own_port);
+    simulation_address none = e->family == AF_INET6 ? simulation_ipv6 : 0;
+    *size = kernel_write_address(address, *size, e->own != 0 ? e->own : none, e->own_port);
     return 0;
 }
 

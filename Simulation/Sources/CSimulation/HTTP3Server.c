@@ -368,6 +368,18 @@ static bool original_id(simulation_http3 *http3, const ngtcp2_pkt_hd *head, ngtc
         == 0;
 }
 
+static uint16_t port_of(const struct sockaddr *address) {
+    simulation_address ignored;
+    uint16_t port;
+    kernel_read_address(address, &ignored, &port);
+    return port;
+}
+
+// As the host sees it. Ports are not used again soon, so the port alone tells one path from another.
+static unsigned write_client(struct sockaddr_storage *client, bool is_ipv6, uint16_t port) {
+    return kernel_write_address((struct sockaddr *)client, sizeof *client, is_ipv6 ? simulation_ipv6 + 1 : 0x0A000001, port);
+}
+
 simulation_http3 *simulation_http3_new(
     simulation_http3_host *host, simulation_http3_callbacks callbacks, uint64_t address, uint16_t port, uint16_t client_port,
     const uint8_t *datagram, int64_t count) {
@@ -376,12 +388,10 @@ simulation_http3 *simulation_http3_new(
     simulation_http3 *http3 = calloc(1, sizeof *http3);
     http3->host = host;
     http3->callbacks = callbacks;
-    bool is_ipv6 = address >= simulation_ipv6;
     http3->path.local.addr = (ngtcp2_sockaddr *)&http3->local;
     http3->path.local.addrlen = kernel_write_address((struct sockaddr *)&http3->local, sizeof http3->local, address, port);
     http3->path.remote.addr = (ngtcp2_sockaddr *)&http3->remote;
-    http3->path.remote.addrlen = kernel_write_address(
-        (struct sockaddr *)&http3->remote, sizeof http3->remote, is_ipv6 ? kernel_own_ipv6 : kernel_own_ipv4, client_port);
+    http3->path.remote.addrlen = write_client(&http3->remote, address >= simulation_ipv6, client_port);
     const ngtcp2_callbacks table = {
         .recv_client_initial = ngtcp2_crypto_recv_client_initial_cb, .recv_crypto_data = ngtcp2_crypto_recv_crypto_data_cb,
         .handshake_completed = on_handshake_completed, .encrypt = ngtcp2_crypto_encrypt_cb,
@@ -502,8 +512,11 @@ static bool finish(simulation_http3 *http3, int result) {
     }
 }
 
-bool simulation_http3_receive(simulation_http3 *http3, const uint8_t *datagram, int64_t count, uint8_t mark) {
+bool simulation_http3_receive(
+    simulation_http3 *http3, uint16_t client_port, const uint8_t *datagram, int64_t count, uint8_t mark) {
     if (http3->is_over) return true;
+    if (port_of((const struct sockaddr *)&http3->remote) != client_port) kernel_note("QUIC: the client has moved to port %d", client_port);
+    write_client(&http3->remote, http3->remote.ss_family == AF_INET6, client_port);
     ngtcp2_pkt_info info = { .ecn = mark };
     uint64_t now = (uint64_t)simulation_now();
     return finish(http3, ngtcp2_conn_read_pkt(http3->conn, &http3->path, &info, datagram, (size_t)count, now));
@@ -518,9 +531,8 @@ void simulation_http3_expire(simulation_http3 *http3) {
     if (!http3->is_over) finish(http3, ngtcp2_conn_handle_expiry(http3->conn, (uint64_t)simulation_now()));
 }
 
-static ngtcp2_ssize write_datagram(simulation_http3 *http3, ngtcp2_pkt_info *info, uint8_t *buffer, size_t capacity) {
-    ngtcp2_path_storage path;
-    ngtcp2_path_storage_zero(&path);
+static ngtcp2_ssize write_datagram(
+    simulation_http3 *http3, ngtcp2_path *path, ngtcp2_pkt_info *info, uint8_t *buffer, size_t capacity) {
     for (;;) {
         nghttp3_vec list[16];
         nghttp3_ssize pieces = 0;
@@ -533,7 +545,7 @@ static ngtcp2_ssize write_datagram(simulation_http3 *http3, ngtcp2_pkt_info *inf
         uint32_t flags = NGTCP2_WRITE_STREAM_FLAG_MORE | (is_last ? NGTCP2_WRITE_STREAM_FLAG_FIN : 0);
         ngtcp2_ssize taken = -1;
         ngtcp2_ssize count = ngtcp2_conn_writev_stream(
-            http3->conn, &path.path, info, buffer, capacity, &taken, flags, id, (const ngtcp2_vec *)list, (size_t)pieces,
+            http3->conn, path, info, buffer, capacity, &taken, flags, id, (const ngtcp2_vec *)list, (size_t)pieces,
             (uint64_t)simulation_now());
         if (taken >= 0 && id >= 0) nghttp3_conn_add_write_offset(http3->http, id, (size_t)taken);
         switch (count) {
@@ -546,8 +558,10 @@ static ngtcp2_ssize write_datagram(simulation_http3 *http3, ngtcp2_pkt_info *inf
     }
 }
 
-int64_t simulation_http3_take(simulation_http3 *http3, uint8_t *buffer, int64_t capacity, uint8_t *mark) {
+int64_t simulation_http3_take(
+    simulation_http3 *http3, uint8_t *buffer, int64_t capacity, uint16_t *client_port, uint8_t *mark) {
     *mark = 0;
+    *client_port = port_of((const struct sockaddr *)&http3->remote);
     if (http3->close_count > 0) {
         int64_t count = http3->close_count;
         memcpy(buffer, http3->close_datagram, (size_t)count);
@@ -556,8 +570,11 @@ int64_t simulation_http3_take(simulation_http3 *http3, uint8_t *buffer, int64_t 
     }
     if (http3->is_over) return 0;
     ngtcp2_pkt_info info = { 0 };
-    ngtcp2_ssize count = write_datagram(http3, &info, buffer, (size_t)capacity);
+    ngtcp2_path_storage path;
+    ngtcp2_path_storage_zero(&path);
+    ngtcp2_ssize count = write_datagram(http3, &path.path, &info, buffer, (size_t)capacity);
     if (count < 0) finish(http3, (int)count);
+    if (count > 0) *client_port = port_of((const struct sockaddr *)path.path.remote.addr);
     *mark = (uint8_t)info.ecn;
     return count > 0 ? count : 0;
 }
@@ -595,8 +612,7 @@ int64_t simulation_http3_answer(
     } else {
         simulation_http3 asked = { .host = host };
         asked.path.remote.addr = (ngtcp2_sockaddr *)&asked.remote;
-        asked.path.remote.addrlen = kernel_write_address(
-            (struct sockaddr *)&asked.remote, sizeof asked.remote, is_ipv6 ? kernel_own_ipv6 : kernel_own_ipv4, client_port);
+        asked.path.remote.addrlen = write_client(&asked.remote, is_ipv6, client_port);
         ngtcp2_cid id = { .datalen = id_length };
         if (original_id(&asked, &head, &id)) return 0;
         id = (ngtcp2_cid){ .datalen = id_length };

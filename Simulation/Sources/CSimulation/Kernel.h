@@ -84,12 +84,17 @@ void kernel_cut_power_of_processes(void);
 // With the status, whichever process calls.
 _Noreturn void kernel_end_world(int status);
 
-// ---- the machine's addresses (Names.c)
+// ---- the machine's addresses (Interface.c)
+
+// 0 if it has none of the family.
+simulation_address kernel_own_address(int family);
+bool kernel_has_address(simulation_address address);
+bool kernel_has_network(void);
+
+// ---- addresses (Names.c)
 
 struct sockaddr;
-static const simulation_address kernel_own_ipv4 = 0x0A000001, kernel_own_ipv6 = (1ull << 32) + 1;
-bool kernel_has_ipv6(void);
-// False if it is in no network that there is.
+// False if there is no way to its network.
 bool kernel_read_address(const struct sockaddr *address, simulation_address *found, uint16_t *port);
 // Returns the size.
 unsigned kernel_write_address(struct sockaddr *address, unsigned capacity, simulation_address host, uint16_t port);

@@ -1,16 +1,10 @@
-// Names of hosts, and this machine's addresses.
+// Names of hosts, and how addresses are written.
 #include "Kernel.h"
 #include <arpa/inet.h>
-#include <ifaddrs.h>
-#include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <resolv.h>
 #include <stdio.h>
-
-static bool has_ipv6;
-void simulation_set_ipv6(bool has) { has_ipv6 = has; }
-bool kernel_has_ipv6(void) { return has_ipv6; }
 
 // fd00::/96
 static const uint8_t prefix[12] = { 0xFD };
@@ -22,14 +16,14 @@ bool kernel_read_address(const struct sockaddr *address, simulation_address *fou
         const struct sockaddr_in *target = (const struct sockaddr_in *)address;
         *found = ntohl(target->sin_addr.s_addr);
         *port = ntohs(target->sin_port);
-        return true;
+        return kernel_own_address(AF_INET) != 0;
     }
     const struct sockaddr_in6 *target = (const struct sockaddr_in6 *)address;
     uint32_t last;
     memcpy(&last, &target->sin6_addr.s6_addr[12], sizeof last);
     *found = simulation_ipv6 + ntohl(last);
     *port = ntohs(target->sin6_port);
-    return has_ipv6 && memcmp(&target->sin6_addr, prefix, sizeof prefix) == 0;
+    return kernel_own_address(AF_INET6) != 0 && memcmp(&target->sin6_addr, prefix, sizeof prefix) == 0;
 }
 
 static struct sockaddr_in ipv4_address(simulation_address host, uint16_t port) {
@@ -100,6 +94,7 @@ int getaddrinfo(const char *restrict host, const char *restrict service, const s
     }
     simulation_time until = simulation_now() + 1000000 + (simulation_time)simulation_random((uint64_t)most);
     kernel_wait(&waiting, until, "getaddrinfo");
+    if (!kernel_has_network()) return EAI_AGAIN;
     struct addrinfo **end = result;
     for (struct name *name = names; name != NULL; name = name->next) {
         if (host == NULL || strcasecmp(name->text, host) != 0) continue;
@@ -169,45 +164,14 @@ int res_nquery(res_state state, const char *name, int class, int type, unsigned 
     kernel_note("asks for records of type %d of %s", type, name);
     simulation_time until = simulation_now() + 1000000 + (simulation_time)simulation_random(200 * 1000000);
     kernel_wait(&waiting, until, "res_nquery");
+    if (!kernel_has_network()) {
+        state->res_h_errno = TRY_AGAIN;
+        return -1;
+    }
     const int type_of_https = 65;
     for (struct service *service = services; service != NULL; service = service->next) {
         if (type == type_of_https && strcasecmp(service->name, name) == 0) return answer_with(service, type, answer, capacity);
     }
     state->res_h_errno = NO_DATA;
     return -1;
-}
-
-// One interface, with an address of each family that there is.
-struct interface { struct ifaddrs entry; struct sockaddr_in6 address, mask; };
-
-static void fill(struct interface *interface, simulation_address address, simulation_address mask) {
-    kernel_write_address((struct sockaddr *)&interface->address, sizeof interface->address, address, 0);
-    kernel_write_address((struct sockaddr *)&interface->mask, sizeof interface->mask, mask, 0);
-    interface->entry = (struct ifaddrs){
-        .ifa_name = "sim0", .ifa_flags = IFF_UP | IFF_RUNNING, .ifa_addr = (struct sockaddr *)&interface->address,
-        .ifa_netmask = (struct sockaddr *)&interface->mask,
-    };
-}
-
-int getifaddrs(struct ifaddrs **result) {
-    if (!kernel_is_simulated()) return REAL(getifaddrs)(result);
-    struct interface *interfaces = calloc(2, sizeof *interfaces);
-    fill(&interfaces[0], kernel_own_ipv4, 0xFF000000);
-    if (has_ipv6) {
-        fill(&interfaces[1], kernel_own_ipv6, simulation_ipv6);
-        memset(&interfaces[1].mask.sin6_addr, 0xFF, sizeof prefix);
-        interfaces[0].entry.ifa_next = &interfaces[1].entry;
-    }
-    *result = &interfaces[0].entry;
-    return 0;
-}
-
-void freeifaddrs(struct ifaddrs *first) {
-    if (kernel_is_simulated()) free(first);
-    else REAL(freeifaddrs)(first);
-}
-
-unsigned if_nametoindex(const char *name) {
-    if (!kernel_is_simulated()) return REAL(if_nametoindex)(name);
-    return strcmp(name, "sim0") == 0 ? 2 : 0;
 }

@@ -109,7 +109,7 @@ struct connection {
     struct file *file; // NULL once the program has closed it
     struct host *host; // NULL before connect
     int family;
-    simulation_address address;
+    simulation_address address, own;
     uint16_t port, local_port;
     simulation_link link;
     enum connection_state state;
@@ -175,12 +175,13 @@ static simulation_time travel(struct connection *c, simulation_time *last) {
 
 static int64_t segment(struct connection *c) { return 1 + (int64_t)simulation_random((uint64_t)c->link.largest_segment); }
 
-static bool passes(struct connection *c) { return !c->is_silent && network_is_reachable(c->address); }
+static bool has_way(struct connection *c) { return network_is_reachable(c->address) && kernel_has_address(c->own); }
+static bool passes(struct connection *c) { return !c->is_silent && has_way(c); }
 
 static void send_again(void *context) {
     struct connection *c = context;
     c->sends_again = false;
-    if (!network_is_reachable(c->address) && c->file != NULL) {
+    if (!has_way(c) && c->file != NULL) {
         c->sends_again = true;
         kernel_at(simulation_now() + 1000000000, send_again, c);
         return;
@@ -196,7 +197,7 @@ static void send_again(void *context) {
 // An event of a packet that is lost, or that comes after one: it happens later. Tells the caller to do nothing.
 static bool is_lost(struct connection *c, void (*work)(void *context), void *context) {
     if (c->is_silent || c->is_broken || c->is_sending_again) return false;
-    if (network_is_reachable(c->address) && c->lost_count == 0) return false;
+    if (has_way(c) && c->lost_count == 0) return false;
     if (c->lost_count == c->lost_capacity) {
         c->lost_capacity = 2 * c->lost_capacity + 8;
         c->lost = realloc(c->lost, (size_t)c->lost_capacity * sizeof *c->lost);
@@ -537,6 +538,7 @@ static int tcp_connect(struct file *file, const struct sockaddr *address, sockle
     if (c->state == connection_open) return (int)fail_with(EISCONN);
     if (address->sa_family != c->family) return (int)fail_with(EAFNOSUPPORT);
     if (!kernel_read_address(address, &c->address, &c->port)) return (int)fail_with(ENETUNREACH);
+    c->own = kernel_own_address(c->family);
     c->local_port = ports++;
     if (ports < 40000) ports = 40000;
     c->link = link_to(c->address);
@@ -589,7 +591,8 @@ static int tcp_option(struct file *file, int level, int option, void *value, soc
 
 static int tcp_own_name(struct file *file, struct sockaddr *address, socklen_t *size) {
     struct connection *c = file->state;
-    *size = kernel_write_address(address, *size, c->family == AF_INET6 ? kernel_own_ipv6 : kernel_own_ipv4, c->local_port);
+    simulation_address none = c->family == AF_INET6 ? simulation_ipv6 : 0;
+    *size = kernel_write_address(address, *size, c->own != 0 ? c->own : none, c->local_port);
     return 0;
 }
 

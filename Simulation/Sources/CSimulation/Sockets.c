@@ -3,23 +3,10 @@
 #include "Sockets.h"
 #include <netinet/in.h>
 
-// A socket that says nothing: of netlink.
-static uint32_t silent_readiness(struct file *file) { return 0; }
-static ssize_t silent_read(struct file *file, void *bytes, size_t count) { return fail_with(EAGAIN); }
-static ssize_t silent_write(struct file *file, const void *bytes, size_t count) { return (ssize_t)count; }
-static ssize_t silent_receive(struct file *file, void *bytes, size_t count, int flags) { return fail_with(EAGAIN); }
-static ssize_t silent_send(struct file *file, const void *bytes, size_t count, int flags) { return (ssize_t)count; }
-static void silent_close(struct file *file) { (void)file; }
-static const struct socket_calls silent_calls = { .receive = silent_receive, .send = silent_send };
-static const struct file_kind silent_kind = {
-    .name = "silent socket", .readiness = silent_readiness, .read = silent_read, .write = silent_write, .close = silent_close,
-    .calls = &silent_calls,
-};
-
 int socket(int family, int type, int protocol) {
     if (!kernel_is_simulated()) return REAL(socket)(family, type, protocol);
     bool is_blocking = (type & SOCK_NONBLOCK) == 0;
-    if (family == AF_NETLINK) return kernel_add_file(&silent_kind, NULL, is_blocking);
+    if (family == AF_NETLINK) return netlink_socket(is_blocking);
     bool is_unix = family == AF_UNIX && kernel_has_processes();
     if (family != AF_INET && family != AF_INET6 && !is_unix) return (int)fail_with(EAFNOSUPPORT);
     if (disk_has_no_descriptor()) return -1;

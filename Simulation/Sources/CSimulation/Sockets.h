@@ -1,4 +1,4 @@
-// The calls about sockets, by what each kind of socket has of them: TCP (Network.c), UDP (Datagrams.c), UNIX (UNIXSockets.c).
+// The calls about sockets, by what each kind of socket has of them: TCP (Network.c), UDP (Datagrams.c), UNIX (UNIXSockets.c), netlink (Interface.c).
 #ifndef SOCKETS_H
 #define SOCKETS_H
 
@@ -31,6 +31,7 @@ struct socket_calls {
 int tcp_socket(int family, bool is_blocking);
 int datagrams_socket(int family, bool is_blocking);
 int unix_socket(bool is_blocking);
+int netlink_socket(bool is_blocking);
 
 // Of those of UDP that the program has open.
 int datagrams_open_sockets(void);

@@ -5,8 +5,6 @@ import Foundation
 final class HTTP3Endpoint {
     private let service: HTTP3Service
     private let listener: HTTP3Listener
-    /// Of the client.
-    private let port: UInt16
     private let number: Int
     // Set at the end of init, and never nil then.
     private var http3: OpaquePointer!
@@ -36,7 +34,7 @@ final class HTTP3Endpoint {
         of service: HTTP3Service, at address: simulation_address, on listener: HTTP3Listener, from port: UInt16,
         _ datagram: UnsafeBufferPointer<UInt8>
     ) {
-        (self.service, self.listener, self.port) = (service, listener, port)
+        (self.service, self.listener) = (service, listener)
         number = service.server.noteConnection()
         let context = Unmanaged.passUnretained(self).toOpaque()
         http3 = simulation_http3_new(
@@ -96,13 +94,13 @@ final class HTTP3Endpoint {
         simulation_http3_is_for(http3, datagram.baseAddress, Int64(datagram.count))
     }
 
-    func receive(_ datagram: UnsafeBufferPointer<UInt8>, _ mark: UInt8) {
+    func receive(_ datagram: UnsafeBufferPointer<UInt8>, from port: UInt16, _ mark: UInt8) {
         datagrams += 1
         if datagrams == service.faults.forgetsAfter {
             simulation_note("\(server.name): connection \(number) of QUIC is forgotten")
             return forget()
         }
-        let isRight = simulation_http3_receive(http3, datagram.baseAddress, Int64(datagram.count), mark)
+        let isRight = simulation_http3_receive(http3, port, datagram.baseAddress, Int64(datagram.count), mark)
         Law.require(isRight, "the client speaks HTTP/3")
         refuseRequests()
         let requests = complete
@@ -115,8 +113,9 @@ final class HTTP3Endpoint {
         guard !isFinished else { return }
         withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 2048) { buffer in
             while true {
+                var port: UInt16 = 0
                 var mark: UInt8 = 0
-                let count = simulation_http3_take(http3, buffer.baseAddress, Int64(buffer.count), &mark)
+                let count = simulation_http3_take(http3, buffer.baseAddress, Int64(buffer.count), &port, &mark)
                 guard count > 0 else { break }
                 listener.send(UnsafeBufferPointer(rebasing: buffer.prefix(Int(count))), to: port, mark)
             }

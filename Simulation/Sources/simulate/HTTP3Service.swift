@@ -117,13 +117,13 @@ final class HTTP3Listener {
 
     private func receive(_ datagram: UnsafeBufferPointer<UInt8>, from port: UInt16, _ mark: UInt8) {
         if let connection = connections.first(where: { $0.isFor(datagram) }) {
-            connection.receive(datagram, mark)
+            connection.receive(datagram, from: port, mark)
         } else if !answerAlone(datagram, from: port) {
             guard let connection = HTTP3Endpoint(of: service, at: address, on: self, from: port, datagram) else {
                 return
             }
             connections.append(connection)
-            connection.receive(datagram, mark)
+            connection.receive(datagram, from: port, mark)
         }
     }
 

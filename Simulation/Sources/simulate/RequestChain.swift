@@ -9,7 +9,7 @@ final class RequestChain: @unchecked Sendable {
     private let work: Work
     private let session: URLSession
     private let hosts: [World.Host]
-    private let choices = Choices("chain")
+    private let choices: Choices
     private let isAlone: Bool
     /// Whether the next one begins where the end of one is told, and not on the thread that waits for it.
     private let isNested: Bool
@@ -17,13 +17,15 @@ final class RequestChain: @unchecked Sendable {
     private let end = DispatchSemaphore(value: 0)
 
     /// - Parameter isAlone: No other request is under way, and nothing is wrong in the world.
-    init(of work: Work, _ session: URLSession, to hosts: [World.Host], isAlone: Bool) {
+    ///   - first: The number of the first request.
+    init(of work: Work, _ session: URLSession, to hosts: [World.Host], isAlone: Bool, first: Int = 2000) {
         (self.work, self.session, self.isAlone) = (work, session, isAlone)
+        choices = Choices(first == 2000 ? "chain" : "chain from \(first)")
         let present = hosts.filter { $0.server != nil }
         self.hosts = choices.oneIn(2) ? present : Array(present.prefix(1))
         isNested = choices.oneIn(2)
         // Not those of other tasks.
-        let numbers = (2000..<2001 + choices.below(16)).filter { Parts.has("link \($0)") }
+        let numbers = (first..<first + 1 + choices.below(16)).filter { Parts.has("link \($0)") }
         self.numbers = present.isEmpty ? [] : numbers[...]
     }
 

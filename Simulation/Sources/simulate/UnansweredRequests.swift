@@ -21,7 +21,8 @@ struct UnansweredRequests {
     /// Nil in most worlds.
     init?(of work: Work, in world: World) {
         choices = Choices("unanswered requests")
-        guard choices.oneIn(4), world.proxy == nil, !world.disk.runsOutOfDescriptors, Parts.has("unanswered requests")
+        guard choices.oneIn(4), world.proxy == nil, world.networkChanges == nil, !world.disk.runsOutOfDescriptors,
+            Parts.has("unanswered requests")
         else { return nil }
         self.work = work
         mayBeSlow = world.disk.isSlow

@@ -9,6 +9,7 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
     private let world: World
     private let lock = NSCondition()
     private var records: [Int: Record] = [:]
+    private var waitsForConnectivity = false
     private var isInvalidated = false
     private var isInvalid = false
 
@@ -63,6 +64,8 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
         if let proxy = world.proxy {
             configuration.connectionProxyDictionary = Self.dictionary(of: proxy, hasPassword: choices.oneIn(2))
         }
+        if world.networkChanges != nil { waitsForConnectivity = Choices("connectivity").oneIn(2) }
+        setConnectivity(of: configuration)
         let queue = OperationQueue()
         queue.maxConcurrentOperationCount = 1
         let session = URLSession(
@@ -77,6 +80,11 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
         if let unanswered = UnansweredRequests(of: self, in: world) {
             waitForTasks()
             unanswered.run()
+        }
+        if let changes = world.networkChanges {
+            waitForTasks()
+            changes.waitForEnd()
+            runChainAtLast(in: session)
         }
         let floods = choices.oneIn(80)
         if floods, Parts.has("unread responses") { leaveUnread(in: session) }
@@ -105,6 +113,12 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
         lock.unlock()
     }
 
+    private func setConnectivity(of configuration: URLSessionConfiguration) {
+        guard world.networkChanges != nil else { return }
+        configuration.waitsForConnectivity = waitsForConnectivity
+        configuration.timeoutIntervalForResource = 600
+    }
+
     private func runChain(in session: URLSession, _ choices: Choices) {
         let isAlone = choices.oneIn(2)
         if isAlone { waitForTasks() }
@@ -115,9 +129,20 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
         // A request comes before the handshake is complete only if no delegate may judge the server.
         let configuration = URLSessionConfiguration.default
         configuration.enablesEarlyData = true
+        setConnectivity(of: configuration)
         let early = URLSession(configuration: configuration)
         RequestChain(of: self, early, to: world.hosts, isAlone: isAlone && world.isFaultless).run()
         early.finishTasksAndInvalidate()
+    }
+
+    /// Requests that have to succeed, because the network has come back.
+    private func runChainAtLast(in session: URLSession) {
+        let hosts = world.hosts.map { host in
+            var host = host
+            host.isFaultless = host.isFaultlessAtLast
+            return host
+        }
+        RequestChain(of: self, session, to: hosts, isAlone: false, first: 5000).run()
     }
 
     /// All but those that end with their session.
@@ -368,7 +393,8 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
         let name = isExpired ? World.expiredName : World.strangerName
         let code: URLError.Code = isExpired ? .serverCertificateHasBadDate : .serverCertificateUntrusted
         let size = choices.size(upTo: 20_000)
-        let mayFail = world.proxy?.isFaultless == false || world.disk.runsOutOfDescriptors
+        let mayFail =
+            world.proxy?.isFaultless == false || world.disk.runsOutOfDescriptors || world.networkChanges != nil
         let trusts = Choices("trust \(name)").oneIn(2)
         let record = Record(
             expectation: trusts ? .content(number, size: size) : .badCertificate(code), mayFail: mayFail)
@@ -400,6 +426,10 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
             let code = (error as? URLError)?.code
             simulation_note("task \(number) ends: \(code?.rawValue ?? 0)")
             Law.require(code != nil, "an error is a URLError: \(error)")
+            // FTP does not wait (docs/STATUS.md).
+            let mayWait = waitsForConnectivity && (error as? URLError)?.failingURL?.scheme != "ftp"
+            Law.require(
+                !mayWait || code != .notConnectedToInternet, "task \(number) waits for connectivity: \(error)")
             let mayBeRefused = record.isAsync && isInvalidated || record.hasRefused
             Law.require(
                 code != .cancelled || record.wasCancelled || mayBeRefused, "task \(number) is cancelled by nobody else")
@@ -416,7 +446,7 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
                     "task \(number) ends when its time is over: between \(dates.lowerBound) and \(dates.upperBound)")
             } else if case .noHost = record.expectation {
                 var codes: [URLError.Code] = [.cannotFindHost, .cannotConnectToHost, .cancelled]
-                if world.disk.runsOutOfDescriptors, let code { codes.append(code) }
+                if world.disk.runsOutOfDescriptors || world.networkChanges != nil, let code { codes.append(code) }
                 if world.proxy?.isFaultless == false { codes += [.timedOut, .networkConnectionLost] }
                 Law.require(code.map { codes.contains($0) } ?? false, "task \(number) finds no host: \(error)")
             } else {

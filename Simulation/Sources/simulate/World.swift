@@ -9,6 +9,8 @@ struct World {
         var name: String
         /// Whether every load from it has to succeed.
         var isFaultless: Bool
+        /// The same, when the network does not change any more.
+        var isFaultlessAtLast = false
         /// Whether large bodies take little time.
         var isWide = false
         var offersHTTP2 = false
@@ -21,6 +23,8 @@ struct World {
     /// Nil if the hosts are reached without one.
     let proxy: ProxyServer?
     let disk: SimulatedDisk
+    /// Nil if the network stays as it is.
+    let networkChanges: NetworkChanges?
     /// A name without an address, and one whose host takes no connection.
     static let unknownName = "unknown.example"
     static let closedName = "closed.example"
@@ -43,6 +47,10 @@ struct World {
         let isFaultless = choices.oneIn(3)
         let isBehindProxy = choices.oneIn(3) && Parts.has(ProxyServer.name)
         let isProxyFaultless = isFaultless || choices.oneIn(2) || !isBehindProxy
+        let hasIPv6 = Choices("IPv6").oneIn(2)
+        NetworkChanges.begin(hasIPv6: hasIPv6)
+        let networkChanges = isForBackground ? nil : NetworkChanges(hasIPv6: hasIPv6)
+        self.networkChanges = networkChanges
         let hasHTTP3 = !Choices("HTTP/3").oneIn(3) && !isBehindProxy && Self.kind != .proven
         hosts = names.enumerated().map { index, name in
             let choices = Choices(name), mayFailAlone = !isFaultless
@@ -61,7 +69,8 @@ struct World {
             }
             let server = OriginServer(
                 name: name, addresses: addresses, faults: Self.faults(of: name, isFaultless: isFaultless),
-                others: targets, isReliable: isFaultless && !disk.runsOutOfDescriptors, tls: tls, http3: offer)
+                others: targets,
+                isReliable: isFaultless && !disk.runsOutOfDescriptors && networkChanges == nil, tls: tls, http3: offer)
             if !isFaultless, choices.oneIn(6), Parts.has("\(name) loses packets") {
                 Self.losePackets(of: addresses, name)
             }
@@ -70,7 +79,9 @@ struct World {
             }
             let link = Self.link(to: name, isFaultless: isFaultless)
             return Host(
-                server: server, name: name, isFaultless: isFaultless && !disk.runsOutOfDescriptors,
+                server: server, name: name,
+                isFaultless: isFaultless && !disk.runsOutOfDescriptors && networkChanges == nil,
+                isFaultlessAtLast: isFaultless && !disk.runsOutOfDescriptors,
                 isWide: link.largest_segment > 10_000 && link.send_buffer > 100_000 && !isBehindProxy
                     && (offer == nil || path.losses + path.marks == 0 && path.receive_buffer > 100_000),
                 offersHTTP2: tls.offers_http2, offersHTTP3: offer != nil)
@@ -87,7 +98,6 @@ struct World {
         let servers = hosts.compactMap(\.server) + bad
         proxy = isBehindProxy ? Self.makeProxy(isFaultless: isProxyFaultless, of: servers) : nil
         simulation_add_name(Self.closedName, 0x0A00_0200, second / 20)
-        simulation_set_ipv6(choices.oneIn(2))
         if choices.oneIn(4), Parts.has("wall clock") {
             if isForBackground { BackgroundPlan.setClock(choices) } else { Self.jumpOfTheWallClock(choices) }
         }

@@ -126,8 +126,9 @@ void simulation_add_name(const char *name, simulation_address address, simulatio
 // A record that says that the host has HTTP/3 at this port.
 void simulation_add_http3_record(const char *name, uint16_t port);
 void simulation_listen(simulation_address address, uint16_t port, simulation_listener listener);
-// Whether this machine has an address and a route of IPv6. It always has those of IPv4.
-void simulation_set_ipv6(bool has_ipv6);
+// The addresses of this machine, 0 for none, and with each a route to all hosts of its family. First it has 10.0.0.1 alone.
+// What is under way on an address that is gone is lost, and sent again when it is there again.
+void simulation_set_network(simulation_address ipv4, simulation_address ipv6);
 
 typedef struct {
     simulation_time latency, jitter;

@@ -137,9 +137,12 @@ int64_t simulation_http3_answer(
 // Whether the datagram is one of the connection.
 bool simulation_http3_is_for(simulation_http3 *http3, const uint8_t *datagram, int64_t count);
 // False if the client has violated QUIC, TLS or HTTP/3.
-bool simulation_http3_receive(simulation_http3 *http3, const uint8_t *datagram, int64_t count, uint8_t mark);
+// The client's port is another one when its connection has migrated.
+bool simulation_http3_receive(
+    simulation_http3 *http3, uint16_t client_port, const uint8_t *datagram, int64_t count, uint8_t mark);
 // The next datagram for the client, also the last one after the end; 0 for none.
-int64_t simulation_http3_take(simulation_http3 *http3, uint8_t *buffer, int64_t capacity, uint8_t *mark);
+int64_t simulation_http3_take(
+    simulation_http3 *http3, uint8_t *buffer, int64_t capacity, uint16_t *client_port, uint8_t *mark);
 // When `simulation_http3_expire` has to be called; INT64_MAX for never.
 int64_t simulation_http3_expiry(simulation_http3 *http3);
 void simulation_http3_expire(simulation_http3 *http3);
