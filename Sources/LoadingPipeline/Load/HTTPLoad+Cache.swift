@@ -191,7 +191,7 @@ extension HTTPLoad {
     }
 
     /// Hashes a field's value: `Vary` may name `Cookie` and `Authorization`, and a cache may be on a disk.
-    private static func fingerprint(_ text: [UInt8]) -> [UInt8] {
+    package static func fingerprint(_ text: [UInt8]) -> [UInt8] {
         // Without the hash, a random fingerprint that matches no other.
         MessageDigest.hash(.sha256, text) ?? (0..<32).map { _ in UInt8.random(in: .min ... .max) }
     }

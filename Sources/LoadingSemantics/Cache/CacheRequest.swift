@@ -88,6 +88,8 @@ package final class CacheRequest: Sendable {
         return own.isEmpty ? defaults.values(name) : own
     }
 
+    func contains(_ name: String) -> Bool { fields.contains(name) || defaults.contains(name) }
+
     /// Calls `body` with the octets of each value of the fields with that name, in order.
     func forEachValue(of name: String, _ body: (UnsafeBufferPointer<UInt8>) -> Void) {
         var section = fields

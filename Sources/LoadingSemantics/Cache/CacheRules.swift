@@ -41,7 +41,7 @@ package enum CacheRules {
     private static func select(_ stored: [StoredResponse], for request: CacheRequest) -> Int? {
         var selected: Int?
         var hasVary = false
-        for index in stored.indices where stored[index].matches(request) {
+        for index in stored.indices where stored[index].isSelectable(for: request) {
             let isVariant = stored[index].variant?.names.isEmpty == false
             if let selected, hasVary != isVariant ? hasVary : !stored[selected].isOlder(than: stored[index]) {
                 continue

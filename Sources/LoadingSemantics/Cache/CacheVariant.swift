@@ -18,6 +18,18 @@ package struct CacheVariant: Sendable, Hashable {
         self.init(names: names, for: request)
     }
 
+    /// The variant of a response that a program stores for a request of its own. Nil also if it varies by a field that
+    /// loads add to such a request, with a value that depends on the load.
+    init?(varyOf fields: HTTPFields, forStoring request: CacheRequest) {
+        guard let names = Self.names(fields),
+            !names.contains(where: { Self.ofTheLoad.contains($0) && !request.contains($0) })
+        else { return nil }
+        self.init(names: names, for: request)
+    }
+
+    /// Stored cookies and credentials.
+    private static let ofTheLoad: Set = ["authorization", "cookie"]
+
     private init(names: [String], for request: CacheRequest) {
         self.names = names
         if names.isEmpty {

@@ -32,6 +32,20 @@ package struct StoredResponse: Sendable, Equatable {
             variant: isForAll ? CacheVariant(names: [], fingerprint: []) : nil)
     }
 
+    /// Notes the request for which a program stores the response.
+    ///
+    /// - Parameter request: With the fields that each load adds to it.
+    package mutating func note(_ request: CacheRequest) { variant = CacheVariant(varyOf: fields, forStoring: request) }
+
+    /// Replaces status and fields by those of a response that a program has derived from this one.
+    package mutating func replaceHead(status: Int, fields: HTTPFields) {
+        self.status = status
+        self.fields = fields
+        guard let names = CacheVariant.names(fields), names != variant?.names else { return }
+        // The values of other fields in the request are unknown.
+        variant = names.isEmpty ? CacheVariant(names: [], fingerprint: []) : nil
+    }
+
     /// When the origin generated the response: `Date`, or else the time of arrival.
     var date: Int64 {
         fields.firstIndex(of: "Date").flatMap { HTTPDate.parse(fields, at: $0, received: responseTime) } ?? responseTime
@@ -64,4 +78,10 @@ package struct StoredResponse: Sendable, Equatable {
     }
 
     func matches(_ request: CacheRequest) -> Bool { variant?.matches(request) ?? false }
+
+    /// Whether the response may be selected for the request. If it is not known which requests it matches, only the
+    /// policies that return anything stored select it (CACHE-8).
+    func isSelectable(for request: CacheRequest) -> Bool {
+        variant?.matches(request) ?? request.policy.returnsAnythingStored
+    }
 }

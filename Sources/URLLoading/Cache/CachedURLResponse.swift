@@ -1,15 +1,24 @@
 public import Foundation
 internal import LoadingSemantics
+internal import Synchronization
 
 /// A cached response and its body. Immutable and thread-safe.
 open class CachedURLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
-    // Sendable: constants only. The user info is handed over with the response.
+    // Sendable: constants, and a reference that is set once. The user info is handed over with the response.
     private let stored: URLResponse
     private let body: Data
     private let info: [AnyHashable: Any]?
     private let policy: URLCache.StoragePolicy
     /// Further data of an HTTP response: when it was received, and the request fields that it varies by.
     private let known: StoredResponse?
+    /// The same of a response that the program has made. Set when it is stored for the first time.
+    private let noted = AtomicLazyReference<Facts>()
+
+    private final class Facts: Sendable {
+        let response: StoredResponse
+
+        init(_ response: StoredResponse) { self.response = response }
+    }
 
     /// A cached response without data, for tests.
     public override init() {
@@ -54,16 +63,35 @@ open class CachedURLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Se
 
     /// The data for the caching rules; nil if this is not an HTTP response.
     final var facts: StoredResponse? {
-        if let known { return known }
+        if let recordedFacts { return recordedFacts }
         guard let response = response as? HTTPURLResponse else { return nil }
         return StoredResponse(status: response.statusCode, fields: response.headerFields)
+    }
+
+    /// The data that was recorded when the response was loaded or stored.
+    final var recordedFacts: StoredResponse? { known ?? noted.load()?.response }
+
+    /// This response with the data for the caching rules that it lacks, as it is stored for that request. An object of
+    /// the program gets them, and a copy is made if it was stored for another request.
+    final func noting(_ request: URLRequest) -> CachedURLResponse {
+        guard known?.variant == nil, let response = response as? HTTPURLResponse else { return self }
+        let fields = response.headerFields
+        guard let asked = CacheRequest(request, isVaried: fields.contains("Vary")) else { return self }
+        var facts = known ?? StoredResponse(status: response.statusCode, fields: fields)
+        facts.note(asked)
+        if known == nil {
+            let noted = noted.storeIfNil(Facts(facts)).response
+            // An object of a subclass is not copied.
+            if noted == facts || type(of: self) != CachedURLResponse.self { return self }
+        }
+        return CachedURLResponse(
+            response: response, data: data, userInfo: userInfo, storagePolicy: storagePolicy, facts: facts)
     }
 
     /// A copy that inherits missing cache data from the response it was derived from.
     final func withFacts(of proposed: CachedURLResponse) -> CachedURLResponse {
         guard known == nil, var facts = proposed.known, let response = response as? HTTPURLResponse else { return self }
-        facts.status = response.statusCode
-        facts.fields = response.headerFields
+        facts.replaceHead(status: response.statusCode, fields: response.headerFields)
         return CachedURLResponse(
             response: response, data: data, userInfo: userInfo, storagePolicy: storagePolicy, facts: facts)
     }

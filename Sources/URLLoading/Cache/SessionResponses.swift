@@ -58,10 +58,11 @@ final class SessionResponses: ResponseStore {
         }
         guard let object = task.dataTask else { return .now }
         let finish = LoopBox({ load.finishStoring() })
+        let key = load.request.cacheKey
         task.core.loop.callOut(
             CalledOut {
                 if let response {
-                    cache.storeCachedResponse(response, for: object)
+                    LoadedResponse.calling(response, key) { cache.storeCachedResponse(response, for: object) }
                 } else {
                     cache.removeCachedResponse(for: object)
                 }
@@ -82,7 +83,11 @@ final class SessionResponses: ResponseStore {
         }
         var request = URLRequest(url: url)
         request.cookiePartitionIdentifier = load.request.partition
-        task.core.loop.callOut(CalledOut { [request] in cache.storeCachedResponse(response, for: request) })
+        let key = load.request.cacheKey
+        task.core.loop.callOut(
+            CalledOut { [request] in
+                LoadedResponse.calling(response, key) { cache.storeCachedResponse(response, for: request) }
+            })
     }
 
     func update(_ entry: CacheEntry, of load: HTTPLoad) {
@@ -93,7 +98,10 @@ final class SessionResponses: ResponseStore {
         if type(of: cache) == URLCache.self {
             if let key = load.request.cacheKey { cache.replace(old, with: response, for: key) }
         } else if let object = task.dataTask {
-            task.core.loop.callOut(CalledOut { cache.storeCachedResponse(response, for: object) })
+            let key = load.request.cacheKey
+            task.core.loop.callOut(
+                CalledOut { LoadedResponse.calling(response, key) { cache.storeCachedResponse(response, for: object) } }
+            )
         }
     }
 

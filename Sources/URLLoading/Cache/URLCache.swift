@@ -115,7 +115,7 @@ open class URLCache: NSObject, @unchecked Sendable {
     open func storeCachedResponse(_ cachedResponse: CachedURLResponse, for request: URLRequest) {
         guard cachedResponse.storagePolicy != .notAllowed, let key = Self.key(of: request) else { return }
         let tiers: CacheEntryLimits.Tiers = cachedResponse.storagePolicy == .allowed ? [.memory, .disk] : .memory
-        store(cachedResponse, for: key, in: tiers)
+        store(cachedResponse.completed(for: request, key), for: key, in: tiers)
     }
 
     /// Removes the cached response to a request.
@@ -316,7 +316,7 @@ extension URLCache {
 
     /// Stores a response to any request.
     func storeLoaded(_ response: CachedURLResponse, for request: URLRequest) {
-        if let key = Self.key(of: request) { store(response, for: key) }
+        if let key = Self.key(of: request) { store(response.noting(request), for: key) }
     }
 
     /// Replaces the metadata of a stored response. Nothing changes if it was removed or replaced meanwhile.

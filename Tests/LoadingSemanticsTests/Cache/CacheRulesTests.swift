@@ -436,4 +436,52 @@ import Testing
         #expect(try decide([varying]).reason == .otherVariant)
         #expect(outcome(try decide([varying])) == .validate)
     }
+
+    // CACHE-8, CACHE-26: RFC 9111 §4.1. The policies that return anything stored return a response of which it is not
+    // known which requests it matches. One that matches comes first.
+    @Test(arguments: [CachePolicy.returnCacheDataElseLoad, .returnCacheDataDontLoad])
+    func responseForUnknownRequests(policy: CachePolicy) throws {
+        let fields = [("Date", CacheFixtures.date(5)), ("Vary", "Accept")]
+        let unknown = StoredResponse(status: 200, fields: HTTPFields(fields))
+        let known = try CacheFixtures.response(fields, to: [("Accept", "a/b")])
+        let asked = [("Accept", "a/b")]
+        #expect(try decide([unknown], asked, policy: policy) == .serve(0, age: 5, because: .policy))
+        #expect(try decide([unknown, known], asked, policy: policy) == .serve(1, age: 10, because: .policy))
+        #expect(outcome(try decide([known], [("Accept", "c/d")], policy: policy)) != .serve)
+    }
+
+    // CACHE-18, CACHE-26: RFC 9111 §4.1. The request for which a program stores a response is known, except for what
+    // loads add to it.
+    @Test func responseStoredForARequest() throws {
+        let fields = [("Cache-Control", "max-age=60"), ("Date", CacheFixtures.date(0))]
+        func stored(_ vary: String, for request: [(String, String)]) throws -> StoredResponse {
+            var response = StoredResponse(status: 200, fields: HTTPFields(fields + [("Vary", vary)]))
+            response.note(try CacheFixtures.request(request))
+            return response
+        }
+        let german = try stored("Accept-Language", for: [("Accept-Language", "de")])
+        #expect(try decide([german], [("Accept-Language", "de")]).reason == .fresh)
+        #expect(try decide([german], [("Accept-Language", "en")]).reason == .otherVariant)
+        for (vary, name) in [("X, Cookie", "Cookie"), ("authorization", "Authorization")] {
+            #expect(try stored(vary, for: []).variant == nil)
+            #expect(try decide([stored(vary, for: [(name, "a=b")])], [(name, "a=b")]).reason == .fresh)
+        }
+        #expect(try stored("*", for: []).variant == nil)
+    }
+
+    // CACHE-5, CACHE-18: a program may store a response with another Vary in place of the loaded one.
+    @Test func replacedVary() throws {
+        let loaded = try CacheFixtures.response(
+            [("Cache-Control", "max-age=60"), ("Vary", "X")], to: [("X", "1")])
+        func outcome(_ vary: [(String, String)], _ request: String) throws -> CacheReason {
+            var replaced = loaded
+            replaced.replaceHead(status: 203, fields: HTTPFields([("Cache-Control", "max-age=60")] + vary))
+            #expect(replaced.status == 203)
+            return try decide([replaced], [("X", request)]).reason
+        }
+        #expect(try outcome([("Vary", "x")], "1") == .fresh)
+        #expect(try outcome([("Vary", "x")], "2") == .otherVariant)
+        #expect(try outcome([], "2") == .fresh)
+        #expect(try outcome([("Vary", "X, Y")], "1") == .otherVariant)
+    }
 }

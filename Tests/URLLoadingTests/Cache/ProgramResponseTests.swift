@@ -1,0 +1,102 @@
+import Foundation
+import LoadingSemantics
+import TestSupport
+import Testing
+import URLLoading
+
+/// Responses that the program stores itself, or in place of loaded ones.
+@Suite(.leavesNothing) struct ProgramResponseTests {
+    private let configuration = URLSessionConfiguration.ephemeral
+    private let server: ScriptedServer
+
+    init() throws {
+        let count = Watched(0)
+        server = try ScriptedServer.answering { request in
+            let number = count.withValue { count in
+                count += 1
+                return count
+            }
+            return .text("body \(number)").with(field: "Vary", "Accept-Encoding, Accept-Language, Cookie")
+        }
+    }
+
+    private var cache: URLCache { get throws { try #require(configuration.urlCache) } }
+
+    private func bodies(_ requests: URLRequest...) async throws -> [String] {
+        let session = URLSession(configuration: configuration)
+        defer { session.finishTasksAndInvalidate() }
+        var bodies: [String] = []
+        for request in requests {
+            bodies.append(String(decoding: try await session.data(for: request).0, as: UTF8.self))
+        }
+        return bodies
+    }
+
+    private func response(_ fields: [String: String], _ text: String = "stored") throws -> CachedURLResponse {
+        CachedURLResponse(
+            response: try #require(
+                HTTPURLResponse(url: server.url(), statusCode: 200, httpVersion: nil, headerFields: fields)),
+            data: Data(text.utf8))
+    }
+
+    private static func language(_ language: String, _ request: URLRequest) -> URLRequest {
+        request.with { $0.setValue(language, forHTTPHeaderField: "Accept-Language") }
+    }
+
+    // CACHE-8, CACHE-26: RFC 9111 §4.1. The request is known, and so are the fields that loads add.
+    @Test(
+        "a response with Vary that the program stores",
+        arguments: [
+            URLRequest.CachePolicy.useProtocolCachePolicy, .returnCacheDataElseLoad, .returnCacheDataDontLoad,
+        ])
+    func vary(policy: URLRequest.CachePolicy) async throws {
+        defer { server.stop() }
+        let fields = [
+            "Cache-Control": "max-age=600", "Date": HTTPDate.text(Int64(Date().timeIntervalSince1970)),
+            "Vary": "Accept-Encoding, Accept-Language, User-Agent",
+        ]
+        let plain = URLRequest(url: server.url(), cachePolicy: policy)
+        try cache.storeCachedResponse(response(fields), for: plain)
+        #expect(try await bodies(plain) == ["stored"])
+        // One object for two requests.
+        let both = try response(fields, "both")
+        let german = Self.language("de", plain)
+        let other = URLRequest(url: server.url("/other"), cachePolicy: policy)
+        try cache.storeCachedResponse(both, for: german)
+        try cache.storeCachedResponse(both, for: other)
+        #expect(try cache.cachedResponse(for: german) === both)
+        #expect(try await bodies(german, other) == ["both", "both"])
+        #expect(server.requests.isEmpty)
+    }
+
+    /// The subclass that stores responses whose server has not marked them.
+    private final class Marking: URLCache, @unchecked Sendable {
+        override func storeCachedResponse(_ cachedResponse: CachedURLResponse, for dataTask: URLSessionDataTask) {
+            guard let response = cachedResponse.response as? HTTPURLResponse, let url = response.url,
+                var fields = response.allHeaderFields as? [String: String]
+            else { return }
+            fields["Cache-Control"] = "max-age=600"
+            guard
+                let marked = HTTPURLResponse(
+                    url: url, statusCode: response.statusCode, httpVersion: nil, headerFields: fields)
+            else { return }
+            super.storeCachedResponse(CachedURLResponse(response: marked, data: cachedResponse.data), for: dataTask)
+        }
+    }
+
+    // CACHE-26: RFC 9111 §4.1. It answers the same request as the loaded one, of which the task does not have all fields.
+    @Test("a response that a subclass stores in place of the loaded one")
+    func replaced() async throws {
+        defer { server.stop() }
+        configuration.urlCache = Marking(memoryCapacity: 1 << 20, diskCapacity: 0, directory: nil)
+        configuration.httpAdditionalHeaders = ["Accept-Language": "de"]
+        let cookie = try #require(
+            HTTPCookie(properties: [.name: "a", .value: "b", .path: "/", .originURL: server.url()]))
+        configuration.httpCookieStorage?.setCookie(cookie)
+        let plain = URLRequest(url: server.url())
+        #expect(
+            try await bodies(plain, plain, Self.language("en", plain), plain) == [
+                "body 1", "body 1", "body 2", "body 3",
+            ])
+    }
+}
