@@ -32,6 +32,7 @@ final class SessionResponses: ResponseStore {
             }
         }
         guard let object = task.dataTask else { return .now(nil) }
+        let get = load.getRequest
         let lookup = load.makeContentsLookup()
         // The properties of responses are the program's code too.
         let ignoresStored = load.request.cachePolicy.ignoresStored
@@ -40,6 +41,7 @@ final class SessionResponses: ResponseStore {
                 if ignoresStored {
                     return lookup.answer(CacheContents(entry: nil, limit: cache.limit, isLookedUp: false))
                 }
+                if let get { return lookup.answer(CacheContents(cache.cachedResponse(for: get), limit: cache.limit)) }
                 cache.getCachedResponse(for: object) { lookup.answer(CacheContents($0, limit: cache.limit)) }
             })
         return .later
@@ -81,13 +83,9 @@ final class SessionResponses: ResponseStore {
             if let key = load.request.cacheKey { cache.store(response, for: key) }
             return
         }
-        var request = URLRequest(url: url)
-        request.cookiePartitionIdentifier = load.request.partition
-        let key = load.request.cacheKey
+        let (request, key) = (load.request(forStored: url), load.request.cacheKey)
         task.core.loop.callOut(
-            CalledOut { [request] in
-                LoadedResponse.calling(response, key) { cache.storeCachedResponse(response, for: request) }
-            })
+            CalledOut { LoadedResponse.calling(response, key) { cache.storeCachedResponse(response, for: request) } })
     }
 
     func update(_ entry: CacheEntry, of load: HTTPLoad) {
@@ -97,25 +95,42 @@ final class SessionResponses: ResponseStore {
         let response = CachedURLResponse(entry, at: url, like: old)
         if type(of: cache) == URLCache.self {
             if let key = load.request.cacheKey { cache.replace(old, with: response, for: key) }
-        } else if let object = task.dataTask {
-            let key = load.request.cacheKey
-            task.core.loop.callOut(
-                CalledOut { LoadedResponse.calling(response, key) { cache.storeCachedResponse(response, for: object) } }
-            )
+            return
         }
+        guard let object = task.dataTask else { return }
+        let (get, key) = (load.getRequest, load.request.cacheKey)
+        task.core.loop.callOut(
+            CalledOut {
+                LoadedResponse.calling(response, key) {
+                    if let get {
+                        cache.storeCachedResponse(response, for: get)
+                    } else {
+                        cache.storeCachedResponse(response, for: object)
+                    }
+                }
+            })
     }
 
     func remove(_ keys: [CacheKey], of load: HTTPLoad) {
         guard let task = load.client as? TaskCore, let cache = task.core.urlCache else { return }
         if type(of: cache) == URLCache.self { return cache.remove(keys) }
-        let requests = keys.compactMap { key in
-            URL(string: key.address).map { url in
-                var request = URLRequest(url: url)
-                request.cookiePartitionIdentifier = load.request.partition
-                return request
-            }
-        }
+        let requests = keys.compactMap { key in URL(string: key.address).map { load.request(forStored: $0) } }
         task.core.loop.callOut(CalledOut { for request in requests { cache.removeCachedResponse(for: request) } })
+    }
+}
+
+extension HTTPLoad {
+    /// The request for a stored response that is not the one to the task's request.
+    fileprivate func request(forStored url: URL) -> URLRequest {
+        var get = URLRequest(url: url)
+        get.cookiePartitionIdentifier = request.partition
+        return get
+    }
+
+    /// For HEAD, the GET whose stored response it updates (CACHE-20). The task's request has none.
+    fileprivate var getRequest: URLRequest? {
+        guard request.method == "HEAD" else { return nil }
+        return URL(string: request.urlText).map { request(forStored: $0) }
     }
 }
 
