@@ -103,7 +103,7 @@ package enum CacheRules {
         if tag == nil, date == nil { return miss(request, because: reason) }
         if mustNotLoad(request) { return .fail(.resourceUnavailable, because: reason) }
         var fields = reloadFields(of: request)
-        if let tag { fields.append("If-None-Match", tag) }
+        if let tag { fields.append("If-None-Match", octets: tag) }
         if let date { fields.append("If-Modified-Since", date) }
         return .revalidate([index], adding: fields, because: reason)
     }
@@ -111,7 +111,7 @@ package enum CacheRules {
     /// Asks the server whether one of the other variants matches. Only entity tags distinguish variants.
     private static func askForVariant(of stored: [StoredResponse], for request: CacheRequest) -> CacheDecision {
         var tagged: [Int] = []
-        var tags: [String] = []
+        var tags: [ArraySlice<UInt8>] = []
         for index in stored.indices {
             guard let tag = stored[index].tag, EntityTag(tag) != nil else { continue }
             tagged.append(index)
@@ -119,7 +119,7 @@ package enum CacheRules {
         }
         if tags.isEmpty || mustNotLoad(request) { return miss(request, because: .otherVariant) }
         var fields = reloadFields(of: request)
-        fields.append("If-None-Match", tags.joined(separator: ", "))
+        fields.append("If-None-Match", octets: Array(tags.joined(separator: ", ".utf8))[...])
         return .revalidate(tagged, adding: fields, because: .otherVariant)
     }
 

@@ -71,8 +71,8 @@ package enum CacheValidationRules {
 
     /// The stored responses that a 304 selects (§4.3.4).
     private static func selected(by fields: HTTPFields, _ candidates: [Int], of stored: [StoredResponse]) -> [Int] {
-        if let tag = fields.firstValue("ETag") {
-            let tagged = candidates.compactMap { index in stored[index].fields.firstValue("ETag").map { (index, $0) } }
+        if let tag = fields.firstOctets("ETag") {
+            let tagged = candidates.compactMap { index in stored[index].fields.firstOctets("ETag").map { (index, $0) } }
             let strong = tagged.filter { EntityTag.matchStrongly($0.1, tag) }
             if !strong.isEmpty { return strong.map { $0.0 } }
             // A server that compresses a response weakens its entity tag, and often sends the strong one in the 304.
@@ -98,10 +98,10 @@ package enum CacheValidationRules {
     /// §4.3.5
     private static func describesSameBody(_ fields: HTTPFields, as kept: HTTPFields) -> Bool {
         ["ETag", "Last-Modified", "Content-Length"].allSatisfy { name in
-            guard let new = fields.firstValue(name) else { return true }
+            guard let new = fields.firstOctets(name) else { return true }
             // A chunked response has no stored length to compare with.
             if name == "Content-Length", !kept.contains(name) { return true }
-            return kept.firstValue(name) == new
+            return kept.firstOctets(name) == new
         }
     }
 }

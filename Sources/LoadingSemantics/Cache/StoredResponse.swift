@@ -52,8 +52,8 @@ package struct StoredResponse: Sendable, Equatable {
     }
 
     /// The entity tag, if it is a valid field value. Values from disk or from the application may not be.
-    var tag: String? {
-        guard let tag = fields.firstValue("ETag"), !tag.isEmpty, tag.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F })
+    var tag: ArraySlice<UInt8>? {
+        guard let tag = fields.firstOctets("ETag"), !tag.isEmpty, tag.allSatisfy({ $0 >= 0x20 && $0 != 0x7F })
         else { return nil }
         return tag
     }

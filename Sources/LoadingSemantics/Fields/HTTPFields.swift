@@ -55,6 +55,17 @@ package struct HTTPFields: Sendable {
                 valueStart: valueStart, valueLength: bytes.count - valueStart))
     }
 
+    /// Appends a field whose value need not be text.
+    package mutating func append(_ name: String, octets: ArraySlice<UInt8>) {
+        let start = bytes.count
+        bytes += name.utf8
+        bytes += octets
+        positions.append(
+            Position(
+                nameStart: start, nameLength: bytes.count - start - octets.count,
+                valueStart: bytes.count - octets.count, valueLength: octets.count))
+    }
+
     /// Appends the fields of another section. Copies its block as it is, so that values that are not UTF-8 are
     /// unchanged.
     package mutating func append(contentsOf other: HTTPFields) {
@@ -86,6 +97,16 @@ package struct HTTPFields: Sendable {
     package func firstValue(_ name: String) -> String? {
         firstIndex(of: name).map { value(at: $0) }
     }
+
+    /// The octets of the value. For values that are opaque: different octets can be the same text.
+    package func octets(at index: Int) -> ArraySlice<UInt8> {
+        let position = positions[index]
+        let start = Int(position.valueStart)
+        return bytes[start..<start + Int(position.valueLength)]
+    }
+
+    /// The octets of the value of the first field with that name, or nil.
+    package func firstOctets(_ name: String) -> ArraySlice<UInt8>? { firstIndex(of: name).map { octets(at: $0) } }
 
     /// Calls `body` with the octets of the value, which are valid only meanwhile.
     @inline(__always)

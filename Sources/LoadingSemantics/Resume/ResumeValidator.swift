@@ -10,8 +10,11 @@ package enum ResumeValidator: Sendable, Equatable {
     /// The best validator of a response. Nil if there is none that is strong: a weak entity tag, or a date that is not
     /// older than the response, can be shared by two versions (RFC 9110 §8.8.2.2, §13.1.5).
     package init?(_ fields: HTTPFields) {
-        if let tag = fields.firstValue("ETag"), EntityTag(tag)?.isWeak == false {
-            self = .entityTag(tag)
+        // Resume data contains text, so a tag that is not UTF-8 could not be sent back.
+        if let tag = fields.firstOctets("ETag"), EntityTag(tag)?.isWeak == false,
+            let text = String(validating: tag, as: UTF8.self)
+        {
+            self = .entityTag(text)
             return
         }
         let date = fields.firstValue("Date").flatMap { HTTPDate.parse($0, at: nil) }
@@ -35,7 +38,7 @@ package enum ResumeValidator: Sendable, Equatable {
     func isContradicted(by fields: HTTPFields) -> Bool {
         switch self {
         case .entityTag(let tag):
-            return fields.firstValue("ETag").map { $0 != tag } ?? false
+            return fields.firstOctets("ETag").map { !$0.elementsEqual(tag.utf8) } ?? false
         case .lastModified(let date):
             guard let other = fields.firstValue("Last-Modified"), other != date else { return false }
             return HTTPDate.parse(other, at: nil) != HTTPDate.parse(date, at: nil)
