@@ -51,9 +51,12 @@ package struct StoredResponse: Sendable, Equatable {
         fields.firstIndex(of: "Date").flatMap { HTTPDate.parse(fields, at: $0, received: responseTime) } ?? responseTime
     }
 
-    /// The entity tag, if it is a valid field value. Values from disk or from the application may not be.
+    /// The entity tag, if it is a valid field value. Values from disk or from the application may not be. A malformed tag
+    /// is sent back too, because the servers that send it compare text. Not one with an asterisk, which may match
+    /// anything: `If-None-Match: *` is answered by 304 for every existing resource (RFC 9110 §13.1.2).
     var tag: ArraySlice<UInt8>? {
-        guard let tag = fields.firstOctets("ETag"), !tag.isEmpty, tag.allSatisfy({ $0 >= 0x20 && $0 != 0x7F })
+        guard let tag = fields.firstOctets("ETag"), !tag.isEmpty, tag.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }),
+            !tag.contains(UInt8(ascii: "*")) || EntityTag(tag) != nil
         else { return nil }
         return tag
     }

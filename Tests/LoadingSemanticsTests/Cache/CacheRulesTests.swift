@@ -293,6 +293,13 @@ import Testing
             stored: [("Last-Modified", "Sunday, 06-Nov-94 08:49:37 GMT"), ("Cache-Control", "max-age=0")],
             sent: [("If-Modified-Since", "Sunday, 06-Nov-94 08:49:37 GMT")]),
         ValidationRow(stored: [("Last-Modified", "yesterday")], sent: []),
+        // RFC 9110 §13.1.2: `*` is no entity tag and matches any; in quotation marks it is one.
+        ValidationRow(stored: [("ETag", "*")], sent: []),
+        ValidationRow(stored: [("ETag", #"*, "a""#)], sent: []),
+        ValidationRow(
+            stored: [("ETag", "*"), ("Last-Modified", CacheFixtures.date(-60))],
+            sent: [("If-Modified-Since", CacheFixtures.date(-60))]),
+        ValidationRow(stored: [("ETag", #""*""#)], sent: [("If-None-Match", #""*""#)]),
         ValidationRow(stored: [], sent: []),
     ])
     func validators(row: ValidationRow) throws {
