@@ -150,6 +150,7 @@ extension HTTPLoad {
     private func refresh(_ stored: StoredResponse) {
         guard var entry = cache.entry else { return }
         entry.response = stored
+        entry.changeCount = cache.changeCount
         environment.responses?.update(entry, of: self)
     }
 

@@ -41,6 +41,8 @@ struct CacheStage {
 
     var entry: CacheEntry? { contents?.entry }
 
+    var changeCount: UInt64 { contents?.changeCount ?? 0 }
+
     /// Whether there is no cache.
     var isAbsent: Bool { contents == nil }
 
@@ -147,7 +149,7 @@ struct CacheStage {
         if let whole, Int64(whole.count) > gathering.limit { return nil }
         if let whole {
             self.gathering = nil
-            return CacheEntry(response: gathering.response, body: whole)
+            return CacheEntry(response: gathering.response, body: whole, changeCount: changeCount)
         }
         // The pieces occupy pooled read buffers, which are larger than their contents and which other loads need.
         var body = BodyCollector()
@@ -156,6 +158,6 @@ struct CacheStage {
             guard piece.withUnsafeBytes({ body.append($0) }) else { return nil }
         }
         self.gathering = nil
-        return CacheEntry(response: gathering.response, body: body.take())
+        return CacheEntry(response: gathering.response, body: body.take(), changeCount: changeCount)
     }
 }

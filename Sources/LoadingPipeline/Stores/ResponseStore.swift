@@ -25,11 +25,16 @@ package struct CacheEntry: Sendable {
     package var body: Data
     /// The object that identifies the entry to the store.
     package var object: (any AnyObject & Sendable)?
+    /// That of the contents with which the load began.
+    package var changeCount: UInt64
 
-    package init(response: StoredResponse, body: Data, object: (any AnyObject & Sendable)? = nil) {
+    package init(
+        response: StoredResponse, body: Data, object: (any AnyObject & Sendable)? = nil, changeCount: UInt64 = 0
+    ) {
         self.response = response
         self.body = body
         self.object = object
+        self.changeCount = changeCount
     }
 }
 
@@ -40,10 +45,13 @@ package struct CacheContents: Sendable {
     package var limit: Int64
     /// False if the cache may hold an older response that is not `entry` (CACHE-10).
     package var isLookedUp: Bool
+    /// `CacheChanges.count` before the request is sent.
+    package var changeCount: UInt64
 
-    package init(entry: CacheEntry?, limit: Int64, isLookedUp: Bool = true) {
+    package init(entry: CacheEntry?, limit: Int64, isLookedUp: Bool = true, changeCount: UInt64 = 0) {
         self.entry = entry
         self.limit = limit
         self.isLookedUp = isLookedUp
+        self.changeCount = changeCount
     }
 }

@@ -76,7 +76,7 @@ package struct StoredResponse: Sendable, Equatable {
     }
 
     /// Of two responses with one date, the one that arrived earlier is older.
-    func isOlder(than other: StoredResponse) -> Bool {
+    package func isOlder(than other: StoredResponse) -> Bool {
         (date, responseTime) < (other.date, other.responseTime)
     }
 

@@ -141,9 +141,19 @@ final class ResponseDisk: FlushedStore {
     }
 
     /// Stores a response, which replaces the one with its key, or only removes that one.
-    func store(_ response: CachedURLResponse, for key: CacheKey, at time: Date) {
+    ///
+    /// - Parameter loaded: Of a response that was loaded while another was stored. It does not replace a more recent one,
+    ///   and is then removed from the memory of the cache too.
+    func store(
+        _ response: CachedURLResponse, for key: CacheKey, at time: Date, _ loaded: StoredResponse?, of cache: URLCache
+    ) {
         isWritten.store(true, ordering: .relaxed)
+        let cache = loaded == nil ? nil : cache
         performCounted(response, key, keys) { archive in
+            if let loaded, let stored = archive.entry(for: key)?.head.response, loaded.isOlder(than: stored) {
+                cache?.remove(response, outdatedOnDisk: key)
+                return
+            }
             if !archive.store(response, for: key, at: time) { archive.remove(key) }
         }
     }

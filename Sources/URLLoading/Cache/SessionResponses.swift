@@ -19,15 +19,16 @@ final class SessionResponses: ResponseStore {
         if isPlain {
             // The size limit is needed even if the cache is not queried (CACHE-10, CACHE-11).
             if load.request.cachePolicy.ignoresStored {
-                return .now(CacheContents(entry: nil, limit: cache.limit, isLookedUp: false))
+                let (limit, count) = cache.beginning
+                return .now(CacheContents(entry: nil, limit: limit, isLookedUp: false, changeCount: count))
             }
-            let (known, limit) = cache.knownResponse(for: load.request.cacheKey)
+            let (known, limit, count) = cache.knownResponse(for: load.request.cacheKey)
             switch known {
-            case .found(let cached): return .now(CacheContents(cached, limit: limit))
-            case .none: return .now(CacheContents(entry: nil, limit: limit))
+            case .found(let cached): return .now(CacheContents(cached, limit: limit, changeCount: count))
+            case .none: return .now(CacheContents(entry: nil, limit: limit, changeCount: count))
             case .onDisk(let key, let disk):
                 let lookup = load.makeContentsLookup()
-                cache.lookUp(key, on: disk) { lookup.answer(CacheContents($0, limit: limit)) }
+                cache.lookUp(key, on: disk) { lookup.answer(CacheContents($0, limit: limit, changeCount: count)) }
                 return .later
             }
         }
@@ -36,13 +37,18 @@ final class SessionResponses: ResponseStore {
         let lookup = load.makeContentsLookup()
         // The properties of responses are the program's code too.
         let ignoresStored = load.request.cachePolicy.ignoresStored
+        let count = cache.changeCount
         task.core.loop.callOut(
             CalledOut {
                 if ignoresStored {
-                    return lookup.answer(CacheContents(entry: nil, limit: cache.limit, isLookedUp: false))
+                    return lookup.answer(
+                        CacheContents(entry: nil, limit: cache.limit, isLookedUp: false, changeCount: count))
                 }
-                if let get { return lookup.answer(CacheContents(cache.cachedResponse(for: get), limit: cache.limit)) }
-                cache.getCachedResponse(for: object) { lookup.answer(CacheContents($0, limit: cache.limit)) }
+                let answer: @Sendable (CachedURLResponse?) -> Void = { found in
+                    lookup.answer(CacheContents(found, limit: cache.limit, changeCount: count))
+                }
+                if let get { return answer(cache.cachedResponse(for: get)) }
+                cache.getCachedResponse(for: object, completionHandler: answer)
             })
         return .later
     }
@@ -54,17 +60,22 @@ final class SessionResponses: ResponseStore {
         }
         if type(of: cache) == URLCache.self {
             if let key = load.request.cacheKey {
-                if let response { cache.store(response, for: key) } else { cache.remove([key]) }
+                if let response, let entry {
+                    cache.store(response, for: key, loadedSince: entry.changeCount)
+                } else {
+                    cache.remove([key])
+                }
             }
             return .now
         }
         guard let object = task.dataTask else { return .now }
+        let loaded = response.map { LoadedResponse($0, of: load, since: entry?.changeCount ?? 0) }
+        if let loaded, loaded.isRemoved(from: cache) { return .now }
         let finish = LoopBox({ load.finishStoring() })
-        let key = load.request.cacheKey
         task.core.loop.callOut(
             CalledOut {
-                if let response {
-                    LoadedResponse.calling(response, key) { cache.storeCachedResponse(response, for: object) }
+                if let loaded {
+                    loaded.whileCurrent { cache.storeCachedResponse(loaded.response, for: object) }
                 } else {
                     cache.removeCachedResponse(for: object)
                 }
@@ -80,12 +91,14 @@ final class SessionResponses: ResponseStore {
         else { return }
         let response = CachedURLResponse(entry, at: url)
         if type(of: cache) == URLCache.self {
-            if let key = load.request.cacheKey { cache.store(response, for: key) }
+            if let key = load.request.cacheKey { cache.store(response, for: key, loadedSince: entry.changeCount) }
             return
         }
-        let (request, key) = (load.request(forStored: url), load.request.cacheKey)
+        let loaded = LoadedResponse(response, of: load, since: entry.changeCount)
+        if loaded.isRemoved(from: cache) { return }
+        let request = load.request(forStored: url)
         task.core.loop.callOut(
-            CalledOut { LoadedResponse.calling(response, key) { cache.storeCachedResponse(response, for: request) } })
+            CalledOut { loaded.whileCurrent { cache.storeCachedResponse(response, for: request) } })
     }
 
     func update(_ entry: CacheEntry, of load: HTTPLoad) {
@@ -98,10 +111,12 @@ final class SessionResponses: ResponseStore {
             return
         }
         guard let object = task.dataTask else { return }
-        let (get, key) = (load.getRequest, load.request.cacheKey)
+        let loaded = LoadedResponse(response, of: load, since: entry.changeCount)
+        if loaded.isRemoved(from: cache) { return }
+        let get = load.getRequest
         task.core.loop.callOut(
             CalledOut {
-                LoadedResponse.calling(response, key) {
+                loaded.whileCurrent {
                     if let get {
                         cache.storeCachedResponse(response, for: get)
                     } else {
@@ -114,6 +129,8 @@ final class SessionResponses: ResponseStore {
     func remove(_ keys: [CacheKey], of load: HTTPLoad) {
         guard let task = load.client as? TaskCore, let cache = task.core.urlCache else { return }
         if type(of: cache) == URLCache.self { return cache.remove(keys) }
+        // Before the subclass is called, which may store responses elsewhere.
+        cache.noteRemoval(of: keys)
         let requests = keys.compactMap { key in URL(string: key.address).map { load.request(forStored: $0) } }
         task.core.loop.callOut(CalledOut { for request in requests { cache.removeCachedResponse(for: request) } })
     }
@@ -150,7 +167,11 @@ extension TaskCore {
         enqueue(
             .willCache(proposed) { answered in
                 let wanted = answered?.withFacts(of: proposed)
-                lookup.answer(wanted.map { CacheEntry(response: entry.response, body: $0.data, object: $0) })
+                lookup.answer(
+                    wanted.map {
+                        CacheEntry(
+                            response: entry.response, body: $0.data, object: $0, changeCount: entry.changeCount)
+                    })
             })
         return .later
     }
@@ -175,10 +196,11 @@ extension CachedURLResponse {
 
 extension CacheContents {
     /// A response that is not HTTP has no cache entry, but may be stored.
-    fileprivate init(_ cached: CachedURLResponse?, limit: Int64) {
+    fileprivate init(_ cached: CachedURLResponse?, limit: Int64, changeCount: UInt64) {
         let entry = cached.flatMap { cached in
             cached.facts.map { CacheEntry(response: $0, body: cached.data, object: cached) }
         }
-        self.init(entry: entry, limit: limit, isLookedUp: cached == nil || entry != nil)
+        self.init(
+            entry: entry, limit: limit, isLookedUp: cached == nil || entry != nil, changeCount: changeCount)
     }
 }

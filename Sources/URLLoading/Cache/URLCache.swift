@@ -22,6 +22,8 @@ open class URLCache: NSObject, @unchecked Sendable {
     @exclusivity(unchecked) private var disk: ResponseDisk?
     /// Guarded by `lock`. The keys that are being looked up on disk.
     @exclusivity(unchecked) private var lookups: [String: Lookups] = [:]
+    /// Guarded by `lock`.
+    @exclusivity(unchecked) private var changes = CacheChanges()
     /// Nil for the default directory.
     private let directory: StorageDirectory?
 
@@ -115,7 +117,9 @@ open class URLCache: NSObject, @unchecked Sendable {
     open func storeCachedResponse(_ cachedResponse: CachedURLResponse, for request: URLRequest) {
         guard cachedResponse.storagePolicy != .notAllowed, let key = Self.key(of: request) else { return }
         let tiers: CacheEntryLimits.Tiers = cachedResponse.storagePolicy == .allowed ? [.memory, .disk] : .memory
-        store(cachedResponse.completed(for: request, key), for: key, in: tiers)
+        let loaded = LoadedResponse.current(for: key)
+        let response = loaded.map { cachedResponse.withFacts(of: $0.response) } ?? cachedResponse
+        store(response.noting(request), for: key, in: tiers, loadedSince: loaded?.changeCount)
     }
 
     /// Removes the cached response to a request.
@@ -126,12 +130,18 @@ open class URLCache: NSObject, @unchecked Sendable {
 
     /// Removes all responses.
     open func removeAllCachedResponses() {
-        change { $0.removeAll() }?.removeAll()
+        change { memory in
+            changes.noteRemovalOfAll()
+            memory.removeAll()
+        }?.removeAll()
     }
 
     /// Removes the responses stored at or after that time.
     open func removeCachedResponses(since date: Date) {
-        change { $0.removeAll(since: date) }?.removeAll(since: date)
+        change { memory in
+            changes.noteRemovalOfAll()
+            memory.removeAll(since: date)
+        }?.removeAll(since: date)
     }
 
     /// Stores the response of a task. Called by the loader.
@@ -224,19 +234,47 @@ extension URLCache {
         return disk
     }
 
-    private func store(_ response: CachedURLResponse, for key: CacheKey, in tiers: CacheEntryLimits.Tiers) {
+    /// - Parameter count: For a response from the loader: `changeCount` when its load began. It is not stored if its key
+    ///   was removed since, or if a more recent response was stored since. Nil if the program stores it.
+    private func store(
+        _ response: CachedURLResponse, for key: CacheKey, in tiers: CacheEntryLimits.Tiers,
+        loadedSince count: UInt64? = nil
+    ) {
         let now = Date()
+        // Nil unless another response was stored during the load.
+        var loaded: StoredResponse?
+        var isOutdated = false
         // Properties of subclasses are the program's code, so they are read outside the lock.
         let size = ResponseMemory.size(of: response, key: key.text)
         let disk = change([key]) { memory in
+            if let count {
+                isOutdated = changes.includeRemoval(of: key, since: count)
+                loaded = changes.includeStoring(of: key, since: count) ? response.recordedFacts : nil
+                if let loaded, let stored = memory.response(for: key.text)?.recordedFacts, loaded.isOlder(than: stored)
+                {
+                    isOutdated = true
+                }
+            }
+            if isOutdated { return }
+            changes.note(stored: key)
             if tiers.contains(.memory) {
                 memory.store(response, for: key.text, size: size, at: now)
             } else {
                 memory.remove(key.text)
             }
         }
-        // The response on disk is older in any case.
-        if tiers.contains(.disk) { disk?.store(response, for: key, at: now) } else { disk?.remove([key]) }
+        if isOutdated { return }
+        if tiers.contains(.disk) {
+            disk?.store(response, for: key, at: now, loaded, of: self)
+        } else {
+            // The response on disk is older, or can be loaded again.
+            disk?.remove([key])
+        }
+    }
+
+    /// There is a more recent response on disk, which lookups find.
+    func remove(_ response: CachedURLResponse, outdatedOnDisk key: CacheKey) {
+        _ = change([]) { memory in if memory.response(for: key.text) === response { memory.remove(key.text) } }
     }
 
     /// Notes the lookup of a response that is not in memory. `endLookup` follows.
@@ -275,23 +313,44 @@ extension URLCache {
         case none
     }
 
-    /// The response for a key as far as it is known without waiting, and `limit`. An empty cache needs no key.
-    func knownResponse(for key: @autoclosure () -> CacheKey?) -> (KnownResponse, limit: Int64) {
+    /// The response for a key as far as it is known without waiting, `limit` and `changeCount`. An empty cache needs no
+    /// key.
+    func knownResponse(
+        for key: @autoclosure () -> CacheKey?
+    ) -> (KnownResponse, limit: Int64, changeCount: UInt64) {
         lock.lock()
-        let limit = CacheEntryLimits(memoryCapacity: Int64(memory.capacity), diskCapacity: Int64(diskLimit)).limit
+        let (limit, count) = (currentLimit, changes.count)
         let isMemoryEmpty = memory.isEmpty
         let disk = openDisk()
         lock.unlock()
         let onDisk = disk?.knowledge ?? .nothing
-        guard !isMemoryEmpty || onDisk != .nothing, let key = key() else { return (.none, limit) }
+        guard !isMemoryEmpty || onDisk != .nothing, let key = key() else { return (.none, limit, count) }
         if !isMemoryEmpty, let found = lock.withLock({ memory.response(for: key.text) }) {
-            return (.found(found), limit)
+            return (.found(found), limit, count)
         }
         if let disk, onDisk == .outdated || onDisk == .listed && disk.mayHold(key) {
-            return (.onDisk(key, disk), limit)
+            return (.onDisk(key, disk), limit, count)
         }
-        return (.none, limit)
+        return (.none, limit, count)
     }
+
+    /// The limit of a plain cache. Called with the lock held.
+    private var currentLimit: Int64 {
+        CacheEntryLimits(memoryCapacity: Int64(memory.capacity), diskCapacity: Int64(diskLimit)).limit
+    }
+
+    /// What a load without lookup needs: `limit`, and `changeCount`.
+    var beginning: (limit: Int64, changeCount: UInt64) { lock.withLock { (currentLimit, changes.count) } }
+
+    /// The number of changes until now.
+    var changeCount: UInt64 { lock.withLock { changes.count } }
+
+    /// Whether the response for a key was removed since `changeCount` had that value.
+    func wasRemoved(_ key: CacheKey, since count: UInt64) -> Bool {
+        lock.withLock { changes.includeRemoval(of: key, since: count) }
+    }
+
+    func noteRemoval(of keys: [CacheKey]) { lock.withLock { changes.note(removed: keys) } }
 
     /// Looks up a response that is not in memory.
     ///
@@ -303,7 +362,9 @@ extension URLCache {
 
     /// Stores a loaded response in the tiers whose capacity allows its size (CACHE-4). The replaced response is removed
     /// in any case.
-    func store(_ response: CachedURLResponse, for key: CacheKey) {
+    ///
+    /// - Parameter count: `changeCount` when the load began; nil for a response of a custom protocol.
+    func store(_ response: CachedURLResponse, for key: CacheKey, loadedSince count: UInt64? = nil) {
         let allowed: CacheEntryLimits.Tiers =
             switch response.storagePolicy {
             case .allowed: [.memory, .disk]
@@ -311,7 +372,7 @@ extension URLCache {
             case .notAllowed: []
             }
         let tiers = room.tiers(for: Int64(response.data.count), allowed: allowed)
-        if tiers.isEmpty { remove([key]) } else { store(response, for: key, in: tiers) }
+        if tiers.isEmpty { remove([key]) } else { store(response, for: key, in: tiers, loadedSince: count) }
     }
 
     /// Stores a response to any request.
@@ -324,13 +385,17 @@ extension URLCache {
         let now = Date()
         let size = ResponseMemory.size(of: new, key: key.text)
         let disk = change([key]) { memory in
+            changes.note(stored: key)
             if memory.response(for: key.text) === old { memory.store(new, for: key.text, size: size, at: now) }
         }
         disk?.replaceHead(of: old, with: new, for: key)
     }
 
     func remove(_ keys: [CacheKey]) {
-        change(keys) { memory in for key in keys { memory.remove(key.text) } }?.remove(keys)
+        change(keys) { memory in
+            changes.note(removed: keys)
+            for key in keys { memory.remove(key.text) }
+        }?.remove(keys)
     }
 
     /// Calls `done` when all pending changes have been written, or writing has failed.
