@@ -24,11 +24,15 @@ package struct StoredResponse: Sendable, Equatable {
     }
 
     /// A response without recorded times and request: they are derived from its fields.
-    package init(status: Int, fields: HTTPFields) {
-        let date = fields.firstValue("Date").flatMap { HTTPDate.parse($0, at: nil) }
+    ///
+    /// - Parameter time: When the program stores it. It counts as the time of arrival of a response without `Date` (RFC
+    ///   9110 §6.6.1). Nil if it is unknown; such a response is then never fresh.
+    package init(status: Int, fields: HTTPFields, storedAt time: Int64? = nil) {
+        let date = fields.firstValue("Date").flatMap { HTTPDate.parse($0, at: time) }
+        let received = time.map { min(date ?? $0, $0) } ?? date ?? .min
         let isForAll = CacheVariant.names(fields)?.isEmpty == true
         self.init(
-            status: status, fields: fields, requestTime: date ?? .min, responseTime: date ?? .min,
+            status: status, fields: fields, requestTime: received, responseTime: received,
             variant: isForAll ? CacheVariant(names: [], fingerprint: []) : nil)
     }
 

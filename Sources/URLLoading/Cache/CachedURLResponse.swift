@@ -77,7 +77,8 @@ open class CachedURLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Se
         guard known?.variant == nil, let response = response as? HTTPURLResponse else { return self }
         let fields = response.headerFields
         guard let asked = CacheRequest(request, isVaried: fields.contains("Vary")) else { return self }
-        var facts = known ?? StoredResponse(status: response.statusCode, fields: fields)
+        let now = Int64(Date().timeIntervalSince1970)
+        var facts = known ?? StoredResponse(status: response.statusCode, fields: fields, storedAt: now)
         facts.note(asked)
         if known == nil {
             let noted = noted.storeIfNil(Facts(facts)).response

@@ -144,6 +144,22 @@ import Testing
         #expect(CacheFreshness(undated, now: CacheFixtures.start).remaining.map { $0 < 0 } == true)
     }
 
+    // CACHE-26: RFC 9110 §6.6.1. The time at which a program stores a response is that of its arrival.
+    @Test func responsesStoredByPrograms() {
+        func remaining(_ fields: [(String, String)]) -> Int64? {
+            let stored = StoredResponse(status: 200, fields: HTTPFields(fields), storedAt: CacheFixtures.start)
+            return CacheFreshness(stored, now: CacheFixtures.start + 20).remaining
+        }
+        let lifetime = ("Cache-Control", "max-age=60")
+        #expect(remaining([lifetime]) == 40)
+        #expect(remaining([lifetime, ("Age", "10")]) == 30)
+        #expect(remaining([lifetime, ("Date", "yesterday")]) == 40)
+        #expect(remaining([("Expires", CacheFixtures.date(60))]) == 40)
+        // A date says more, unless it is to come.
+        #expect(remaining([lifetime, ("Date", CacheFixtures.date(-30))]) == 10)
+        #expect(remaining([lifetime, ("Date", CacheFixtures.date(100))]) == 40)
+    }
+
     // CACHE-17: RFC 9110 §15.1. What a program has stored itself may have any status.
     @Test func statusesWhoseLifetimeIsGuessed() {
         let fields = HTTPFields([("Date", CacheFixtures.date(0)), ("Last-Modified", CacheFixtures.date(-6000))])

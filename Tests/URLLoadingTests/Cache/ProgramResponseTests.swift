@@ -69,6 +69,21 @@ import URLLoading
         #expect(server.requests.isEmpty)
     }
 
+    // CACHE-26: RFC 9110 §6.6.1
+    @Test("a response without Date that the program stores", arguments: [true, false])
+    func withoutDate(onDisk: Bool) async throws {
+        defer { server.stop() }
+        let directory = try TemporaryDirectory()
+        configuration.urlCache = URLCache(
+            memoryCapacity: onDisk ? 0 : 1 << 20, diskCapacity: onDisk ? 1 << 20 : 0, directory: directory.file("cache")
+        )
+        let (fresh, stale) = (URLRequest(url: server.url("/fresh")), URLRequest(url: server.url("/stale")))
+        try cache.storeCachedResponse(response(["Cache-Control": "max-age=600"]), for: fresh)
+        try cache.storeCachedResponse(response(["Cache-Control": "max-age=0"]), for: stale)
+        #expect(try await bodies(fresh, stale) == ["stored", "body 1"])
+        #expect(server.requests.map(\.path) == ["/stale"])
+    }
+
     /// The subclass that stores responses whose server has not marked them.
     private final class Marking: URLCache, @unchecked Sendable {
         override func storeCachedResponse(_ cachedResponse: CachedURLResponse, for dataTask: URLSessionDataTask) {
