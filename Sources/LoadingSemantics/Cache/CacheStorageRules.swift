@@ -54,8 +54,8 @@ package enum CacheStorageRules {
         return isComplete ? nil : .incomplete
     }
 
-    /// A complete response that cannot be stored still replaces the older one. Server errors and authentication
-    /// challenges do not, since they say nothing about the resource.
+    /// A complete response that cannot be stored still replaces the older one, also a permanent redirect. Temporary
+    /// redirects, server errors and authentication challenges do not, since they say nothing about the resource.
     private static func removesOlder(status: Int, _ reason: CacheStorageDecision.Reason) -> Bool {
         switch reason {
         case .notCacheable, .range, .conditionalRequest, .requestNoStore, .incomplete: return false
@@ -63,7 +63,7 @@ package enum CacheStorageRules {
         }
         switch status {
         case 206: return false
-        case 200...299, 404, 410: return true
+        case 200...299, 301, 308, 404, 410: return true
         default: return false
         }
     }

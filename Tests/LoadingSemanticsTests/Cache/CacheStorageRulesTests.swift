@@ -127,7 +127,8 @@ import Testing
 
     // CACHE-3: a complete response that is not stored removes the older one.
     @Test(arguments: [
-        (200, true), (201, true), (206, false), (302, false), (304, false), (401, false), (403, false), (404, true),
+        (200, true), (201, true), (206, false), (301, true), (302, false), (303, false), (304, false), (307, false),
+        (308, true), (401, false), (403, false), (404, true),
         (410, true), (416, false), (500, false), (503, false),
     ])
     func olderResponsesGo(status: Int, removesOlder: Bool) throws {

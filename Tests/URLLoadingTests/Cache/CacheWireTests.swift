@@ -303,6 +303,27 @@ import URLLoading
         #expect(redirects == [.redirect(1, 301), .redirect(2, 301), .redirect(3, 302), .redirect(4, 302)])
     }
 
+    // CACHE-3, R-26: RFC 9111 §5.2.2.5, whether it is followed or not
+    @Test("a permanent redirect that is not stored removes the stored response", arguments: [true, false])
+    func redirectWithNoStore(isFollowed: Bool) async throws {
+        let delegate = RecordingDelegate()
+        delegate.redirect = { proposed, reply in reply(isFollowed ? proposed : nil) }
+        let session = URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
+        defer { server.stop() }
+        let target = url("/moved", [("Cache-Control", "no-store")])
+        try cache.storeCachedResponse(
+            CachedURLResponse(
+                response: #require(
+                    HTTPURLResponse(
+                        url: target, statusCode: 200, httpVersion: nil, headerFields: ["Cache-Control": "max-age=3600"])
+                ),
+                data: Data("old".utf8)), for: URLRequest(url: target))
+        session.dataTask(with: URLRequest(url: target, cachePolicy: .reloadIgnoringLocalCacheData)).resume()
+        session.finishTasksAndInvalidate()
+        _ = try await delegate.callsUntilInvalid()
+        #expect(try cache.cachedResponse(for: URLRequest(url: target)) == nil)
+    }
+
     // R-26, CACHE-26: a cache of the program's gets it for its own address
     @Test("a redirect for a cache of the caller's") func redirectForASubclass() async throws {
         final class Own: URLCache, @unchecked Sendable {
