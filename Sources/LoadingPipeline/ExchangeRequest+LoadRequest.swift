@@ -1,6 +1,6 @@
 internal import LoadingConnections
 internal import LoadingProtocols
-internal import LoadingSemantics
+package import LoadingSemantics
 
 extension ExchangeRequest {
     /// The request as sent: Host first, the caller's fields, then the session's defaults for fields that the caller has
@@ -24,7 +24,7 @@ extension ExchangeRequest {
 
 extension HTTPFields {
     /// These fields, without those that `others` also contains.
-    func without(_ others: HTTPFields) -> HTTPFields {
+    package func without(_ others: HTTPFields) -> HTTPFields {
         guard !others.isEmpty, (0..<count).contains(where: { others.contains(name(at: $0)) }) else { return self }
         var rest = HTTPFields()
         for index in 0..<count where !others.contains(name(at: index)) {

@@ -15,13 +15,14 @@ extension CacheRequest {
             self.init(method: request.method, url: url)
             return
         }
-        var fields = HTTPFields([("Host", String(decoding: url.authority, as: UTF8.self))])
+        var fields = HTTPFields()
         request.appendFields(to: &fields)
+        if !fields.contains("Host") { fields.append("Host", String(decoding: url.authority, as: UTF8.self)) }
         let defaults = RequestDefaults.fields(
             isSecure: url.scheme.isSecure, userAgent: RequestDefaults.userAgent(programVersion: nil))
         // A default does not count where the request has the field.
         self.init(
-            method: request.method, url: url, fields: fields, defaults: defaults,
+            method: request.method, url: url, fields: fields, defaults: defaults.without(fields),
             fingerprint: { HTTPLoad.fingerprint($0) })
     }
 }

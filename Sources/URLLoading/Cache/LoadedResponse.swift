@@ -1,3 +1,4 @@
+internal import LoadingEvents
 internal import LoadingPipeline
 internal import LoadingSemantics
 
@@ -15,17 +16,50 @@ struct LoadedResponse: Sendable {
         self.changeCount = changeCount
     }
 
-    @TaskLocal private static var ofThisCall: LoadedResponse?
+    /// A call of the subclass. A task that the subclass starts inherits the task-local value, but not the response.
+    private final class Call: @unchecked Sendable {
+        // Sendable because of the lock.
+        private let lock = Lock()
+        private var loaded: LoadedResponse?
+
+        init(_ loaded: LoadedResponse) { self.loaded = loaded }
+
+        var current: LoadedResponse? { lock.withLock { loaded } }
+
+        func end() {
+            // Its deinit may be the program's code.
+            let last = lock.withLock {
+                defer { loaded = nil }
+                return loaded
+            }
+            withExtendedLifetime(last) {}
+        }
+    }
+
+    @TaskLocal private static var call: Call?
 
     /// That of the current call, if it is for the key.
     static func current(for key: CacheKey) -> LoadedResponse? {
-        guard let loaded = ofThisCall, loaded.key == key else { return nil }
+        guard let loaded = call?.current, loaded.key == key else { return nil }
         return loaded
     }
 
-    /// Calls the subclass. A task-local value also applies to a thread without a task.
-    func whileCurrent(_ body: () -> Void) { Self.$ofThisCall.withValue(self, operation: body) }
+    /// Calls the subclass, unless the stored response was removed since the load began: this one may be older. What the
+    /// subclass removes during the call makes room for it.
+    func store(in cache: URLCache, _ body: (CachedURLResponse) -> Void) {
+        if isRemoved(from: cache) { return }
+        let call = Call(self)
+        // A task-local value also applies to a thread without a task.
+        Self.$call.withValue(call) { body(response) }
+        call.end()
+    }
 
     /// Whether the stored response was removed since the load began, so that this one may be older.
-    func isRemoved(from cache: URLCache) -> Bool { key.map { cache.wasRemoved($0, since: changeCount) } ?? false }
+    func isRemoved(from cache: URLCache?) -> Bool {
+        guard let key, let cache else { return false }
+        return cache.wasRemoved(key, since: changeCount)
+    }
+
+    /// Whether another response was stored since the load began.
+    func isReplaced(in cache: URLCache) -> Bool { key.map { cache.wasStored($0, since: changeCount) } ?? false }
 }

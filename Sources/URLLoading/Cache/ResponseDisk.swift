@@ -142,14 +142,19 @@ final class ResponseDisk: FlushedStore {
 
     /// Stores a response, which replaces the one with its key, or only removes that one.
     ///
-    /// - Parameter loaded: Of a response that was loaded while another was stored. It does not replace a more recent one,
-    ///   and is then removed from the memory of the cache too.
+    /// - Parameters:
+    ///   - loaded: Of a response that was loaded while another was stored. It does not replace a more recent one,
+    ///     and is then removed from the memory of the cache too.
+    ///   - count: It is not stored if its key was removed from the cache since. Nil if that does not matter.
     func store(
-        _ response: CachedURLResponse, for key: CacheKey, at time: Date, _ loaded: StoredResponse?, of cache: URLCache
+        _ response: CachedURLResponse, for key: CacheKey, at time: Date, _ loaded: StoredResponse?,
+        unlessRemovedSince count: UInt64?, of cache: URLCache
     ) {
         isWritten.store(true, ordering: .relaxed)
-        let cache = loaded == nil ? nil : cache
+        let cache = loaded == nil && count == nil ? nil : cache
         performCounted(response, key, keys) { archive in
+            // The removal may have come to the disk first.
+            if let count, cache?.wasRemoved(key, since: count) == true { return }
             if let loaded, let stored = archive.entry(for: key)?.head.response, loaded.isOlder(than: stored) {
                 cache?.remove(response, outdatedOnDisk: key)
                 return

@@ -37,15 +37,17 @@ final class SessionResponses: ResponseStore {
         let lookup = load.makeContentsLookup()
         // The properties of responses are the program's code too.
         let ignoresStored = load.request.cachePolicy.ignoresStored
-        let count = cache.changeCount
         task.core.loop.callOut(
             CalledOut {
+                // What the subclass removes while it looks, and what it was told to remove before, is no change during the
+                // load.
                 if ignoresStored {
                     return lookup.answer(
-                        CacheContents(entry: nil, limit: cache.limit, isLookedUp: false, changeCount: count))
+                        CacheContents(
+                            entry: nil, limit: cache.limit, isLookedUp: false, changeCount: cache.changeCount))
                 }
                 let answer: @Sendable (CachedURLResponse?) -> Void = { found in
-                    lookup.answer(CacheContents(found, limit: cache.limit, changeCount: count))
+                    lookup.answer(CacheContents(found, limit: cache.limit, changeCount: cache.changeCount))
                 }
                 if let get { return answer(cache.cachedResponse(for: get)) }
                 cache.getCachedResponse(for: object, completionHandler: answer)
@@ -70,12 +72,12 @@ final class SessionResponses: ResponseStore {
         }
         guard let object = task.dataTask else { return .now }
         let loaded = response.map { LoadedResponse($0, of: load, since: entry?.changeCount ?? 0) }
-        if let loaded, loaded.isRemoved(from: cache) { return .now }
+        if loaded == nil, let key = load.request.cacheKey { cache.noteRemoval(of: [key]) }
         let finish = LoopBox({ load.finishStoring() })
         task.core.loop.callOut(
             CalledOut {
                 if let loaded {
-                    loaded.whileCurrent { cache.storeCachedResponse(loaded.response, for: object) }
+                    loaded.store(in: cache) { cache.storeCachedResponse($0, for: object) }
                 } else {
                     cache.removeCachedResponse(for: object)
                 }
@@ -95,10 +97,9 @@ final class SessionResponses: ResponseStore {
             return
         }
         let loaded = LoadedResponse(response, of: load, since: entry.changeCount)
-        if loaded.isRemoved(from: cache) { return }
         let request = load.request(forStored: url)
         task.core.loop.callOut(
-            CalledOut { loaded.whileCurrent { cache.storeCachedResponse(response, for: request) } })
+            CalledOut { loaded.store(in: cache) { cache.storeCachedResponse($0, for: request) } })
     }
 
     func update(_ entry: CacheEntry, of load: HTTPLoad) {
@@ -112,15 +113,16 @@ final class SessionResponses: ResponseStore {
         }
         guard let object = task.dataTask else { return }
         let loaded = LoadedResponse(response, of: load, since: entry.changeCount)
-        if loaded.isRemoved(from: cache) { return }
         let get = load.getRequest
         task.core.loop.callOut(
             CalledOut {
-                loaded.whileCurrent {
+                // Its body is that of the response that was replaced.
+                if loaded.isReplaced(in: cache) { return }
+                loaded.store(in: cache) {
                     if let get {
-                        cache.storeCachedResponse(response, for: get)
+                        cache.storeCachedResponse($0, for: get)
                     } else {
-                        cache.storeCachedResponse(response, for: object)
+                        cache.storeCachedResponse($0, for: object)
                     }
                 }
             })
@@ -164,13 +166,16 @@ extension TaskCore {
         }
         if case .whole = destination { tellBodyEarly(entry.body) }
         let (proposed, lookup) = (CachedURLResponse(entry, at: url), lookup())
+        let cache = core.urlCache
+        let isRemoved = LoadedResponse(proposed, of: load, since: entry.changeCount).isRemoved(from: cache)
         enqueue(
             .willCache(proposed) { answered in
                 let wanted = answered?.withFacts(of: proposed)
+                // What the delegate removes makes room for this response.
+                let count = isRemoved ? entry.changeCount : cache?.changeCount ?? 0
                 lookup.answer(
                     wanted.map {
-                        CacheEntry(
-                            response: entry.response, body: $0.data, object: $0, changeCount: entry.changeCount)
+                        CacheEntry(response: entry.response, body: $0.data, object: $0, changeCount: count)
                     })
             })
         return .later

@@ -119,7 +119,8 @@ open class URLCache: NSObject, @unchecked Sendable {
         let tiers: CacheEntryLimits.Tiers = cachedResponse.storagePolicy == .allowed ? [.memory, .disk] : .memory
         let loaded = LoadedResponse.current(for: key)
         let response = loaded.map { cachedResponse.withFacts(of: $0.response) } ?? cachedResponse
-        store(response.noting(request), for: key, in: tiers, loadedSince: loaded?.changeCount)
+        // The loader has looked for removals before it called the subclass.
+        store(response.noting(request), for: key, in: tiers, loadedSince: loaded?.changeCount, checksRemovals: false)
     }
 
     /// Removes the cached response to a request.
@@ -238,7 +239,7 @@ extension URLCache {
     ///   was removed since, or if a more recent response was stored since. Nil if the program stores it.
     private func store(
         _ response: CachedURLResponse, for key: CacheKey, in tiers: CacheEntryLimits.Tiers,
-        loadedSince count: UInt64? = nil
+        loadedSince count: UInt64?, checksRemovals: Bool
     ) {
         let now = Date()
         // Nil unless another response was stored during the load.
@@ -248,7 +249,7 @@ extension URLCache {
         let size = ResponseMemory.size(of: response, key: key.text)
         let disk = change([key]) { memory in
             if let count {
-                isOutdated = changes.includeRemoval(of: key, since: count)
+                isOutdated = checksRemovals && changes.includeRemoval(of: key, since: count)
                 loaded = changes.includeStoring(of: key, since: count) ? response.recordedFacts : nil
                 if let loaded, let stored = memory.response(for: key.text)?.recordedFacts, loaded.isOlder(than: stored)
                 {
@@ -265,7 +266,8 @@ extension URLCache {
         }
         if isOutdated { return }
         if tiers.contains(.disk) {
-            disk?.store(response, for: key, at: now, loaded, of: self)
+            disk?.store(
+                response, for: key, at: now, loaded, unlessRemovedSince: checksRemovals ? count : nil, of: self)
         } else {
             // The response on disk is older, or can be loaded again.
             disk?.remove([key])
@@ -350,6 +352,11 @@ extension URLCache {
         lock.withLock { changes.includeRemoval(of: key, since: count) }
     }
 
+    /// Whether a response for a key was stored since `changeCount` had that value.
+    func wasStored(_ key: CacheKey, since count: UInt64) -> Bool {
+        lock.withLock { changes.includeStoring(of: key, since: count) }
+    }
+
     func noteRemoval(of keys: [CacheKey]) { lock.withLock { changes.note(removed: keys) } }
 
     /// Looks up a response that is not in memory.
@@ -372,7 +379,11 @@ extension URLCache {
             case .notAllowed: []
             }
         let tiers = room.tiers(for: Int64(response.data.count), allowed: allowed)
-        if tiers.isEmpty { remove([key]) } else { store(response, for: key, in: tiers, loadedSince: count) }
+        if !tiers.isEmpty {
+            store(response, for: key, in: tiers, loadedSince: count, checksRemovals: true)
+        } else if count.map({ wasStored(key, since: $0) }) != true {
+            remove([key])
+        }
     }
 
     /// Stores a response to any request.
