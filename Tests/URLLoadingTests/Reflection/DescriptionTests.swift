@@ -20,13 +20,16 @@ import URLLoading
         #expect(plain.description.hasPrefix("<URLResponse: 0x"))
         #expect(plain.description.hasSuffix("> { URL: http://user@example.org/a }"))
         #expect(URLResponse().description.hasSuffix("> { URL: (null) }"))
-        let fields = ["Content-Type": "text/plain", "Set-Cookie": "sid=hunter2"]
+        let fields = [
+            "Content-Type": "text/plain", "Location": "https://user:hunter2@example.org/b", "Set-Cookie": "sid=hunter2",
+        ]
         let response = try #require(
             HTTPURLResponse(url: url, statusCode: 404, httpVersion: nil, headerFields: fields))
         #expect(response.description.hasPrefix("<HTTPURLResponse: 0x"))
         let end = """
             > { URL: http://user@example.org/a } { Status Code: 404, Headers {
                 Content-Type: text/plain
+                Location: https://user@example.org/b
                 Set-Cookie: (hidden)
             } }
             """
