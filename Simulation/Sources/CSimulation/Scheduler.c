@@ -42,8 +42,9 @@ struct turn {
     uint32_t may_go;
     // Who goes on.
     struct thread *next;
-    // Where the real thread is when it runs none of them.
+    // Where the real thread is when it runs none of them, and on which stack.
     struct context between;
+    void *stack;
     // Who has ended, and returns to its own thread of the real kernel.
     struct thread *leaving;
 };
@@ -75,10 +76,13 @@ static void give_turn(struct thread *next) {
 // The C library frees what was the thread's own. Nothing else runs before it is gone: what memory the next allocation gets would
 // depend on which of them is faster.
 static void let_leave(struct thread *thread) {
+    // The thread-local variables here are those of another thread, which does not call.
+    int error = errno;
     pid_t process = (pid_t)REAL(syscall)(SYS_getpid), real = thread->real;
     __atomic_store_n(&thread->may_return, 1, __ATOMIC_RELEASE);
     real_futex(&thread->may_return, FUTEX_WAKE_PRIVATE, 1);
     while (tgkill(process, real, 0) == 0) REAL(sched_yield)();
+    errno = error;
 }
 
 static void run_between(void) {
@@ -99,7 +103,9 @@ static void run_between(void) {
 
 static void begin_turns(void) {
     const size_t size = 64 * 1024;
-    turns[current->process].between = context_make(malloc(size), size, run_between);
+    struct turn *turn = &turns[current->process];
+    if (turn->stack == NULL) turn->stack = malloc(size);
+    turn->between = context_make(turn->stack, size, run_between);
 }
 
 // ---- the seed
@@ -375,7 +381,7 @@ static void take_over(struct thread *first) {
 
 struct thread *kernel_add_first_thread(int process, const char *name) {
     // It may have its turn before its real process waits for it.
-    turns[process] = (struct turn){ .next = NULL };
+    turns[process] = (struct turn){ .stack = turns[process].stack };
     struct thread *thread = add_thread(name);
     thread->process = process;
     return thread;

@@ -76,7 +76,7 @@ pid_t gettid(void) {
 
 int pthread_sigmask(int how, const sigset_t *set, sigset_t *before) {
     WITHOUT_SIMULATION(REAL(pthread_sigmask)(how, set, before));
-    // No signal of the real kernel is for a thread of the simulation.
+    // No signal of the real kernel is for a thread of the simulation. What a new thread inherits is not simulated.
     static __thread sigset_t blocked;
     const sigset_t old = blocked;
     if (set != NULL) {

@@ -16,7 +16,8 @@ final class RequestChain: @unchecked Sendable {
     private var numbers: ArraySlice<Int>
     private let end = DispatchSemaphore(value: 0)
 
-    /// - Parameter isAlone: No other request is under way, and nothing is wrong in the world.
+    /// - Parameters:
+    ///   - isAlone: No other request is under way, and nothing is wrong in the world.
     ///   - first: The number of the first request.
     init(of work: Work, _ session: URLSession, to hosts: [World.Host], isAlone: Bool, first: Int = 2000) {
         (self.work, self.session, self.isAlone) = (work, session, isAlone)
