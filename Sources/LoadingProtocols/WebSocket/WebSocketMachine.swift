@@ -93,8 +93,6 @@ package struct WebSocketMachine: ~Copyable {
     private var lastPing = 0
     /// Of those that are encoded, and of those that are answered.
     private var lastEncodedPing = 0, lastAnsweredPing = 0
-    /// Whether the server has sent a pong without a payload that answers nothing (RFC 6455 §5.5.3).
-    private var hasUnaskedPongs = false
     /// Whether a message of several parts has begun, so that no other may.
     private var isWithinMessage = false
 
@@ -248,14 +246,10 @@ package struct WebSocketMachine: ~Copyable {
 
     /// Returns the number of the ping that is answered, with those before it; nil if none is.
     private mutating func notePong(_ payload: [UInt8]) -> Int? {
-        // Some servers do not return the payload as RFC 6455 §5.5.3 requires. Their pong is taken for the oldest ping,
-        // unless the server also sends such pongs by itself.
+        // Some servers do not return the payload as RFC 6455 §5.5.3 requires. Their pong is taken for the oldest ping.
         guard let number = payload.isEmpty ? lastAnsweredPing + 1 : Self.pingNumber(payload),
-            number > lastAnsweredPing, number <= lastEncodedPing, !payload.isEmpty || !hasUnaskedPongs
-        else {
-            if payload.isEmpty { hasUnaskedPongs = true }
-            return nil
-        }
+            number > lastAnsweredPing, number <= lastEncodedPing
+        else { return nil }
         lastAnsweredPing = number
         return number
     }
