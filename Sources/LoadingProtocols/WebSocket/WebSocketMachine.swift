@@ -91,8 +91,6 @@ package struct WebSocketMachine: ~Copyable {
     /// The payloads of pings that are not answered yet.
     private var pongs: [[UInt8]] = []
     private var lastPing = 0
-    /// Of those that are encoded, and of those that are answered.
-    private var lastEncodedPing = 0, lastAnsweredPing = 0
     /// Whether a message of several parts has begun, so that no other may.
     private var isWithinMessage = false
 
@@ -215,7 +213,9 @@ package struct WebSocketMachine: ~Copyable {
                     if pongs.count == Self.mostPongs { pongs.removeFirst() }
                     pongs.append(payload)
                 case .pong(let payload):
-                    if let number = notePong(payload) { return .pong(number) }
+                    if let number = Self.pingNumber(payload), (1...max(lastPing, 1)).contains(number) {
+                        return .pong(number)
+                    }
                 case .close(let frame):
                     receivedClose = frame
                     discardOutgoing()
@@ -242,16 +242,6 @@ package struct WebSocketMachine: ~Copyable {
         outgoing = FIFOQueue()
         openPayload = nil
         pongs = []
-    }
-
-    /// Returns the number of the ping that is answered, with those before it; nil if none is.
-    private mutating func notePong(_ payload: [UInt8]) -> Int? {
-        // Some servers do not return the payload as RFC 6455 §5.5.3 requires. Their pong is taken for the oldest ping.
-        guard let number = payload.isEmpty ? lastAnsweredPing + 1 : Self.pingNumber(payload),
-            number > lastAnsweredPing, number <= lastEncodedPing
-        else { return nil }
-        lastAnsweredPing = number
-        return number
     }
 
     private static func pingPayload(_ number: Int) -> [UInt8] {
@@ -316,7 +306,6 @@ package struct WebSocketMachine: ~Copyable {
         switch consume next {
         case .ping(let number):
             encodeControl(.ping, Self.pingPayload(number), into: &output)
-            lastEncodedPing = number
         case .data(let part, let payload, let number):
             let (opcode, isFinal): (WebSocketOpcode, Bool) =
                 switch part {
