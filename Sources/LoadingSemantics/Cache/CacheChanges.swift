@@ -12,7 +12,7 @@ package struct CacheChanges: Sendable {
     private var stores: [UInt64] = []
     private var lastRemovalOfAll: UInt64 = 0
 
-    private static let places = 512
+    private static let places = 4096
 
     package init() {}
 

@@ -80,8 +80,14 @@ package struct StoredResponse: Sendable, Equatable {
     }
 
     /// Of two responses with one date, the one that arrived earlier is older.
-    package func isOlder(than other: StoredResponse) -> Bool {
+    func isOlder(than other: StoredResponse) -> Bool {
         (date, responseTime) < (other.date, other.responseTime)
+    }
+
+    /// Whether the other one is more recent by its `Date`. One without it has a time of this machine's clock, which does
+    /// not compare with a server's.
+    package func isOutdated(by other: StoredResponse) -> Bool {
+        other.fields.contains("Date") && isOlder(than: other)
     }
 
     func matches(_ request: CacheRequest) -> Bool { variant?.matches(request) ?? false }

@@ -44,10 +44,12 @@ struct LoadedResponse: Sendable {
         return loaded
     }
 
-    /// Calls the subclass, unless the stored response was removed since the load began: this one may be older. What the
-    /// subclass removes during the call makes room for it.
-    func store(in cache: URLCache, _ body: (CachedURLResponse) -> Void) {
-        if isRemoved(from: cache) { return }
+    /// Calls the subclass. What it removes during the call makes room for this response.
+    ///
+    /// - Parameter remove: Called instead if the stored response was removed since the load began, because this one may
+    ///   be older. What has survived the removal is older still.
+    func store(in cache: URLCache, _ body: (CachedURLResponse) -> Void, orRemove remove: () -> Void = {}) {
+        if isRemoved(from: cache) { return isReplaced(in: cache) ? () : remove() }
         let call = Call(self)
         // A task-local value also applies to a thread without a task.
         Self.$call.withValue(call) { body(response) }
@@ -61,5 +63,8 @@ struct LoadedResponse: Sendable {
     }
 
     /// Whether another response was stored since the load began.
-    func isReplaced(in cache: URLCache) -> Bool { key.map { cache.wasStored($0, since: changeCount) } ?? false }
+    func isReplaced(in cache: URLCache?) -> Bool {
+        guard let key, let cache else { return false }
+        return cache.wasStored(key, since: changeCount)
+    }
 }

@@ -155,7 +155,7 @@ final class ResponseDisk: FlushedStore {
         performCounted(response, key, keys) { archive in
             // The removal may have come to the disk first.
             if let count, cache?.wasRemoved(key, since: count) == true { return }
-            if let loaded, let stored = archive.entry(for: key)?.head.response, loaded.isOlder(than: stored) {
+            if let loaded, let stored = archive.entry(for: key)?.head.response, loaded.isOutdated(by: stored) {
                 cache?.remove(response, outdatedOnDisk: key)
                 return
             }

@@ -77,7 +77,11 @@ final class SessionResponses: ResponseStore {
         task.core.loop.callOut(
             CalledOut {
                 if let loaded {
-                    loaded.store(in: cache) { cache.storeCachedResponse($0, for: object) }
+                    loaded.store(in: cache) {
+                        cache.storeCachedResponse($0, for: object)
+                    } orRemove: {
+                        cache.removeCachedResponse(for: object)
+                    }
                 } else {
                     cache.removeCachedResponse(for: object)
                 }
@@ -99,7 +103,13 @@ final class SessionResponses: ResponseStore {
         let loaded = LoadedResponse(response, of: load, since: entry.changeCount)
         let request = load.request(forStored: url)
         task.core.loop.callOut(
-            CalledOut { loaded.store(in: cache) { cache.storeCachedResponse($0, for: request) } })
+            CalledOut {
+                loaded.store(in: cache) {
+                    cache.storeCachedResponse($0, for: request)
+                } orRemove: {
+                    cache.removeCachedResponse(for: request)
+                }
+            })
     }
 
     func update(_ entry: CacheEntry, of load: HTTPLoad) {
@@ -167,12 +177,13 @@ extension TaskCore {
         if case .whole = destination { tellBodyEarly(entry.body) }
         let (proposed, lookup) = (CachedURLResponse(entry, at: url), lookup())
         let cache = core.urlCache
-        let isRemoved = LoadedResponse(proposed, of: load, since: entry.changeCount).isRemoved(from: cache)
+        let loaded = LoadedResponse(proposed, of: load, since: entry.changeCount)
+        let isOvertaken = loaded.isRemoved(from: cache) || loaded.isReplaced(in: cache)
         enqueue(
             .willCache(proposed) { answered in
                 let wanted = answered?.withFacts(of: proposed)
                 // What the delegate removes makes room for this response.
-                let count = isRemoved ? entry.changeCount : cache?.changeCount ?? 0
+                let count = isOvertaken ? entry.changeCount : cache?.changeCount ?? 0
                 lookup.answer(
                     wanted.map {
                         CacheEntry(response: entry.response, body: $0.data, object: $0, changeCount: count)

@@ -118,9 +118,13 @@ open class URLCache: NSObject, @unchecked Sendable {
         guard cachedResponse.storagePolicy != .notAllowed, let key = Self.key(of: request) else { return }
         let tiers: CacheEntryLimits.Tiers = cachedResponse.storagePolicy == .allowed ? [.memory, .disk] : .memory
         let loaded = LoadedResponse.current(for: key)
-        let response = loaded.map { cachedResponse.withFacts(of: $0.response) } ?? cachedResponse
+        // An object of a subclass is stored as it is, since the program may look for it.
+        let isPlain = type(of: cachedResponse) == CachedURLResponse.self
+        let response = isPlain ? loaded.map { cachedResponse.withFacts(of: $0.response) } : nil
         // The loader has looked for removals before it called the subclass.
-        store(response.noting(request), for: key, in: tiers, loadedSince: loaded?.changeCount, checksRemovals: false)
+        store(
+            (response ?? cachedResponse).noting(request), for: key, in: tiers, loadedSince: loaded?.changeCount,
+            checksRemovals: false)
     }
 
     /// Removes the cached response to a request.
@@ -244,14 +248,19 @@ extension URLCache {
         let now = Date()
         // Nil unless another response was stored during the load.
         var loaded: StoredResponse?
-        var isOutdated = false
+        var (isOutdated, removesOlder) = (false, false)
         // Properties of subclasses are the program's code, so they are read outside the lock.
         let size = ResponseMemory.size(of: response, key: key.text)
         let disk = change([key]) { memory in
             if let count {
+                let isReplaced = changes.includeStoring(of: key, since: count)
+                loaded = isReplaced ? response.recordedFacts : nil
                 isOutdated = checksRemovals && changes.includeRemoval(of: key, since: count)
-                loaded = changes.includeStoring(of: key, since: count) ? response.recordedFacts : nil
-                if let loaded, let stored = memory.response(for: key.text)?.recordedFacts, loaded.isOlder(than: stored)
+                // What has survived the removal is older than this response.
+                removesOlder = isOutdated && !isReplaced
+                if removesOlder { memory.remove(key.text) }
+                if let loaded, let stored = memory.response(for: key.text)?.recordedFacts,
+                    loaded.isOutdated(by: stored)
                 {
                     isOutdated = true
                 }
@@ -264,7 +273,10 @@ extension URLCache {
                 memory.remove(key.text)
             }
         }
-        if isOutdated { return }
+        if isOutdated {
+            if removesOlder { disk?.remove([key]) }
+            return
+        }
         if tiers.contains(.disk) {
             disk?.store(
                 response, for: key, at: now, loaded, unlessRemovedSince: checksRemovals ? count : nil, of: self)

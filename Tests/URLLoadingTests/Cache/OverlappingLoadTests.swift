@@ -52,9 +52,10 @@ import URLLoading
             : URLCache(memoryCapacity: memory, diskCapacity: disk, directory: folder)
     }
 
-    /// The bodies of two GETs, after a GET during which something was done.
+    /// The bodies of two GETs, after a GET with that policy during which something was done.
     private func bodies(
-        _ cache: URLCache, while change: (URLSession, URLRequest) async throws -> Void
+        _ cache: URLCache, _ policy: URLRequest.CachePolicy = .useProtocolCachePolicy,
+        while change: (URLSession, URLRequest) async throws -> Void
     ) async throws -> [String] {
         defer { server.stop() }
         let configuration = URLSessionConfiguration.ephemeral
@@ -62,7 +63,7 @@ import URLLoading
         let session = URLSession(configuration: configuration)
         defer { session.finishTasksAndInvalidate() }
         let get = URLRequest(url: server.url())
-        let first = Task { try await session.data(for: get).0 }
+        let first = Task { try await session.data(for: get.with { $0.cachePolicy = policy }).0 }
         try await arrived.wait()
         try await change(session, get)
         release.fire()
@@ -97,6 +98,21 @@ import URLLoading
         let cache = cache(kind)
         let bodies = try await bodies(cache) { _, get in
             if ofAll { cache.removeAllCachedResponses() } else { cache.removeCachedResponse(for: get) }
+        }
+        #expect(bodies == ["body 2", "body 2"])
+    }
+
+    // CACHE-25, CACHE-28: a response that is not stored because of a removal is newer than what has survived the removal
+    @Test("what a removal has left does not outlive a newer response", arguments: Kind.allCases)
+    func survivor(kind: Kind) async throws {
+        let cache = cache(kind)
+        let response = try #require(
+            HTTPURLResponse(
+                url: server.url(), statusCode: 200, httpVersion: nil, headerFields: ["Cache-Control": "max-age=3600"]))
+        cache.storeCachedResponse(
+            CachedURLResponse(response: response, data: Data("own".utf8)), for: URLRequest(url: server.url()))
+        let bodies = try await bodies(cache, .reloadIgnoringLocalCacheData) { _, _ in
+            cache.removeCachedResponses(since: Date() + 60)
         }
         #expect(bodies == ["body 2", "body 2"])
     }

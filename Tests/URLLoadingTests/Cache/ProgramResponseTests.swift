@@ -99,6 +99,27 @@ import URLLoading
         }
     }
 
+    private final class Own: CachedURLResponse, @unchecked Sendable {}
+
+    /// A subclass that stores objects of its own.
+    private final class Replacing: URLCache, @unchecked Sendable {
+        override func storeCachedResponse(_ cachedResponse: CachedURLResponse, for dataTask: URLSessionDataTask) {
+            let own = Own(response: cachedResponse.response, data: cachedResponse.data)
+            super.storeCachedResponse(own, for: dataTask)
+        }
+    }
+
+    // CACHE-26
+    @Test("the object of a subclass that is stored in place of the loaded one stays in memory")
+    func object() async throws {
+        defer { server.stop() }
+        let cache = Replacing(memoryCapacity: 1 << 20, diskCapacity: 0, directory: nil)
+        configuration.urlCache = cache
+        let plain = URLRequest(url: server.url())
+        _ = try await bodies(plain)
+        #expect(cache.cachedResponse(for: plain) is Own)
+    }
+
     // CACHE-26: RFC 9111 §4.1. It answers the same request as the loaded one, of which the task does not have all fields.
     @Test("a response that a subclass stores in place of the loaded one")
     func replaced() async throws {
