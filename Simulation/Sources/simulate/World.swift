@@ -82,7 +82,9 @@ struct World {
                 server: server, name: name,
                 isFaultless: isFaultless && !disk.runsOutOfDescriptors && networkChanges == nil,
                 isFaultlessAtLast: isFaultless && !disk.runsOutOfDescriptors,
-                isWide: link.largest_segment > 10_000 && link.send_buffer > 100_000 && !isBehindProxy
+                // Requests also wait behind the large bodies of others on their connection.
+                isWide: link.largest_segment > 10_000 && link.send_buffer > 100_000 && link.latency <= second / 20
+                    && !isBehindProxy
                     && (offer == nil || path.losses + path.marks == 0 && path.receive_buffer > 100_000),
                 offersHTTP2: tls.offers_http2, offersHTTP3: offer != nil)
         }
