@@ -82,9 +82,7 @@ struct World {
                 server: server, name: name,
                 isFaultless: isFaultless && !disk.runsOutOfDescriptors && networkChanges == nil,
                 isFaultlessAtLast: isFaultless && !disk.runsOutOfDescriptors,
-                // Requests also wait behind the large bodies of others on their connection.
-                isWide: link.largest_segment > 10_000 && link.send_buffer > 100_000 && link.latency <= second / 20
-                    && !isBehindProxy
+                isWide: Self.isFast(link) && !isBehindProxy
                     && (offer == nil || path.losses + path.marks == 0 && path.receive_buffer > 100_000),
                 offersHTTP2: tls.offers_http2, offersHTTP3: offer != nil)
         }
@@ -236,6 +234,14 @@ struct World {
         if happens("duplicates datagrams", to: host, oneIn: 3) { path.duplicates = 100 }
         if happens("delays datagrams", to: host, oneIn: 3) { path.delays = 100 }
         return path
+    }
+
+    /// Whether a request does not wait for seconds behind the large bodies of others on its connection: a host sends
+    /// what the windows of HTTP/2 allow at once, and TCP takes a receive buffer for each round trip.
+    private static func isFast(_ link: simulation_link) -> Bool {
+        let longestRoundTrip = 2 * (link.latency + link.jitter), octetsPerSecond: Int64 = 4_000_000
+        return link.largest_segment > 10_000 && link.send_buffer > 100_000
+            && Int64(link.receive_buffer) * second >= octetsPerSecond * longestRoundTrip
     }
 
     private static func happens(_ fault: String, to host: String, oneIn chance: Int) -> Bool {
