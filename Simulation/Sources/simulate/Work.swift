@@ -210,8 +210,8 @@ final class Work: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, 
         let host = target.name
         if choices.oneIn(10) { return startWebSocket(number, target, choices, in: session) }
         if choices.oneIn(10) { return startResumable(number, target, choices, in: session) }
-        // Now and then more than the windows of HTTP/2.
-        let isLarge = choices.oneIn(16) && target.isWide && Parts.has("task \(number) is large")
+        // Now and then more than the windows of HTTP/2. A redirect goes to any host.
+        let isLarge = choices.oneIn(16) && world.hosts.allSatisfy(\.isWide) && Parts.has("task \(number) is large")
         let size = isLarge ? choices.below(6_000_000) : choices.size(upTo: 300_000)
         let hops = choices.oneIn(4) ? 1 + choices.below(4) : 0
         let kind = choices.pick(["content", "content", "content", "cached", "basic", "digest"])
