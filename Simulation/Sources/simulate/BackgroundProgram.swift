@@ -263,12 +263,16 @@ final class BackgroundProgram: NSObject, URLSessionDownloadDelegate, @unchecked 
             Law.require(code != nil, "an error is a URLError: \(error)")
             let isCancelled = !times(.cancelling, number).isEmpty || item.cancellation != nil
             if code == .cancelled { return Law.require(isCancelled, "task \(number) is cancelled by nobody else") }
-            // Of a clock that is set while the machine is off, or in an earlier boot, nothing is known. A date may be far away then.
+            // Of a clock that is set while the machine is off, or in an earlier boot, nothing is known. A date may be far away or over then.
             let records = BackgroundRecords.all
             let isClockSet = records.contains { $0.event == .clockSet }
             let made = times(.making, number).first ?? start
             let wasOff = records.contains { $0.event == .powerFailed && $0.time >= made }
-            if isClockSet, item.delay != nil || wasOff, code == .timedOut { return }
+            let transient: [URLError.Code] = [
+                .timedOut, .cannotFindHost, .cannotConnectToHost, .networkConnectionLost, .notConnectedToInternet,
+            ]
+            let isTransient = transient.contains { $0 == code }
+            if isClockSet, item.delay != nil || wasOff, isTransient { return }
             let isOver = simulation_now() - made >= simulation_time(plan.resourceTimeout) * second
             // While no service runs, time passes too.
             let wasAway = isOver && code == .timedOut && !hadTime(item, since: made)
@@ -276,12 +280,7 @@ final class BackgroundProgram: NSObject, URLSessionDownloadDelegate, @unchecked 
             let codes: [URLError.Code] = [.fileDoesNotExist, .cannotWriteToFile]
             let hasLostFile = codes.contains { $0 == code } && times(.making, number).contains { mayBeUndone($0) }
             Law.require(item.mayFail || wasAway || hasLostFile, "task \(number) fails only by a fault: \(error)")
-            let transient: [URLError.Code] = [
-                .timedOut, .cannotFindHost, .cannotConnectToHost, .networkConnectionLost, .notConnectedToInternet,
-            ]
-            Law.require(
-                isOver || !transient.contains { $0 == code }, "task \(number) goes on after a transient error: \(error)"
-            )
+            Law.require(isOver || !isTransient, "task \(number) goes on after a transient error: \(error)")
             return
         }
         BackgroundRecords.note(.succeeded, number)
