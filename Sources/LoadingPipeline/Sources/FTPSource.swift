@@ -10,12 +10,15 @@ package import LoadingTransport
 /// **Login.** First with the URL's user, else with the credential known to this session, else anonymously. After a
 /// refusal the client is asked (AUTH-4 to AUTH-11). No connection is open meanwhile, because the answer may take any
 /// time and servers do not wait.
+///
+/// **Connectivity.** If there is no route for the control connection, the load waits for one (CONN-14), if it may.
 package final class FTPSource: LoadSource, FTPConnectionObserver {
     private let url: FTPURL
     private let urlText: String
     private let originalURLText: String
     private let isDownload: Bool
     private let service: NetworkService
+    private let waitsForConnectivity: Bool
     private let environment: LoadingEnvironment
     /// The stopped download that this one resumes.
     private var stopped: StoppedDownload?
@@ -26,6 +29,10 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
     /// Set if there are several routes.
     private var routeSelector: RouteSelector?
     private var connection: FTPConnection?
+    private var connectivity = ConnectivityStage()
+    /// There is a route again, but the load is paused.
+    private var mustConnect = false
+    private var isConnected = false
     private var isPaused = false
     /// A response that waits for the first bytes, which determine its type.
     private var heldResponse: SourceResponse?
@@ -53,15 +60,17 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
     ///   - isDownload: Whether another load may resume this one.
     ///   - stopped: The stopped download that this one resumes.
     ///   - service: The requirements of its connections on the network.
+    ///   - waitsForConnectivity: Whether it waits for a route to the server if there is none.
     package init(
         _ url: FTPURL, urlText: String, isDownload: Bool, resuming stopped: StoppedDownload?,
-        service: NetworkService, in environment: LoadingEnvironment
+        service: NetworkService, waitsForConnectivity: Bool, in environment: LoadingEnvironment
     ) {
         self.url = url
         self.urlText = urlText
         self.isDownload = isDownload
         self.stopped = stopped
         self.service = service
+        self.waitsForConnectivity = waitsForConnectivity
         self.environment = environment
         originalURLText = stopped?.point.originalURL ?? urlText
         space = ProtectionSpace(
@@ -84,6 +93,7 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
 
     package func setPaused(_ isPaused: Bool) {
         self.isPaused = isPaused
+        if !isPaused, mustConnect { return connectAgain() }
         connection?.setPaused(isPaused)
         if isPaused { routeSelector?.stopTimer() } else if connection?.awaits != nil { routeSelector?.startTimer() }
     }
@@ -92,6 +102,8 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
         load = nil
         search?.cancel()
         search = nil
+        connectivity.end()
+        mustConnect = false
         routeSelector?.stopTimer()
         connection?.cancel()
         connection = nil
@@ -129,6 +141,8 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
     // MARK: Connecting
 
     private func connect() {
+        isConnected = false
+        if waitsForConnectivity { connectivity.begin(on: environment.loop) }
         if service.requiresDNSSEC, !NameResolver.needsNoNameServer(url.host) {
             // Checked before a PAC script runs. Not reported before this function returns.
             let end = LoopBox({ [weak self] in self?.ftpEnded(.cannotFindHost) ?? () })
@@ -208,14 +222,41 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
     // MARK: From the connection
 
     package func ftpRecorded(_ event: LoadEvent.Kind) {
-        if case .connectionAssigned = event { routeSelector?.succeeded() }
+        if case .connectionAssigned = event {
+            isConnected = true
+            routeSelector?.succeeded()
+        }
         load?.record(event)
     }
 
     package func ftpIsAlive() { load?.sourceIsAlive() }
 
     package func ftpFailedToConnect(_ failure: ConnectionFailure) {
-        if routeSelector?.failed(failure) == true { useNextRoute() } else { end(after: failure) }
+        if routeSelector?.failed(failure) == true { return useNextRoute() }
+        let meaning = ConnectivityStage.meaning(of: failure)
+        guard waitsForConnectivity, connectivity.shouldWait(after: meaning) else { return end(meaning.error) }
+        waitForConnectivity()
+    }
+
+    private func waitForConnectivity() {
+        connection = nil
+        routeSelector?.stopTimer()
+        guard let load else { return }
+        load.setHeldUp(true)
+        load.record(.waitingForConnectivity)
+        connectivity.waitForRoute(on: environment.loop) { [weak self] in
+            guard let self else { return }
+            if isPaused { mustConnect = true } else { connectAgain() }
+        }
+        if connectivity.tellsClient() { load.isWaitingForConnectivity() }
+    }
+
+    private func connectAgain() {
+        mustConnect = false
+        guard let load else { return }
+        load.setHeldUp(false)
+        load.record(.fetchStarted(.retry))
+        connect()
     }
 
     package func ftpRefusedLogin(_ reply: FTPReply) {
@@ -265,11 +306,11 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
     }
 
     package func ftpEnded(_ error: LoadError?) {
-        if let error { return end(after: ConnectionFailure(error)) }
-        end(nil)
+        guard let error else { return end(nil) }
+        let meaning = ConnectivityStage.meaning(of: ConnectionFailure(error)).error
+        // CONN-11: once there was a connection, its loss is one, also if it is that of the second one, for the data.
+        end(isConnected && meaning.code == LoadError.notConnectedToInternet.code ? .networkConnectionLost : meaning)
     }
-
-    private func end(after failure: ConnectionFailure) { end(ConnectivityStage.meaning(of: failure).error) }
 
     private func end(_ error: LoadError?) {
         connection = nil

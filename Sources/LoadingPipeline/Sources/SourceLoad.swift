@@ -218,6 +218,9 @@ package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
         record(.fetchStarted(.authentication))
     }
 
+    /// There is no route to the source's server.
+    func isWaitingForConnectivity() { client?.loadIsWaitingForConnectivity(self) }
+
     func store(_ credential: LoadCredential, for space: ProtectionSpace, in environment: LoadingEnvironment) {
         if let client { environment.credentials?.store(credential, for: space, of: client) }
     }

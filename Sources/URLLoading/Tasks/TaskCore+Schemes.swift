@@ -71,7 +71,8 @@ extension TaskCore {
         let stopped: StoppedDownload? = if case .download(let stopped) = kind { stopped } else { nil }
         return FTPSource(
             target, urlText: url, isDownload: !kind.isData, resuming: stopped,
-            service: core.configuration.networkService(of: request), in: core.environment)
+            service: core.configuration.networkService(of: request),
+            waitsForConnectivity: core.configuration.waitsForConnectivity, in: core.environment)
     }
 
     // MARK: Custom protocols

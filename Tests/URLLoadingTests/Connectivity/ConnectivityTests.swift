@@ -84,6 +84,52 @@ import URLLoading
         #expect(try await run.end() == expected.filter { waits || $0 != .waiting(1) })
     }
 
+    // CONN-14, CONN-13, T-41, MISC-17
+    @Test("FTP waits for a way and then takes it") func ftpWaitsForAWayAndThenTakesIt() async throws {
+        try NetworkNamespace.raiseLoopback()
+        var options = FTPServer.Options()
+        options.files = ["/a.txt": Array("hello".utf8)]
+        let server = try FTPServer(options)
+        defer { server.stop() }
+        try NetworkNamespace.lowerLoopback()
+        let delegate = RecordingDelegate()
+        let session = waitingSession(delegate) { $0.timeoutIntervalForRequest = 0.3 }
+        session.dataTask(with: server.url("/a.txt")).resume()
+        try await delegate.calls.wait(for: .waiting(1))
+        // Another load that waits tells by its end that three times as much has passed.
+        let clock = RecordingDelegate()
+        let other = waitingSession(clock) { $0.timeoutIntervalForResource = 0.9 }
+        other.dataTask(with: server.url("/a.txt")).resume()
+        other.finishTasksAndInvalidate()
+        #expect(
+            try await clock.callsUntilInvalid() == [
+                .created(1), .waiting(1), .metrics(1), .completed(1, .timedOut), .invalid,
+            ])
+        try NetworkNamespace.raiseLoopback()
+        session.finishTasksAndInvalidate()
+        #expect(
+            try await delegate.callsUntilInvalid() == [
+                .created(1), .waiting(1), .response(1, 0), .data(1, "hello"), .metrics(1), .completed(1, nil), .invalid,
+            ])
+        #expect(server.connectionCount == 1)
+    }
+
+    // CONN-12, CONN-14, MISC-17: cancelled while it waits, and without waiting
+    @Test("FTP without a way", arguments: [false, true]) func ftpWithoutAWay(waits: Bool) async throws {
+        let delegate = RecordingDelegate()
+        let session = URLSession(delegate) { $0.waitsForConnectivity = waits }
+        let task = session.dataTask(with: try #require(URL(string: "ftp://127.0.0.1:2121/a.txt")))
+        task.resume()
+        if waits {
+            try await delegate.calls.wait(for: .waiting(1))
+            task.cancel()
+        }
+        session.finishTasksAndInvalidate()
+        let code: URLError.Code = waits ? .cancelled : .notConnectedToInternet
+        let expected: [Call] = [.created(1), .waiting(1), .metrics(1), .completed(1, code), .invalid]
+        #expect(try await delegate.callsUntilInvalid() == expected.filter { waits || $0 != .waiting(1) })
+    }
+
     // T-41, CONN-14: irrelevant network changes cause no callback
     @Test("waiting for connectivity is reported once") func waitingForConnectivityIsReportedOnce() async throws {
         let server = try unreachableServer()
