@@ -1,4 +1,5 @@
 internal import FoundationEssentials
+internal import Glibc
 internal import LoadingProtocols
 internal import LoadingSemantics
 internal import LoadingTransport
@@ -42,7 +43,7 @@ protocol BodySinkOwner: AnyObject {
 ///
 /// The owner may call back, so no access to a stored property lasts while the owner is called. Exclusive access is not
 /// checked.
-final class BodySink {
+final class BodySink: LoopTimerTarget {
     private let loop: EventLoop
     /// Set from the start of the load to its end; clearing it breaks the reference cycle.
     @exclusivity(unchecked) var owner: (any BodySinkOwner)?
@@ -60,6 +61,8 @@ final class BodySink {
     @exclusivity(unchecked) private var collector: BodyCollector?
     /// Set when there is a body to write.
     @exclusivity(unchecked) private(set) var writer: FileWriter?
+    /// Set while the end of a failed load waits for its file.
+    @exclusivity(unchecked) private var closingTimer: LoopTimer?
     @exclusivity(unchecked) private var buffer: UnsafeMutableRawPointer?
     @exclusivity(unchecked) private(set) var deliveredBytes: Int64 = 0
 
@@ -395,17 +398,35 @@ extension BodySink: FileWriterObserver {
         return false
     }
 
-    /// The load has failed. Its file is closed, so that another download can resume from it.
+    /// The load has failed. Its file is closed, so that another download can resume from it. If the disk does not
+    /// respond (`TimeLimits.fileClosing`), the load does not wait for it.
     ///
     /// - Parameter isClosing: Whether `closeFile` was called.
     func giveUpFile(isClosing: Bool = false) {
-        writer?.giveUp()
-        if !isClosing { writer?.close() }
+        guard let writer else { return }
+        writer.giveUp()
+        if !isClosing { writer.close() }
+        let timer = LoopTimer()
+        closingTimer = timer
+        loop.arm(timer, at: loop.now + loop.limits.fileClosing, for: self)
+    }
+
+    func timerFired(_ timer: LoopTimer) {
+        closingTimer = nil
+        writer?.abandon()
+        writer = nil
+        owner?.bodySinkClosedFile(.failure(.closing(POSIXFailure(ETIMEDOUT))))
     }
 
     func discardFile() {
+        stopClosingTimer()
         writer?.discard()
         writer = nil
+    }
+
+    private func stopClosingTimer() {
+        if let closingTimer { loop.disarm(closingTimer) }
+        closingTimer = nil
     }
 
     func fileWriterWrote(_ count: Int64, hasRoom: Bool) {
@@ -414,6 +435,7 @@ extension BodySink: FileWriterObserver {
     }
 
     func fileWriterClosed(_ outcome: Result<String, FileWriter.Failure>) {
+        stopClosingTimer()
         // The writer may still report writes that were started before.
         writer?.observer = nil
         writer = nil

@@ -37,6 +37,9 @@ package struct TimeLimits: Sendable, Equatable {
     /// How often within an idle timeout an uploading load checks what the peer has acknowledged. A count. Decision:
     /// delays the timeout by at most an eighth.
     package var progressChecksPerTimeout = 8.0
+    /// How long the end of a failed or cancelled download waits until its file is closed. Decision: long enough for a busy disk, because
+    /// what was received is lost to a resumed download without it; a disk may hang for hours.
+    package var fileClosing = seconds(10)
     /// How long `taskIdentifier` waits until a background session is attached. Seconds. Decision: the service has then failed, and an
     /// identifier that is never valid does less harm than a program that hangs.
     package var backgroundAttach = 10.0

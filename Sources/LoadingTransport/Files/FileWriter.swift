@@ -50,6 +50,15 @@ package final class FileWriter: Callout, LoopTimerTarget, @unchecked Sendable {
         case drain(SplicePipe, Int)
         case close
         case discard
+        /// What is there stays.
+        case abandon
+
+        var isStop: Bool {
+            switch self {
+            case .discard, .abandon: true
+            case .write, .drain, .close: false
+            }
+        }
     }
 
     private struct Outcome {
@@ -145,12 +154,19 @@ package final class FileWriter: Callout, LoopTimerTarget, @unchecked Sendable {
     }
 
     /// Deletes the file and drops pending data. Nothing more is reported.
-    package func discard() {
+    package func discard() { stop(.discard) }
+
+    /// Drops pending data, and deletes the file unless it existed before. Nothing more is reported.
+    package func abandon() {
+        if case .existing = destination { stop(.abandon) } else { stop(.discard) }
+    }
+
+    private func stop(_ operation: Operation) {
         observer = nil
         pipe = nil
         loop.disarm(retryTimer)
         lock.lock()
-        operations = [.discard]
+        operations = [operation]
         let mustStart = !isRunning || isWaitingForDescriptor
         isRunning = true
         lock.unlock()
@@ -206,15 +222,15 @@ package final class FileWriter: Callout, LoopTimerTarget, @unchecked Sendable {
 
     package func callOut() {
         while let batch = takeOperations() {
-            if case .discard? = batch.last {
-                file?.remove()
+            if let last = batch.last, last.isStop {
+                if case .discard = last { file?.remove() }
                 file = nil
                 isClosed = true
                 continue
             }
             if lacksDescriptor() {
                 let isDiscarded = lock.withLock {
-                    if case .discard? = operations.last { return true }
+                    if operations.last?.isStop == true { return true }
                     operations.insert(contentsOf: batch, at: 0)
                     return false
                 }
@@ -264,7 +280,7 @@ package final class FileWriter: Callout, LoopTimerTarget, @unchecked Sendable {
                 try file.close()
                 isClosed = true
                 changes.closed = .success(file.path)
-            case .discard: break
+            case .discard, .abandon: break
             }
         } catch {
             failure = error
