@@ -1,4 +1,5 @@
 package import Foundation
+internal import Glibc
 
 /// A temporary directory, removed with its contents when the last reference is released.
 package final class TemporaryDirectory: Sendable {
@@ -28,6 +29,8 @@ package final class TemporaryDirectory: Sendable {
         try FileManager.default.createDirectory(
             at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
         try Data(bytes).write(to: file)
+        // Whatever the umask is: a download is not resumed in a file that a group may write to.
+        guard chmod(file.path, 0o644) == 0 else { throw POSIXFailure("chmod") }
         return file
     }
 

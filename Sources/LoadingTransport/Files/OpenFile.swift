@@ -27,7 +27,8 @@ final class OpenFile {
             }
         case .existing(let known, let offset):
             path = known
-            descriptor = Glibc.open(known, O_WRONLY | O_CLOEXEC | O_NOFOLLOW)
+            // In a shared folder, somebody else may have put something there. Opening a FIFO would wait for a reader.
+            descriptor = Glibc.open(known, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
             guard descriptor >= 0 else { throw .opening(POSIXFailure(cll_errno())) }
             // From here on `deinit` closes the file, also when this throws.
             //
@@ -41,6 +42,8 @@ final class OpenFile {
             guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_size >= offset else {
                 throw .opening(POSIXFailure(ESTALE))
             }
+            guard Self.isOwn(status, in: known) else { throw .opening(POSIXFailure(EPERM)) }
+            _ = fcntl(descriptor, F_SETFL, 0)
             // A program has its resume data.
             if status.st_mode & S_ISVTX != 0 { fchmod(descriptor, UnfinishedFiles.resumableMode) }
             guard ftruncate(descriptor, off_t(offset)) == 0, lseek(descriptor, off_t(offset), SEEK_SET) == offset else {
@@ -48,6 +51,20 @@ final class OpenFile {
             }
         }
         UnfinishedFiles.shared.add(path)
+    }
+
+    /// Whether nobody else can have put the file there, or write to it. In a folder of this user alone that says the folder:
+    /// some file systems have no owners and modes.
+    private static func isOwn(_ file: stat, in path: String) -> Bool {
+        // The link count is always 0 on some file systems.
+        guard file.st_nlink <= 1 else { return false }
+        let others = S_IWGRP | S_IWOTH
+        var folder = stat()
+        let isFolderOwn =
+            stat(path.hasPrefix("/") ? String(path[..<(path.lastIndex(of: "/") ?? path.endIndex)]) + "/" : ".", &folder)
+            == 0
+            && (folder.st_uid == geteuid() || folder.st_uid == 0) && folder.st_mode & others == 0
+        return isFolderOwn || file.st_uid == geteuid() && file.st_mode & others == 0
     }
 
     deinit {

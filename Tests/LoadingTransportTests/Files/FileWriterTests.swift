@@ -94,6 +94,39 @@ import Testing
         #expect(try Data(contentsOf: file) == Data("abc".utf8))
     }
 
+    /// What there may be in place of a file, in a folder in which others may write.
+    enum Impostor: CaseIterable, Sendable {
+        case pipe, pipeWithReader, writableByGroup, writableByAll, secondName, ofAnother
+
+        func put(at path: String) throws {
+            if self != .pipe, self != .pipeWithReader { try Data("abcdef".utf8).write(to: URL(fileURLWithPath: path)) }
+            switch self {
+            case .pipe, .pipeWithReader: try #require(mkfifo(path, 0o600) == 0)
+            case .writableByGroup: try #require(chmod(path, 0o620) == 0)
+            case .writableByAll: try #require(chmod(path, 0o602) == 0)
+            case .secondName: try #require(link(path, path + ".other") == 0)
+            case .ofAnother: try #require(chown(path, geteuid() + 1, getegid()) == 0)
+            }
+        }
+    }
+
+    // RES-5: in a folder of all users, another one may have put it there after a cleaning
+    @Test("what is not the file of before", arguments: Impostor.allCases.filter { $0 != .ofAnother || geteuid() == 0 })
+    func impostors(_ impostor: Impostor) async throws {
+        let folder = try TemporaryDirectory()
+        let path = folder.path + "/known"
+        try impostor.put(at: path)
+        let reader = impostor == .pipeWithReader ? open(path, O_RDONLY | O_NONBLOCK) : -1
+        defer { if reader >= 0 { close(reader) } }
+        let (_, closed) = try await outcome(.existing(path: path, offset: 3)) { _ = $0.write(Data("xy".utf8)) }
+        guard case .failure(.opening) = closed else {
+            Issue.record("\(closed)")
+            return
+        }
+        guard impostor != .pipe, impostor != .pipeWithReader else { return }
+        #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == Data("abcdef".utf8))
+    }
+
     // ERR-8: the unfinished file is removed
     @Test("a file at its size limit") func fileAtItsSizeLimit() async throws {
         let folder = try TemporaryDirectory()
