@@ -76,7 +76,7 @@ extension HTTPLoad {
     func leadsElsewhere(_ response: LoadResponse) -> Bool {
         guard response.head.status / 100 == 3 else { return false }
         do {
-            switch try redirect.next(for: response, to: request) {
+            switch try redirect.next(for: response, to: request, isWebSocket: webSocketOffer != nil) {
             case .follow(let next) where uploading?.isFollowUp == true:
                 // The client does not know of these requests. A redirect that changes the method, or that sends the
                 // body to another origin, is not followed.
@@ -91,6 +91,7 @@ extension HTTPLoad {
                 // can use the connection.
                 let answer = LoopBox({ self.answerRedirect(next) })
                 environment.loop.post { answer.value() }
+            case .leaveHTTP where uploading?.isFollowUp == true: return false
             case .leaveHTTP(let redirected):
                 // The client may refuse the redirect; it is then an ordinary response.
                 var left = request

@@ -10,12 +10,14 @@ struct RedirectStage {
     enum Target {
         case follow(LoadRequest)
         /// A redirect to a scheme other than HTTP, such as a local file, is not followed unless the client handles it
-        ///
+        /// . Only a WebSocket is redirected to `ws` and `wss`.
         case leaveHTTP(RedirectedRequest)
     }
 
     /// The target of a redirect; nil for an ordinary response.
-    mutating func next(for response: LoadResponse, to request: LoadRequest) throws(LoadError) -> Target? {
+    mutating func next(
+        for response: LoadResponse, to request: LoadRequest, isWebSocket: Bool = false
+    ) throws(LoadError) -> Target? {
         let from = RedirectSource(
             method: request.method, url: request.urlText, fields: request.fields, hasBody: request.hasBody)
         switch RedirectRules.decide(
@@ -29,6 +31,9 @@ struct RedirectStage {
             if redirected.leavesHTTP { return .leaveHTTP(redirected) }
             var next = request
             do { next.url = try HTTPURL(redirected.url) } catch { throw error.loadError.at(redirected.url) }
+            guard isWebSocket || next.url.scheme == .http || next.url.scheme == .https else {
+                return .leaveHTTP(redirected)
+            }
             next.urlText = redirected.url
             next.redirectedUser = redirected.user.map { ($0, redirected.password) }
             next.method = redirected.method

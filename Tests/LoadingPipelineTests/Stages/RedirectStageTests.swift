@@ -69,6 +69,8 @@ import Testing
             //
             (307, "ftp://a.example/y", "leaves HTTP for ftp://a.example/y"),
             (307, "file:///etc/passwd", "leaves HTTP for file:///etc/passwd"),
+            (307, "ws://b.example/y", "leaves HTTP for ws://b.example/y"),
+            (307, "WSS://a.example/y", "leaves HTTP for WSS://a.example/y"),
             // the user is in no address
             (307, "https://u:p@a.example/y", "POST https://a.example/y with body \(all)"),
         ] as [(Int, String?, String)])
@@ -78,6 +80,16 @@ import Testing
         #expect(line(try stage.next(for: response(status, location, from: request), to: request)) == expected)
         // what is no redirect is not counted.
         #expect(stage.count == (expected == "the response" ? 0 : 1))
+    }
+
+    // R-16, WS-6: and of a WebSocket
+    @Test("a WebSocket is redirected to either pair of schemes", arguments: ["ws", "wss", "http", "https"])
+    func webSockets(scheme: String) throws {
+        let request = try request()
+        var stage = RedirectStage()
+        let redirect = response(307, "\(scheme)://b.example/y", from: request)
+        let target = try stage.next(for: redirect, to: request, isWebSocket: true)
+        #expect(line(target).hasPrefix("POST \(scheme)://b.example/y"))
     }
 
     //
