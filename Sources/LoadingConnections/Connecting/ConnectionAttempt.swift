@@ -18,6 +18,8 @@ final class ConnectionAttempt: ConnectionChallengeDelegate {
     var number = 0
     /// The request that waits for the connection.
     private(set) var request: ConnectionRequest?
+    /// Whether requests of others wait for it, or have waited.
+    var isShared = false
     /// Whether it has continued without a request. What happened does not describe the next request's wait.
     var wasLeft = false
     let pool: ConnectionPool

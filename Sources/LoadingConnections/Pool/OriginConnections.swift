@@ -55,7 +55,6 @@ final class OriginConnections {
             return
         }
         attempts[attempt.number] = nil
-        guard key.mayShare else { return }
         for request in sharing(attempt) { request.sharedAttempt = nil }
     }
 
@@ -74,12 +73,15 @@ final class OriginConnections {
     func share(with request: ConnectionRequest) {
         guard request.isWaiting, request.attempt == nil, let attempt = attempts.values.first else { return }
         request.sharedAttempt = attempt
+        attempt.isShared = true
         request.delegate?.connectionIsBeingMade()
     }
 
     /// The requests that wait for the attempt of another request.
     func sharing(_ attempt: ConnectionAttempt) -> [ConnectionRequest] {
-        waiting.requests.filter { $0.sharedAttempt === attempt }
+        // Where nothing is shared, the whole line is not looked at for each of many attempts that fail.
+        guard attempt.isShared else { return [] }
+        return waiting.requests.filter { $0.sharedAttempt === attempt }
     }
 
     // MARK: Connections
