@@ -28,7 +28,8 @@ import Testing
         arguments: [
             ("1.2.3.4", true), ("127.1", true), ("2130706433", true), ("::1", true), ("fe80::1%eth0", true),
             ("1.2.3.4.", true), ("example.com", false), ("1.2.3.example", false), ("localhost", false), ("", false),
-            (".", false), ("4e.", false), ("1.2.3.0x4", false),
+            (".", false), ("4e.", false), ("1.2.3.0x4", true), ("0x7f.0.0.0x1", true), ("0X7F000001", true),
+            ("0x7f.0.0.0x.", true), ("a.0xfg", false), ("a.x1", false), ("a.0", true), ("a.0y1", false),
         ])
     func addresses(host: String, expected: Bool) {
         #expect(CookieDomain.isAddress(host) == expected)
