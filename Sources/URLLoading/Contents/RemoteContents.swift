@@ -1,6 +1,7 @@
 internal import Dispatch
 public import Foundation
 internal import LoadingEvents
+internal import LoadingSemantics
 internal import LoadingTransport
 
 /// Loads URLs that are not file URLs for Foundation: `NSData(contentsOf:)`, `String(contentsOf:)` and so on. Foundation
@@ -48,7 +49,9 @@ final class RemoteContents: _NSNonfileURLContentLoading {
     }
 
     private static func failure(_ code: CocoaError.Code, _ url: URL, _ error: (any Error)?) -> CocoaError {
-        var info: [String: Any] = [NSURLErrorKey: url]
+        var info: [String: Any] = [:]
+        // Errors are written to logs.
+        info[NSURLErrorKey] = URL(string: URLReference.withoutUserinfo(url.absoluteString))
         info[NSUnderlyingErrorKey] = error
         return CocoaError(code, userInfo: info)
     }

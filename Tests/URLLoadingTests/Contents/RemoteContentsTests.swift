@@ -118,6 +118,11 @@ import URLLoading
         let failed = #expect(throws: CocoaError.self) { try String(contentsOf: refused, encoding: .utf8) }
         #expect(failed?.code == .fileReadUnknown)
         #expect((failed?.underlying as? URLError)?.code == .cannotConnectToHost)
+        // ERR-2: errors are written to logs.
+        let secret = try #require(URL(string: "http://joe:secret@127.0.0.1:1/x"))
+        let kept = #expect(throws: CocoaError.self) { try Data(contentsOf: secret) }
+        #expect(kept?.userInfo[NSURLErrorKey] as? URL == URL(string: "http://127.0.0.1:1/x"))
+        #expect(kept.map { !"\($0)".contains("secret") } == true)
         #expect(#expect(throws: CocoaError.self) { try Data(contentsOf: unknown) }?.code == .fileReadUnsupportedScheme)
         let objects: [NSData?] = [NSData(contentsOf: server.url("/missing")), NSData(contentsOf: unknown)]
         #expect(objects == [nil, nil])
