@@ -112,7 +112,13 @@ extension URLRequest {
     var withBodyAsStream: URLRequest {
         guard case .data(let data) = body else { return self }
         var copy = self
-        copy.body = .streamOfData(data)
+        copy.setBodyForProtocols(data)
         return copy
+    }
+
+    /// A stream does not show its length.
+    mutating func setBodyForProtocols(_ data: Data) {
+        body = .streamOfData(data)
+        setValue("\(data.count)", forHTTPHeaderField: "Content-Length")
     }
 }

@@ -108,7 +108,7 @@ extension TaskCore {
         guard case .upload(let content, _) = kind, request.method != "GET" else { return request.withBodyAsStream }
         var copy = request
         switch content {
-        case .data(let data): copy.body = .streamOfData(data)
+        case .data(let data): copy.setBodyForProtocols(data)
         case .file(let url): copy.body = url.isFileURL ? .streamOfFile(url) : .none
         // A pipe can be read once.
         case .pipe(let url): copy.httpBodyStream = url.isFileURL ? InputStream(url: url) : nil
