@@ -2,6 +2,8 @@ public import Foundation
 internal import LoadingEvents
 internal import LoadingSemantics
 
+// Many packages have methods of their own for Linux, with the signatures that FoundationNetworking lacks. These are preferred
+// (`@_disfavoredOverload`), because a call in a package that imports both would be ambiguous.
 extension URLSession {
     /// Loads a request and returns the complete body. Throws the error of the task if the load fails; an HTTP error
     /// status does not throw.
@@ -27,11 +29,13 @@ extension URLSession {
     }
 
     /// Loads a request and returns the complete body. See ``data(for:delegate:)``.
+    @_disfavoredOverload
     public func data(for request: URLRequest) async throws -> (Data, URLResponse) {
         try await load { core.dataTask(self, request, .continuation($0), delegate: nil) }
     }
 
     /// Loads a URL and returns the complete body. See ``data(for:delegate:)``.
+    @_disfavoredOverload
     public func data(from url: URL) async throws -> (Data, URLResponse) {
         let request = URLRequest(url: url)
         return try await load { core.dataTask(self, request, .continuation($0), delegate: nil) }
@@ -95,17 +99,20 @@ extension URLSession {
     }
 
     /// Downloads to a file. See ``download(for:delegate:)``.
+    @_disfavoredOverload
     public func download(for request: URLRequest) async throws -> (URL, URLResponse) {
         try await download(for: request, delegate: nil)
     }
 
     /// Downloads a URL to a file. See ``download(for:delegate:)``.
+    @_disfavoredOverload
     public func download(from url: URL) async throws -> (URL, URLResponse) {
         try await download(for: URLRequest(url: url), delegate: nil)
     }
 
     /// Loads a request and returns when the response head is received. The sequence reads the body on demand; a reader
     /// that pauses stops the transfer. Releasing the sequence and its iterators cancels the load.
+    @_disfavoredOverload
     public func bytes(
         for request: URLRequest, delegate: (any URLSessionTaskDelegate)? = nil
     ) async throws -> (AsyncBytes, URLResponse) {
@@ -124,6 +131,7 @@ extension URLSession {
     }
 
     /// Loads a URL and returns when the response head is received. See ``bytes(for:delegate:)``.
+    @_disfavoredOverload
     public func bytes(
         from url: URL, delegate: (any URLSessionTaskDelegate)? = nil
     ) async throws -> (AsyncBytes, URLResponse) {

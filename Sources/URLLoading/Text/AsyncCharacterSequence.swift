@@ -48,5 +48,6 @@ extension AsyncCharacterSequence.AsyncIterator: Sendable where Base.AsyncIterato
 
 extension AsyncSequence where Element == UInt8 {
     /// The characters of these bytes, read as UTF-8.
+    @_disfavoredOverload
     public var characters: AsyncCharacterSequence<Self> { AsyncCharacterSequence(self) }
 }

@@ -52,5 +52,6 @@ extension AsyncLineSequence.AsyncIterator: Sendable where Base.AsyncIterator: Se
 
 extension AsyncSequence where Element == UInt8 {
     /// The lines of these bytes, decoded as UTF-8. Empty lines are omitted.
+    @_disfavoredOverload
     public var lines: AsyncLineSequence<Self> { AsyncLineSequence(self) }
 }

@@ -48,5 +48,6 @@ extension AsyncUnicodeScalarSequence.AsyncIterator: Sendable where Base.AsyncIte
 
 extension AsyncSequence where Element == UInt8 {
     /// The Unicode scalars of these bytes, read as UTF-8.
+    @_disfavoredOverload
     public var unicodeScalars: AsyncUnicodeScalarSequence<Self> { AsyncUnicodeScalarSequence(self) }
 }

@@ -54,9 +54,11 @@ extension URL {
     }
 
     /// The resource of this URL as bytes.
+    @_disfavoredOverload
     public var resourceBytes: AsyncBytes { AsyncBytes(self) }
 
     /// The resource of this URL as lines of UTF-8 text. Empty lines are omitted.
+    @_disfavoredOverload
     public var lines: AsyncLineSequence<AsyncBytes> { resourceBytes.lines }
 }
 

@@ -24,11 +24,13 @@ extension URLSession {
     }
 
     /// Uploads data. See ``upload(for:from:delegate:)``.
+    @_disfavoredOverload
     public func upload(for request: URLRequest, from bodyData: Data) async throws -> (Data, URLResponse) {
         try await upload(request, .data(bodyData), nil)
     }
 
     /// Uploads a file. See ``upload(for:from:delegate:)``.
+    @_disfavoredOverload
     public func upload(for request: URLRequest, fromFile fileURL: URL) async throws -> (Data, URLResponse) {
         try await upload(request, .file(fileURL), nil)
     }

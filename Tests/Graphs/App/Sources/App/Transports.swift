@@ -46,6 +46,20 @@ private func outcome(
     }
 }
 
+/// Methods that a package has for Linux, where this system has the same.
+private func polyfills(_ base: URL) async throws -> String {
+    let session = URLSession(configuration: .ephemeral)
+    var request = URLRequest(url: base.appendingPathComponent("echo"))
+    request.httpMethod = "POST"
+    let (uploaded, _) = try await session.upload(for: request, from: Data("12".utf8))
+    let (loaded, _) = try await session.data(from: base.appendingPathComponent("text"))
+    let (file, _) = try await session.download(from: base.appendingPathComponent("text"))
+    try FileManager.default.removeItem(at: file)
+    let (bytes, _) = try await session.bytes(for: URLRequest(url: base.appendingPathComponent("text")))
+    let isOfPackage = type(of: bytes) == [UInt8].self
+    return "\(String(decoding: uploaded, as: UTF8.self)) \(loaded.count) \(bytes.count) \(isOfPackage)"
+}
+
 /// Clients that are built in three other ways.
 func transports(_ base: URL) async throws -> [(String, String)] {
     let configuration = URLSessionConfiguration.ephemeral
@@ -80,5 +94,6 @@ func transports(_ base: URL) async throws -> [(String, String)] {
     lines.append(("loader", "\(loaded.status ?? 0) \(loaded.value) \(transactions) \(delegate.created)"))
     let text = try await loader.download(from: base.appendingPathComponent("text"))
     lines.append(("loader download", String(decoding: text, as: UTF8.self)))
+    lines.append(("polyfills", try await polyfills(base)))
     return lines
 }
