@@ -46,7 +46,7 @@ open class URLAuthenticationChallenge: NSObject, NSSecureCoding, @unchecked Send
         answerTaker = sender
     }
 
-    /// A challenge of a session's task. It has no sender, because the answer goes to the completion handler.
+    /// A challenge of a session's task. Its sender does nothing, because the answer goes to the completion handler.
     package init(
         protectionSpace: URLProtectionSpace, proposedCredential: URLCredential?, previousFailureCount: Int,
         failureResponse: URLResponse?, error: (any Error)?
@@ -56,7 +56,7 @@ open class URLAuthenticationChallenge: NSObject, NSSecureCoding, @unchecked Send
         failureCount = previousFailureCount
         response = failureResponse
         failure = error
-        answerTaker = nil
+        answerTaker = SessionChallengeSender.shared
     }
 
     private enum Key {
@@ -126,4 +126,15 @@ open class URLAuthenticationChallenge: NSObject, NSSecureCoding, @unchecked Send
     open var sender: (any URLAuthenticationChallengeSender)? { answerTaker }
 
     open override var description: String { "<\(type(of: self)): \(space), failures: \(failureCount)>" }
+}
+
+/// The sender of a session's challenges, for programs that answer both it and the completion handler.
+private final class SessionChallengeSender: NSObject, URLAuthenticationChallengeSender, Sendable {
+    static let shared = SessionChallengeSender()
+
+    func use(_ credential: URLCredential, for challenge: URLAuthenticationChallenge) {}
+    func continueWithoutCredential(for challenge: URLAuthenticationChallenge) {}
+    func cancel(_ challenge: URLAuthenticationChallenge) {}
+    func performDefaultHandling(for challenge: URLAuthenticationChallenge) {}
+    func rejectProtectionSpaceAndContinue(with challenge: URLAuthenticationChallenge) {}
 }
