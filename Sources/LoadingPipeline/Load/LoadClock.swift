@@ -61,7 +61,7 @@ struct LoadClock: Equatable {
     ///   - countsSilence: Whether the idle time runs now. If not, it may run by the time of the next check.
     ///   - looks: How often in one idle timeout the load checks for progress that is not reported.
     ///   - shortest: The minimum interval between checks, in seconds, unless a timeout ends earlier. It prevents a
-    ///     busy loop for a request with a timeout of zero.
+    ///     busy loop for a request with a timeout of almost zero.
     func nextLook(
         at now: Int64, idle: Double?, total: Double, countsSilence: Bool, looks: Double = 1, shortest: Double
     ) -> Int64 {

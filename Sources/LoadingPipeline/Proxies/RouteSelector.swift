@@ -28,7 +28,7 @@ final class RouteSelector: LoopTimerTarget {
         guard ways.count > 1, let routes else { return nil }
         self.routes = routes
         self.destination = destination()
-        // The minimum prevents a busy loop for a load with an idle timeout of zero.
+        // The minimum prevents a busy loop for a load with an idle timeout of almost zero.
         let limits = routes.loop.limits
         patience = min(
             limits.proxySilence,

@@ -12,8 +12,8 @@ extension TransferDescription {
             task: task.number, kind: kind,
             request: try TransferRequest(task.currentRequest ?? task.originalRequest, of: task),
             original: task.originalRequest.archived)
-        let limit = task.core.configuration.timeoutIntervalForResource
-        resourceTimeout = limit.isFinite && limit > 0 ? limit : nil
+        let limit = task.core.configuration.totalTimeout
+        resourceTimeout = limit.isFinite ? limit : nil
         asksWhenDue = task.wantsDelays
         (expectsToSend, expectsToReceive) = (task.expectsToSend, task.expectsToReceive)
         switch task.kind {

@@ -40,8 +40,8 @@ extension LoadRequest {
         }
         self.init(
             url: url, urlText: text, method: method, fields: fields, body: body,
-            idleTimeout: request.explicitTimeoutInterval ?? session.configuration.timeoutIntervalForRequest,
-            totalTimeout: session.configuration.timeoutIntervalForResource,
+            idleTimeout: request.idleTimeout(in: session.configuration),
+            totalTimeout: session.configuration.totalTimeout,
             waitsForConnectivity: session.configuration.waitsForConnectivity,
             priority: priority)
         service = session.configuration.networkService(of: request)

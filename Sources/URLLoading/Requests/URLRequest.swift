@@ -68,8 +68,8 @@ public struct URLRequest: Sendable {
         }
     }
 
-    /// The idle timeout in seconds: after that time without activity the load fails with `timedOut`. The default is 60.
-    /// If set, overrides the session's value.
+    /// The idle timeout in seconds: after that time without activity the load fails with `timedOut`. The default is 60;
+    /// zero or less is none. If set, overrides the session's value.
     public var timeoutInterval: TimeInterval {
         get { storage.timeoutInterval }
         set {
@@ -155,10 +155,14 @@ public struct URLRequest: Sendable {
     /// upper case; other methods are case-sensitive and unchanged.
     public var httpMethod: String? {
         get { storage.method }
-        set { owned().setMethod(newValue) }
+        set {
+            owned().setMethod(newValue)
+            self[.setsFields] = true
+        }
     }
 
-    /// The header fields of this request, or nil if none were ever set. Setting replaces all fields.
+    /// The header fields of this request, or nil if neither fields nor a method or a body were ever set. Setting
+    /// replaces all fields.
     ///
     /// `Authorization`, `Connection`, `Content-Length`, `Host`, `Proxy-Authenticate`, `Proxy-Authorization` and
     /// `WWW-Authenticate` are reserved for the loader, which may replace them.
@@ -179,7 +183,10 @@ public struct URLRequest: Sendable {
     /// The body as data. Setting it removes a body stream.
     public var httpBody: Data? {
         get { if case .data(let data) = storage.body { data } else { nil } }
-        set { owned().body = newValue.map { .data($0) } ?? .none }
+        set {
+            owned().body = newValue.map { .data($0) } ?? .none
+            if newValue != nil { self[.setsFields] = true }
+        }
     }
 
     /// The body as a stream, which the loader opens and reads. Setting it removes `httpBody`. In the request of a
@@ -193,7 +200,10 @@ public struct URLRequest: Sendable {
             case .streamOfFile(let url): InputStream(url: url)
             }
         }
-        set { owned().body = newValue.map { .stream($0) } ?? .none }
+        set {
+            owned().body = newValue.map { .stream($0) } ?? .none
+            if newValue != nil { self[.setsFields] = true }
+        }
     }
 
     /// Whether cookies are sent with this request and stored from its response. The default is true.
@@ -228,9 +238,9 @@ public struct URLRequest: Sendable {
 }
 
 extension URLRequest {
-    /// The timeout in seconds if it was set; otherwise the session's applies (C-7).
-    package var explicitTimeoutInterval: TimeInterval? {
-        self[.setsTimeoutInterval] ? storage.timeoutInterval : nil
+    /// The idle timeout in seconds: the session's, unless the request has its own (C-7).
+    package func idleTimeout(in session: SessionValues) -> TimeInterval {
+        (self[.setsTimeoutInterval] ? storage.timeoutInterval : session.timeoutIntervalForRequest).timeout
     }
 
     /// The cache policy if it was set; otherwise the session's applies (C-5).

@@ -12,6 +12,8 @@ package struct SessionValues: @unchecked Sendable {
     package var requestCachePolicy = NSURLRequest.CachePolicy.useProtocolCachePolicy
     package var timeoutIntervalForRequest: TimeInterval = TimeLimits.standard.requestTimeout
     package var timeoutIntervalForResource: TimeInterval = TimeLimits.standard.resourceTimeout
+    /// The longest duration of a task in seconds.
+    package var totalTimeout: TimeInterval { timeoutIntervalForResource.timeout }
     package var networkServiceType = NSURLRequest.NetworkServiceType.default
     package var allowsCellularAccess = true
     package var allowsExpensiveNetworkAccess = true
@@ -34,7 +36,7 @@ package struct SessionValues: @unchecked Sendable {
     package var httpCookieStorage: HTTPCookieStorage?
     package var urlCredentialStorage: URLCredentialStorage?
     package var urlCache: URLCache?
-    package var protocolClasses: [AnyClass]?
+    package var protocolClasses: [AnyClass]? = []
     package var multipathServiceType = URLSessionConfiguration.MultipathServiceType.none
     package var shouldUseExtendedBackgroundIdleMode = false
     package var usesClassicLoadingMode = true
@@ -121,4 +123,9 @@ package struct SessionValues: @unchecked Sendable {
                 uniquingKeysWith: { first, _ in first })
         }
     }
+}
+
+extension TimeInterval {
+    /// A program's timeout as the loader takes it. Programs for Apple platforms write zero for none.
+    var timeout: TimeInterval { self > 0 ? self : .infinity }
 }

@@ -79,13 +79,14 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         set { write(newValue) { swap(&$0.requestCachePolicy, &$1) } }
     }
 
-    /// The default idle timeout of requests in seconds: the maximum time without activity. The default is 60.
+    /// The default idle timeout of requests in seconds: the maximum time without activity. The default is 60; zero or less is
+    /// none.
     open var timeoutIntervalForRequest: TimeInterval {
         get { read { $0.timeoutIntervalForRequest } }
         set { write(newValue) { swap(&$0.timeoutIntervalForRequest, &$1) } }
     }
 
-    /// The maximum duration of a task in seconds. The default is one week.
+    /// The maximum duration of a task in seconds. The default is one week; zero or less is none.
     open var timeoutIntervalForResource: TimeInterval {
         get { read { $0.timeoutIntervalForResource } }
         set { write(newValue) { swap(&$0.timeoutIntervalForResource, &$1) } }
@@ -246,7 +247,8 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         set { write(newValue) { swap(&$0.urlCache, &$1) } }
     }
 
-    /// `URLProtocol` subclasses that take precedence over the built-in loaders, in order.
+    /// `URLProtocol` subclasses that take precedence over the built-in loaders, in order. The default is empty: the built-in
+    /// loaders are not classes.
     open var protocolClasses: [AnyClass]? {
         get { read { $0.protocolClasses } }
         set { write(newValue) { swap(&$0.protocolClasses, &$1) } }

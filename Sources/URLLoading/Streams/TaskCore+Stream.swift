@@ -16,7 +16,7 @@ extension TaskCore {
     private var streamLimits: StreamLoad.Limits {
         let configuration = core.configuration
         return StreamLoad.Limits(
-            idle: configuration.timeoutIntervalForRequest, total: configuration.timeoutIntervalForResource,
+            idle: configuration.timeoutIntervalForRequest.timeout, total: configuration.totalTimeout,
             waitsForConnectivity: configuration.waitsForConnectivity)
     }
 

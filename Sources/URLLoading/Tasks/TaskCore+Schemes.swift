@@ -34,8 +34,7 @@ extension TaskCore {
         let configuration = core.configuration
         return SourceLoad(
             source, on: loop, destination: destination,
-            idleTimeout: request.explicitTimeoutInterval ?? configuration.timeoutIntervalForRequest,
-            totalTimeout: configuration.timeoutIntervalForResource, log: log,
+            idleTimeout: request.idleTimeout(in: configuration), totalTimeout: configuration.totalTimeout, log: log,
             request: (request.method, request.url?.absoluteString ?? ""), client: self)
     }
 

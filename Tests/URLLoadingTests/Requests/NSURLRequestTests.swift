@@ -55,7 +55,7 @@ import Testing
         let decoded = try #require(object)
         #expect(decoded as URLRequest == request)
         #expect((decoded as URLRequest).fields.map(\.name) == ["b", "A"])
-        #expect((decoded as URLRequest).explicitTimeoutInterval == 7)
+        #expect((decoded as URLRequest).idleTimeout(in: SessionValues()) == 7)
     }
 
     @Test func rejectsArchivesOfSomethingElse() throws {

@@ -33,17 +33,26 @@ import Testing
 
     // C-5, C-7
     @Test func remembersExplicitValues() {
-        #expect(URLRequest(url: url).explicitTimeoutInterval == nil)
+        var session = SessionValues()
+        session.timeoutIntervalForRequest = 30
+        #expect(URLRequest(url: url).idleTimeout(in: session) == 30)
         #expect(URLRequest(url: url).explicitCachePolicy == nil)
-        #expect(URLRequest(url: url, timeoutInterval: 60).explicitTimeoutInterval == 60)
+        #expect(URLRequest(url: url, timeoutInterval: 60).idleTimeout(in: session) == 60)
         #expect(URLRequest(url: url, timeoutInterval: 60).explicitCachePolicy == nil)
-        #expect(URLRequest(url: url, cachePolicy: .useProtocolCachePolicy).explicitTimeoutInterval == nil)
+        #expect(URLRequest(url: url, cachePolicy: .useProtocolCachePolicy).idleTimeout(in: session) == 30)
+        // C-6, C-8: as programs write it for streams of events
+        for none in [0, -1, -Double.infinity, .nan, .infinity] {
+            #expect(URLRequest(url: url, timeoutInterval: none).idleTimeout(in: session) == .infinity)
+            (session.timeoutIntervalForRequest, session.timeoutIntervalForResource) = (none, none)
+            #expect(URLRequest(url: url).idleTimeout(in: session) == .infinity && session.totalTimeout == .infinity)
+            #expect(URLRequest(url: url, timeoutInterval: 5).idleTimeout(in: session) == 5)
+        }
         #expect(
             URLRequest(url: url, cachePolicy: .useProtocolCachePolicy).explicitCachePolicy == .useProtocolCachePolicy)
         var request = URLRequest(url: url)
         request.timeoutInterval = 5
         request.cachePolicy = .returnCacheDataElseLoad
-        #expect(request.explicitTimeoutInterval == 5)
+        #expect(request.idleTimeout(in: session) == 5)
         #expect(request.explicitCachePolicy == .returnCacheDataElseLoad)
     }
 
@@ -130,6 +139,25 @@ import Testing
         let mutable = NSMutableURLRequest(url: url)
         #expect(mutable.allHTTPHeaderFields == nil)
         mutable.allHTTPHeaderFields = [:]
+        #expect(mutable.allHTTPHeaderFields == [:])
+    }
+
+    // MISC-7: a field is not lost that is set by way of the dictionary
+    @Test("the fields of a request with a method or a body") func fieldsWithAMethod() {
+        let changes: [@Sendable (inout URLRequest) -> Void] = [
+            { $0.httpMethod = "POST" }, { $0.httpBody = Data("x".utf8) },
+            { $0.httpBodyStream = InputStream(data: Data()) },
+        ]
+        for change in changes {
+            var request = URLRequest(url: url)
+            request.allHTTPHeaderFields?["Authorization"] = "lost"
+            #expect(request.allHTTPHeaderFields == nil)
+            change(&request)
+            request.allHTTPHeaderFields?["Authorization"] = "kept"
+            #expect(request.allHTTPHeaderFields == ["Authorization": "kept"])
+        }
+        let mutable = NSMutableURLRequest(url: url)
+        mutable.httpMethod = "POST"
         #expect(mutable.allHTTPHeaderFields == [:])
     }
 

@@ -209,6 +209,28 @@ import URLLoading
                 .created(1), .metrics(1), .completed(1, .timedOut), .invalid,
             ])
     }
+
+    // C-6, C-7, C-8: as programs write it for streams of events
+    @Test("a timeout of zero or less is none", arguments: [0, -1]) func noTimeout(value: Double) async throws {
+        let held = Signal("the answers")
+        let server = try ScriptedServer.answering(CannedResponse.text("x").held(until: held))
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = URLSession(delegate) {
+            $0.timeoutIntervalForRequest = value
+            $0.timeoutIntervalForResource = value
+        }
+        session.dataTask(with: server.url()).resume()
+        session.dataTask(with: URLRequest(url: server.url(), timeoutInterval: value)).resume()
+        try await server.waitForRequests(2)
+        // One that has a timeout ends by it.
+        session.dataTask(with: URLRequest(url: server.url(), timeoutInterval: 0.2)).resume()
+        #expect(try await delegate.calls(untilCompletions: 1).last == .completed(3, .timedOut))
+        held.fire()
+        session.finishTasksAndInvalidate()
+        let calls = try await delegate.callsUntilInvalid()
+        #expect(calls.contains(.completed(1, nil)) && calls.contains(.completed(2, nil)))
+    }
 }
 
 /// Implements a method of each protocol.

@@ -30,7 +30,7 @@ import Testing
             #expect(configuration.httpCookieAcceptPolicy == .onlyFromMainDocumentDomain)
             #expect(configuration.httpAdditionalHeaders == nil)
             #expect(configuration.httpMaximumConnectionsPerHost == 6)
-            #expect(configuration.protocolClasses == nil)
+            #expect(configuration.protocolClasses?.isEmpty == true)
             #expect(configuration.multipathServiceType == .none)
             #expect(configuration.usesClassicLoadingMode)
             #expect(!configuration.enablesEarlyData)
