@@ -1,5 +1,5 @@
-// Files below one folder, the world's disk: slow, full, read-only or broken. They are real; what is simulated is when a call returns and
-// whether it fails. DiskImage.c notes what a power cut would leave of them.
+// Files below one folder, the world's disk: slow, full, read-only, broken or hanging. They are real; what is simulated is when a call
+// returns and whether it fails. DiskImage.c notes what a power cut would leave of them.
 #include "Disk.h"
 #include <fcntl.h>
 #include <limits.h>
@@ -11,6 +11,8 @@
 static char root[PATH_MAX];
 static size_t root_length;
 static simulation_disk disk;
+// The address at which calls wait while it hangs.
+static int hanging;
 static __thread int undisturbed;
 static const char *const boot_file = "/proc/sys/kernel/random/boot_id";
 
@@ -22,8 +24,9 @@ void simulation_mount(const char *folder) {
 
 void simulation_set_disk(simulation_disk wanted) {
     disk = wanted;
-    static const char *const names[] = { "works", "is full", "is read-only", "is broken" };
+    static const char *const names[] = { "works", "is full", "is read-only", "is broken", "hangs" };
     kernel_note("the disk %s", names[wanted.state]);
+    kernel_wake(&hanging, INT_MAX);
 }
 
 void simulation_begin_undisturbed(void) { undisturbed++; }
@@ -69,6 +72,8 @@ enum effect { reads, changes, grows, synchronizes };
 static int disturbance(const char *call, enum effect effect) {
     kernel_step(call);
     if (undisturbed > 0) return 0;
+    if (disk.state == simulation_disk_hangs) kernel_note("%s hangs", call);
+    while (disk.state == simulation_disk_hangs && kernel_may_hand_over()) kernel_wait(&hanging, FOREVER, call);
     static int waiting;
     if (disk.latency > 0 && kernel_may_hand_over()) {
         simulation_time until = simulation_now() + (simulation_time)simulation_random((uint64_t)disk.latency);
@@ -76,7 +81,8 @@ static int disturbance(const char *call, enum effect effect) {
     }
     int error = 0;
     switch (disk.state) {
-    case simulation_disk_works: break;
+    case simulation_disk_works:
+    case simulation_disk_hangs: break;
     case simulation_disk_full: error = effect == grows ? ENOSPC : 0; break;
     case simulation_disk_read_only: error = effect == grows || effect == changes ? EROFS : 0; break;
     case simulation_disk_broken: error = simulation_random(disk.calls_per_error) == 0 ? EIO : 0; break;

@@ -58,6 +58,13 @@ void simulation_add_name(const char *text, simulation_address address, simulatio
     names = name;
 }
 
+void simulation_change_name(const char *text, simulation_address from, simulation_address to) {
+    for (struct name *name = names; name != NULL; name = name->next) {
+        if (name->address == from && strcasecmp(name->text, text) == 0) name->address = to;
+    }
+    kernel_note("%s is at %llx, no more at %llx", text, (unsigned long long)to, (unsigned long long)from);
+}
+
 static struct addrinfo *information(simulation_address address, uint16_t port, int type, const char *canonical) {
     struct addrinfo *found = calloc(1, sizeof *found + sizeof(struct sockaddr_in6));
     found->ai_family = is_ipv6(address) ? AF_INET6 : AF_INET;

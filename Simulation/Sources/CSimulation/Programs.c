@@ -85,7 +85,7 @@ static _Noreturn void run(int number) {
     if (process->role == simulation_service) {
         service_begins();
         loading_run_background_service(listener_of_service);
-    } else run_program();
+    } else if (process->role == simulation_program) run_program();
     _exit(0);
 }
 
@@ -225,7 +225,8 @@ int posix_spawn(pid_t *restrict process, const char *restrict path, const posix_
         return REAL(posix_spawn)(process, path, actions, attributes, arguments, environment);
     }
     kernel_step("posix_spawn");
-    *process = start(simulation_program, "program", environment, NULL);
+    bool is_second = simulation_running() & simulation_program;
+    *process = start(is_second ? simulation_second_program : simulation_program, "program", environment, NULL);
     return 0;
 }
 
@@ -319,7 +320,7 @@ void simulation_cut_power(void) {
     kernel_note("the power fails");
     // Also if nothing runs, the disk loses what it has.
     if (simulation_running() == 0) disk_image_lose();
-    stop(simulation_program | simulation_service, 0, simulation_power_failed);
+    stop(simulation_program | simulation_service | simulation_second_program, 0, simulation_power_failed);
 }
 
 void _exit(int status) {

@@ -31,6 +31,8 @@ struct BackgroundPlan {
     let hasKills: Bool
     let resourceTimeout: TimeInterval
     let proxy: ProxyServer?
+    /// Whether the service launches the program when there is something to tell.
+    let isLaunched: Bool
     /// How long after a callback has returned it may not be noted yet: as long as one write takes.
     let timeToAcknowledge: simulation_time
 
@@ -45,6 +47,7 @@ struct BackgroundPlan {
         hasKills = !choices.oneIn(3) && Parts.has("processes are killed")
         resourceTimeout = Self.isLong ? 7 * 86400 : choices.pick([1800, 2 * 3600])
         proxy = world.proxy
+        isLaunched = Choices("launches").oneIn(2) && Parts.has("program is launched")
         // Other threads may go on first.
         timeToAcknowledge = world.disk.isSlow ? second / 15 : second / 500
         items = (0..<1 + choices.below(8)).compactMap { number in
@@ -52,13 +55,15 @@ struct BackgroundPlan {
         }
     }
 
-    /// The clock of the machine is set, up to a day forward or back. Tasks may begin earlier or later then, but nothing else may notice it.
+    /// The clock of the machine is set, each time up to a day forward or back. Tasks may begin earlier or later then, but nothing else may notice it.
     static func setClock(_ choices: Choices) {
-        let date = choices.seconds(choices.pick([3, 100, 2000, isLong ? 5 * 86400 : 3]))
-        Later.after(date) {
-            let choices = Choices("jump of the wall clock")
-            BackgroundRecords.note(.clockSet)
-            simulation_set_wall_clock((choices.oneIn(2) ? 1 : -1) * choices.seconds(86400))
+        for index in 0..<1 + (choices.oneIn(3) ? choices.below(4) : 0) {
+            let date = choices.seconds(choices.pick([3, 100, 2000, isLong ? 5 * 86400 : 3]))
+            Later.after(date) {
+                let choices = Choices("jump \(index) of the wall clock")
+                BackgroundRecords.note(.clockSet)
+                simulation_set_wall_clock((choices.oneIn(2) ? 1 : -1) * choices.seconds(86400))
+            }
         }
     }
 

@@ -20,6 +20,8 @@ final class BackgroundProgram: NSObject, URLSessionDownloadDelegate, @unchecked 
     /// `urlSessionDidFinishEvents` was called.
     private var isReplayed = false
     private var isInvalid = false
+    /// To be called when the events are handled that the program was launched for. Set before there is a session.
+    private var eventsAreHandled: (@Sendable () -> Void)?
 
     init(_ plan: BackgroundPlan) {
         self.plan = plan
@@ -28,6 +30,12 @@ final class BackgroundProgram: NSObject, URLSessionDownloadDelegate, @unchecked 
 
     func run() -> Never {
         BackgroundRecords.note(.programBegins)
+        URLSession.handleEventsForBackgroundSessions { identifier, completionHandler in
+            simulation_note("the program is launched for \(identifier)")
+            let isOwn = plan.isLaunched && identifier == BackgroundPlan.identifier
+            Law.require(isOwn, "a program is launched for its own session: \(identifier)")
+            eventsAreHandled = completionHandler
+        }
         let session = URLSession(configuration: configuration, delegate: self, delegateQueue: nil)
         takeUp(in: session)
         for item in plan.items where !wasMade(item.number) { make(item, in: session) }
@@ -43,6 +51,7 @@ final class BackgroundProgram: NSObject, URLSessionDownloadDelegate, @unchecked 
         let configuration = URLSessionConfiguration.background(withIdentifier: BackgroundPlan.identifier)
         configuration.isDiscretionary = plan.isDiscretionary
         configuration.timeoutIntervalForResource = plan.resourceTimeout
+        if plan.isLaunched { configuration.backgroundLaunch = .command("/program") }
         if let proxy = plan.proxy {
             configuration.connectionProxyDictionary = Work.dictionary(of: proxy, hasPassword: true)
         }
@@ -88,7 +97,9 @@ final class BackgroundProgram: NSObject, URLSessionDownloadDelegate, @unchecked 
             Law.require(!times(.making, number).isEmpty, "a task that is found was made: \(number)")
             lock.withLock {
                 made.insert(number)
-                if task.state == .completed, hasServiceEnded, !toldNow.contains(number) { waiting.insert(number) }
+                guard task.state == .completed, hasServiceEnded, !toldNow.contains(number) else { return }
+                waiting.insert(number)
+                Law.require(!plan.isLaunched, "a program is launched for the end of task \(number)")
             }
             // It was killed before it had resumed it.
             if task.state == .suspended {
@@ -317,6 +328,7 @@ final class BackgroundProgram: NSObject, URLSessionDownloadDelegate, @unchecked 
             isReplayed = true
             lock.broadcast()
         }
+        eventsAreHandled?()
     }
 
     func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) {

@@ -48,6 +48,8 @@ final class BackgroundWork: @unchecked Sendable {
     // MARK: processes begin and end
 
     private func begin() {
+        // The service may have launched it.
+        guard simulation_running() & Int32(simulation_program) == 0 else { return }
         simulation_start_program()
         scheduleKill()
     }
@@ -89,6 +91,7 @@ final class BackgroundWork: @unchecked Sendable {
     }
 
     private func hasEnded(_ role: Int32, _ reason: Int32) {
+        if role == Int32(simulation_second_program) { return }
         let isProgram = role == Int32(simulation_program)
         lock.lock()
         defer { lock.unlock() }

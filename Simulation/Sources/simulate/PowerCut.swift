@@ -32,7 +32,7 @@ struct PowerCut {
         if number % 2 == 0 {
             let cookie = HTTPCookie(properties: [
                 .name: "kept\(number)", .value: value(number), .domain: site, .path: "/",
-                // The wall clock may jump by a year.
+                // The wall clock may jump by a year in all.
                 .maximumAge: "\(399 * 86400)", .version: "1",
             ])
             guard let cookie else { return Law.require(false, "a cookie is valid") }

@@ -6,7 +6,7 @@ import URLLoading
 /// about to rest when the next one begins.
 final class RequestChain: @unchecked Sendable {
     // Sendable because a link begins only when the one before has ended.
-    private let work: Work
+    private let tasks: ExpectedTasks
     private let session: URLSession
     private let hosts: [World.Host]
     private let choices: Choices
@@ -19,8 +19,8 @@ final class RequestChain: @unchecked Sendable {
     /// - Parameters:
     ///   - isAlone: No other request is under way, and nothing is wrong in the world.
     ///   - first: The number of the first request.
-    init(of work: Work, _ session: URLSession, to hosts: [World.Host], isAlone: Bool, first: Int = 2000) {
-        (self.work, self.session, self.isAlone) = (work, session, isAlone)
+    init(of tasks: ExpectedTasks, _ session: URLSession, to hosts: [World.Host], isAlone: Bool, first: Int = 2000) {
+        (self.tasks, self.session, self.isAlone) = (tasks, session, isAlone)
         choices = Choices(first == 2000 ? "chain" : "chain from \(first)")
         let present = hosts.filter { $0.server != nil }
         self.hosts = choices.oneIn(2) ? present : Array(present.prefix(1))
@@ -54,7 +54,7 @@ final class RequestChain: @unchecked Sendable {
             URL(string: "\(scheme)://\(host.name)/\(path)")!
         }
         var request: URLRequest
-        var expectation = Work.Expectation.content(number, size: size)
+        var expectation = ExpectedTasks.Expectation.content(number, size: size)
         let kind = choices.below(6)
         switch kind {
         case 0:
@@ -77,22 +77,22 @@ final class RequestChain: @unchecked Sendable {
             request = URLRequest(url: url("\(path)/\(number)/\(size)"))
         }
         request.assumesHTTP3Capable = http3Choices.oneIn(host.offersHTTP3 ? 2 : 16)
-        work.expect(expectation, number, mayFail: !host.isFaultless)
+        tasks.expect(number, .init(expectation: expectation, mayFail: !host.isFaultless))
         let task = session.dataTask(with: request) { [self] data, response, error in
-            work.finish(number, response, error) { $0.data = data ?? Data() }
+            tasks.finish(number, response, error) { $0.data = data ?? Data() }
             if isNested, let next = numbers.popFirst() { start(next) } else { end.signal() }
         }
         task.taskDescription = "\(number)"
-        if case .cancellation = expectation { work.cancel(task, number) } else { task.resume() }
+        if case .cancellation = expectation { tasks.cancel(number) { task.cancel() } } else { task.resume() }
     }
 
     private func cancelUnstarted(_ number: Int, _ request: URLRequest) {
-        work.expect(.cancellation, number, mayFail: false)
-        let task = session.dataTask(with: request) { [work] data, response, error in
-            work.finish(number, response, error) { $0.data = data ?? Data() }
+        tasks.expect(number, .init(expectation: .cancellation))
+        let task = session.dataTask(with: request) { [tasks] data, response, error in
+            tasks.finish(number, response, error) { $0.data = data ?? Data() }
         }
         task.taskDescription = "\(number)"
-        work.cancel(task, number)
+        tasks.cancel(number) { task.cancel() }
         if choices.oneIn(2) { usleep(UInt32(choices.below(200))) }
     }
 }

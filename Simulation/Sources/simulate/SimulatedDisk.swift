@@ -4,13 +4,14 @@ import Foundation
 /// What is wrong with the disk of a world, and with the table of descriptors, for some seconds.
 struct SimulatedDisk {
     private enum Fault: CaseIterable {
-        case full, readOnly, broken, noDescriptor
+        case full, readOnly, broken, hanging, noDescriptor
 
         var part: String {
             switch self {
             case .full: "disk is full"
             case .readOnly: "disk is read-only"
             case .broken: "disk is broken"
+            case .hanging: "disk hangs"
             case .noDescriptor: "descriptors run out"
             }
         }
@@ -22,8 +23,10 @@ struct SimulatedDisk {
 
     /// Whether a task that needs a file may fail. No other one may: the stores of the library do without a disk.
     var isFaultless: Bool { fault == nil }
-    /// Any task may fail then, because it has no socket.
-    var runsOutOfDescriptors: Bool { fault == .noDescriptor }
+    /// Any task may fail then, because it has no socket, or because it waits for the stores until its time is over.
+    var disturbsEveryTask: Bool { fault == .noDescriptor || fault == .hanging }
+
+    var hangs: Bool { fault == .hanging }
 
     init(mayFail: Bool = true) {
         let choices = Choices("disk")
@@ -37,13 +40,15 @@ struct SimulatedDisk {
             return
         }
         fault = chosen
-        let start = choices.oneIn(3) ? 0 : choices.seconds(3), duration = choices.seconds(20)
+        let start = choices.oneIn(3) ? 0 : choices.seconds(3), isLong = chosen == .hanging && choices.oneIn(3)
+        let duration = choices.seconds(isLong ? 200 : 20)
         switch chosen {
         case .full: disk.state = Int32(simulation_disk_full)
         case .readOnly: disk.state = Int32(simulation_disk_read_only)
         case .broken:
             disk.state = Int32(simulation_disk_broken)
             disk.calls_per_error = UInt32(1 + choices.below(20))
+        case .hanging: disk.state = Int32(simulation_disk_hangs)
         case .noDescriptor: disk.has_no_descriptor = true
         }
         Self.schedule(disk, after: start)

@@ -11,7 +11,7 @@ struct UnansweredRequests {
     /// What is sent there is lost.
     private static let lostAddress: simulation_address = 0x0A00_0403
 
-    private let work: Work
+    private let tasks: ExpectedTasks
     private let session: URLSession
     private let choices: Choices
     private let mayBeSlow: Bool
@@ -19,12 +19,12 @@ struct UnansweredRequests {
     private let scheme: String
 
     /// Nil in most worlds.
-    init?(of work: Work, in world: World) {
+    init?(of tasks: ExpectedTasks, in world: World) {
         choices = Choices("unanswered requests")
-        guard choices.oneIn(4), world.proxy == nil, world.networkChanges == nil, !world.disk.runsOutOfDescriptors,
+        guard choices.oneIn(4), world.proxy == nil, world.networkChanges == nil, !world.disk.disturbsEveryTask,
             Parts.has("unanswered requests")
         else { return nil }
-        self.work = work
+        self.tasks = tasks
         mayBeSlow = world.disk.isSlow
         scheme = choices.pick(["http", "https"])
         let configuration = URLSessionConfiguration.default
@@ -76,23 +76,23 @@ struct UnansweredRequests {
         let now = simulation_now(), earliest = now + simulation_time(timeout * 1e9)
         // The clock starts again when the connection is begun, before which a slow disk is asked, and when something arrives.
         let latest = earliest + (mayBeSlow ? 3 * second : isLost ? second / 10 : second / 2)
-        work.expect(.timeout(earliest...latest, size: isLost ? nil : size), number, mayFail: false)
+        tasks.expect(number, .init(expectation: .timeout(earliest...latest, size: isLost ? nil : size)))
         let isAsync = choices.oneIn(2)
         simulation_note("task \(number) to \(base) has \(timeout) s\(isAsync ? ", async" : "")")
         if isAsync {
             let request = request
-            Task { [session, work] in
+            Task { [session, tasks] in
                 do {
                     let (data, response) = try await session.data(for: request)
-                    work.finish(number, response, nil) { $0.data = data }
+                    tasks.finish(number, response, nil) { $0.data = data }
                 } catch {
-                    work.finish(number, nil, error) { _ in }
+                    tasks.finish(number, nil, error) { _ in }
                 }
                 end.signal()
             }
         } else {
-            let task = session.dataTask(with: request) { [work] data, response, error in
-                work.finish(number, response, error) { $0.data = data ?? Data() }
+            let task = session.dataTask(with: request) { [tasks] data, response, error in
+                tasks.finish(number, response, error) { $0.data = data ?? Data() }
                 end.signal()
             }
             task.resume()

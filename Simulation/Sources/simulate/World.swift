@@ -13,6 +13,8 @@ struct World {
         var isFaultlessAtLast = false
         /// Whether large bodies take little time.
         var isWide = false
+        /// Whether its name gets another address, and the one of before takes no more connections.
+        var moves = false
         var offersHTTP2 = false
         var offersHTTP3 = false
     }
@@ -49,28 +51,31 @@ struct World {
         let isProxyFaultless = isFaultless || choices.oneIn(2) || !isBehindProxy
         let hasIPv6 = Choices("IPv6").oneIn(2)
         NetworkChanges.begin(hasIPv6: hasIPv6)
-        let networkChanges = isForBackground ? nil : NetworkChanges(hasIPv6: hasIPv6)
+        let networkChanges = NetworkChanges(hasIPv6: hasIPv6, isForBackground: isForBackground)
         self.networkChanges = networkChanges
         let hasHTTP3 = !Choices("HTTP/3").oneIn(3) && !isBehindProxy && Self.kind != .proven
         hosts = names.enumerated().map { index, name in
             let choices = Choices(name), mayFailAlone = !isFaultless
             let isFaultless = (isFaultless || choices.oneIn(3)) && isProxyFaultless
             guard present.contains(name) else { return Host(server: nil, name: name, isFaultless: isFaultless) }
-            let addresses = Self.addresses(of: name, 0x0A00_0100 + UInt64(index))
-            for address in addresses { Self.makeLink(to: address, of: name, isFaultless: isFaultless) }
+            let ipv4 = 0x0A00_0100 + UInt64(index)
+            var addresses = Self.addresses(of: name, ipv4)
             let tls = Self.tls(of: name)
             // A host that is far leaves a request no time for both.
             let offersHTTP3 = hasHTTP3 && !(isFaultless && Self.link(to: name, isFaultless: true).latency > second / 20)
             let offer =
                 offersHTTP3 ? HTTP3Service.Offer(of: name, isFaultless: isFaultless, mayFailAlone: mayFailAlone) : nil
+            let moves = !isBehindProxy && offer == nil && Self.happens("moves", to: name, oneIn: 6)
+            if moves { addresses.append(Self.move(name, from: ipv4)) }
             let path = Self.path(to: name, isFaultless: isFaultless, mayFailAlone: mayFailAlone)
+            for address in addresses { Self.makeLink(to: address, of: name, isFaultless: isFaultless) }
             if offer != nil {
                 Self.makePath(path, to: addresses, of: name, isFaultless: isFaultless, mayFailAlone: mayFailAlone)
             }
             let server = OriginServer(
                 name: name, addresses: addresses, faults: Self.faults(of: name, isFaultless: isFaultless),
                 others: targets,
-                isReliable: isFaultless && !disk.runsOutOfDescriptors && networkChanges == nil, tls: tls, http3: offer)
+                isReliable: isFaultless && !disk.disturbsEveryTask && networkChanges == nil, tls: tls, http3: offer)
             if !isFaultless, choices.oneIn(6), Parts.has("\(name) loses packets") {
                 Self.losePackets(of: addresses, name)
             }
@@ -80,11 +85,11 @@ struct World {
             let link = Self.link(to: name, isFaultless: isFaultless)
             return Host(
                 server: server, name: name,
-                isFaultless: isFaultless && !disk.runsOutOfDescriptors && networkChanges == nil,
-                isFaultlessAtLast: isFaultless && !disk.runsOutOfDescriptors,
+                isFaultless: isFaultless && !disk.disturbsEveryTask && networkChanges == nil,
+                isFaultlessAtLast: isFaultless && !disk.disturbsEveryTask,
                 isWide: Self.isFast(link) && !isBehindProxy
                     && (offer == nil || path.losses + path.marks == 0 && path.receive_buffer > 100_000),
-                offersHTTP2: tls.offers_http2, offersHTTP3: offer != nil)
+                moves: moves, offersHTTP2: tls.offers_http2, offersHTTP3: offer != nil)
         }
         let bad = [(Self.expiredName, UInt64(0x0A00_0400)), (Self.strangerName, 0x0A00_0401)].map { name, address in
             simulation_add_name(name, address, second / 20)
@@ -99,7 +104,7 @@ struct World {
         proxy = isBehindProxy ? Self.makeProxy(isFaultless: isProxyFaultless, of: servers) : nil
         simulation_add_name(Self.closedName, 0x0A00_0200, second / 20)
         if choices.oneIn(4), Parts.has("wall clock") {
-            if isForBackground { BackgroundPlan.setClock(choices) } else { Self.jumpOfTheWallClock(choices) }
+            if isForBackground { BackgroundPlan.setClock(choices) } else { Self.setWallClock(choices) }
         }
     }
 
@@ -164,6 +169,16 @@ struct World {
         }
         if !isLast { add(ipv4) }
         return addresses
+    }
+
+    /// The connections that there are go on. A name that was resolved just before has time for a connection; one that
+    /// was resolved earlier has to be resolved again.
+    private static func move(_ host: String, from ipv4: simulation_address) -> simulation_address {
+        let choices = Choices("move of \(host)")
+        let new = ipv4 + 0x8_0000, date = choices.seconds(choices.pick([3, 30, 100]))
+        Later.after(date) { simulation_change_name(host, ipv4, new) }
+        Later.after(date + 5 * second) { simulation_set_unreachable(ipv4, ECONNREFUSED) }
+        return new
     }
 
     /// It refuses, swallows everything, or a router says that there is no way.
@@ -288,13 +303,13 @@ struct World {
         }
     }
 
-    /// Up to a year forward or back, which no timeout may notice.
-    private static func jumpOfTheWallClock(_ choices: Choices) {
-        simulation_after(
-            choices.seconds(3),
-            { _ in
-                let choices = Choices("jump of the wall clock")
-                simulation_set_wall_clock((choices.oneIn(2) ? 1 : -1) * choices.seconds(365 * 86400))
-            }, nil)
+    /// Each time up to half a year forward or back, which no timeout may notice, and no cookie of 399 days.
+    private static func setWallClock(_ choices: Choices) {
+        for index in 0..<1 + (choices.oneIn(3) ? choices.below(4) : 0) {
+            Later.after(choices.seconds(choices.pick([3, 3, 30]))) {
+                let choices = Choices("jump \(index) of the wall clock")
+                simulation_set_wall_clock((choices.oneIn(2) ? 1 : -1) * choices.seconds(180 * 86400))
+            }
+        }
     }
 }

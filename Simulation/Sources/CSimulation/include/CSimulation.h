@@ -54,7 +54,11 @@ int simulation_open_sockets(void);
 
 // ---- the disk
 
-enum { simulation_disk_works, simulation_disk_full, simulation_disk_read_only, simulation_disk_broken };
+enum {
+    simulation_disk_works, simulation_disk_full, simulation_disk_read_only, simulation_disk_broken,
+    // Calls return when it works again.
+    simulation_disk_hangs,
+};
 
 typedef struct {
     int32_t state;
@@ -87,7 +91,8 @@ const char *simulation_next_world(const char *output, const char *errors, int pr
 
 // ---- programs in processes of their own
 
-enum { simulation_program = 1, simulation_service = 2 };
+// A second program is one that the service launches while there is one, and ends at once.
+enum { simulation_program = 1, simulation_service = 2, simulation_second_program = 4 };
 // Instead of an exit status.
 enum { simulation_was_killed = -1, simulation_power_failed = -2 };
 
@@ -123,6 +128,8 @@ static const simulation_address simulation_ipv6 = 1ull << 32;
 
 // A name may have several addresses. Answers with those of a family take at most `delay`.
 void simulation_add_name(const char *name, simulation_address address, simulation_time delay);
+// From now on the name has the address `to` in place of `from`.
+void simulation_change_name(const char *name, simulation_address from, simulation_address to);
 // A record that says that the host has HTTP/3 at this port.
 void simulation_add_http3_record(const char *name, uint16_t port);
 void simulation_listen(simulation_address address, uint16_t port, simulation_listener listener);
