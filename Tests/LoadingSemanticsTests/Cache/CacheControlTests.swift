@@ -8,8 +8,10 @@ import Testing
 
     // CACHE-17: RFC 9111 §1.2.2, §5.2
     @Test(arguments: [
-        ("max-age=60", 60), ("MAX-AGE=60", 60), (#"max-age="60""#, 60), (#"max-age="\6\0""#, 60), ("max-age=0", 0),
-        ("max-age=007", 7), (" ,, max-age=60 ,\t", 60), ("max-age=60 , public", 60), ("public, max-age=60", 60),
+        ("max-age=60", 60), ("MAX-AGE=60", 60), (#"max-age="60""#, 60), (#"max-age="\6\0""#, 60),
+        (#"max-age="\60""#, 60),
+        ("max-age=0", 0), ("max-age=007", 7), (" ,, max-age=60 ,\t", 60), ("max-age=60 , public", 60),
+        ("public, max-age=60", 60),
         ("max-age=60,max-age=5", 60), ("public,max-age=60", 60), ("public,,max-age=60", 60), (",max-age=60", 60),
         // Values above 31 bits are capped, regardless of the number of digits.
         ("max-age=2147483647", 2_147_483_647), ("max-age=2147483648", 2_147_483_648),
