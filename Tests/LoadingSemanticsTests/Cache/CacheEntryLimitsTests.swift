@@ -14,6 +14,13 @@ import Testing
         #expect(CacheEntryLimits(memoryCapacity: 100, diskCapacity: 200).tiers(for: size, allowed: allowed) == tiers)
     }
 
+    // CACHE-22: a tier that is a part of the other would be removed together with it.
+    @Test func tiersAreSeparate() {
+        #expect(!CacheEntryLimits.Tiers.memory.isEmpty)
+        #expect(!CacheEntryLimits.Tiers.disk.isEmpty)
+        #expect(CacheEntryLimits.Tiers.memory.isDisjoint(with: .disk))
+    }
+
     // CACHE-4: a response that is too large for the disk may be stored in memory.
     @Test func moreMemoryThanDisk() {
         let limits = CacheEntryLimits(memoryCapacity: 200, diskCapacity: 100)
