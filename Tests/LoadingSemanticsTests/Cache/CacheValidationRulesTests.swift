@@ -252,6 +252,16 @@ import Testing
             responseTime: CacheFixtures.start, to: try CacheFixtures.request(method: "HEAD"), stored: [stored])
         #expect(changed[0]?.response?.needsValidation == false)
     }
+
+    // CACHE-20, CACHE-26: RFC 9111 §4.3.5. It is not known whether the request selects the stored response.
+    @Test(arguments: [[("ETag", #""b""#)], [("Cache-Control", "no-store")], [("X", "2")]])
+    func headForUnknownRequests(head: [(String, String)]) throws {
+        let stored = StoredResponse(status: 200, fields: HTTPFields([("ETag", #""a""#), ("Vary", "Accept")]))
+        let changed = CacheValidationRules.readHead(
+            status: 200, fields: HTTPFields(head), requestTime: CacheFixtures.start,
+            responseTime: CacheFixtures.start, to: try CacheFixtures.request(method: "HEAD"), stored: [stored])
+        #expect(changed == [:])
+    }
 }
 
 extension CacheHeadUpdate {
