@@ -203,32 +203,6 @@ import Testing
         #expect(try FileManager.default.contentsOfDirectory(atPath: file.folder.path) == [])
     }
 
-    // RES-1: but the end of a load does not wait for ever for what could be resumed
-    @Test("a file whose disk hangs is given up") func hangingDisk() async throws {
-        let file = try FileSink()
-        // What the writer takes for a part of the body never comes, so it waits like for a disk.
-        let entrance = try await file.run { sink in
-            let entrance = sink.pipe
-            sink.filledPipe(5)
-            return entrance
-        }
-        let stepped = file.stepped
-        try await eventually { stepped.checkLending() }
-        try await file.run { $0.giveUpFile() }
-        try await stepped.step(by: stepped.limits.fileClosing - 1)
-        #expect(try await file.told() == ["flow"])
-        try await stepped.step(by: 1)
-        #expect(try await file.told() == ["flow", "not closed"])
-        #expect(try await file.run { $0.writer == nil })
-        let folder = file.folder.path
-        #expect(try FileManager.default.contentsOfDirectory(atPath: folder).count == 1)
-        // The disk works again.
-        #expect(write(try #require(entrance), "piped", 5) == 5)
-        try await eventually { (try? FileManager.default.contentsOfDirectory(atPath: folder)) == [] }
-        try await stepped.settle()
-        #expect(try await file.told() == ["flow", "not closed"])
-    }
-
     // T-65: reading stops while the disk has enough to do
     @Test("a file stops the flow at 256 KiB that are not written") func fileIsFull() async throws {
         let file = try FileSink()
@@ -450,7 +424,6 @@ private final class Owner: BodySinkOwner, @unchecked Sendable {
             told.append("closed")
             closed.record(path)
         case .failure(.opening): told.append("not opened")
-        case .failure(.closing): told.append("not closed")
         case .failure(let failure): told.append("\(failure)")
         }
     }

@@ -115,6 +115,7 @@ import Testing
     func impostors(_ impostor: Impostor) async throws {
         let folder = try TemporaryDirectory()
         let path = folder.path + "/known"
+        try #require(chmod(folder.path, 0o1777) == 0)
         try impostor.put(at: path)
         let reader = impostor == .pipeWithReader ? open(path, O_RDONLY | O_NONBLOCK) : -1
         defer { if reader >= 0 { close(reader) } }
@@ -125,6 +126,16 @@ import Testing
         }
         guard impostor != .pipe, impostor != .pipeWithReader else { return }
         #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == Data("abcdef".utf8))
+    }
+
+    // RES-5: some file systems have no owners and modes
+    @Test("a file that others may write to, in a folder in which they may not") func foldersOfOne() async throws {
+        let folder = try TemporaryDirectory()
+        let file = try folder.write("abcdef", to: "known")
+        try #require(chmod(file.path, 0o666) == 0)
+        let (_, closed) = try await outcome(.existing(path: file.path, offset: 3)) { _ = $0.write(Data("xy".utf8)) }
+        #expect(closed == .success(file.path))
+        #expect(try Data(contentsOf: file) == Data("abcxy".utf8))
     }
 
     // ERR-8: the unfinished file is removed

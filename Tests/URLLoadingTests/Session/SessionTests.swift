@@ -222,7 +222,7 @@ import URLLoading
         }
         session.dataTask(with: server.url()).resume()
         session.dataTask(with: URLRequest(url: server.url(), timeoutInterval: value)).resume()
-        try await server.waitForRequests(2)
+        try await eventually { server.requests.count == 2 }
         // One that has a timeout ends by it.
         session.dataTask(with: URLRequest(url: server.url(), timeoutInterval: 0.2)).resume()
         #expect(try await delegate.calls(untilCompletions: 1).last == .completed(3, .timedOut))
