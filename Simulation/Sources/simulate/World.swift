@@ -59,13 +59,15 @@ struct World {
             let isFaultless = (isFaultless || choices.oneIn(3)) && isProxyFaultless
             guard present.contains(name) else { return Host(server: nil, name: name, isFaultless: isFaultless) }
             let ipv4 = 0x0A00_0100 + UInt64(index)
-            var addresses = Self.addresses(of: name, ipv4)
+            var (addresses, hasOthers) = Self.addresses(of: name, ipv4)
             let tls = Self.tls(of: name)
             // A host that is far leaves a request no time for both.
             let offersHTTP3 = hasHTTP3 && !(isFaultless && Self.link(to: name, isFaultless: true).latency > second / 20)
             let offer =
                 offersHTTP3 ? HTTP3Service.Offer(of: name, isFaultless: isFaultless, mayFailAlone: mayFailAlone) : nil
-            let moves = !isBehindProxy && offer == nil && Self.happens("moves", to: name, oneIn: 6)
+            // A name is resolved again when all of its addresses have failed, and others may swallow everything.
+            let mayMove = !isBehindProxy && offer == nil && !hasOthers
+            let moves = mayMove && Self.happens("moves", to: name, oneIn: 4)
             if moves { addresses.append(Self.move(name, from: ipv4)) }
             let path = Self.path(to: name, isFaultless: isFaultless, mayFailAlone: mayFailAlone)
             for address in addresses { Self.makeLink(to: address, of: name, isFaultless: isFaultless) }
@@ -143,18 +145,21 @@ struct World {
         return options
     }
 
-    /// Those at which the host is. Its name may have others, where nothing is.
-    private static func addresses(of host: String, _ ipv4: simulation_address) -> [simulation_address] {
+    /// Those at which the host is, and whether its name has others, where nothing is.
+    private static func addresses(
+        of host: String, _ ipv4: simulation_address
+    ) -> (own: [simulation_address], hasOthers: Bool) {
         let choices = Choices("addresses of \(host)")
         let delays = [choices.seconds(choices.oneIn(8) ? 1 : 0.05), choices.seconds(choices.oneIn(8) ? 1 : 0.05)]
         func add(_ address: simulation_address) {
             simulation_add_name(host, address, delays[address >= simulation_ipv6 ? 1 : 0])
         }
-        var addresses = [ipv4]
+        var addresses = [ipv4], hasOthers = false
         let ipv6 = simulation_ipv6 + ipv4
         let hasIPv6 = choices.oneIn(2), isDead = choices.oneIn(4), isLast = choices.oneIn(2)
         if hasIPv6, Parts.has("\(host) has IPv6") {
             if isDead { kill(ipv6, choices) } else { addresses.append(ipv6) }
+            hasOthers = isDead
             add(ipv6)
         }
         // The name that was added last comes first.
@@ -166,9 +171,10 @@ struct World {
             guard choices.oneIn(2), Parts.has(part) else { continue }
             kill(address, Choices(part))
             add(address)
+            hasOthers = true
         }
         if !isLast { add(ipv4) }
-        return addresses
+        return (addresses, hasOthers)
     }
 
     /// The connections that there are go on. A name that was resolved just before has time for a connection; one that
