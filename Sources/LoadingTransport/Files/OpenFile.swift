@@ -56,15 +56,14 @@ final class OpenFile {
     /// Whether nobody else can have put the file there, or write to it. In a folder of this user alone that says the folder:
     /// some file systems have no owners and modes.
     private static func isOwn(_ file: stat, in path: String) -> Bool {
-        // The link count is always 0 on some file systems.
-        guard file.st_nlink <= 1 else { return false }
         let others = S_IWGRP | S_IWOTH
         var folder = stat()
         let isFolderOwn =
             stat(path.hasPrefix("/") ? String(path[..<(path.lastIndex(of: "/") ?? path.endIndex)]) + "/" : ".", &folder)
             == 0
             && (folder.st_uid == geteuid() || folder.st_uid == 0) && folder.st_mode & others == 0
-        return isFolderOwn || file.st_uid == geteuid() && file.st_mode & others == 0
+        // The link count is always 0 on some file systems. A program may have given its own file a second name.
+        return isFolderOwn || file.st_uid == geteuid() && file.st_mode & others == 0 && file.st_nlink <= 1
     }
 
     deinit {
