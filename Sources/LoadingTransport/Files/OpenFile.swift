@@ -27,7 +27,7 @@ final class OpenFile {
             }
         case .existing(let known, let offset):
             path = known
-            // In a shared folder, somebody else may have put something there. Opening a FIFO would wait for a reader.
+            // In a shared folder, the path may lead to a FIFO of another user. Opening one would wait for a reader.
             descriptor = Glibc.open(known, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
             guard descriptor >= 0 else { throw .opening(POSIXFailure(cll_errno())) }
             // From here on `deinit` closes the file, also when this throws.
@@ -53,8 +53,8 @@ final class OpenFile {
         UnfinishedFiles.shared.add(path)
     }
 
-    /// Whether nobody else can have put the file there, or write to it. In a folder of this user alone that says the folder:
-    /// some file systems have no owners and modes.
+    /// Whether no other user can have made the file or write to it. If only this user may write to the folder, the file's
+    /// own owner and mode are not checked, because some file systems have none.
     private static func isOwn(_ file: stat, in path: String) -> Bool {
         let others = S_IWGRP | S_IWOTH
         var folder = stat()
