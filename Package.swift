@@ -11,7 +11,8 @@ let withoutWarnings: [SwiftSetting] = [
     .unsafeFlags(["-warnings-as-errors", "-Wwarning", "DeprecatedDeclaration"])
 ]
 
-// Set by `scripts/overlay`: two modules that need no other, and one library, for packages that do not depend on this one.
+// Set by `scripts/overlay`: two modules that need no other, and one library, for packages that do not depend on this
+// one.
 let isOverlay = Context.environment["URL_LOADING_OVERLAY"] != nil
 let overlay: [SwiftSetting] =
     isOverlay
@@ -268,8 +269,8 @@ let package = Package(
     swiftLanguageModes: [.v6]
 )
 
-// On Apple's platforms URLSession is part of Foundation, and URLLoading only re-exports that. This file sees the host: who builds
-// for Linux elsewhere sets URL_LOADING_PLATFORM=linux.
+// On Apple's platforms URLSession is part of Foundation, and URLLoading only re-exports that. This file sees the host:
+// who builds for Linux elsewhere sets URL_LOADING_PLATFORM=linux.
 #if os(Linux)
     let platform = Context.environment["URL_LOADING_PLATFORM"] ?? "linux"
 #else

@@ -7,8 +7,8 @@ let package = Package(
     name: "Simulation",
     dependencies: [.package(name: "swift-url-loading", path: "..")],
     targets: [
-        // The functions of the C library that reach the kernel. Shared libraries have to find these before those of the C library.
-        // The servers' side of protocols is over OpenSSL, nghttp2, ngtcp2, GnuTLS and nghttp3.
+        // The functions of the C library that reach the kernel. Shared libraries have to find these before those of the
+        // C library. The servers' side of protocols is over OpenSSL, nghttp2, ngtcp2, GnuTLS and nghttp3.
         .target(
             name: "CSimulation",
             linkerSettings: [

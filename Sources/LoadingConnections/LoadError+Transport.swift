@@ -75,8 +75,8 @@ extension LoadError {
 }
 
 extension LoadError {
-    /// Why a QUIC connection ended. The text of a server that closes it is left out: it could repeat what is secret, and errors are
-    /// logged (`LoadError.reasonForTrace`).
+    /// Why a QUIC connection ended. The text of a server that closes it is left out: it could repeat what is secret,
+    /// and errors are logged (`LoadError.reasonForTrace`).
     init(_ error: HTTP3Error) {
         self =
             switch error {

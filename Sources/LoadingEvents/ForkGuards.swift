@@ -1,15 +1,16 @@
 internal import CLoadingLinux
 
-/// State that a forked process uses. Its locks are held during the fork: otherwise another thread of the parent may hold one of them
-/// at that moment. In the child, which does not have that thread, the lock would never be released, and the state could be
-/// inconsistent.
+/// State that a forked process uses. Its locks are held during the fork: otherwise another thread of the parent may
+/// hold one of them at that moment. In the child, which does not have that thread, the lock would never be released,
+/// and the state could be inconsistent.
 ///
-/// An object that does not live as long as the process calls `ForkGuards.remove` first in its `deinit`, which waits for a fork.
+/// An object that does not live as long as the process calls `ForkGuards.remove` first in its `deinit`, which waits for
+/// a fork.
 package protocol ForkGuarded: AnyObject, Sendable {
     /// Takes the locks, each unless it is still held at that time of the monotonic clock.
     func hold(until deadline: Int64)
-    /// Releases the locks that were taken, and returns the objects that were retained for them. The last release of such an object
-    /// may run the caller's code, so it happens after all locks are released.
+    /// Releases the locks that were taken, and returns the objects that were retained for them. The last release of
+    /// such an object may run the caller's code, so it happens after all locks are released.
     func release(inChild: Bool) -> [AnyObject]
 }
 
@@ -19,8 +20,8 @@ package final class ForkGuards: @unchecked Sendable {
 
     package static let shared = ForkGuards()
 
-    /// The reference is not counted: a weak one would make each retain and release of a session slow, and a strong one would keep
-    /// it. It is valid while `lock` is held, because `remove` comes before the end of the object.
+    /// The reference is not counted: a weak one would make each retain and release of a session slow, and a strong one
+    /// would keep it. It is valid while `lock` is held, because `remove` comes before the end of the object.
     private struct Member {
         let number: Int
         unowned(unsafe) let guarded: any ForkGuarded
@@ -33,8 +34,8 @@ package final class ForkGuards: @unchecked Sendable {
     /// The members in the order in which they were added, during a fork.
     private var held: [Member] = []
 
-    /// Nanoseconds. A thread may fork while it holds one of the locks, or locks may be taken in another order: neither must
-    /// deadlock.
+    /// Nanoseconds. A thread may fork while it holds one of the locks, or locks may be taken in another order: neither
+    /// must deadlock.
     private static let lockTimeout: Int64 = 100_000_000
 
     private init() {}

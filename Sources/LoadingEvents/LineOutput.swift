@@ -58,7 +58,8 @@ package enum StandardError {
         lock.withLock { self.observer = observer }
     }
 
-    /// Tells the observer of messages, or writes one line if it does not take the message. `message` has no final full stop.
+    /// Tells the observer of messages, or writes one line if it does not take the message. `message` has no final full
+    /// stop.
     package static func report(_ message: String) {
         let observer = lock.withLock { Self.observer }
         if observer?(message) != true { write(message) }

@@ -55,8 +55,9 @@ package struct LoadEvent: Sendable, Equatable, Codable {
         case cookiesSent(Int)
         /// The response has so many `Set-Cookie` fields.
         case cookiesReceived(Int)
-        /// What the storage did with a cookie of the response, in words: "stored", "removed" or "refused"; or "withheld" for a cookie of
-        /// the site that the request does not carry. For the last two why. In the trace only.
+        /// What the storage did with a cookie of the response, in words: "stored", "removed" or "refused"; or
+        /// "withheld" for a cookie of the site that the request does not carry. For the last two why. In the trace
+        /// only.
         case cookieDecision(name: String, decision: String, reason: String?)
         /// A delegate is asked by an authentication method for a host, after that many failures.
         case challenge(method: String, host: String, port: Int, isProxy: Bool, failures: Int)

@@ -5,8 +5,8 @@ public import Synchronization
 /// A mutex of four bytes: one compare-and-swap if uncontended, a futex otherwise.
 ///
 /// Not `Synchronization.Mutex`, because the thread sanitizer does not see that one and reports false races. Not
-/// recursive. Hold it only for a few instructions, and not during callouts. docs/threads.md lists the locks and the order of those
-/// that are held together; debug builds check that order.
+/// recursive. Hold it only for a few instructions, and not during callouts. docs/threads.md lists the locks and the
+/// order of those that are held together; debug builds check that order.
 @usableFromInline
 package struct Lock: ~Copyable, Sendable {
     /// A thread that holds a lock may acquire only locks of higher levels.
@@ -17,8 +17,8 @@ package struct Lock: ~Copyable, Sendable {
         case middle = 2
         /// Held while only the lock of the free buffers is acquired.
         case inner = 4
-        /// The lock of the free buffers, which is acquired wherever the bytes of a body are released. No other lock is acquired while
-        /// it is held.
+        /// The lock of the free buffers, which is acquired wherever the bytes of a body are released. No other lock is
+        /// acquired while it is held.
         case buffers = 8
     }
 
@@ -32,8 +32,9 @@ package struct Lock: ~Copyable, Sendable {
         private static let uncheckedOrder: UInt = 16
     #endif
 
-    /// Whether the calling thread must take locks in the order of their levels. Not while it holds all locks of `ForkGuards` for
-    /// a fork, some of which have the same level: it waits for each for a limited time, so no other thread can block it.
+    /// Whether the calling thread must take locks in the order of their levels. Not while it holds all locks of
+    /// `ForkGuards` for a fork, some of which have the same level: it waits for each for a limited time, so no other
+    /// thread can block it.
     @inline(__always)
     static var isOrderChecked: Bool {
         get {
@@ -66,8 +67,8 @@ package struct Lock: ~Copyable, Sendable {
         lockSlowly()
     }
 
-    /// Acquires the lock. Returns false if it is still held at the deadline, in nanoseconds of the monotonic clock. Used for forks:
-    /// the order is not checked.
+    /// Acquires the lock. Returns false if it is still held at the deadline, in nanoseconds of the monotonic clock.
+    /// Used for forks: the order is not checked.
     package func lock(until deadline: Int64) -> Bool {
         while !word.compareExchange(expected: 0, desired: 1, ordering: .acquiring).exchanged {
             if cll_now() >= deadline { return false }

@@ -16,7 +16,8 @@ package enum LoopClock: Sendable {
         }
     }
 
-    /// What the wall clock has more than the time since the start of the machine, in nanoseconds. It changes only when that clock is set.
+    /// What the wall clock has more than the time since the start of the machine, in nanoseconds. It changes only when
+    /// that clock is set.
     package var wallOffset: Int64 {
         switch self {
         case .monotonic: cll_wall_now() - cll_boot_now()

@@ -8,8 +8,8 @@ package import LoadingTransport
 package struct LoadRequest {
     private var values: Values
 
-    /// Reached through the request alone: exclusive access to the request protects the values, and only an instance with a
-    /// single owner is changed. It is therefore not checked again for each of them.
+    /// Reached through the request alone: exclusive access to the request protects the values, and only an instance
+    /// with a single owner is changed. It is therefore not checked again for each of them.
     private final class Values {
         @exclusivity(unchecked) var url: HTTPURL
         @exclusivity(unchecked) var urlText: String

@@ -32,7 +32,8 @@ extension StorageMessage: CustomStringConvertible {
 }
 
 extension StorageMessage {
-    /// Tells the program's observer of messages, or writes the message to standard error, unless the process has written such a message before.
+    /// Tells the program's observer of messages, or writes the message to standard error, unless the process has
+    /// written such a message before.
     package static let show: @Sendable (StorageMessage) -> Void = { message in
         if StorageMessageFilter.shared.take(message) { StandardError.report(message.description) }
     }

@@ -26,8 +26,8 @@ package final class StorageThread<Store>: Sendable {
 }
 
 private final class WorkQueue<Store>: @unchecked Sendable {
-    // Sendable because `pendingWork`, `isRunning`, `isClosed` and pending results are guarded by `mutex`, and `store` and
-    // `workerThread` belong to the one thread that runs the work.
+    // Sendable because `pendingWork`, `isRunning`, `isClosed` and pending results are guarded by `mutex`, and `store`
+    // and `workerThread` belong to the one thread that runs the work.
 
     private let name: String
     private let make: @Sendable () -> Store

@@ -1,7 +1,8 @@
 internal import CLoadingTestHTTP2
 internal import Foundation
 
-/// A connection of a server over HTTP/2. Each request has a thread of its own for its response, so that responses can overtake each other.
+/// A connection of a server over HTTP/2. Each request has a thread of its own for its response, so that responses can
+/// overtake each other.
 final class HTTP2Connection: @unchecked Sendable {
     // Sendable: `condition` guards what is mutable, and the use of `session`.
     private let socket: TestSocket

@@ -1,7 +1,7 @@
 internal import Foundation
 
-/// Writes a response to one request, in the version of its connection. Its methods block, and throw when the connection, or the request's
-/// stream, has ended.
+/// Writes a response to one request, in the version of its connection. Its methods block, and throw when the
+/// connection, or the request's stream, has ended.
 protocol ResponseWriter {
     func writeHead(of response: TestResponse, to request: TestRequest) throws
     func writeBody(_ bytes: Data, of response: TestResponse) throws
@@ -63,7 +63,8 @@ extension TestResponse {
     /// Whether the connection takes no request after it.
     var isLast: Bool { closesConnection || values(of: "Connection").hasWord("close") }
 
-    /// Whether the body is not as long as its head says: over HTTP/1.1 its end can only be seen from that of the connection.
+    /// Whether the body is not as long as its head says: over HTTP/1.1 its end can only be seen from that of the
+    /// connection.
     private func hasOtherLength(_ request: TestRequest) -> Bool {
         guard mayHaveBody(to: request), let length = values(of: "Content-Length").first else { return false }
         return length != "\(body.count)"

@@ -4,14 +4,15 @@ public import Foundation
 public struct TestResponse: Sendable {
     /// The status code.
     public var status: Int
-    /// In this order. `Content-Length` is added, unless there is one, or `Transfer-Encoding`. With another length than that of the body
-    /// the connection is closed after it.
+    /// In this order. `Content-Length` is added, unless there is one, or `Transfer-Encoding`. With another length than
+    /// that of the body the connection is closed after it.
     public var fields: [(name: String, value: String)]
     /// Not sent where HTTP forbids a body: after HEAD, and with 1xx, 204 and 304.
     public var body: Data
     /// Whether the body is sent without `Content-Length`: over HTTP/1.1 in chunks, a piece of at most 64 KiB in each.
     public var isChunked = false
-    /// Whether the connection takes no request after this one, and the client is told so, by `Connection: close` or GOAWAY.
+    /// Whether the connection takes no request after this one, and the client is told so, by `Connection: close` or
+    /// GOAWAY.
     public var closesConnection = false
     /// How long the server waits before the head.
     public var delay = Duration.zero
@@ -74,8 +75,8 @@ public struct TestResponse: Sendable {
     ///
     /// - Parameters:
     ///   - subprotocol: The one that is chosen of those that the client offers.
-    ///   - conversation: What the server does with it, in a task of its own. The connection is closed when it returns or throws, and the task
-    ///     is cancelled when the server stops.
+    ///   - conversation: What the server does with it, in a task of its own. The connection is closed when it returns
+    ///     or throws, and the task is cancelled when the server stops.
     public static func webSocket(subprotocol: String? = nil, _ conversation: @escaping Conversation) -> TestResponse {
         var response = TestResponse(status: 101)
         response.webSocket = (subprotocol, conversation)

@@ -13,9 +13,10 @@ public import URLLoading
 ///     let (data, _) = try await session.data(from: URL(string: "https://api.example.com/greeting")!)
 ///     let request = try await server.nextRequest()
 ///
-/// A session with ``configuration()`` sends the requests of all hosts to it, over HTTP and HTTPS: nothing is stubbed in the program, and
-/// everything between the program and the socket is what it is elsewhere. The certificate for each host is made when it is needed, by an
-/// authority that only these sessions trust. The server uses HTTP/1.1 and, over TLS, HTTP/2; WebSockets come over HTTP/1.1.
+/// A session with ``configuration()`` sends the requests of all hosts to it, over HTTP and HTTPS: nothing is stubbed in
+/// the program, and everything between the program and the socket is what it is elsewhere. The certificate for each
+/// host is made when it is needed, by an authority that only these sessions trust. The server uses HTTP/1.1 and, over
+/// TLS, HTTP/2; WebSockets come over HTTP/1.1.
 ///
 /// All members are thread-safe. The server ends with ``stop()``, or with its last reference.
 public final class TestServer: Sendable {
@@ -33,10 +34,11 @@ public final class TestServer: Sendable {
 
     /// Listens on a free port of 127.0.0.1.
     ///
-    /// - Parameter addresses: IP addresses for which the certificates are, besides 127.0.0.1 and ::1. Names need not be given: a client
-    ///   says the name that it wants, but not an address.
+    /// - Parameter addresses: IP addresses for which the certificates are, besides 127.0.0.1 and ::1. Names need not be
+    ///   given: a client says the name that it wants, but not an address.
     ///
-    /// Throws a `POSIXError` if there is no port, no descriptor or no thread, and ``TestServerError/tlsUnavailable(_:)`` without OpenSSL.
+    /// Throws a `POSIXError` if there is no port, no descriptor or no thread, and
+    /// ``TestServerError/tlsUnavailable(_:)`` without OpenSSL.
     public init(addresses: [String] = []) throws {
         core = try TestServerCore(addresses)
         try core.listen()
@@ -44,8 +46,8 @@ public final class TestServer: Sendable {
 
     deinit { core.stop() }
 
-    /// Closes the port and all connections. The threads of the server have ended then, but for one that does not return from the program's
-    /// handler or conversation.
+    /// Closes the port and all connections. The threads of the server have ended then, but for one that does not return
+    /// from the program's handler or conversation.
     public func stop() { core.stop() }
 
     // MARK: Addresses
@@ -70,7 +72,8 @@ public final class TestServer: Sendable {
         return configuration
     }
 
-    /// Lets all requests of a session with this configuration come to this server, and its certificates be trusted there.
+    /// Lets all requests of a session with this configuration come to this server, and its certificates be trusted
+    /// there.
     public func serve(_ configuration: URLSessionConfiguration) {
         configuration.destinations.connect(
             host: nil, port: nil, toHost: "127.0.0.1", port: UInt16(truncatingIfNeeded: port))
@@ -84,22 +87,23 @@ public final class TestServer: Sendable {
 
     // MARK: Responses
 
-    /// Adds the response to the next request that has none. Without a ``handler``, a request waits until there is one; if its client
-    /// gives up before, the response is left for the next request.
+    /// Adds the response to the next request that has none. Without a ``handler``, a request waits until there is one;
+    /// if its client gives up before, the response is left for the next request.
     public func enqueue(_ response: TestResponse) { core.enqueue(response) }
 
-    /// Makes the response to a request, in a task of its own, which is cancelled when the server stops. An error becomes a response with status
-    /// 500 and a description.
+    /// Makes the response to a request, in a task of its own, which is cancelled when the server stops. An error
+    /// becomes a response with status 500 and a description.
     public typealias Handler = @Sendable (TestRequest) async throws -> TestResponse
 
-    /// Answers the requests for which the queue has no response. If it refers to the server, the server exists until ``stop()``, after
-    /// which there is none.
+    /// Answers the requests for which the queue has no response. If it refers to the server, the server exists until
+    /// ``stop()``, after which there is none.
     public var handler: Handler? {
         get { core.handler }
         set { core.handler = newValue }
     }
 
-    /// Whether connections over TLS use HTTP/2 from now on, for clients that can. True, unless nghttp2 is not installed.
+    /// Whether connections over TLS use HTTP/2 from now on, for clients that can. True, unless nghttp2 is not
+    /// installed.
     public var offersHTTP2: Bool {
         get { core.offersHTTP2 }
         set { core.offersHTTP2 = newValue }

@@ -209,8 +209,8 @@ final class TestServerCore: @unchecked Sendable {
 
     /// The response to a recorded request, for which the calling thread waits; nil after `stop`.
     ///
-    /// - Parameter isAbandoned: Whether the client does not wait any more. Then the response is left for the next request. Called without
-    ///   the lock, since it may wait for one that is held while the client is written to.
+    /// - Parameter isAbandoned: Whether the client does not wait any more. Then the response is left for the next
+    ///   request. Called without the lock, since it may wait for one that is held while the client is written to.
     func response(to request: TestRequest, _ place: Int, unless isAbandoned: () -> Bool) -> TestResponse? {
         defer { giveUp(requestAt: place) }
         while waitForTurn(of: place) {
@@ -254,8 +254,8 @@ final class TestServerCore: @unchecked Sendable {
         }
     }
 
-    /// Waits on the calling thread until an asynchronous function has returned. Returns nil, and cancels its task, if the server is stopped
-    /// before.
+    /// Waits on the calling thread until an asynchronous function has returned. Returns nil, and cancels its task, if
+    /// the server is stopped before.
     @discardableResult
     func wait<Value: Sendable>(for body: @escaping @Sendable () async -> Value) -> Value? {
         let outcome = Outcome<Value>()

@@ -7,7 +7,8 @@ internal import Glibc
 ///
 /// One thread reads, and any thread may write: each call of `write` sends its bytes together.
 final class TestSocket: @unchecked Sendable {
-    // Sendable: `lock` guards the use of `tls`, which is set before another thread uses the socket, and `ending` the rest.
+    // Sendable: `lock` guards the use of `tls`, which is set before another thread uses the socket, and `ending` the
+    // rest.
     private let descriptor: Int32
     private var tls: OpaquePointer?
     private let lock = NSLock()
@@ -126,7 +127,8 @@ final class TestSocket: @unchecked Sendable {
         return true
     }
 
-    /// Whether the client has closed the connection, for the thread that reads. Bytes that it sent before may still be unread.
+    /// Whether the client has closed the connection, for the thread that reads. Bytes that it sent before may still be
+    /// unread.
     var hasClientGone: Bool {
         let isGone = withDescriptor {
             // The bits of epoll are those of poll.

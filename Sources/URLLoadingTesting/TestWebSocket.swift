@@ -8,8 +8,8 @@ internal import LoadingProtocols
 ///         while let message = try await socket.receive() { try await socket.send(message) }
 ///     })
 ///
-/// Its methods throw ``TestServerError/webSocketEnded`` when the connection has ended, and when the client violates the protocol. If their task
-/// is cancelled, the connection ends. Messages are not compressed.
+/// Its methods throw ``TestServerError/webSocketEnded`` when the connection has ended, and when the client violates the
+/// protocol. If their task is cancelled, the connection ends. Messages are not compressed.
 public final class TestWebSocket: Sendable {
     /// A message, of either kind.
     public enum Message: Sendable, Equatable {
@@ -38,7 +38,8 @@ public final class TestWebSocket: Sendable {
     /// The number of pings that have been answered.
     public var pingCount: Int { frames.pingCount }
 
-    /// Waits for the next message, and answers pings that come before it. Nil after the client's close frame, which is answered too.
+    /// Waits for the next message, and answers pings that come before it. Nil after the client's close frame, which is
+    /// answered too.
     public func receive() async throws -> Message? { try await run(on: reading) { try $0.readMessage() } }
 
     /// Sends a message in one frame.

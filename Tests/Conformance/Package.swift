@@ -1,8 +1,8 @@
 // swift-tools-version: 6.1
 import PackageDescription
 
-// The same sources, built against this library, or, with CONFORMANCE=toolchain in the environment, against the toolchain's
-// FoundationNetworking. `scripts/conformance` does both, each in a build folder of its own.
+// The same sources, built against this library, or, with CONFORMANCE=toolchain in the environment, against the
+// toolchain's FoundationNetworking. `scripts/conformance` does both, each in a build folder of its own.
 let isToolchain = Context.environment["CONFORMANCE"] == "toolchain"
 
 let package = Package(

@@ -4,8 +4,8 @@ internal import Glibc
 internal import LoadingPipeline
 internal import LoadingStorage
 
-/// Connects to the service of the place that the environment names, and starts it if necessary: with its own executable, or with the
-/// program that is its second argument.
+/// Connects to the service of the place that the environment names, and starts it if necessary: with its own
+/// executable, or with the program that is its second argument.
 ///
 ///     service-user once [PROGRAM]    says the process id of the service
 ///     service-user hold [PROGRAM]    the same, and stays connected until it is killed

@@ -176,8 +176,8 @@ enum LimitedProcess {
         socket.cancel(with: .normalClosure, reason: nil)
     }
 
-    /// Forks while other threads of the process make tasks and end them, and says whether a new process did not come to the ends
-    /// of its own.
+    /// Forks while other threads of the process make tasks and end them, and says whether a new process did not come to
+    /// the ends of its own.
     static func forkOften(_ url: URL) {
         let session = URLSession(configuration: .ephemeral)
         // What a new process uses is used here before, since not all that runs when it is first used minds a fork.

@@ -2,8 +2,8 @@ package import FoundationEssentials
 package import LoadingSemantics
 package import LoadingStorage
 
-/// Stores responses with bodies in the index and in files, in the place of each other, changes their heads, removes some
-/// and all, and takes room away.
+/// Stores responses with bodies in the index and in files, in the place of each other, changes their heads, removes
+/// some and all, and takes room away.
 package struct ResponseSteps: StorageSteps {
     /// By the key's number: the version of the head, and that of the body.
     package typealias State = [Int: String]

@@ -1,5 +1,6 @@
-// What Logging.md calls of swift-log, swift-metrics and swift-distributed-tracing, with the signatures that those packages declare.
-// The package depends on none of them, and the compiler checks the examples against these. They are never called.
+// What Logging.md calls of swift-log, swift-metrics and swift-distributed-tracing, with the signatures that those
+// packages declare. The package depends on none of them, and the compiler checks the examples against these. They are
+// never called.
 
 // MARK: swift-log
 

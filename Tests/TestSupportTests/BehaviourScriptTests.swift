@@ -2,8 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
-/// `scripts/behaviour`, in a project with one page of rules. Its group has a name that this project does not use, or the
-/// ids below would count as named here.
+/// `scripts/behaviour`, in a project with one page of rules. Its group has a name that this project does not use, or
+/// the ids below would count as named here.
 @Suite struct BehaviourScriptTests {
     private let folder: TemporaryDirectory
 

@@ -2,8 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What the compiler says where the header of a library is missing. Each run sees the system's headers through links, without those
-/// of the library.
+/// What the compiler says where the header of a library is missing. Each run sees the system's headers through links,
+/// without those of the library.
 @Suite(.enabled(if: Compiler.path != nil, "there is no clang beside swift")) struct MissingHeaderTests {
     private static let checkout = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent()
@@ -91,7 +91,8 @@ import Testing
         }
     }
 
-    /// The files to compile of all modules in C, by the names of the modules: a module of the system's has one header alone.
+    /// The files to compile of all modules in C, by the names of the modules: a module of the system's has one header
+    /// alone.
     private static func sources() throws -> [(module: String, file: URL)] {
         try ["Sources", "Tests"].flatMap { place in
             let folder = checkout.appendingPathComponent(place)

@@ -2,7 +2,8 @@ import Testing
 
 @testable import URLSessionCommandCore
 
-/// The spelling of every switch, apart from the table that the parser reads: a script that uses one would break if it changed.
+/// The spelling of every switch, apart from the table that the parser reads: a script that uses one would break if it
+/// changed.
 @Suite struct SpellingTests {
     private static let spellings: [CommandOption: [String]] = [
         .method: ["-X", "--method", "--request"],

@@ -7,7 +7,8 @@ import Testing
 /// Text from servers on a terminal, whatever writes it.
 @Suite struct TerminalOutputTests {
     @Test func escapeSequencesAreShown() throws {
-        // The flag of a lock that every new terminal has, and its number: `unlockpt` and `ptsname`, which Glibc's module lacks.
+        // The flag of a lock that every new terminal has, and its number: `unlockpt` and `ptsname`, which Glibc's
+        // module lacks.
         let terminal = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC)
         try #require(terminal >= 0)
         defer { close(terminal) }

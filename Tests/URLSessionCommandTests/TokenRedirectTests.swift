@@ -6,8 +6,8 @@ import Testing
 @Suite struct TokenRedirectTests {
     static let tokens = [["--oauth2-bearer", "t"], ["-H", "Authorization: Bearer t"]]
 
-    /// A cleartext and a TLS server on one host. Each redirects `/to/NAME` to `/end` of a server, and answers `/end` with the
-    /// `Authorization` of the request.
+    /// A cleartext and a TLS server on one host. Each redirects `/to/NAME` to `/end` of a server, and answers `/end`
+    /// with the `Authorization` of the request.
     private struct Pair {
         let clear: ScriptedServer
         let secure: ScriptedServer

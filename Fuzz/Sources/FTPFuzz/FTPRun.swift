@@ -1,6 +1,7 @@
 import LoadingProtocols
 
-/// What a conversation does when a server says these bytes, in pieces of this length. The data connection is made at once.
+/// What a conversation does when a server says these bytes, in pieces of this length. The data connection is made at
+/// once.
 struct FTPRun {
     private(set) var actions: [FTPConversation.Action] = []
 

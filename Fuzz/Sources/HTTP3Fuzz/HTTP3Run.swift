@@ -19,8 +19,8 @@ final class HTTP3Run: HTTP3SessionObserver {
         case closed
     }
 
-    /// What was told of each stream, and of the connection as such. The order of what comes together on several depends on the cuts:
-    /// sections that wait for the table are told one by one, or when all of a piece is there.
+    /// What was told of each stream, and of the connection as such. The order of what comes together on several depends
+    /// on the cuts: sections that wait for the table are told one by one, or when all of a piece is there.
     private var told: [Int64: UInt64] = [:]
     private var random: UInt64
     private let isRestless: Bool
@@ -28,7 +28,8 @@ final class HTTP3Run: HTTP3SessionObserver {
     private var states: [Int64: State] = [:]
     private var bodies: [Int64: UInt64] = [:]
     private var unread: [Int64: Int] = [:]
-    /// How many pieces were begun, in which of them streams were ended for what they said, and in which the connection was.
+    /// How many pieces were begun, in which of them streams were ended for what they said, and in which the connection
+    /// was.
     private var piece = 0
     private var breakingStreams: Set<Int> = []
     private var breakingConnection: Int?
@@ -37,7 +38,8 @@ final class HTTP3Run: HTTP3SessionObserver {
     private var submitted = 0
     private var isTelling = false
     private var sink: UInt8 = 0
-    /// Of all streams' ends. They are told when the libraries have returned, so what comes before them depends on the cuts.
+    /// Of all streams' ends. They are told when the libraries have returned, so what comes before them depends on the
+    /// cuts.
     private var ends: UInt64 = 0
 
     init(_ bytes: UnsafeRawBufferPointer, choice: UInt8, cutting: Cutting, isRestless: Bool, seed: UInt64) {
@@ -107,10 +109,11 @@ final class HTTP3Run: HTTP3SessionObserver {
         case .reset: try session?.feedReset(code, on: piece.stream)
         case .stop: try session?.feedStop(code, on: piece.stream)
         case .bytes, .end:
-            // Of a stream of the server's own nghttp3 looks at the end before it looks at what comes with it, so that an error might be
-            // another one.
+            // Of a stream of the server's own nghttp3 looks at the end before it looks at what comes with it, so that
+            // an error might be another one.
             let endsApart = piece.kind == .end && piece.stream & 3 == 3
-            // What waits for the table is told at the end of what fills it, and that may take away again what it fills in.
+            // What waits for the table is told at the end of what fills it, and that may take away again what it fills
+            // in.
             let isWhole = cutting == .nowhere && (piece.stream & 3 != 3 || isControl(piece))
             var start = 0
             repeat {
@@ -328,8 +331,8 @@ final class HTTP3Run: HTTP3SessionObserver {
         }
     }
 
-    /// Whether the same was told. What follows in a piece on a stream that has ended for what it said is not looked at where it comes
-    /// by itself, and may break a rule of the connection's where it does not.
+    /// Whether the same was told. What follows in a piece on a stream that has ended for what it said is not looked at
+    /// where it comes by itself, and may break a rule of the connection's where it does not.
     func saysTheSame(as other: HTTP3Run) -> Bool {
         if digest == other.digest { return true }
         guard let broken = breakingConnection else { return false }

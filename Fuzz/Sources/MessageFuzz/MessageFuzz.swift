@@ -6,7 +6,8 @@ func main(_ argumentCount: Int32, _ arguments: UnsafeMutableRawPointer) -> Int32
     runFuzzer(argumentCount, arguments) { testOneInput($0, $1) }
 }
 
-/// The first octet says how the rest is read: as a stream of frames, cut at its place, or each line as the content of one.
+/// The first octet says how the rest is read: as a stream of frames, cut at its place, or each line as the content of
+/// one.
 @_cdecl("LLVMFuzzerTestOneInput")
 func testOneInput(_ start: UnsafePointer<UInt8>, _ count: Int) -> Int32 {
     let bytes = UnsafeBufferPointer(start: start, count: count)

@@ -7,8 +7,8 @@ func main(_ argumentCount: Int32, _ arguments: UnsafeMutableRawPointer) -> Int32
     runFuzzer(argumentCount, arguments) { testOneInput($0, $1) }
 }
 
-/// The first octet chooses the parameters. The rest is first what a server sends as compressed messages, one for each third of it;
-/// then what this end compresses, which has to come out again.
+/// The first octet chooses the parameters. The rest is first what a server sends as compressed messages, one for each
+/// third of it; then what this end compresses, which has to come out again.
 @_cdecl("LLVMFuzzerTestOneInput")
 func testOneInput(_ start: UnsafePointer<UInt8>, _ count: Int) -> Int32 {
     guard count > 0 else { return 0 }

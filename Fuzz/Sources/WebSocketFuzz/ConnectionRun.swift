@@ -2,8 +2,9 @@ import LoadingProtocols
 
 /// A client's end that gets a server's octets in one way, and what it said about them.
 ///
-/// On the way it holds the machine to its promises: nil only when the input is used up, no message above the limit, text that is
-/// UTF-8, nothing after a close frame or a failure, one close frame that may be sent, and frames of its own that a server can read.
+/// On the way it holds the machine to its promises: nil only when the input is used up, no message above the limit,
+/// text that is UTF-8, nothing after a close frame or a failure, one close frame that may be sent, and frames of its
+/// own that a server can read.
 struct ConnectionRun: ~Copyable {
     enum Pieces {
         case whole

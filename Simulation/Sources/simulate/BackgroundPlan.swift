@@ -55,7 +55,8 @@ struct BackgroundPlan {
         }
     }
 
-    /// The clock of the machine is set, each time up to a day forward or back. Tasks may begin earlier or later then, but nothing else may notice it.
+    /// The clock of the machine is set, each time up to a day forward or back. Tasks may begin earlier or later then,
+    /// but nothing else may notice it.
     static func setClock(_ choices: Choices) {
         for index in 0..<1 + (choices.oneIn(3) ? choices.below(4) : 0) {
             let date = choices.seconds(choices.pick([3, 100, 2000, isLong ? 5 * 86400 : 3]))
@@ -67,7 +68,8 @@ struct BackgroundPlan {
         }
     }
 
-    /// Now and then something ends soon after what the program has just noted: some calls later, in the midst of what follows from it.
+    /// Now and then something ends soon after what the program has just noted: some calls later, in the midst of what
+    /// follows from it.
     func strike(after event: BackgroundRecords.Event, _ number: Int, life: Int) {
         let choices = Choices("strike after \(event.rawValue) \(number) in life \(life)")
         guard choices.oneIn(5), hasKills, life < 6 else { return }

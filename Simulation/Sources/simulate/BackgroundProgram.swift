@@ -2,7 +2,8 @@ import CSimulation
 import Foundation
 import URLLoading
 
-/// A life of the program that has a background session, in a process of its own. It goes on where the last one was killed.
+/// A life of the program that has a background session, in a process of its own. It goes on where the last one was
+/// killed.
 final class BackgroundProgram: NSObject, URLSessionDownloadDelegate, @unchecked Sendable {
     // Sendable because everything mutable is guarded by `lock`.
     private let plan: BackgroundPlan
@@ -249,7 +250,8 @@ final class BackgroundProgram: NSObject, URLSessionDownloadDelegate, @unchecked 
         }
     }
 
-    /// Of an end that an earlier life was told: only if it was killed in the callback, or just after it, or if the power failed soon.
+    /// Of an end that an earlier life was told: only if it was killed in the callback, or just after it, or if the
+    /// power failed soon.
     private func checkRepetition(_ number: Int, after time: simulation_time) {
         let returned = times(.told, number).first { $0 >= time }
         guard let returned, let end = end(ofLifeAt: time) else { return }
@@ -274,7 +276,8 @@ final class BackgroundProgram: NSObject, URLSessionDownloadDelegate, @unchecked 
             Law.require(code != nil, "an error is a URLError: \(error)")
             let isCancelled = !times(.cancelling, number).isEmpty || item.cancellation != nil
             if code == .cancelled { return Law.require(isCancelled, "task \(number) is cancelled by nobody else") }
-            // Of a clock that is set while the machine is off, or in an earlier boot, nothing is known. A date may be far away or over then.
+            // Of a clock that is set while the machine is off, or in an earlier boot, nothing is known. A date may be
+            // far away or over then.
             let records = BackgroundRecords.all
             let isClockSet = records.contains { $0.event == .clockSet }
             let made = times(.making, number).first ?? start

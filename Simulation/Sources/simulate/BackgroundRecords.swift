@@ -1,8 +1,8 @@
 import CSimulation
 import Foundation
 
-/// What the program of a background session and the world have noted, in the order in which it happened. It survives the processes, and is
-/// in a file that is not on the world's disk.
+/// What the program of a background session and the world have noted, in the order in which it happened. It survives
+/// the processes, and is in a file that is not on the world's disk.
 enum BackgroundRecords {
     enum Event: String {
         /// A life of the program, or of the service.
@@ -47,8 +47,8 @@ enum BackgroundRecords {
         Law.require(count == line.utf8.count, "a record can be noted")
     }
 
-    /// Whether a power cut may have undone what the program did at that time. What a program and a service had some seconds for is on
-    /// the disk.
+    /// Whether a power cut may have undone what the program did at that time. What a program and a service had some
+    /// seconds for is on the disk.
     static func mayBeUndone(_ time: simulation_time, in records: [Record]) -> Bool {
         guard let cut = records.firstIndex(where: { $0.event == .powerFailed && $0.time >= time }) else { return false }
         return !haveRun(for: 20 * second, since: time, in: records[...cut])

@@ -1,7 +1,7 @@
 import CSimulation
 
-/// Choices for one part of a world. They follow from the seed and from the part's name only, so that another part can be left out, or the
-/// threads can run in another order, and these stay as they are.
+/// Choices for one part of a world. They follow from the seed and from the part's name only, so that another part can
+/// be left out, or the threads can run in another order, and these stay as they are.
 final class Choices {
     nonisolated(unsafe) static var seed: UInt64 = 0
     private var state: UInt64

@@ -2,11 +2,13 @@ import CSimulation
 import Foundation
 import URLLoading
 
-/// What has to hold of the tasks of a session: what is expected of each, and what its callbacks have told. It is the session's delegate.
+/// What has to hold of the tasks of a session: what is expected of each, and what its callbacks have told. It is the
+/// session's delegate.
 final class ExpectedTasks: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, URLSessionWebSocketDelegate,
     @unchecked Sendable
 {
-    // Sendable because everything mutable is guarded by `lock`, but `waitsForConnectivity`, which is set before there are tasks.
+    // Sendable because everything mutable is guarded by `lock`, but `waitsForConnectivity`, which is set before there
+    // are tasks.
     private let world: World
     private let lock = NSCondition()
     private var records: [Int: Record] = [:]

@@ -1,7 +1,8 @@
 import CSimulation
 import Foundation
 
-/// FTP of an origin server (RFC 959, RFC 2428, RFC 3659), on one control connection. It has the files /content/NUMBER/SIZE.
+/// FTP of an origin server (RFC 959, RFC 2428, RFC 3659), on one control connection. It has the files
+/// /content/NUMBER/SIZE.
 final class FTPEndpoint: Endpoint {
     private let server: OriginServer
     private let wire: any Wire

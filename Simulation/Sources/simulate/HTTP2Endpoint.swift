@@ -159,7 +159,8 @@ final class HTTP2Endpoint: Endpoint {
 
     // MARK: GOAWAY
 
-    /// In two steps, so that no request is lost, or at once, which a client sees as a refusal of what it has sent since.
+    /// In two steps, so that no request is lost, or at once, which a client sees as a refusal of what it has sent
+    /// since.
     private func goAway(_ number: Int32, _ choices: Choices) {
         guard !isGoingAway else { return }
         isGoingAway = true

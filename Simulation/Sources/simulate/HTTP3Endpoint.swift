@@ -67,7 +67,8 @@ final class HTTP3Endpoint {
 
     // MARK: callbacks
 
-    /// Whether the request of a new stream is read. The first one always is, so that there is one that the GOAWAY allows.
+    /// Whether the request of a new stream is read. The first one always is, so that there is one that the GOAWAY
+    /// allows.
     private func opens(_ stream: Int64) -> Bool {
         let choices = Choices("\(server.name) stream \(stream) of connection \(number)")
         if stream > 0, !isGoingAway, service.beginsToRefuse() || server.happens(.abruptGoAway, choices) {

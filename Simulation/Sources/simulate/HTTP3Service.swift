@@ -1,6 +1,7 @@
 import CSimulation
 
-/// HTTP/3 of a host: where it is, what is wrong with it, and its connections. Everything but init runs on the thread of the world.
+/// HTTP/3 of a host: where it is, what is wrong with it, and its connections. Everything but init runs on the thread of
+/// the world.
 final class HTTP3Service {
     let server: OriginServer
     /// At which it is offered.
@@ -65,7 +66,8 @@ final class HTTP3Service {
         /// DNS has a record of it.
         var hasRecord: Bool
 
-        /// Nil if the host has no HTTP/3. Without faults every load from the host has to succeed, also if QUIC does not work.
+        /// Nil if the host has no HTTP/3. Without faults every load from the host has to succeed, also if QUIC does not
+        /// work.
         init?(of name: String, isFaultless: Bool, mayFailAlone: Bool) {
             let choices = Choices("\(name) in HTTP/3")
             guard !choices.oneIn(3), Parts.has("\(name) offers HTTP/3") else { return nil }

@@ -2,8 +2,8 @@ import CSimulation
 import Foundation
 import URLLoading
 
-/// A power failure at some change of the disk, after which the program starts again on what is left, and what has to be left: records of
-/// which the library has told that they are stored.
+/// A power failure at some change of the disk, after which the program starts again on what is left, and what has to be
+/// left: records of which the library has told that they are stored.
 struct PowerCut {
     private static let site = "kept.example"
     private static let space = URLProtectionSpace(

@@ -1,8 +1,8 @@
 import CSimulation
 import Foundation
 
-/// What a process does before it forks those of worlds: what each of them would do again otherwise. It starts no thread, reads no clock
-/// and leaves the library alone.
+/// What a process does before it forks those of worlds: what each of them would do again otherwise. It starts no
+/// thread, reads no clock and leaves the library alone.
 enum Preparation {
     /// What the library loads when it needs it.
     private static let libraries = [

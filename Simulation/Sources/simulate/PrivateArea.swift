@@ -10,7 +10,8 @@ enum Password {
     static func wrong(_ scheme: String, _ host: String) -> String { "nothing of \(scheme)://\(host)" }
 }
 
-/// The part of a server that has a password: Basic and Digest (RFC 7617, RFC 7616). What it is asked with has to be its own.
+/// The part of a server that has a password: Basic and Digest (RFC 7617, RFC 7616). What it is asked with has to be its
+/// own.
 final class PrivateArea {
     private let host: String
     /// The counts with which each nonce came.

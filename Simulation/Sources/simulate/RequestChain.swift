@@ -2,8 +2,8 @@ import CSimulation
 import Foundation
 import URLLoading
 
-/// Requests of which each begins when the one before has ended, so that they use kept connections and stored responses, and the library is
-/// about to rest when the next one begins.
+/// Requests of which each begins when the one before has ended, so that they use kept connections and stored responses,
+/// and the library is about to rest when the next one begins.
 final class RequestChain: @unchecked Sendable {
     // Sendable because a link begins only when the one before has ended.
     private let tasks: ExpectedTasks

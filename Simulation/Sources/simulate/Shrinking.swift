@@ -4,7 +4,8 @@ import Foundation
 struct Shrinking {
     private let seed: UInt64
     private let process = WorldProcess()
-    /// What a failure may need is an order of the threads, and each world that is tried has another one for the same seed.
+    /// What a failure may need is an order of the threads, and each world that is tried has another one for the same
+    /// seed.
     private static let orders: Range<UInt64> = 0..<12
 
     init(of seed: UInt64) { self.seed = seed }

@@ -1,6 +1,7 @@
 import Foundation
 
-/// How far a campaign is. It is shown on standard error: on a terminal in one line that is rewritten, else in a line each minute.
+/// How far a campaign is. It is shown on standard error: on a terminal in one line that is rewritten, else in a line
+/// each minute.
 struct Tally {
     /// How many there are, and how long it may take, if that is known.
     let worlds: UInt64?

@@ -2,8 +2,8 @@ import CSimulation
 import Foundation
 import URLLoading
 
-/// Requests to a host that is often silent, and to one that is never reached: if there is no response, they end with a timeout, neither
-/// before its time nor much later.
+/// Requests to a host that is often silent, and to one that is never reached: if there is no response, they end with a
+/// timeout, neither before its time nor much later.
 ///
 /// Nothing else is under way, so that nothing but the timer of a request wakes the library.
 struct UnansweredRequests {
@@ -74,7 +74,8 @@ struct UnansweredRequests {
             request.timeoutInterval = timeout
         }
         let now = simulation_now(), earliest = now + simulation_time(timeout * 1e9)
-        // The clock starts again when the connection is begun, before which a slow disk is asked, and when something arrives.
+        // The clock starts again when the connection is begun, before which a slow disk is asked, and when something
+        // arrives.
         let latest = earliest + (mayBeSlow ? 3 * second : isLost ? second / 10 : second / 2)
         tasks.expect(number, .init(expectation: .timeout(earliest...latest, size: isLost ? nil : size)))
         let isAsync = choices.oneIn(2)

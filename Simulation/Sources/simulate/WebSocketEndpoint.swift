@@ -1,8 +1,8 @@
 import CSimulation
 import Foundation
 
-/// A WebSocket of an origin server (RFC 6455), on a connection that has been upgraded. It echoes each message, in fragments and with pings
-/// between them, and closes after some messages if it is asked to.
+/// A WebSocket of an origin server (RFC 6455), on a connection that has been upgraded. It echoes each message, in
+/// fragments and with pings between them, and closes after some messages if it is asked to.
 final class WebSocketEndpoint: Endpoint {
     private let server: OriginServer
     private let wire: any Wire

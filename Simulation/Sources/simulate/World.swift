@@ -59,14 +59,13 @@ struct World {
             let isFaultless = (isFaultless || choices.oneIn(3)) && isProxyFaultless
             guard present.contains(name) else { return Host(server: nil, name: name, isFaultless: isFaultless) }
             let ipv4 = 0x0A00_0100 + UInt64(index)
-            var (addresses, hasOthers) = Self.addresses(of: name, ipv4)
+            var addresses = Self.addresses(of: name, ipv4)
             let tls = Self.tls(of: name)
             // A host that is far leaves a request no time for both.
             let offersHTTP3 = hasHTTP3 && !(isFaultless && Self.link(to: name, isFaultless: true).latency > second / 20)
             let offer =
                 offersHTTP3 ? HTTP3Service.Offer(of: name, isFaultless: isFaultless, mayFailAlone: mayFailAlone) : nil
-            // A name is resolved again when all of its addresses have failed, and others may swallow everything.
-            let mayMove = !isBehindProxy && offer == nil && !hasOthers
+            let mayMove = !isBehindProxy && offer == nil
             let moves = mayMove && Self.happens("moves", to: name, oneIn: 4)
             if moves { addresses.append(Self.move(name, from: ipv4)) }
             let path = Self.path(to: name, isFaultless: isFaultless, mayFailAlone: mayFailAlone)
@@ -145,21 +144,18 @@ struct World {
         return options
     }
 
-    /// Those at which the host is, and whether its name has others, where nothing is.
-    private static func addresses(
-        of host: String, _ ipv4: simulation_address
-    ) -> (own: [simulation_address], hasOthers: Bool) {
+    /// Those at which the host is. Its name may have others, where nothing is.
+    private static func addresses(of host: String, _ ipv4: simulation_address) -> [simulation_address] {
         let choices = Choices("addresses of \(host)")
         let delays = [choices.seconds(choices.oneIn(8) ? 1 : 0.05), choices.seconds(choices.oneIn(8) ? 1 : 0.05)]
         func add(_ address: simulation_address) {
             simulation_add_name(host, address, delays[address >= simulation_ipv6 ? 1 : 0])
         }
-        var addresses = [ipv4], hasOthers = false
+        var addresses = [ipv4]
         let ipv6 = simulation_ipv6 + ipv4
         let hasIPv6 = choices.oneIn(2), isDead = choices.oneIn(4), isLast = choices.oneIn(2)
         if hasIPv6, Parts.has("\(host) has IPv6") {
             if isDead { kill(ipv6, choices) } else { addresses.append(ipv6) }
-            hasOthers = isDead
             add(ipv6)
         }
         // The name that was added last comes first.
@@ -171,10 +167,9 @@ struct World {
             guard choices.oneIn(2), Parts.has(part) else { continue }
             kill(address, Choices(part))
             add(address)
-            hasOthers = true
         }
         if !isLast { add(ipv4) }
-        return (addresses, hasOthers)
+        return addresses
     }
 
     /// The connections that there are go on. A name that was resolved just before has time for a connection; one that
@@ -242,7 +237,8 @@ struct World {
         path.cuts_messages = !choices.oneIn(4)
         path.marks = choices.oneIn(4) ? 5 : 0
         guard mayFailAlone else { return path }
-        // A request of a host without faults has five seconds: a packet is lost once, and not where it takes long to notice.
+        // A request of a host without faults has five seconds: a packet is lost once, and not where it takes long to
+        // notice.
         let isFar = path.latency > second / 20
         if happens("loses datagrams", to: host, oneIn: 3), !isFaultless || !isFar {
             path.losses = isFaultless ? 20 : Int32(1 + choices.below(200))

@@ -2,8 +2,8 @@ internal import LoadingTransport
 
 /// A property of a daemon on the system bus, followed over one connection. Confined to the loop of the connection.
 ///
-/// Only the present owner of the daemon's name is asked and listened to, because any program may send signals. Its signals only say that something has
-/// changed: the value is read again, once for all changes that come meanwhile.
+/// Only the present owner of the daemon's name is asked and listened to, because any program may send signals. Its
+/// signals only say that something has changed: the value is read again, once for all changes that come meanwhile.
 final class DaemonProperty {
     struct Place {
         let daemon: String

@@ -37,7 +37,8 @@ package final class SystemConditions: LoopTimerTarget {
     private var tries = 0
     private let timer = LoopTimer()
 
-    /// Decision: with doubled delays from `busRetry`, about a minute. A bus that is back later is found by the next `watch`.
+    /// Decision: with doubled delays from `busRetry`, about a minute. A bus that is back later is found by the next
+    /// `watch`.
     private static let mostTries = 6
 
     /// - Parameter changed: Called on the loop after each change of `allowsDiscretionary` or `reason`, never from

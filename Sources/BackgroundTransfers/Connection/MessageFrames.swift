@@ -2,7 +2,8 @@ package import FoundationEssentials
 
 /// Splits a stream of bytes into frames: a little-endian `UInt32` with the length of the content, then the content.
 ///
-/// The length is the peer's claim, so nothing is allocated for it: the buffer grows with the bytes that arrive, up to the limit.
+/// The length is the peer's claim, so nothing is allocated for it: the buffer grows with the bytes that arrive, up to
+/// the limit.
 package struct MessageFrames {
     package enum Failure: Error, Equatable {
         /// The frame is longer than the limit.

@@ -7,8 +7,8 @@ package import LoadingTransport
 
 /// A connection that carries messages as JSON, each in a frame (`MessageFrames`), over a stream socket on a loop.
 ///
-/// Whatever the peer sends ends at most this connection. Confined to its loop, which retains it until it has ended. It takes
-/// ownership of the descriptor.
+/// Whatever the peer sends ends at most this connection. Confined to its loop, which retains it until it has ended. It
+/// takes ownership of the descriptor.
 package final class MessageSocket<Incoming: Codable & Sendable, Outgoing: Codable & Sendable>: ReadinessHandler {
     private let loop: EventLoop
     private let descriptor: Int32
@@ -47,8 +47,8 @@ package final class MessageSocket<Incoming: Codable & Sendable, Outgoing: Codabl
 
     /// - Parameters:
     ///   - largestMessage: The limit for a message that is sent, in bytes.
-    ///   - largestBacklog: The number of bytes that may wait for the peer when a message is sent, besides a state that it gets. With
-    ///     more, the connection ends.
+    ///   - largestBacklog: The number of bytes that may wait for the peer when a message is sent, besides a state that
+    ///     it gets. With more, the connection ends.
     ///   - receive: Receives all messages that were complete in a turn, in order. At least one.
     ///   - ended: Called once, unless `close` was called before. All messages before the end were received then.
     package init(
@@ -80,8 +80,8 @@ package final class MessageSocket<Incoming: Codable & Sendable, Outgoing: Codabl
         frames = MessageFrames()
     }
 
-    /// Closes the connection when everything that is queued was sent, or cannot be, or when the peer does not read it for long. Nothing is
-    /// received any more. `ended` is called.
+    /// Closes the connection when everything that is queued was sent, or cannot be, or when the peer does not read it
+    /// for long. Nothing is received any more. `ended` is called.
     package func closeWhenSent() {
         receive = nil
         isEnding = true
@@ -107,11 +107,11 @@ package final class MessageSocket<Incoming: Codable & Sendable, Outgoing: Codabl
     @discardableResult
     package func send(_ message: Outgoing) -> Bool { send([message]) }
 
-    /// Sends the messages with one write, if the socket accepts them. Returns false if one is longer than the limit. Nothing is sent
-    /// then.
+    /// Sends the messages with one write, if the socket accepts them. Returns false if one is longer than the limit.
+    /// Nothing is sent then.
     ///
-    /// - Parameter isState: Whether the peer has asked for these, so that their number is no sign that it does not read. If it asks again
-    ///   before it has read them, the connection ends.
+    /// - Parameter isState: Whether the peer has asked for these, so that their number is no sign that it does not
+    ///   read. If it asks again before it has read them, the connection ends.
     @discardableResult
     package func send(_ messages: [Outgoing], isState: Bool = false) -> Bool {
         guard !isClosed, !isBroken, !isEnding, pendingEnd == nil, !messages.isEmpty else { return true }
@@ -261,7 +261,8 @@ package enum MessageSocketEnd: Equatable, Sendable {
 
 /// The process at the other end of a UNIX socket.
 package enum SocketPeer {
-    /// The effective user id that the peer had when it connected or listened, as the kernel has it; nil if it is not known.
+    /// The effective user id that the peer had when it connected or listened, as the kernel has it; nil if it is not
+    /// known.
     package static func userID(of descriptor: Int32) -> UInt32? {
         var user: UInt32 = 0
         return cll_peer_user(descriptor, &user) == 0 ? user : nil

@@ -4,10 +4,12 @@ internal import Glibc
 internal import LoadingPipeline
 internal import LoadingStorage
 
-/// The commands of a program to its background session, in a file: they outlive the program and the service, until the journal has them.
+/// The commands of a program to its background session, in a file: they outlive the program and the service, until the
+/// journal has them.
 ///
-/// The program's library appends, and removes what the journal has. The service reads the file when no program is attached. Each entry has
-/// its length, its number, a checksum and a `ServiceCommand`. What follows a torn entry is ignored.
+/// The program's library appends, and removes what the journal has. The service reads the file when no program is
+/// attached. Each entry has its length, its number, a checksum and a `ServiceCommand`. What follows a torn entry is
+/// ignored.
 package final class CommandSpool {
     private let path: String
     private var descriptor: Int32
@@ -30,7 +32,8 @@ package final class CommandSpool {
 
     /// Opens the file for appending. It is created if necessary, with mode 0600.
     ///
-    /// A process that was killed within a write may have left a torn entry, which would hide those that follow. It is removed.
+    /// A process that was killed within a write may have left a torn entry, which would hide those that follow. It is
+    /// removed.
     ///
     /// - Parameter smallestReplacement: The size from which on the file is replaced.
     package init(path: String, smallestReplacement: Int = 1 << 20) throws(Failure) {
@@ -106,8 +109,8 @@ package final class CommandSpool {
         (size, appended, replacementSize) = (0, [], smallestReplacement)
     }
 
-    /// Goes on in another file, without what the first writes have appended. Both have the others, so that a process may be killed at any
-    /// moment.
+    /// Goes on in another file, without what the first writes have appended. Both have the others, so that a process
+    /// may be killed at any moment.
     private func replace(without count: Int) {
         // Not at once again, if that fails.
         replacementSize = 2 * size
@@ -204,8 +207,8 @@ package final class CommandSpool {
 
 /// A command as it is in a spool.
 ///
-/// The acknowledgement of a callback is encoded before the callback, so that only a write follows its return: a program that is killed
-/// between the two gets the callback again.
+/// The acknowledgement of a callback is encoded before the callback, so that only a write follows its return: a program
+/// that is killed between the two gets the callback again.
 package struct EncodedCommand: Sendable {
     package let command: ServiceCommand
     /// Nil if it is too long, or has a number that JSON does not have.

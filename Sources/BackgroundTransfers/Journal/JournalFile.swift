@@ -224,8 +224,8 @@ package final class JournalFile {
 }
 
 extension JournalContents {
-    /// The contents with a session for each transfer. The row of a session may have been damaged, and its transfers must not be
-    /// without one: what its identifiers and orders continue with follows from the transfers.
+    /// The contents with a session for each transfer. The row of a session may have been damaged, and its transfers
+    /// must not be without one: what its identifiers and orders continue with follows from the transfers.
     var completed: JournalContents {
         var known = Set(sessions.map(\.reference))
         var missing: [SessionReference: SessionRecord] = [:]

@@ -4,8 +4,8 @@ internal import Synchronization
 
 /// The journal of all sessions and transfers, a SQLite file. What was applied survives a crash and a power failure.
 ///
-/// All work runs on the journal's thread, in the order of the calls. Changes that arrive while the disk is busy share one transaction.
-/// `done` is called on that thread.
+/// All work runs on the journal's thread, in the order of the calls. Changes that arrive while the disk is busy share
+/// one transaction. `done` is called on that thread.
 package final class TransferJournal: Sendable {
     private let thread: StorageThread<State>
     private let waiting = WaitingChanges()
@@ -30,7 +30,8 @@ package final class TransferJournal: Sendable {
         func takeLoss() -> Bool { loss.isNoticed.exchange(false, ordering: .relaxed) }
     }
 
-    /// - Parameter notify: Receives changes of the state of the file: that it was damaged, or that it cannot be written.
+    /// - Parameter notify: Receives changes of the state of the file: that it was damaged, or that it cannot be
+    ///   written.
     package init(
         in directory: StorageDirectory, notify: @escaping @Sendable (StorageMessage) -> Void = StorageMessage.show
     ) {
@@ -44,10 +45,11 @@ package final class TransferJournal: Sendable {
 
     /// Makes the changes persistent, all or none. After a failure none has happened.
     ///
-    /// The file of a transfer that has ended with one, and the body of an upload that was not started, are synchronized first.
+    /// The file of a transfer that has ended with one, and the body of an upload that was not started, are synchronized
+    /// first.
     ///
-    /// - Parameter done: Receives the failure, and whether records of the file were lost while it was in use, because it was removed
-    ///   or damaged. All records must be applied again then.
+    /// - Parameter done: Receives the failure, and whether records of the file were lost while it was in use, because
+    ///   it was removed or damaged. All records must be applied again then.
     package func apply(
         _ changes: [JournalChange], _ done: @escaping @Sendable (StorageFailure?, _ hasLostRecords: Bool) -> Void
     ) {

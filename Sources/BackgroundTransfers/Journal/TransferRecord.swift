@@ -20,8 +20,8 @@ package struct TransferRecord: Codable, Equatable, Sendable {
     package var resumption: TransferResumption? {
         didSet { keepSyncedBytes(of: oldValue) }
     }
-    /// The bytes of the file in `resumption` that are certain to be on disk, and the boot of the machine during which the
-    /// others were written.
+    /// The bytes of the file in `resumption` that are certain to be on disk, and the boot of the machine during which
+    /// the others were written.
     package var syncedBytes: Int64 = 0
     package var boot = ""
     package var progress = TransferProgress()
@@ -50,7 +50,8 @@ package struct TransferRecord: Codable, Equatable, Sendable {
         self.description = description
     }
 
-    /// A transfer that a program has created, which may go on where another one has stopped. The program has synchronized its file.
+    /// A transfer that a program has created, which may go on where another one has stopped. The program has
+    /// synchronized its file.
     init(new description: TransferDescription, application: String, session: String, boot: String) {
         self.init(application: application, session: session, description: description)
         guard let resumption = description.request.resumption else { return }
@@ -92,7 +93,8 @@ package struct TransferRecord: Codable, Equatable, Sendable {
         return path
     }
 
-    /// The file of an upload's body, which must be on the disk before the first record of the transfer is in the journal.
+    /// The file of an upload's body, which must be on the disk before the first record of the transfer is in the
+    /// journal.
     package var neededBody: String? { end == nil ? description.request.bodyFile : nil }
 
     package var reference: TransferReference {

@@ -9,8 +9,8 @@ package final class ProgramLauncher {
     package enum Event: Equatable, Sendable {
         /// The program runs, or the unit or the name was started.
         case started
-        /// After `started`: the command has ended. Units and names on the bus are not watched, so for them it comes at once: starting
-        /// one that runs does nothing.
+        /// After `started`: the command has ended. Units and names on the bus are not watched, so for them it comes at
+        /// once: starting one that runs does nothing.
         case ended
         /// Instead of `started`.
         case failed(LaunchFailure)
@@ -35,8 +35,8 @@ package final class ProgramLauncher {
     }
 
     /// - Parameters:
-    ///   - identifier: The session's identifier, for the environment of a command and for the instance of a template unit. Other
-    ///     units and names on the bus are not told it.
+    ///   - identifier: The session's identifier, for the environment of a command and for the instance of a template
+    ///     unit. Other units and names on the bus are not told it.
     ///   - event: Called on the loop, never from within this method.
     package func launch(_ method: LaunchMethod, identifier: String, event: @escaping (Event) -> Void) {
         switch method {
@@ -84,7 +84,8 @@ package final class ProgramLauncher {
 
     // MARK: Units
 
-    /// `backup@.service` with the identifier as its instance, which the unit has as `%I`. The escapes are those of `systemd-escape`.
+    /// `backup@.service` with the identifier as its instance, which the unit has as `%I`. The escapes are those of
+    /// `systemd-escape`.
     static func unit(_ name: String, _ identifier: String) -> String {
         guard let at = name.firstRange(of: "@."), !identifier.isEmpty else { return name }
         var instance = ""

@@ -9,11 +9,12 @@ package enum ServiceCommand: Codable, Equatable, Sendable {
 
     /// Becomes the owner of the session, which is created if necessary. Answered by `attached` or `refused`.
     ///
-    /// A session object that was attached before sends the number of its attachment. It is refused if another one has been attached
-    /// since: its tasks and the numbers of its commands are those of the other one now.
+    /// A session object that was attached before sends the number of its attachment. It is refused if another one has
+    /// been attached since: its tasks and the numbers of its commands are those of the other one now.
     case attach(SessionDescription, again: UInt64?)
-    // The following are numbered by their position: the first after `attached` has the number after `SessionState.commands`.
-    // They are in the spool before they are sent. `committed` tells how far they are in the journal.
+    // The following are numbered by their position: the first after `attached` has the number after
+    // `SessionState.commands`. They are in the spool before they are sent. `committed` tells how far they are in the
+    // journal.
 
     /// A new task, suspended. Its identifier is new in the session. It ends with an error if it cannot be kept.
     case create(TransferDescription)
@@ -34,8 +35,8 @@ package enum ServiceCommand: Codable, Equatable, Sendable {
     case acknowledge(task: Int, DeliveryStep)
     /// Whether the delegate decides about server trust, for transfers that start from now on.
     case setAsksServerTrust(Bool)
-    /// The session is invalidated: its tasks go on, or are cancelled (BG-20). Answered by `invalidated`, after which it has no
-    /// owner and the connection ends.
+    /// The session is invalidated: its tasks go on, or are cancelled (BG-20). Answered by `invalidated`, after which it
+    /// has no owner and the connection ends.
     case invalidate(cancelsTasks: Bool)
     /// The program has called the completion handler of its launch events.
     case handledEvents

@@ -9,8 +9,8 @@ package enum ServiceNotice: Codable, Equatable, Sendable {
 
     // MARK: To the owner of a session
 
-    /// The reply to `attach`. The tasks follow as `task`, in the order of their identifiers, then `listed`. Ends that were not
-    /// told completely follow as `ended`, in their order.
+    /// The reply to `attach`. The tasks follow as `task`, in the order of their identifiers, then `listed`. Ends that
+    /// were not told completely follow as `ended`, in their order.
     case attached(SessionState)
     case task(TransferState)
     case listed

@@ -3,8 +3,8 @@ package import FoundationEssentials
 /// A background session, as its configuration describes it. What is not named here has the defaults of a session.
 package struct SessionDescription: Codable, Equatable, Sendable {
     package var identifier: String
-    /// The session object of the program, by a random number. It has a spool of its own, so that nothing that it writes after another one
-    /// has attached is carried out.
+    /// The session object of the program, by a random number. It has a spool of its own, so that nothing that it writes
+    /// after another one has attached is carried out.
     package var owner: UInt64 = 0
     package var maximumPerHost = 6
     /// Raw values of `tls_protocol_version_t`.
@@ -26,8 +26,8 @@ package struct SessionDescription: Codable, Equatable, Sendable {
     package var userAgent: String?
     /// Whether the delegate decides about server trust. Then a handshake waits for the program.
     package var asksServerTrust = false
-    /// Names the delegate's class and the executable, whose delegates all ask or do not; and whether the program does not know yet which,
-    /// so that what an earlier process has found out is valid, if any has.
+    /// Names the delegate's class and the executable, whose delegates all ask or do not; and whether the program does
+    /// not know yet which, so that what an earlier process has found out is valid, if any has.
     package var delegateKind: String?
     package var isTrustUnknown = false
     /// How the program is launched for events; nil if it is not (C-16).

@@ -2,9 +2,9 @@ package import LoadingEvents
 
 /// The wall clock of the machine, compared with the time since its boot, which cannot be set.
 ///
-/// The wall clock may be set at any time: by hand, or when a machine without a battery has learnt the time from the network, decades after
-/// what it began with. Durations that a record has to keep for longer than a process lives are therefore dates by a clock that the record
-/// names, and are changed when that clock is set.
+/// The wall clock may be set at any time: by hand, or when a machine without a battery has learnt the time from the
+/// network, decades after what it began with. Durations that a record has to keep for longer than a process lives are
+/// therefore dates by a clock that the record names, and are changed when that clock is set.
 package struct MachineClock: Codable, Equatable, Sendable {
     /// The boot during which it was read. Nothing is known of how a clock was set while the machine was off.
     package var boot: String

@@ -2,7 +2,8 @@ internal import CLoadingDaemon
 internal import LoadingStorage
 internal import LoadingTransport
 
-/// The environment of the service: what it needs of its starter's. The service also works for other programs, so it gets nothing else.
+/// The environment of the service: what it needs of its starter's. The service also works for other programs, so it
+/// gets nothing else.
 enum ServiceEnvironment {
     private static let keyLogVariable = "SSLKEYLOGFILE"
     private static let names: Set<String> = [

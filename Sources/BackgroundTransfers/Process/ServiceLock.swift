@@ -2,7 +2,8 @@ internal import CLoadingLinux
 internal import Glibc
 internal import LoadingSemantics
 
-/// The lock whose holder decides who listens at the socket of a place. Released by `release`, and by the end of the process.
+/// The lock whose holder decides who listens at the socket of a place. Released by `release`, and by the end of the
+/// process.
 struct ServiceLock {
     private let descriptor: Int32
 

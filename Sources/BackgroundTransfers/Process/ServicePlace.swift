@@ -2,8 +2,8 @@ package import LoadingStorage
 
 /// Where the service of a user is: its socket, and its files.
 ///
-/// The folders are accessible only to the user. They are checked like those of all stores: another user must not be able to replace
-/// anything on the way to them, and they must not be symbolic links.
+/// The folders are accessible only to the user. They are checked like those of all stores: another user must not be
+/// able to replace anything on the way to them, and they must not be symbolic links.
 package struct ServicePlace: Sendable, Hashable {
     /// With the journal.
     package let state: StorageDirectory

@@ -8,7 +8,8 @@ internal import LoadingTransport
 package enum ServiceProgram: Equatable, Sendable {
     /// `urlsessiond`.
     case installed(String)
-    /// The executable of this process, which contains the service. It may have been removed or replaced since its start.
+    /// The executable of this process, which contains the service. It may have been removed or replaced since its
+    /// start.
     case own
 
     /// Names the program.

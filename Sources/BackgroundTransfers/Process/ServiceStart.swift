@@ -6,10 +6,11 @@ internal import LoadingTransport
 
 /// Finds the service of a place, and starts it if there is none.
 package enum ServiceStart {
-    /// Returns a connected, non-blocking socket. Waits for the disk, and for a process that starts or ends the service, at most
-    /// `TimeLimits.serviceStart`.
+    /// Returns a connected, non-blocking socket. Waits for the disk, and for a process that starts or ends the service,
+    /// at most `TimeLimits.serviceStart`.
     ///
-    /// The service may be about to end with an error, for example because of a second one. Then the connection ends without a message.
+    /// The service may be about to end with an error, for example because of a second one. Then the connection ends
+    /// without a message.
     ///
     /// - Parameter program: The program to start; nil to search for it.
     package static func connect(

@@ -53,7 +53,8 @@ package final class WallClockTimer {
         }
     }
 
-    /// - Parameter result: The number of times, or the negative errno. A timer that was armed again has nothing to read.
+    /// - Parameter result: The number of times, or the negative errno. A timer that was armed again has nothing to
+    ///   read.
     package static func hasFired(_ result: Int64) -> Bool { result > 0 || result == -Int64(ECANCELED) }
 
     /// - Parameter date: Seconds since 1970. A past date fires in the next turn. Nil disarms.

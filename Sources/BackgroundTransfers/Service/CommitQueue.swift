@@ -2,8 +2,8 @@ internal import LoadingSemantics
 internal import LoadingStorage
 internal import LoadingTransport
 
-/// Changes of sessions and transfers on their way to the journal. All changes of a turn share a transaction, and so do all that come
-/// while the disk is busy. Confined to the loop.
+/// Changes of sessions and transfers on their way to the journal. All changes of a turn share a transaction, and so do
+/// all that come while the disk is busy. Confined to the loop.
 final class CommitQueue {
     private let loop: EventLoop
     private let journal: TransferJournal
@@ -20,7 +20,8 @@ final class CommitQueue {
     private let timer = LoopTimer()
     /// Why the last transaction failed.
     private(set) var failure: StorageFailure?
-    /// The service has stopped. What is being written is not tried again, and nothing else is written: another service may have the journal.
+    /// The service has stopped. What is being written is not tried again, and nothing else is written: another service
+    /// may have the journal.
     private(set) var isAbandoned = false
     /// What waits for a free descriptor.
     private var postponed: Batch?
@@ -107,7 +108,8 @@ final class CommitQueue {
         post()
     }
 
-    /// Calls `body` when all changes of the session that were saved before are in the journal, however long the disk is full.
+    /// Calls `body` when all changes of the session that were saved before are in the journal, however long the disk is
+    /// full.
     func afterSuccess(_ session: SessionReference, _ body: @escaping () -> Void) {
         if isAbandoned { return }
         waitingForSuccess.append(Waiting(session: session, body: body))

@@ -30,8 +30,8 @@ package struct ServiceFolders: Equatable, Sendable {
         return "\(spool)/\(application)/\(StorageDirectory.fileName(session.description.identifier))"
     }
 
-    /// The spools of the owners of the sessions that the journal knows, and of those that were attached after them, in this order: a full
-    /// disk may have kept them out of the journal. Called on the thread of the files.
+    /// The spools of the owners of the sessions that the journal knows, and of those that were attached after them, in
+    /// this order: a full disk may have kept them out of the journal. Called on the thread of the files.
     func spools(of sessions: [SessionRecord]) -> [SessionReference: [SessionSpool]] {
         for session in sessions { renameEarlierSpool(of: session) }
         var found: [String: [SessionSpool]] = [:]
@@ -69,8 +69,8 @@ package struct ServiceFolders: Equatable, Sendable {
         [files, uploads].contains { path.hasPrefix($0 + "/") && !path.dropFirst($0.count + 1).contains("/") }
     }
 
-    /// Removes what killed processes have left, and the spools of session objects that have lost their session to others. Called while
-    /// nothing is loaded, on the thread of the files.
+    /// Removes what killed processes have left, and the spools of session objects that have lost their session to
+    /// others. Called while nothing is loaded, on the thread of the files.
     ///
     /// - Parameter spools: Those of the sessions, as `spools(of:)` has found them.
     func removeOrphans(of contents: JournalContents, _ spools: [SessionReference: [SessionSpool]]) {

@@ -105,8 +105,8 @@ final class ServiceSession {
         return !owner.hasHungUp
     }
 
-    /// Whether another session object was attached after that attachment of this one. A journal that could not be written does not have
-    /// the attachment itself.
+    /// Whether another session object was attached after that attachment of this one. A journal that could not be
+    /// written does not have the attachment itself.
     func hadOther(than number: UInt64, since attachment: UInt64) -> Bool {
         let last = record.attachment ?? 0
         return last > attachment || last == attachment && record.description.owner != number
@@ -121,7 +121,8 @@ final class ServiceSession {
         readSpool { [self] in takeOver(by: client, description, again: attachment) }
     }
 
-    /// Carries out what the last owner could not send any more, or what was sent to a service that did not live to commit it.
+    /// Carries out what the last owner could not send any more, or what was sent to a service that did not live to
+    /// commit it.
     private func readSpool(_ done: @escaping () -> Void) {
         let (path, loop) = (service.folders.spool(of: record), service.loop)
         let (session, finish) = (LoopBox(self), LoopBox(done))
@@ -239,8 +240,8 @@ final class ServiceSession {
 
     /// The next command that the owner has sent.
     ///
-    /// While a large body is being synchronized, another one and the commands after it wait for the journal. Otherwise a program that
-    /// writes bodies faster than the disk would get none of its commands into the journal.
+    /// While a large body is being synchronized, another one and the commands after it wait for the journal. Otherwise
+    /// a program that writes bodies faster than the disk would get none of its commands into the journal.
     func perform(_ command: ServiceCommand) {
         if waitingCommands.isEmpty {
             guard service.commits.isHeld(reference), command.hasLargeBody else { return performNext(command) }
@@ -253,7 +254,8 @@ final class ServiceSession {
         if waitingCommands.count >= Self.mostWaiting { takeWaitingCommands().forEach(performNext) }
     }
 
-    /// Bounds their memory, and the time of the turn in which they are carried out. The journal waits for the bodies of more of them then.
+    /// Bounds their memory, and the time of the turn in which they are carried out. The journal waits for the bodies of
+    /// more of them then.
     private static let mostWaiting = 1000
 
     private func takeWaitingCommands() -> [ServiceCommand] {
@@ -263,8 +265,8 @@ final class ServiceSession {
 
     private func performNext(_ command: ServiceCommand) { perform(command, number: record.commands &+ 1) }
 
-    /// Tells the owner when the commands that were carried out are in the journal, however long the disk is full: the program's spool takes
-    /// no more commands until then.
+    /// Tells the owner when the commands that were carried out are in the journal, however long the disk is full: the
+    /// program's spool takes no more commands until then.
     func confirmCommands() {
         guard let owner, owner.isListed else { return }
         let number = record.commands
@@ -322,15 +324,17 @@ final class ServiceSession {
         service.changed(transfer)
     }
 
-    /// The body may be another name of a large file that was just written. The changes of other sessions do not wait for the disk then. The
-    /// journal synchronizes each body once more, which also finds one that was removed meanwhile.
+    /// The body may be another name of a large file that was just written. The changes of other sessions do not wait
+    /// for the disk then. The journal synchronizes each body once more, which also finds one that was removed
+    /// meanwhile.
     private func holdCommits(of transfer: ServiceTransfer, until body: String) {
         let (loop, box) = (service.loop, LoopBox((self, transfer)))
         service.commits.hold(reference)
         service.bodies.synchronize(body) { result in
             loop.post {
                 let (session, transfer) = box.value
-                // The kernel reports only once that it could not write a file. A load that was started reports what it cannot read.
+                // The kernel reports only once that it could not write a file. A load that was started reports what it
+                // cannot read.
                 if case .failure(let failure) = result, !failure.isOfDescriptors, transfer.record.started == nil {
                     transfer.fail(failure)
                 }
@@ -339,7 +343,8 @@ final class ServiceSession {
         }
     }
 
-    /// Ends a task that the session cannot have. If the program is not told, it finds that the service does not have the task.
+    /// Ends a task that the session cannot have. If the program is not told, it finds that the service does not have
+    /// the task.
     private func refuse(_ task: Int) {
         let failure = TransferFailure(code: -997, reason: "the session has no identifiers for new tasks")
         let end = TransferEnd(
@@ -474,8 +479,8 @@ final class ServiceSession {
     /// Whether it has no program and no transfers.
     var isUnused: Bool { owner == nil && transfers.isEmpty }
 
-    /// The record stays for a while, with the number of the last command: a program that was not told of its commit sends the command
-    /// again, and it must not be carried out again.
+    /// The record stays for a while, with the number of the last command: a program that was not told of its commit
+    /// sends the command again, and it must not be carried out again.
     private func closeIfUnused() {
         guard isUnused else { return }
         closeEnvironment()
@@ -483,7 +488,8 @@ final class ServiceSession {
     }
 }
 
-/// How many transfers of a session are in some states. Kept up to date, since no command may cost a look at all transfers.
+/// How many transfers of a session are in some states. Kept up to date, since no command may cost a look at all
+/// transfers.
 struct TransferCounts: Equatable {
     /// Those that run, wait, or are being ended.
     var atWork = 0
@@ -510,7 +516,8 @@ struct TransferCounts: Equatable {
 }
 
 extension TransferDescription {
-    /// The path of a body that a disk does not write within the time of a commit. Many small bodies are synchronized with it.
+    /// The path of a body that a disk does not write within the time of a commit. Many small bodies are synchronized
+    /// with it.
     fileprivate var largeBody: String? {
         let length = request.bodyFile.flatMap(FileKeeper.length) ?? 0
         return length >= 8 << 20 ? request.bodyFile : nil

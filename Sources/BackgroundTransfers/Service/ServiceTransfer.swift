@@ -74,7 +74,8 @@ final class ServiceTransfer {
     /// Whether the session has it. A discarded transfer is being removed from the journal, and is only stopped.
     var isKnown: Bool { session.transfers[reference.task] === self }
 
-    /// Brings the counts of the session up to date, after each change of what is counted, and when the session has it no more.
+    /// Brings the counts of the session up to date, after each change of what is counted, and when the session has it
+    /// no more.
     func count() {
         let new = isKnown ? counts : TransferCounts()
         if new == counted { return }
@@ -165,7 +166,8 @@ final class ServiceTransfer {
 
     private func end(_ outcome: TransferEnd.Outcome) {
         guard case .file(let path) = outcome else { return ended(with: outcome) }
-        // An end that a program was told must survive a power cut, with its file. A large file does not hold up the journal here.
+        // An end that a program was told must survive a power cut, with its file. A large file does not hold up the
+        // journal here.
         let (box, loop) = (LoopBox(self), service.loop)
         service.keeper.synchronize(path) { result in
             loop.post { box.value.synchronized(outcome, result) }

@@ -41,7 +41,8 @@ package struct TransferMachine: Equatable, Sendable {
         case decide(TransferRequest?)
         /// A time of `wakeUp` has passed.
         case timePassed
-        /// The clock of the machine was set, by that many seconds: what lasts until a date is not longer or shorter for that.
+        /// The clock of the machine was set, by that many seconds: what lasts until a date is not longer or shorter for
+        /// that.
         case clockSet(MachineClock, by: Double)
         case conditionChanged(isMet: Bool)
         case networkChanged
@@ -118,7 +119,8 @@ package struct TransferMachine: Equatable, Sendable {
     // MARK: Inputs
 
     package mutating func handle(_ input: Input, now: Double) -> [Action] {
-        // While the file is being written to disk the record has no end: another process would go on as the record says then.
+        // While the file is being written to disk the record has no end: another process would go on as the record says
+        // then.
         if record.end != nil { return [] }
         let actions = react(to: input, now)
         for case .end(let outcome) in actions { record.note(.ended(code: outcome.code), at: now) }

@@ -1,5 +1,5 @@
-/// Which queued transfers run (BG-19): a few of each session, and a limited number in all. Applications take turns, and so do the
-/// sessions of each. In a session the higher priority is first, then the earlier one.
+/// Which queued transfers run (BG-19): a few of each session, and a limited number in all. Applications take turns, and
+/// so do the sessions of each. In a session the higher priority is first, then the earlier one.
 package struct TransferSchedule: Sendable {
     package struct Limits: Sendable, Equatable {
         package var perSession: Int
@@ -7,7 +7,8 @@ package struct TransferSchedule: Sendable {
         /// How many of a session may leave their place to others while they wait for the program.
         package var waiting: Int
 
-        /// Decision: a session's transfers rarely need more to fill a link, and 32 connections at work cost little memory.
+        /// Decision: a session's transfers rarely need more to fill a link, and 32 connections at work cost little
+        /// memory.
         package static let standard = Limits(perSession: 4, total: 32)
 
         package init(perSession: Int, total: Int, waiting: Int = 32) {
@@ -123,8 +124,9 @@ package struct TransferSchedule: Sendable {
         if !application.lines.isEmpty { applications[transfer.application] = application }
     }
 
-    /// A running transfer waits for its program, perhaps for days, and leaves its place to others, if not too many wait already. When it
-    /// goes on it counts again: there may be more than the limit then, because its server does not wait.
+    /// A running transfer waits for its program, perhaps for days, and leaves its place to others, if not too many wait
+    /// already. When it goes on it counts again: there may be more than the limit then, because its server does not
+    /// wait.
     package mutating func setWaits(_ waits: Bool, _ transfer: TransferReference) {
         guard var line = applications[transfer.application]?.lines[transfer.session] else { return }
         if waits {

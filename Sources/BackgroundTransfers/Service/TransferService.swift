@@ -6,7 +6,8 @@ internal import LoadingSemantics
 internal import LoadingStorage
 package import LoadingTransport
 
-/// The background transfers of one user: sessions, transfers, the programs that are attached, and the journal. Confined to its loop.
+/// The background transfers of one user: sessions, transfers, the programs that are attached, and the journal. Confined
+/// to its loop.
 package final class TransferService {
     package typealias MakeEnvironment = (_ application: String, SessionDescription, EventLoop) -> LoadingEnvironment
 
@@ -26,7 +27,8 @@ package final class TransferService {
     let launcher: ProgramLauncher
     /// The path of the executable.
     let program: String
-    /// After how many bytes of a download its file is synchronized: at most these are transferred again after a power failure.
+    /// After how many bytes of a download its file is synchronized: at most these are transferred again after a power
+    /// failure.
     let syncInterval: Int64
     var schedule: TransferSchedule
     private let journal: TransferJournal
@@ -189,7 +191,8 @@ package final class TransferService {
         let (box, loop) = (LoopBox((self, session)), loop)
         commits.afterSuccess(session.reference) { [self] in
             guard session.isUnused, removals.contains(session.reference) else { return isKept(session) }
-            // The spool first: a new session would have no number of the last command, and would carry out the old ones again.
+            // The spool first: a new session would have no number of the last command, and would carry out the old ones
+            // again.
             keeper.run {
                 unlink(path)
                 loop.post { box.value.0.removeRecord(of: box.value.1) }
@@ -246,10 +249,12 @@ package final class TransferService {
         commits.after { _ in if box.value.isIdle { box.value.becameIdle() } }
     }
 
-    /// Whether `stop` is done. Results of the disk may still arrive, but the files and the journal belong to the next service.
+    /// Whether `stop` is done. Results of the disk may still arrive, but the files and the journal belong to the next
+    /// service.
     var hasStopped: Bool { commits.isAbandoned }
 
-    /// Stops all loads. Their parts and the journal stay for the next process. `done` is called when everything is written.
+    /// Stops all loads. Their parts and the journal stay for the next process. `done` is called when everything is
+    /// written.
     package func stop(_ done: @escaping () -> Void) {
         for session in sessions.values { session.closeEnvironment() }
         commits.after { [self] _ in
@@ -364,7 +369,8 @@ package final class TransferService {
         }
     }
 
-    /// Listens to changes of the network while a transfer waits for its next attempt, and to power while one is discretionary.
+    /// Listens to changes of the network while a transfer waits for its next attempt, and to power while one is
+    /// discretionary.
     private func watch(_ transfer: ServiceTransfer) {
         if transfer.machine.phase == .waiting(.retry), routeWait == nil {
             let watch = RouteWatch.watch(for: loop)

@@ -1,4 +1,5 @@
-/// Times at which sessions and transfers want to be called, earliest first. A time that is no longer wanted stays until it is reached.
+/// Times at which sessions and transfers want to be called, earliest first. A time that is no longer wanted stays until
+/// it is reached.
 struct WakeUps<Target: Hashable> {
     private struct Entry {
         let time: Double

@@ -7,8 +7,8 @@ internal import LoadingTransport
 /// candidate for each address (a TCP connection or a QUIC handshake). Confined to its loop. Reports the outcome once,
 /// never within `start`, and nothing after `cancel`.
 ///
-/// If no address answers and the resolver had the addresses in its cache, the name is resolved again, and those
-/// addresses that are new are tried.
+/// If the addresses are from the resolver's cache, and none answers for a second, the name is resolved again, and those
+/// addresses that are new are tried too.
 final class AddressRace<Candidate: AddressRaceCandidate>: LoopTimerTarget {
     typealias Failure = AddressRaceFailure
     /// Starts a candidate for an address. Its outcome is reported once, never before this returns.
@@ -35,12 +35,10 @@ final class AddressRace<Candidate: AddressRaceCandidate>: LoopTimerTarget {
     private var tickets: [NameResolver.Ticket] = []
     private var resolvedCount = 0
     private var unresolvedFamilies = 0
-    private var hasRememberedAddresses = false
+    private var hasResolvedAgain = false
     /// Few, so that an array costs less than a set.
     private var tried: [SocketAddress] = []
     private(set) var firstConnectTime: Int64 = .max
-    /// The error of the cached addresses, once the name is resolved again.
-    private var rememberedFailure: LoadError?
 
     /// - Parameters:
     ///   - origin: Its name is resolved, and its port is added to the addresses.
@@ -85,7 +83,9 @@ final class AddressRace<Candidate: AddressRaceCandidate>: LoopTimerTarget {
     }
 
     func cancel() {
-        if !running.isEmpty, loop.now &- firstConnectTime > loop.limits.addressSilence { resolver.forget(place.host) }
+        if !running.isEmpty, !hasResolvedAgain, loop.now &- firstConnectTime > loop.limits.addressSilence {
+            resolver.forget(place.host)
+        }
         outcome = nil
         perform(.cancelled)
         stop()
@@ -115,15 +115,14 @@ final class AddressRace<Candidate: AddressRaceCandidate>: LoopTimerTarget {
         unresolvedFamilies -= 1
         switch answer {
         case .success(let addresses):
-            if isRemembered { hasRememberedAddresses = true }
             resolvedCount += addresses.count
             // The first usable answer ends the phase; the other may arrive while a connect is in progress.
             if resolvedCount == addresses.count { recordResolution() }
             if !addresses.isEmpty { onAddresses?(addresses) }
             guard outcome != nil else { return }
             let new = addresses.map { $0.with(port: place.port) }.filter { !tried.contains($0) }
-            perform(.resolved(family, new))
-        case .failure(let failure) where resolvedCount == 0 && failure.isLackOfMeans:
+            perform(.resolved(family, new, isCached: isRemembered))
+        case .failure(let failure) where resolvedCount == 0 && running.isEmpty && failure.isLackOfMeans:
             // The resolver needs descriptors too.
             end(.failure(.noDescriptor))
         case .failure(let failure):
@@ -134,7 +133,7 @@ final class AddressRace<Candidate: AddressRaceCandidate>: LoopTimerTarget {
 
     /// The resolution phase is recorded once: a later resolution is part of the time for connecting.
     private func recordResolution() {
-        if rememberedFailure == nil { record?(.resolutionEnded(addresses: resolvedCount)) }
+        if !hasResolvedAgain { record?(.resolutionEnded(addresses: resolvedCount)) }
     }
 
     /// If no name server is reachable and there is no route, the error is that of a missing network (CONN-12).
@@ -145,18 +144,15 @@ final class AddressRace<Candidate: AddressRaceCandidate>: LoopTimerTarget {
 
     /// No address answers: the next request resolves the name again.
     private func failedAll(_ error: LoadError) {
-        let worst = rememberedFailure.map { $0.tellingRank >= error.tellingRank ? $0 : error } ?? error
-        // Without a network, neither an address nor a name server answers.
-        guard literal == nil, resolvedCount > 0, worst.code != LoadError.notConnectedToInternet.code else {
-            return end(.failure(.unreachable(worst)))
-        }
+        if resolvedCount > 0, error.code != LoadError.notConnectedToInternet.code { resolver.forget(place.host) }
+        end(.failure(.unreachable(error)))
+    }
+
+    private func resolveAgain() {
         resolver.forget(place.host)
-        guard hasRememberedAddresses else { return end(.failure(.unreachable(worst))) }
-        hasRememberedAddresses = false
-        rememberedFailure = worst
+        hasResolvedAgain = true
         resolvedCount = 0
         tickets = []
-        eyeballs = HappyEyeballs(families: destinations.addressFamilies, limits: loop.limits)
         resolve()
     }
 
@@ -166,6 +162,7 @@ final class AddressRace<Candidate: AddressRaceCandidate>: LoopTimerTarget {
         for action in eyeballs.handle(input, at: loop.now) {
             switch action {
             case .connect(let attempt, let address): connect(attempt, to: address)
+            case .resolveAgain: resolveAgain()
             case .abandon(let attempt): running.removeValue(forKey: attempt)?.close()
             case .setDeadline(let time): loop.arm(timer, at: time, for: self)
             case .clearDeadline: loop.disarm(timer)

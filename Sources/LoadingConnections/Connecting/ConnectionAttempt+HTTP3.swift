@@ -109,7 +109,8 @@ extension ConnectionAttempt: LoopTimerTarget {
         }
     }
 
-    /// Without a request, the handshake continues and the connection is held, at most for the idle time of a connection.
+    /// Without a request, the handshake continues and the connection is held, at most for the idle time of a
+    /// connection.
     func requestOfUpgradeChanged() {
         if request != nil { return pool.loop.disarm(timer) }
         wasLeft = true

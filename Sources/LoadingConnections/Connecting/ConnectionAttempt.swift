@@ -115,8 +115,8 @@ final class ConnectionAttempt: ConnectionChallengeDelegate {
         return securedProxy != nil ? PendingPhase(step: .connection, since: handshakeBeginning) : connector?.awaits
     }
 
-    /// The loop's time of the last sign of life over TCP: a host accepted the connection, or sent bytes of a handshake. 0
-    /// before the first.
+    /// The loop's time of the last sign of life over TCP: a host accepted the connection, or sent bytes of a handshake.
+    /// 0 before the first.
     var lastArrival: Int64 {
         if let handshake { return max(handshakeBeginning, handshake.lastArrival) }
         return connector?.lastArrival ?? 0

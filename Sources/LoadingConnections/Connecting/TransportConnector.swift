@@ -79,8 +79,8 @@ final class TransportConnector {
         return PendingPhase(step: tunnel == nil ? .connection : .tunnel, since: stepBeginning)
     }
 
-    /// The loop's time of the last sign of life from the host or the proxy: it accepted the connection, or sent bytes. 0
-    /// before the first.
+    /// The loop's time of the last sign of life from the host or the proxy: it accepted the connection, or sent bytes.
+    /// 0 before the first.
     var lastArrival: Int64 { max(acceptance, handshake?.lastArrival ?? tunnel?.lastArrival ?? 0) }
 
     /// The lookup of services has ended and does not change this connector.

@@ -7,8 +7,8 @@ package import LoadingSemantics
 package struct ExchangeRequest {
     private var values: Values
 
-    /// Reached through the request alone: exclusive access to the request protects the values, and only an instance with a
-    /// single owner is changed. It is therefore not checked again for each of them.
+    /// Reached through the request alone: exclusive access to the request protects the values, and only an instance
+    /// with a single owner is changed. It is therefore not checked again for each of them.
     private final class Values {
         @exclusivity(unchecked) var method: String
         @exclusivity(unchecked) var connectProtocol: String?
@@ -61,11 +61,11 @@ package struct ExchangeRequest {
         set { owned().method = newValue }
     }
 
-    /// The protocol of an extended CONNECT (RFC 8441, RFC 9220), as `websocket`. `HTTPExchangeStream.allowsExtendedConnect`
-    /// must be true for it.
+    /// The protocol of an extended CONNECT (RFC 8441, RFC 9220), as `websocket`.
+    /// `HTTPExchangeStream.allowsExtendedConnect` must be true for it.
     ///
-    /// The request body is what this side sends through the tunnel: a source without a length, which may deliver at any time.
-    /// Nothing of it is sent before a 2xx response, whose body is what the server sends.
+    /// The request body is what this side sends through the tunnel: a source without a length, which may deliver at any
+    /// time. Nothing of it is sent before a 2xx response, whose body is what the server sends.
     package var connectProtocol: String? {
         get { values.connectProtocol }
         set { owned().connectProtocol = newValue }

@@ -14,8 +14,8 @@ package protocol HTTPExchangeStream: AnyObject {
     /// Whether the server was reached by another name or port than the origin's, so that it may respond 421
     /// (Misdirected Request).
     var mayBeMisdirected: Bool { get }
-    /// Whether the server's settings allow extended CONNECT (RFC 8441, RFC 9220). Otherwise, or before they are known, such
-    /// a request fails and has not been sent.
+    /// Whether the server's settings allow extended CONNECT (RFC 8441, RFC 9220). Otherwise, or before they are known,
+    /// such a request fails and has not been sent.
     var allowsExtendedConnect: Bool { get }
     /// Makes the origin's next requests use the origin's own host and port.
     func disallowConnection()
@@ -23,8 +23,8 @@ package protocol HTTPExchangeStream: AnyObject {
     var receivedBodyWireBytes: Int64 { get }
     /// The sent bytes that the server has acknowledged; nil if unknown. Costs system calls.
     var acknowledgement: Acknowledgement? { get }
-    /// The loop's time at which bytes last arrived that can only belong to this exchange, even if nothing was made of them yet, such
-    /// as a part of a head or of a TLS record. Nil if the connection is shared.
+    /// The loop's time at which bytes last arrived that can only belong to this exchange, even if nothing was made of
+    /// them yet, such as a part of a head or of a TLS record. Nil if the connection is shared.
     var lastArrival: Int64? { get }
     func facts(isReused: Bool) -> ConnectionFacts
 

@@ -10,8 +10,8 @@ extension HTTP3Connection {
         closeAtOnce()
     }
 
-    /// All requests up to the limit are answered, and new ones use another connection. The GOAWAY of a server with a limit
-    /// may be behind its last response, and arrives before it acknowledges a PING.
+    /// All requests up to the limit are answered, and new ones use another connection. The GOAWAY of a server with a
+    /// limit may be behind its last response, and arrives before it acknowledges a PING.
     private func askAboutLimit() {
         guard limitQuestion == nil else { return }
         limitQuestion = .asked

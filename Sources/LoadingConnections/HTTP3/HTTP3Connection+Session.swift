@@ -36,8 +36,8 @@ extension HTTP3Connection: HTTP3SessionObserver {
     /// The server takes no requests after stream `lastStream`.
     func peerIsGoingAway(lastStream: Int64) {
         isToldToLeave = true
-        // The first of two GOAWAY frames does not name the last stream (RFC 9114 §5.2). The next connection, which may be
-        // made at once, has to know the limit.
+        // The first of two GOAWAY frames does not name the last stream (RFC 9114 §5.2). The next connection, which may
+        // be made at once, has to know the limit.
         if lastStream >= 0, lastStream / 4 < requestCount {
             pool.http3RequestLimits[primaryOrigin.key] = Int(lastStream / 4) + 1
         }

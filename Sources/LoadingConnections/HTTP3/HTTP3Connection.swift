@@ -6,7 +6,8 @@ internal import LoadingTransport
 
 /// An HTTP/3 connection over QUIC. Owned by the address race that makes it, then by its pool.
 ///
-/// The session computes one deadline for QUIC's loss detection, retransmission and pacing. One timer here implements it.
+/// The session computes one deadline for QUIC's loss detection, retransmission and pacing. One timer here implements
+/// it.
 final class HTTP3Connection: MultiplexedConnectionState, MultiplexedConnection, AddressRaceCandidate,
     DatagramSocketOwner
 {

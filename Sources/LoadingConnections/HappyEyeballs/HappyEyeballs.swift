@@ -11,8 +11,9 @@ package struct HappyEyeballs: Sendable {
     package typealias Attempt = Int
 
     package enum Input: Sendable, Equatable {
-        /// The answer for one family, which may be empty.
-        case resolved(SocketAddress.Family, [SocketAddress])
+        /// The answer for one family, which may be empty. `isCached` is whether the host may have other addresses by
+        /// now.
+        case resolved(SocketAddress.Family, [SocketAddress], isCached: Bool = false)
         case resolutionFailed(SocketAddress.Family, LoadError)
         case attemptFailed(Attempt, LoadError)
         case attemptSucceeded(Attempt)
@@ -26,6 +27,8 @@ package struct HappyEyeballs: Sendable {
 
     package enum Action: Sendable, Equatable {
         case connect(Attempt, SocketAddress)
+        /// Resolve all families again, without the cache. The answers should have no address that was tried.
+        case resolveAgain
         /// Close the attempt, whatever its state.
         case abandon(Attempt)
         /// Replaces the previous deadline.
@@ -40,10 +43,14 @@ package struct HappyEyeballs: Sendable {
 
     private let attemptDelay: Int64
     private let resolutionDelay: Int64
+    private let silence: Int64
+    private let families: [SocketAddress.Family]
     /// The families that are not resolved yet.
     private var unresolved: [SocketAddress.Family]
     /// Whether the lookup of services is still pending.
     private var awaitsServices: Bool
+    private var hasCachedAddresses = false
+    private var hasResolvedAgain = false
     private var waiting = CandidateQueue()
     private var running: [Attempt] = []
     private var attemptCount = 0
@@ -65,17 +72,20 @@ package struct HappyEyeballs: Sendable {
         families: [SocketAddress.Family] = [.ipv4, .ipv6], awaitsServices: Bool = false,
         limits: TimeLimits = .standard
     ) {
+        self.families = families
         unresolved = families
         self.awaitsServices = awaitsServices
         self.attemptDelay = min(max(limits.attemptDelay, limits.shortestAttemptDelay), limits.longestAttemptDelay)
         resolutionDelay = limits.resolutionDelay
+        silence = limits.addressSilence
     }
 
     package mutating func handle(_ input: Input, at now: Int64) -> [Action] {
         if isOver { return [] }
         switch input {
-        case .resolved(let family, let addresses):
+        case .resolved(let family, let addresses, let isCached):
             unresolved.removeAll { $0 == family }
+            if isCached, !addresses.isEmpty { hasCachedAddresses = true }
             waiting.add(addresses)
             return advance(at: now)
         case .resolutionFailed(let family, let error):
@@ -111,6 +121,11 @@ package struct HappyEyeballs: Sendable {
             running.append(attemptCount)
             actions.append(.connect(attemptCount, address))
         }
+        if mustResolveAgain(at: now) {
+            hasResolvedAgain = true
+            unresolved = families
+            actions.append(.resolveAgain)
+        }
         if waiting.isEmpty, running.isEmpty, unresolved.isEmpty {
             return actions + end(keeping: nil) + [.failed(mostTellingFailure)]
         }
@@ -128,8 +143,21 @@ package struct HappyEyeballs: Sendable {
         return now >= resolutionDelayEnd
     }
 
+    /// Whether the addresses are all tried, and there may be others.
+    private var mayResolveAgain: Bool {
+        hasCachedAddresses && !hasResolvedAgain && waiting.isEmpty && unresolved.isEmpty
+    }
+
+    private func mustResolveAgain(at now: Int64) -> Bool {
+        guard mayResolveAgain else { return false }
+        // A host may have moved, and another of its addresses may swallow everything.
+        if !running.isEmpty { return now >= lastAttemptTime + silence }
+        // Without a network, neither an address nor a name server answers.
+        return mostTellingFailure.code != LoadError.notConnectedToInternet.code
+    }
+
     private mutating func nextDeadline(at now: Int64) -> Int64? {
-        if waiting.isEmpty { return nil }
+        if waiting.isEmpty { return mayResolveAgain && !running.isEmpty ? lastAttemptTime + silence : nil }
         if attemptCount > 0 { return lastAttemptTime + attemptDelay }
         let end = resolutionDelayEnd ?? now + resolutionDelay
         resolutionDelayEnd = end

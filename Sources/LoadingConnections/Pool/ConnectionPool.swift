@@ -118,8 +118,8 @@ package final class ConnectionPool {
         return nil
     }
 
-    /// A stream for an extended CONNECT (RFC 8441, RFC 9220), of the shared connection to the origin. Nil if there is none,
-    /// or if its server does not allow it: the protocol is then requested over a connection of HTTP/1.1.
+    /// A stream for an extended CONNECT (RFC 8441, RFC 9220), of the shared connection to the origin. Nil if there is
+    /// none, or if its server does not allow it: the protocol is then requested over a connection of HTTP/1.1.
     package func takeTunnelStream(to origin: ConnectionKey) -> (any HTTPExchangeStream)? {
         loop.checkConfinement(of: "A connection pool")
         guard let known = origins[origin], !known.hasLine, let shared = known.shared, shared.allowsExtendedConnect

@@ -1,8 +1,8 @@
 /// The connections to one origin, the attempts, and the requests that wait for a connection. Confined to the pool's
 /// loop.
 ///
-/// No access to a stored property lasts while a request, an attempt or a connection is called that may come back here, so
-/// exclusive access to what each request uses is not checked.
+/// No access to a stored property lasts while a request, an attempt or a connection is called that may come back here,
+/// so exclusive access to what each request uses is not checked.
 final class OriginConnections {
     let key: ConnectionKey
     @exclusivity(unchecked) var waiting = WaitingLine()
@@ -10,8 +10,8 @@ final class OriginConnections {
     /// the others.
     @exclusivity(unchecked) private var idle: [HTTP1Connection] = []
     private var closedIdleCount = 0
-    /// By their numbers, as the connections are, so that the order of what is done with all does not follow from addresses
-    /// in memory: with fixed hashes, as in the simulation, it is the same in each run.
+    /// By their numbers, as the connections are, so that the order of what is done with all does not follow from
+    /// addresses in memory: with fixed hashes, as in the simulation, it is the same in each run.
     @exclusivity(unchecked) private var attempts: [Int: ConnectionAttempt] = [:]
     private var connections: [Int: HTTP1Connection] = [:]
     private var lastNumber = 0

@@ -27,7 +27,8 @@ enum PACScriptFunctions {
                 return number(host) === null ? ask("R", host) : host;
             }
 
-            // Whether a value is between two, which belong to it; past the end of a round it goes on from the beginning.
+            // Whether a value is between two, which belong to it; past the end of a round it goes on from the
+            // beginning.
             function isBetween(first, value, last) {
                 return first <= last ? first <= value && value <= last : value >= first || value <= last;
             }

@@ -89,7 +89,8 @@ final class ProxyTunnel: ByteStreamOwner {
 
     func challengeDelegateChanged() { challenges.delegateChanged() }
 
-    /// The loop's time at which the proxy last sent bytes, though they may be a part of an answer only. 0 before the first.
+    /// The loop's time at which the proxy last sent bytes, though they may be a part of an answer only. 0 before the
+    /// first.
     var lastArrival: Int64 { stream.lastArrival }
 
     func streamBecameReady(_ stream: ByteStream) {

@@ -89,7 +89,8 @@ final class SecureHandshake: ByteStreamOwner {
 
     func challengeDelegateChanged() { challenges.delegateChanged() }
 
-    /// The loop's time at which the peer last sent bytes, though they may be a part of a message only. 0 before the first.
+    /// The loop's time at which the peer last sent bytes, though they may be a part of a message only. 0 before the
+    /// first.
     var lastArrival: Int64 { stream.lastArrival }
 
     func streamBecameReady(_ stream: ByteStream) { proceed() }

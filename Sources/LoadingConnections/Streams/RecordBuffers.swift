@@ -1,15 +1,15 @@
 internal import LoadingTransport
 
-/// Decides when the TLS of a connection keeps its record buffers between records: while one read soon follows the other. Confined to
-/// its loop.
+/// Decides when the TLS of a connection keeps its record buffers between records: while one read soon follows the
+/// other. Confined to its loop.
 final class RecordBuffers: LoopTimerTarget {
     private let stream: ByteStream
     private let timer = LoopTimer()
     private var areKept = false
     private var lastRead: Int64
 
-    /// The most time between two reads for which the buffers begin to be kept, so that one message to each of many connections costs
-    /// no memory. Nanoseconds.
+    /// The most time between two reads for which the buffers begin to be kept, so that one message to each of many
+    /// connections costs no memory. Nanoseconds.
     private static let silenceOfFlow: Int64 = 50_000_000
     /// How long they are kept without a read. Nanoseconds.
     private static let keptTime: Int64 = 1_000_000_000

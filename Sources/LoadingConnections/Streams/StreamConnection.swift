@@ -72,8 +72,8 @@ package final class StreamConnection: ByteStreamOwner, ConnectionChallengeDelega
     /// The step that the first hop has not completed, and since when. Nil if the connection waits for something else.
     package var awaits: PendingPhase? { isAsking ? nil : connector?.awaits }
 
-    /// The loop's time at which the peer last sent something for the step in progress: the connection, or TLS over it. 0
-    /// before that.
+    /// The loop's time at which the peer last sent something for the step in progress: the connection, or TLS over it.
+    /// 0 before that.
     package var lastArrival: Int64 { connector?.lastArrival ?? handshake?.lastArrival ?? 0 }
 
     // MARK: TLS

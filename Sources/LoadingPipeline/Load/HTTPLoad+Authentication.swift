@@ -167,7 +167,8 @@ extension HTTPLoad: AuthenticatorOwner {
         exchange.fields.append(authenticator.fieldName, value)
     }
 
-    /// Renews what is good for one request only, before the request is sent again: the server may have seen it (AUTH-18).
+    /// Renews what is good for one request only, before the request is sent again: the server may have seen it
+    /// (AUTH-18).
     func authenticateAgain(_ exchange: inout ExchangeRequest) {
         guard let serverAuthenticator, serverAuthenticator.isFieldForOneRequest else { return }
         exchange.fields = exchange.fields.without(names: [serverAuthenticator.fieldName])

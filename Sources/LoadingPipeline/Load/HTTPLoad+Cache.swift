@@ -10,7 +10,8 @@ internal import LoadingTransport
 /// responses.
 extension HTTPLoad {
     func lookUpCache() {
-        // Responses to the follow-up requests of a resumable upload are not delivered to the client, and a WebSocket has none to store.
+        // Responses to the follow-up requests of a resumable upload are not delivered to the client, and a WebSocket
+        // has none to store.
         if uploading?.isFollowUp != true, webSocketOffer == nil {
             guard case .now(let contents) = environment.responses?.contents(for: self) ?? .now(nil) else { return }
             // Without a cache, there is nothing to set.

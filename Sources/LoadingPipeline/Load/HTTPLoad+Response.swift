@@ -222,7 +222,8 @@ extension HTTPLoad {
         if let start = exchange.startOfBody(most: Self.lookAhead) { return deliverResponse(startingWith: start) }
         machine.receive(.asks(.mediaType))
         applyFlow()
-        // Not weak, since a weak reference makes each later retain of the load slow. A load that has ended is at another stage.
+        // Not weak, since a weak reference makes each later retain of the load slow. A load that has ended is at
+        // another stage.
         let tell = LoopBox({ [self] in
             guard machine.stage == .mediaType, !machine.isSuspended else { return }
             deliverResponse(startingWith: sink.startOfBacklog(most: Self.lookAhead))

@@ -24,8 +24,8 @@ package final class ProxyRoutes {
     private var flushCount = 0
     /// The routes that the settings alone determine. They do not change.
     private var settled: [Place: ProxyRouteList] = [:]
-    /// The last of them that was asked for: most requests go where the one before went. Only assigned and read, so exclusive
-    /// access is not checked.
+    /// The last of them that was asked for: most requests go where the one before went. Only assigned and read, so
+    /// exclusive access is not checked.
     @exclusivity(unchecked) private var lastSettled: (place: Place, route: ProxyRouteList)?
 
     private static let mostSettled = 256

@@ -30,9 +30,7 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
     private var routeSelector: RouteSelector?
     private var connection: FTPConnection?
     private var connectivity = ConnectivityStage()
-    /// There is a route again, but the load is paused.
-    private var mustConnect = false
-    private var isConnected = false
+    private var control = ControlConnection.none
     private var isPaused = false
     /// A response that waits for the first bytes, which determine its type.
     private var heldResponse: SourceResponse?
@@ -46,6 +44,13 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
     private var refusal: LoadError?
     private var refused: LoadCredential?
     private var failures = 0
+
+    private enum ControlConnection {
+        case none
+        /// There is a route again, but the load is paused.
+        case postponed
+        case established
+    }
 
     private enum Attempt {
         case anonymous
@@ -93,7 +98,7 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
 
     package func setPaused(_ isPaused: Bool) {
         self.isPaused = isPaused
-        if !isPaused, mustConnect { return connectAgain() }
+        if !isPaused, control == .postponed { return connectAgain() }
         connection?.setPaused(isPaused)
         if isPaused { routeSelector?.stopTimer() } else if connection?.awaits != nil { routeSelector?.startTimer() }
     }
@@ -103,7 +108,7 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
         search?.cancel()
         search = nil
         connectivity.end()
-        mustConnect = false
+        control = .none
         routeSelector?.stopTimer()
         connection?.cancel()
         connection = nil
@@ -141,7 +146,7 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
     // MARK: Connecting
 
     private func connect() {
-        isConnected = false
+        control = .none
         if waitsForConnectivity { connectivity.begin(on: environment.loop) }
         if service.requiresDNSSEC, !NameResolver.needsNoNameServer(url.host) {
             // Checked before a PAC script runs. Not reported before this function returns.
@@ -223,7 +228,7 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
 
     package func ftpRecorded(_ event: LoadEvent.Kind) {
         if case .connectionAssigned = event {
-            isConnected = true
+            control = .established
             routeSelector?.succeeded()
         }
         load?.record(event)
@@ -246,13 +251,13 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
         load.record(.waitingForConnectivity)
         connectivity.waitForRoute(on: environment.loop) { [weak self] in
             guard let self else { return }
-            if isPaused { mustConnect = true } else { connectAgain() }
+            if isPaused { control = .postponed } else { connectAgain() }
         }
         if connectivity.tellsClient() { load.isWaitingForConnectivity() }
     }
 
     private func connectAgain() {
-        mustConnect = false
+        control = .none
         guard let load else { return }
         load.setHeldUp(false)
         load.record(.fetchStarted(.retry))
@@ -309,7 +314,8 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
         guard let error else { return end(nil) }
         let meaning = ConnectivityStage.meaning(of: ConnectionFailure(error)).error
         // CONN-11: once there was a connection, its loss is one, also if it is that of the second one, for the data.
-        end(isConnected && meaning.code == LoadError.notConnectedToInternet.code ? .networkConnectionLost : meaning)
+        let isLoss = control == .established && meaning.code == LoadError.notConnectedToInternet.code
+        end(isLoss ? .networkConnectionLost : meaning)
     }
 
     private func end(_ error: LoadError?) {

@@ -327,8 +327,8 @@ struct AuthenticationStage {
         return true
     }
 
-    /// The credentials were not accepted. A challenge refuses the client's credentials whatever space it names (RFC 9110
-    /// §15.5.2), or two spaces that take turns would never count a failure. Other credentials were sent without a
+    /// The credentials were not accepted. A challenge refuses the client's credentials whatever space it names (RFC
+    /// 9110 §15.5.2), or two spaces that take turns would never count a failure. Other credentials were sent without a
     /// challenge for this request, so a challenge for another space only means that they belong elsewhere.
     private mutating func refuse(_ options: ArraySlice<AuthenticationOption>, _ subject: AuthenticationSubject) {
         guard let attempt else { return }

@@ -7,8 +7,8 @@ internal import LoadingTransport
 /// The last stage: a connection from the pool, one request on it, and one response from it. Retries if the connection
 /// was lost before the server can have processed the request (CONN-10). Confined to the load's loop.
 ///
-/// No access to a stored property lasts while the load, the pool or the connection is called, so exclusive access to what
-/// each request uses is not checked.
+/// No access to a stored property lasts while the load, the pool or the connection is called, so exclusive access to
+/// what each request uses is not checked.
 final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTimerTarget {
     /// Cleared when the stage is done, which also breaks the reference cycle with the load.
     @exclusivity(unchecked) var load: HTTPLoad?
@@ -255,8 +255,8 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
         return progress.look(at: acknowledgement, handed: sentWireBytes)
     }
 
-    /// The time at which bytes of the response, or of the handshakes before it, last arrived, even if nothing was made of
-    /// them yet (CONN-15).
+    /// The time at which bytes of the response, or of the handshakes before it, last arrived, even if nothing was made
+    /// of them yet (CONN-15).
     var lastArrival: Int64? {
         if let connection { connection.lastArrival } else { pendingConnection?.lastArrival }
     }

@@ -16,7 +16,7 @@ struct RedirectStage {
 
     /// The target of a redirect; nil for an ordinary response.
     mutating func next(
-        for response: LoadResponse, to request: LoadRequest, isWebSocket: Bool = false
+        for response: LoadResponse, to request: LoadRequest, isWebSocket: Bool
     ) throws(LoadError) -> Target? {
         let from = RedirectSource(
             method: request.method, url: request.urlText, fields: request.fields, hasBody: request.hasBody)
@@ -31,9 +31,7 @@ struct RedirectStage {
             if redirected.leavesHTTP { return .leaveHTTP(redirected) }
             var next = request
             do { next.url = try HTTPURL(redirected.url) } catch { throw error.loadError.at(redirected.url) }
-            guard isWebSocket || next.url.scheme == .http || next.url.scheme == .https else {
-                return .leaveHTTP(redirected)
-            }
+            guard isWebSocket || next.url.scheme.isHTTP else { return .leaveHTTP(redirected) }
             next.urlText = redirected.url
             next.redirectedUser = redirected.user.map { ($0, redirected.password) }
             next.method = redirected.method

@@ -50,7 +50,8 @@ package final class Transfer: LoadClient {
 
     package func suspend() { load?.suspend() }
     package func resume() { load?.resume() }
-    /// The point from which another transfer could resume if this one were gone now. The bytes received are those in the file by then.
+    /// The point from which another transfer could resume if this one were gone now. The bytes received are those in
+    /// the file by then.
     package var resumptionUnderWay: TransferResumption? {
         // A resumed download goes on in the file that it was given, which need not be in the folder of the request.
         guard let load, let point = load.resumePointUnderWay, let path = load.filePath else { return nil }
@@ -96,7 +97,7 @@ package final class Transfer: LoadClient {
         let url: HTTPURL
         do { url = try HTTPURL(request.url) } catch { throw error.loadError }
         // BG-1
-        guard url.scheme == .http || url.scheme == .https else { throw .unsupportedURL }
+        guard url.scheme.isHTTP else { throw .unsupportedURL }
         let loop = environment.loop
         var next = LoadRequest(
             url: url, urlText: request.url, method: request.method, fields: HTTPFields(request.fields),

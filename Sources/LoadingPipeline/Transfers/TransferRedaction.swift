@@ -1,7 +1,7 @@
 internal import LoadingSemantics
 
-// Descriptions without secrets, because they are written to logs: without passwords, also those of URLs, and without the
-// values of secret fields. `print`, `dump` and string interpolation use these mirrors.
+// Descriptions without secrets, because they are written to logs: without passwords, also those of URLs, and without
+// the values of secret fields. `print`, `dump` and string interpolation use these mirrors.
 
 extension TransferField: CustomStringConvertible, CustomReflectable {
     package var description: String { "\(name): \(SecretFields.shown(value, of: name))" }

@@ -17,8 +17,8 @@ package enum TransferResumption: Codable, Equatable, Sendable {
         package var bytesReceived: Int64
         var total: Int64?
 
-        /// For the present length of the file, of a transfer that was running when this was saved. For a complete file the last byte is
-        /// requested again. Nil if the file is longer than the resource.
+        /// For the present length of the file, of a transfer that was running when this was saved. For a complete file
+        /// the last byte is requested again. Nil if the file is longer than the resource.
         package func counted(byFileOf length: Int64) -> Download? {
             guard length >= 0, total.map({ length <= $0 }) ?? true else { return nil }
             var part = self

@@ -30,8 +30,8 @@ extension HTTPLoad {
         }
     }
 
-    /// Ends this load without a callback, and continues with its connection. Nil and without effect if the connection is no longer
-    /// available.
+    /// Ends this load without a callback, and continues with its connection. Nil and without effect if the connection
+    /// is no longer available.
     package func becomeWebSocket(
         _ agreement: WebSocketHandshake.Agreement, maximumMessageSize: Int, client: any WebSocketClient
     ) -> WebSocketLoad? {

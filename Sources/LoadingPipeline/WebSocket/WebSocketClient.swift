@@ -5,8 +5,8 @@ package protocol WebSocketClient: LoadClient {
     func load(_ load: WebSocketLoad, didRead count: Int)
     /// The kernel has accepted so many octets.
     func load(_ load: WebSocketLoad, didWrite count: Int)
-    /// A whole message, which is there until the call returns. The octets of text are UTF-8. False if that is enough for now, until
-    /// `resumeReading`.
+    /// A whole message, which is there until the call returns. The octets of text are UTF-8. False if that is enough
+    /// for now, until `resumeReading`.
     func load(_ load: WebSocketLoad, didReceive octets: UnsafeRawBufferPointer, isText: Bool) -> Bool
     /// Whether the load is suspended, and with it the messages that were received.
     func load(_ load: WebSocketLoad, holdsMessages: Bool)

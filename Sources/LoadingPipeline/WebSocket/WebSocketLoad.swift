@@ -4,16 +4,18 @@ package import LoadingProtocols
 package import LoadingSemantics
 package import LoadingTransport
 
-/// A WebSocket after its opening handshake, which is an `HTTPLoad`. `WebSocketMachine` has the protocol; this reads and writes the
-/// connection, and answers the client's operations. Confined to its loop. Reports the end to its client exactly once.
+/// A WebSocket after its opening handshake, which is an `HTTPLoad`. `WebSocketMachine` has the protocol; this reads and
+/// writes the connection, and answers the client's operations. Confined to its loop. Reports the end to its client
+/// exactly once.
 ///
 /// **Back-pressure.** Reading stops while the client's queue is full, so the server has to wait. Messages are
 /// masked as the connection takes them.
 ///
 /// **Batches.** Operations of one turn of the loop are written together in the next, which follows at once.
 ///
-/// **Faults.** When the server breaks the protocol, nothing more is read, and the load fails when the client has taken in the messages
-/// that came before, and what it sent in answer is written: what a message causes does not depend on what followed it in one read.
+/// **Faults.** When the server breaks the protocol, nothing more is read, and the load fails when the client has taken
+/// in the messages that came before, and what it sent in answer is written: what a message causes does not depend on
+/// what followed it in one read.
 ///
 /// **Closing.** When the server's close frame arrives, or the client closes, the close frames are exchanged within
 /// `TimeLimits.webSocketClose`.
@@ -67,7 +69,8 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
     private let totalTimeout: Double
     /// Until when the close frames have to be exchanged.
     @exclusivity(unchecked) private var closeDeadline: Int64?
-    /// The time without a received octet after which a ping is sent, and after which the server then counts as lost. Nanoseconds.
+    /// The time without a received octet after which a ping is sent, and after which the server then counts as lost.
+    /// Nanoseconds.
     @exclusivity(unchecked) private var pingInterval: Int64?
     @exclusivity(unchecked) private var lastReceived: Int64
     /// When the keep-alive ping was sent.
@@ -408,13 +411,14 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         }
     }
 
-    /// Whether to read on. After the client has closed, messages are dropped, and the server's close frame is waited for.
+    /// Whether to read on. After the client has closed, messages are dropped, and the server's close frame is waited
+    /// for.
     private var wantsInput: Bool {
         !hasEnded && !hasFault && (!isReadingStopped || !machine.isOpen) && machine.receivedClose == nil
     }
 
-    /// - Parameter budget: What may still be read in this turn. What comes out of a compressed message counts, and not only what it
-    ///   came in.
+    /// - Parameter budget: What may still be read in this turn. What comes out of a compressed message counts, and not
+    ///   only what it came in.
     private func accept(_ octets: inout UnsafeRawBufferPointer, _ budget: inout Int) {
         // What was just read is accepted all the same.
         budget = max(budget, 1)

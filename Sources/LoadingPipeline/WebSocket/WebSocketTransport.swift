@@ -6,15 +6,15 @@ internal import LoadingProtocols
 internal import LoadingSemantics
 internal import LoadingTransport
 
-/// What carries the octets of a WebSocket: a connection of its own, or a stream of an HTTP/2 or HTTP/3 connection. Confined to its
-/// loop.
+/// What carries the octets of a WebSocket: a connection of its own, or a stream of an HTTP/2 or HTTP/3 connection.
+/// Confined to its loop.
 protocol WebSocketTransport: AnyObject {
     /// Whether a read may return something.
     var mayHaveMore: Bool { get }
     func read(into buffer: UnsafeMutableRawBufferPointer) -> StreamRead
     func write(_ octets: UnsafeRawBufferPointer) -> StreamWrite
-    /// Whether what `write` has taken may still be in a buffer of this process. `WebSocketLoad.transportSent` then tells how much of
-    /// it has left.
+    /// Whether what `write` has taken may still be in a buffer of this process. `WebSocketLoad.transportSent` then
+    /// tells how much of it has left.
     var buffersWrites: Bool { get }
     /// Calls the owner in the next turn, even if nothing is new.
     func callAgain()
@@ -28,12 +28,13 @@ extension StreamConnection: WebSocketTransport {
     var buffersWrites: Bool { false }
 }
 
-/// A stream that an extended CONNECT has opened (RFC 8441, RFC 9220). While the request is answered, the events of the exchange go to
-/// its stage; from a response of success on, the octets of both directions belong to the WebSocket.
+/// A stream that an extended CONNECT has opened (RFC 8441, RFC 9220). While the request is answered, the events of the
+/// exchange go to its stage; from a response of success on, the octets of both directions belong to the WebSocket.
 final class WebSocketTunnel: WebSocketTransport, ExchangeObserver, RequestBodySource, LoopTimerTarget {
     let stream: any HTTPExchangeStream
     private let loop: EventLoop
-    /// The stage of the exchange until the WebSocket takes over; nil from then on. It retains the tunnel, and its load retains it.
+    /// The stage of the exchange until the WebSocket takes over; nil from then on. It retains the tunnel, and its load
+    /// retains it.
     private weak var stage: (any ExchangeObserver)?
     /// Retained until the tunnel is closed.
     private var owner: WebSocketLoad?

@@ -25,9 +25,9 @@ extension ContentCodingError {
         case wholeFile
     }
 
-    /// The load's error (ENC-10, ERR-7). Invalid bytes are raw data that cannot be decoded; an unusable coding is content
-    /// that cannot be decoded. A download has codes of its own. A body that ends too early is a lost connection, except
-    /// for a file whose whole body was received.
+    /// The load's error (ENC-10, ERR-7). Invalid bytes are raw data that cannot be decoded; an unusable coding is
+    /// content that cannot be decoded. A download has codes of its own. A body that ends too early is a lost
+    /// connection, except for a file whose whole body was received.
     package func loadError(_ destination: Destination = .memory) -> LoadError {
         var error: LoadError
         switch (self, destination) {

@@ -6,9 +6,11 @@ protocol DecodingStage: AnyObject {
     /// Whether the input may end here: nothing was read, or everything that was begun is complete.
     var isComplete: Bool { get }
 
-    /// Consumes bytes from the front of `input`, and returns the number of bytes written to `output`, which is not empty.
+    /// Consumes bytes from the front of `input`, and returns the number of bytes written to `output`, which is not
+    /// empty.
     ///
-    /// If that is less than `output.count`, all of `input` is consumed and no output is pending, or there is a `failure`.
+    /// If that is less than `output.count`, all of `input` is consumed and no output is pending, or there is a
+    /// `failure`.
     func decode(_ input: inout UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer) -> Int
 }
 

@@ -2,8 +2,8 @@
 /// without socket and clock. Pass it each event, and carry out its actions in order. After `.complete`,
 /// `.refusedLogin` or `.fail` it returns no more.
 ///
-/// Each directory of the path is changed to on its own (RFC 1738 §3.2.2), since a path as a whole means different things
-/// to different systems.
+/// Each directory of the path is changed to on its own (RFC 1738 §3.2.2), since a path as a whole means different
+/// things to different systems.
 package struct FTPConversation: Sendable {
     package enum Action: Sendable, Equatable {
         case send([UInt8])
@@ -217,8 +217,8 @@ package struct FTPConversation: Sendable {
         return endIfDone()
     }
 
-    /// A transfer is complete when the server has confirmed it and the data connection has ended. If the length is known and
-    /// the control connection is lost, the end of the data connection is enough.
+    /// A transfer is complete when the server has confirmed it and the data connection has ended. If the length is
+    /// known and the control connection is lost, the end of the data connection is enough.
     private mutating func endIfDone() -> [Action] {
         guard let received, isConfirmed || isConnectionLost || interruption != nil else { return [] }
         if let interruption { return fail(.interrupted(interruption)) }

@@ -32,8 +32,8 @@ extension FTPReply {
         return UInt16(exactly: port)
     }
 
-    /// The port in the answer to `PASV` (RFC 959 §4.2): the last two of six numbers. The address before it is ignored: data
-    /// connections go only to the server itself.
+    /// The port in the answer to `PASV` (RFC 959 §4.2): the last two of six numbers. The address before it is ignored:
+    /// data connections go only to the server itself.
     var passivePort: UInt16? {
         var numbers: [Int64] = []
         var rest = text[...]

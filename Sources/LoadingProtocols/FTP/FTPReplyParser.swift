@@ -2,8 +2,8 @@
 ///
 /// Only the last line of a multi-line reply is kept, so a long welcome takes no memory.
 ///
-/// A line ends with CRLF or LF. A CR inside a line makes the reply invalid, because another reader may see two lines. Several
-/// CRs at the end of a line count as one: some servers send a welcome file that already has CRLF.
+/// A line ends with CRLF or LF. A CR inside a line makes the reply invalid, because another reader may see two lines.
+/// Several CRs at the end of a line count as one: some servers send a welcome file that already has CRLF.
 package struct FTPReplyParser: Sendable {
     private let limits: FTPLimits
     private var line: [UInt8] = []

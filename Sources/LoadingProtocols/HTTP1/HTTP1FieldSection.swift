@@ -2,10 +2,11 @@ internal import LoadingSemantics
 
 /// A head or a trailer section that is gathered line by line, wherever the reads have cut it.
 ///
-/// A line ends with CRLF or LF. A CR that no LF follows makes the section invalid (RFC 9112 §2.2): another reader may take
-/// it for the end of a line, and what follows for a field or a body of its own (CONN-28). Nothing else of a line is judged
-/// before it is whole, so the same bytes give the same fields and the same error however they arrive. Control characters
-/// other than CR, LF and NUL stay in a value as they are (RFC 9110 §5.5 allows it, and servers do send them).
+/// A line ends with CRLF or LF. A CR that no LF follows makes the section invalid (RFC 9112 §2.2): another reader may
+/// take it for the end of a line, and what follows for a field or a body of its own (CONN-28). Nothing else of a line
+/// is judged before it is whole, so the same bytes give the same fields and the same error however they arrive. Control
+/// characters other than CR, LF and NUL stay in a value as they are (RFC 9110 §5.5 allows it, and servers do send
+/// them).
 struct HTTP1FieldSection {
     enum Progress {
         case line

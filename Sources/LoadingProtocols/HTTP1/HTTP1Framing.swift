@@ -34,8 +34,8 @@ struct HTTP1Framing {
 
     /// The body's length for a response that may have one, and whether its framing leaves the connection reusable.
     ///
-    /// `Transfer-Encoding` wins over `Content-Length`, but a message with both, with `chunked` twice, with `identity`, or
-    /// of version 1.0, may be read otherwise by an intermediary: the connection ends with it.
+    /// `Transfer-Encoding` wins over `Content-Length`, but a message with both, with `chunked` twice, with `identity`,
+    /// or of version 1.0, may be read otherwise by an intermediary: the connection ends with it.
     func bodyLength(minorVersion: Int) throws(HTTP1ParseError) -> (length: HTTP1BodyLength, mayReuse: Bool) {
         if hasUnsupportedCoding { throw .unsupportedTransferCoding }
         if chunkedCount > 0 {

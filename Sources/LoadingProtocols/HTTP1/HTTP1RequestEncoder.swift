@@ -2,7 +2,8 @@ package import LoadingSemantics
 
 /// Writes requests in HTTP/1.1's form into a buffer of the caller's (RFC 9112).
 ///
-/// It refuses fields that a server could parse as another request (request smuggling), and has no other rules about requests.
+/// It refuses fields that a server could parse as another request (request smuggling), and has no other rules about
+/// requests.
 package enum HTTP1RequestEncoder {
     /// Appends the request line, the fields and the empty line. On an error nothing is appended.
     ///

@@ -1,7 +1,7 @@
 /// Counts the frames of a peer against its `AbuseBudget`, and measures header blocks.
 struct HTTP2FrameBudget: Equatable {
-    /// The sent bytes that allow one WINDOW_UPDATE frame at no cost. Some servers update both windows whenever their program
-    /// has read something, and some read little at a time.
+    /// The sent bytes that allow one WINDOW_UPDATE frame at no cost. Some servers update both windows whenever their
+    /// program has read something, and some read little at a time.
     static let sentBytesPerWindowUpdate = 32
     static let maximumWindowUpdates = 32_768
 

@@ -1,7 +1,7 @@
 /// Collects the bytes of many frames, so that a hundred small requests are one write.
 final class HTTP2Output {
-    /// A DATA frame that fills a TLS record: a larger one would have its last bytes in a record of their own, each of which
-    /// is a call of the kernel's.
+    /// A DATA frame that fills a TLS record: a larger one would have its last bytes in a record of their own, each of
+    /// which is a call of the kernel's.
     private static let bodyFrame = 16_384
     private static let capacity = 4 * bodyFrame
 

@@ -40,8 +40,9 @@ extension HTTP2Session {
         }
     }
 
-    /// A server that closes a new connection may send GOAWAY as its first frame. That violates RFC 9113 §3.4, and nghttp2 would
-    /// ignore the frame, which proves that no request was processed. So nghttp2 gets an empty SETTINGS frame before it.
+    /// A server that closes a new connection may send GOAWAY as its first frame. That violates RFC 9113 §3.4, and
+    /// nghttp2 would ignore the frame, which proves that no request was processed. So nghttp2 gets an empty SETTINGS
+    /// frame before it.
     private func receiveOpening(
         _ part: UnsafeRawBufferPointer, _ head: HTTP2FrameHead?, by session: OpaquePointer
     ) -> Int32 {
@@ -128,8 +129,8 @@ extension HTTP2Session {
 
     /// A frame that ends a body which is not whole with it: nghttp2 will reset the stream, and not say for what.
     ///
-    /// Padding counts as content here, so that what is short by less than its padding is malformed in the wrong way. It ends either
-    /// way.
+    /// Padding counts as content here, so that what is short by less than its padding is malformed in the wrong way. It
+    /// ends either way.
     private func beginBodyFrame(_ head: HTTP2FrameHead) {
         frameContent = 0
         guard head.has(HTTP2FrameHead.endsStream), let slot = slot(of: Int64(head.stream)),

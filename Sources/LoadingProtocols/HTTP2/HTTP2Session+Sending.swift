@@ -65,7 +65,8 @@ extension HTTP2Session {
 
     /// Adds SETTINGS_NO_RFC7540_PRIORITIES, by which servers know that they can go by `priority` (RFC 9218 §2.1).
     ///
-    /// nghttp2 does not get the priority: it would send bodies one after the other, so a small one would wait for a large one.
+    /// nghttp2 does not get the priority: it would send bodies one after the other, so a small one would wait for a
+    /// large one.
     private func appendSettings(_ frame: UnsafeRawBufferPointer) {
         let setting: [UInt8] = [0, 9, 0, 0, 0, 1]
         var settings = Array(frame) + setting

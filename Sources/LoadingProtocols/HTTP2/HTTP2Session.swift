@@ -3,14 +3,15 @@ internal import LoadingSemantics
 
 /// The client's side of one HTTP/2 connection (RFC 9113), over nghttp2.
 ///
-/// It owns no socket, reads no clock and has no thread. Bytes go in by `receive(_:)` and come out of `nextOutput()`; the
-/// observer receives the events of the streams. The session is confined to its owner's thread.
+/// It owns no socket, reads no clock and has no thread. Bytes go in by `receive(_:)` and come out of `nextOutput()`;
+/// the observer receives the events of the streams. The session is confined to its owner's thread.
 ///
-/// nghttp2 implements frames, header compression, flow control and the rules of messages. This class limits the work that a
-/// peer may cause (`HTTP2FrameBudget`, `HTTPStreamLimits`) and the bytes ahead of the readers (`StreamWindowSizes`).
+/// nghttp2 implements frames, header compression, flow control and the rules of messages. This class limits the work
+/// that a peer may cause (`HTTP2FrameBudget`, `HTTPStreamLimits`) and the bytes ahead of the readers
+/// (`StreamWindowSizes`).
 ///
-/// No access to a stored property lasts while the observer is called, so exclusive access need not be checked: that check
-/// would be a tenth of the cost of a small request.
+/// No access to a stored property lasts while the observer is called, so exclusive access need not be checked: that
+/// check would be a tenth of the cost of a small request.
 package final class HTTP2Session: HTTPStreamSession {
     let configuration: HTTP2Configuration
     private weak var weakObserver: (any HTTP2SessionObserver)?
@@ -305,8 +306,8 @@ package final class HTTP2Session: HTTPStreamSession {
         sayGoodbye()
     }
 
-    /// Whether nothing of the stream has gone out. nghttp2 holds back what is beyond the peer's limit, whatever becomes of it, so
-    /// that its end is reported here.
+    /// Whether nothing of the stream has gone out. nghttp2 holds back what is beyond the peer's limit, whatever becomes
+    /// of it, so that its end is reported here.
     private func isUnheard(_ slot: Int) -> Bool {
         guard let session else { return true }
         return !streams[slot].isHeadSent && clh_slot(session, streams[slot].number) != slot

@@ -2,12 +2,12 @@ internal import CLoadingHTTP3
 
 /// Counts the datagrams of a peer, and its frames without content, against its `AbuseBudget`.
 ///
-/// The work of QUIC for a single datagram is bounded by the datagram's size and by ngtcp2, which keeps few connection ids and
-/// path challenges. It keeps 64 KiB of handshake messages that come out of order, and one message of
+/// The work of QUIC for a single datagram is bounded by the datagram's size and by ngtcp2, which keeps few connection
+/// ids and path challenges. It keeps 64 KiB of handshake messages that come out of order, and one message of
 /// `HTTP3Limits.handshakeMessage`.
 struct HTTP3DatagramBudget: Equatable {
-    /// The bytes of frames without content that cost as much as a datagram. An empty frame has two bytes, and a datagram holds
-    /// hundreds of empty frames.
+    /// The bytes of frames without content that cost as much as a datagram. An empty frame has two bytes, and a
+    /// datagram holds hundreds of empty frames.
     static let overheadBytesPerUnit = 8
     /// The sent bytes that allow one more datagram, with their acknowledgements.
     static let sentBytesPerUnit = 256

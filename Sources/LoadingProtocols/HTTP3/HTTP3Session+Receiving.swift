@@ -6,8 +6,8 @@ extension HTTP3Session {
     ///
     /// Consecutive content of one body is reported together.
     ///
-    /// After an error `nextOutput(at:)` returns the CONNECTION_CLOSE, if there is one, and the connection must be closed;
-    /// `fail()` reports the streams' ends. Called by the observer it throws and does nothing.
+    /// After an error `nextOutput(at:)` returns the CONNECTION_CLOSE, if there is one, and the connection must be
+    /// closed; `fail()` reports the streams' ends. Called by the observer it throws and does nothing.
     ///
     /// - Parameter ecn: The two ECN bits of the datagrams.
     package func receive(

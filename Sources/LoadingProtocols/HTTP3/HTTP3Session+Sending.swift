@@ -13,8 +13,8 @@ package struct HTTP3Output {
 extension HTTP3Session {
     /// The next output; nil if there is none now.
     ///
-    /// The bytes are valid until the next call of this method, whatever else is called. After an error it returns
-    /// the CONNECTION_CLOSE and then nil. It throws once when the libraries fail while they send. Called by the observer it
+    /// The bytes are valid until the next call of this method, whatever else is called. After an error it returns the
+    /// CONNECTION_CLOSE and then nil. It throws once when the libraries fail while they send. Called by the observer it
     /// gives nil.
     package func nextOutput(at now: Int64) throws(HTTP3Error) -> HTTP3Output? {
         if isBusy { return nil }

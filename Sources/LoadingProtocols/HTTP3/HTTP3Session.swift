@@ -4,17 +4,18 @@ internal import LoadingSemantics
 /// The client's side of one HTTP/3 connection (RFC 9114) on QUIC (RFC 9000), over nghttp3 and ngtcp2.
 ///
 /// It owns no socket, reads no clock and has no thread. Datagrams go in by `receive(_:ecn:at:)` and come out of
-/// `nextOutput(at:)`; times are nanoseconds of one clock and come with the calls; the observer receives the events of the
-/// streams. The session is confined to its owner's thread.
+/// `nextOutput(at:)`; times are nanoseconds of one clock and come with the calls; the observer receives the events of
+/// the streams. The session is confined to its owner's thread.
 ///
 /// The owner's loop: after any call, `nextOutput` until it returns nil; then wait for a datagram or for `deadline`.
 ///
-/// GnuTLS verifies no certificate. When the handshake is complete the chain is reported. No request is sent before `trust()`,
-/// except early data of a resumed session.
+/// GnuTLS verifies no certificate. When the handshake is complete the chain is reported. No request is sent before
+/// `trust()`, except early data of a resumed session.
 ///
 /// No access to a stored property lasts while the observer is called, so exclusive access need not be checked.
 package final class HTTP3Session: HTTPStreamSession {
-    /// Whether this build has HTTP/3: the package trait `HTTP3`. Its libraries may be missing on the machine nevertheless.
+    /// Whether this build has HTTP/3: the package trait `HTTP3`. Its libraries may be missing on the machine
+    /// nevertheless.
     package static let isAvailable = cl3_is_available()
 
     let configuration: HTTP3Configuration
@@ -387,8 +388,8 @@ package final class HTTP3Session: HTTPStreamSession {
         try submit(request, isEarly: false)
     }
 
-    /// - Parameter isEarly: Whether it may be sent as early data, which an attacker may replay. If the server rejects early
-    ///   data, the stream is closed as refused, and its number may be used again.
+    /// - Parameter isEarly: Whether it may be sent as early data, which an attacker may replay. If the server rejects
+    ///   early data, the stream is closed as refused, and its number may be used again.
     package func submit(_ request: HTTPStreamRequest, isEarly: Bool) throws(HTTPStreamRequestError) -> Int64 {
         guard let session, allowsRequests(isEarly: isEarly) else { throw .notAllowed }
         let slot = freeSlots.popLast() ?? streams.count

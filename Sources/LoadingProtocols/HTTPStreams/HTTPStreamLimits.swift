@@ -1,7 +1,7 @@
 /// Limits on what a server may cause over HTTP/2 or HTTP/3. Beyond them the response or the connection fails.
 package struct HTTPStreamLimits: Sendable, Equatable {
-    /// A header section that exceeds its limits this many times ends the connection, not only its stream: one byte on the wire
-    /// may stand for thousands.
+    /// A header section that exceeds its limits this many times ends the connection, not only its stream: one byte on
+    /// the wire may stand for thousands.
     static let sectionExcess = 4
 
     /// Bytes of the names and values of one header or trailer section, and of the block on the wire.

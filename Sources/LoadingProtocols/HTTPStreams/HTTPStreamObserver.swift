@@ -1,7 +1,7 @@
 /// Receives the events of a session's streams, in HTTP/2 and HTTP/3 alike.
 ///
-/// It is called only from inside the session's methods that receive, send or fail. It may submit, reset, resume, consume
-/// and ping meanwhile; `receive` and `nextOutput` do nothing when they are called from here.
+/// It is called only from inside the session's methods that receive, send or fail. It may submit, reset, resume,
+/// consume and ping meanwhile; `receive` and `nextOutput` do nothing when they are called from here.
 package protocol HTTPStreamObserver: AnyObject {
     func received(informational head: HTTPStreamResponseHead, on stream: Int64)
     /// The final response begins. If `endsStream`, its end is reported next.

@@ -18,7 +18,8 @@ package struct HTTPStreamResponseHead: Sendable, Equatable {
 
 /// Why a stream ended before its response did.
 package enum HTTPStreamFailure: Error, Equatable, Sendable {
-    /// The server has not looked at the request: REFUSED_STREAM, H3_REQUEST_REJECTED, or a GOAWAY that names an earlier stream as the last.
+    /// The server has not looked at the request: REFUSED_STREAM, H3_REQUEST_REJECTED, or a GOAWAY that names an earlier
+    /// stream as the last.
     case refused
     /// The server requires HTTP/1.1 for the request.
     case http11Required
@@ -26,7 +27,8 @@ package enum HTTPStreamFailure: Error, Equatable, Sendable {
     case reset(code: UInt64, after: LostExchange.Progress)
     /// The response breaks a rule of HTTP. The stream was reset; the connection goes on.
     case malformed(String)
-    /// The response has ended as if it were whole, before as much of its body had come as it has announced. The stream was reset.
+    /// The response has ended as if it were whole, before as much of its body had come as it has announced. The stream
+    /// was reset.
     case truncated
     /// This side has reset it, or the body failed.
     case cancelled

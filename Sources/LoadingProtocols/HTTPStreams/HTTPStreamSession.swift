@@ -13,8 +13,8 @@ package protocol HTTPStreamSession: AnyObject {
 
     /// Opens a stream with the next output. Its number identifies the stream in all other calls.
     func submit(_ request: HTTPStreamRequest) throws(HTTPStreamRequestError) -> Int64
-    /// Tells the peer of another urgency (RFC 9218), 0 to 7, if it supports that. The `priority` field of a request has the
-    /// initial one.
+    /// Tells the peer of another urgency (RFC 9218), 0 to 7, if it supports that. The `priority` field of a request has
+    /// the initial one.
     func setPriority(urgency: Int, isIncremental: Bool, of stream: Int64)
     /// Bytes of a stream's response on the wire, without its heads; until `closed` returns.
     func receivedBodyFrameBytes(on stream: Int64) -> Int

@@ -16,8 +16,8 @@ extension HTTPStreamState {
         return isHeadSent ? .sent : .unsent
     }
 
-    /// Counts an interim response. False if there are too many. 104 is reported without a limit on the count (RES-14), but
-    /// with one on the bytes.
+    /// Counts an interim response. False if there are too many. 104 is reported without a limit on the count (RES-14),
+    /// but with one on the bytes.
     mutating func countInformational(_ head: HTTPStreamResponseHead, within limits: HTTPStreamLimits) -> Bool {
         if head.status == 104 {
             progressLength &+= head.byteCount

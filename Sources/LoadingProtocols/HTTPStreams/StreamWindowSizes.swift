@@ -1,22 +1,22 @@
 /// How much a server may send ahead of its readers.
 ///
-/// Unread bytes stay in memory, so a window bounds memory. A stream's window starts small and grows while its reader keeps up.
-/// A paused reader holds at most one window. The connection's window stays open until the unread bytes of all streams
-/// reach `maximumUnread`. Then the connection is full, and new requests use another one.
+/// Unread bytes stay in memory, so a window bounds memory. A stream's window starts small and grows while its reader
+/// keeps up. A paused reader holds at most one window. The connection's window stays open until the unread bytes of all
+/// streams reach `maximumUnread`. Then the connection is full, and new requests use another one.
 package struct StreamWindowSizes: Sendable, Equatable {
-    /// The initial window of a stream: more than TCP delivers in the first round trips, and small enough for a hundred paused
-    /// streams.
+    /// The initial window of a stream: more than TCP delivers in the first round trips, and small enough for a hundred
+    /// paused streams.
     package let initialStream: Int
-    /// The largest window of a stream: enough for 640 Mbit/s at 100 ms. A window is renewed when half of it has been read, so
-    /// the other half must last for a round trip.
+    /// The largest window of a stream: enough for 640 Mbit/s at 100 ms. A window is renewed when half of it has been
+    /// read, so the other half must last for a round trip.
     package let maximumStream: Int
     /// The growth of the windows of all open streams together, so that a few fast streams that pause do not fill the
     /// connection.
     package let maximumGrowth: Int
     /// The connection's window: more than the largest stream needs, so that other streams can go on.
     package let connection: Int
-    /// The unread bytes of all streams at which the connection's window closes: all growth, and the initial windows of forty
-    /// paused streams.
+    /// The unread bytes of all streams at which the connection's window closes: all growth, and the initial windows of
+    /// forty paused streams.
     package let maximumUnread: Int
 
     package init(

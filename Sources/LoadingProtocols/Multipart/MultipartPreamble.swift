@@ -1,6 +1,7 @@
 /// Finds the first delimiter line of a multipart body, and drops the preamble before it (RFC 2046 §5.1.1).
 struct MultipartPreamble {
-    /// Two hyphens and the boundary. Many cameras include the hyphens in the announced boundary; the first line shows it.
+    /// Two hyphens and the boundary. Many cameras include the hyphens in the announced boundary; the first line shows
+    /// it.
     private let candidates: [[UInt8]]
     private let capacity: Int
     /// The current line without its end, or the start of a long line.

@@ -3,9 +3,8 @@ package import LoadingSemantics
 /// What is said to an HTTP proxy until it has made a tunnel (RFC 9110 §9.3.6). Owns no socket and no clock.
 ///
 /// The caller's loop: `request`, then with each read `next` until it gives nil; when the proxy ends the connection,
-/// `connectionEnded`. What is left of the input after `.open` comes through the tunnel. After a challenge `request` may be
-/// called once more: on the same connection if `.challengeEnded` allows it and no input is left, else on a new
-/// one.
+/// `connectionEnded`. What is left of the input after `.open` comes through the tunnel. After a challenge `request` may
+/// be called once more: on the same connection if `.challengeEnded` allows it and no input is left, else on a new one.
 package struct ConnectTunnel {
     package enum Event: Sendable, Equatable {
         case open(ResponseHead)
@@ -59,8 +58,8 @@ package struct ConnectTunnel {
         return bytes
     }
 
-    /// The next event from the front of `input`; nil when all of it is used up and more is needed, and when no answer is
-    /// awaited.
+    /// The next event from the front of `input`; nil when all of it is used up and more is needed, and when no answer
+    /// is awaited.
     package mutating func next(_ input: inout UnsafeRawBufferPointer) -> Event? {
         switch state {
         case .idle: return nil

@@ -56,8 +56,8 @@ package struct SOCKSHandshake: Sendable {
         return isVersion5 ? greet() : request4()
     }
 
-    /// What to do about the bytes at the front of `input`; nil when all of them are used up and more are needed, and when
-    /// it is over. No byte is taken that comes after the proxy's last.
+    /// What to do about the bytes at the front of `input`; nil when all of them are used up and more are needed, and
+    /// when it is over. No byte is taken that comes after the proxy's last.
     package mutating func next(_ input: inout UnsafeRawBufferPointer) -> Action? {
         switch state {
         case .idle, .over: nil
@@ -98,8 +98,8 @@ package struct SOCKSHandshake: Sendable {
             state = .password
             let user = Array(credential.user.utf8)
             let password = Array(credential.password.utf8)
-            // Neither is longer than 255 bytes: `greet` has seen to that. One that is empty is said as it is, though RFC 1929
-            // has no such: there are users without a password, and a proxy that takes none says so.
+            // Neither is longer than 255 bytes: `greet` has seen to that. One that is empty is said as it is, though
+            // RFC 1929 has no such: there are users without a password, and a proxy that takes none says so.
             return .send(
                 [1, UInt8(truncatingIfNeeded: user.count)] + user + [UInt8(truncatingIfNeeded: password.count)]
                     + password)

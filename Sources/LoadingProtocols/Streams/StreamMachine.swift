@@ -1,14 +1,14 @@
 package import LoadingSemantics
 
-/// The state of a stream task: reads and writes, each in the order of their requests, and actions that follow earlier ones.
-/// It owns no socket, no clock and no bytes; it only counts bytes.
+/// The state of a stream task: reads and writes, each in the order of their requests, and actions that follow earlier
+/// ones. It owns no socket, no clock and no bytes; it only counts bytes.
 ///
-/// The owner reports requests and events, and performs the returned actions. Between two calls `bytesWanted`, `nextWrite` and
-/// `deadline` say what to do next. Times are nanoseconds of a monotonic clock. At most `readAhead` bytes are buffered
-/// before they are requested, unless a read requires more.
+/// The owner reports requests and events, and performs the returned actions. Between two calls `bytesWanted`,
+/// `nextWrite` and `deadline` say what to do next. Times are nanoseconds of a monotonic clock. At most `readAhead`
+/// bytes are buffered before they are requested, unless a read requires more.
 ///
-/// A timeout of a read or write fails its direction: all waiting and later requests of it fail the same way, while the other
-/// direction goes on. A broken connection fails both. Bytes that arrived before are delivered first.
+/// A timeout of a read or write fails its direction: all waiting and later requests of it fail the same way, while the
+/// other direction goes on. A broken connection fails both. Bytes that arrived before are delivered first.
 package struct StreamMachine: Sendable, Equatable {
     package enum Action: Sendable, Equatable {
         /// Give that read the first so many of the bytes that are here.

@@ -1,7 +1,7 @@
 /// SHA-1 (FIPS 180-4) of a short text, for `Sec-WebSocket-Accept`.
 ///
-/// There it proves only that the server supports the protocol, so the weakness of the hash does not matter. A hash of this module
-/// keeps WebSockets over cleartext independent of OpenSSL.
+/// There it proves only that the server supports the protocol, so the weakness of the hash does not matter. A hash of
+/// this module keeps WebSockets over cleartext independent of OpenSSL.
 enum SHA1 {
     static func hash(_ message: [UInt8]) -> [UInt8] {
         var state: (UInt32, UInt32, UInt32, UInt32, UInt32) = (

@@ -17,7 +17,8 @@ package struct WebSocketCompression: Equatable, Sendable {
     /// The value of `Sec-WebSocket-Extensions` in a request. The server may choose any window of this end.
     package static let offer = "permessage-deflate; client_max_window_bits"
 
-    /// What the server has chosen, or nil if it was not offered or is not valid: then the handshake fails (RFC 7692 §5.1).
+    /// What the server has chosen, or nil if it was not offered or is not valid: then the handshake fails (RFC 7692
+    /// §5.1).
     init?(_ parameters: [(name: String, value: String?)]) {
         var known: Set<String> = []
         for (name, value) in parameters {
@@ -55,7 +56,8 @@ final class WebSocketInflater {
     /// Lasts as long as the stream.
     private var buffer = UnsafeMutableRawBufferPointer(start: nil, count: 0)
     private static let bufferLength = 16 * 1024
-    /// How many final blocks the current message has had. Each begins a stream anew, and takes two octets: no honest message has many.
+    /// How many final blocks the current message has had. Each begins a stream anew, and takes two octets: no honest
+    /// message has many.
     private var finalBlocks = 0
     private static let maximumFinalBlocks = 64
     /// Whether the compressed data is broken. What came out before that is judged first, wherever the data was cut.
@@ -98,7 +100,8 @@ final class WebSocketInflater {
         }
     }
 
-    /// The rest of a message all of whose octets have been given; nil when there is none, and the next message may begin.
+    /// The rest of a message all of whose octets have been given; nil when there is none, and the next message may
+    /// begin.
     func finishMessage() throws(WebSocketFailure) -> UnsafeRawBufferPointer? {
         let (output, used) = try marker.withUnsafeBytesTyped { octets throws(WebSocketFailure) in
             var input = octets
@@ -151,7 +154,8 @@ final class WebSocketDeflater {
 
     init(_ compression: WebSocketCompression) {
         resets = compression.clientResets
-        // zlib cannot compress with a window of 256 octets, and what it makes with one of 512 may not fit the smaller one.
+        // zlib cannot compress with a window of 256 octets, and what it makes with one of 512 may not fit the smaller
+        // one.
         windowBits = Int32(compression.clientWindowBits)
     }
 

@@ -63,7 +63,8 @@ struct WebSocketFrameHeader: Equatable {
         }
     }
 
-    /// Writes the header of a frame that a client sends, and returns its length. `room` has at least the maximum length.
+    /// Writes the header of a frame that a client sends, and returns its length. `room` has at least the maximum
+    /// length.
     func write(maskingKey: UInt32, into room: UnsafeMutableRawBufferPointer) -> Int {
         var length = UInt64(truncatingIfNeeded: payloadLength)
         var (extended, short) = (0, UInt8(truncatingIfNeeded: length))
@@ -109,7 +110,8 @@ enum WebSocketMask {
         append(payload, key: key, offset: 0, to: &output)
     }
 
-    /// Appends `payload`, masked with `key` in memory order. `offset` is the position of its first octet in the frame's payload.
+    /// Appends `payload`, masked with `key` in memory order. `offset` is the position of its first octet in the frame's
+    /// payload.
     static func append(_ payload: UnsafeRawBufferPointer, key: UInt32, offset: Int, to output: inout [UInt8]) {
         let start = output.count
         output.append(contentsOf: payload)

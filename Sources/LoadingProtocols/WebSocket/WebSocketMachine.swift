@@ -17,13 +17,13 @@ package final class WebSocketOctets: WebSocketPayload {
     package func withUnsafeBytes(_ body: (UnsafeRawBufferPointer) -> Void) { octets.withUnsafeBytes(body) }
 }
 
-/// One end of a WebSocket connection, the client's, after the opening handshake (RFC 6455 §5 to §7, RFC 7692). Owns no socket and
-/// no clock.
+/// One end of a WebSocket connection, the client's, after the opening handshake (RFC 6455 §5 to §7, RFC 7692). Owns no
+/// socket and no clock.
 ///
-/// `receive` reads what the server sent and `encode` makes what goes out: of the frames that wait, a pong comes first, then messages
-/// and pings in their order, and a close frame last. Memory is bounded on both sides: of many pings that wait only the last are
-/// answered (RFC 6455 §5.5.3), and messages are masked, and compressed, when the caller takes octets. A long message that is
-/// compressed is therefore sent in fragments.
+/// `receive` reads what the server sent and `encode` makes what goes out: of the frames that wait, a pong comes first,
+/// then messages and pings in their order, and a close frame last. Memory is bounded on both sides: of many pings that
+/// wait only the last are answered (RFC 6455 §5.5.3), and messages are masked, and compressed, when the caller takes
+/// octets. A long message that is compressed is therefore sent in fragments.
 ///
 /// Not copyable, because its owner's reads of a property would copy all of it.
 package struct WebSocketMachine: ~Copyable {
@@ -127,7 +127,8 @@ package struct WebSocketMachine: ~Copyable {
     /// Whether messages may still be sent.
     package var isOpen: Bool { closeFrame == nil }
 
-    /// Whether both close frames have been exchanged, or this end has failed the connection, and nothing is left to be encoded.
+    /// Whether both close frames have been exchanged, or this end has failed the connection, and nothing is left to be
+    /// encoded.
     package var isClosed: Bool { isCloseEncoded && (receivedClose != nil || failure != nil) }
 
     // MARK: From the client
@@ -154,7 +155,8 @@ package struct WebSocketMachine: ~Copyable {
         return lastPing
     }
 
-    /// Closes the connection after the messages that wait. A code that may not be sent becomes none. False if it closes already.
+    /// Closes the connection after the messages that wait. A code that may not be sent becomes none. False if it closes
+    /// already.
     @discardableResult
     package mutating func close(_ frame: WebSocketCloseFrame) -> Bool {
         guard isOpen else { return false }
@@ -162,7 +164,8 @@ package struct WebSocketMachine: ~Copyable {
         return true
     }
 
-    /// Gives up what waits: nothing but a close frame without a code is still encoded, and not even that within another frame.
+    /// Gives up what waits: nothing but a close frame without a code is still encoded, and not even that within another
+    /// frame.
     package mutating func abandon() {
         discardOutgoing()
         if closeFrame == nil { closeFrame = WebSocketCloseFrame() }
@@ -178,8 +181,8 @@ package struct WebSocketMachine: ~Copyable {
 
     // MARK: From the server
 
-    /// The message at the front of `input` as it lies there, if it is whole, so that it need not be copied. Nil for all else, which
-    /// `receive` reads.
+    /// The message at the front of `input` as it lies there, if it is whole, so that it need not be copied. Nil for all
+    /// else, which `receive` reads.
     package func receiveWhole(
         _ input: inout UnsafeRawBufferPointer
     ) -> (isText: Bool, octets: UnsafeRawBufferPointer)? {
@@ -187,8 +190,8 @@ package struct WebSocketMachine: ~Copyable {
         isOpen && failure == nil && receivedClose == nil ? reader.nextWhole(&input) : nil
     }
 
-    /// The next event from the front of `input`; nil when all of it is consumed. After an error nothing more is read, and the
-    /// connection has to be failed with `fail`.
+    /// The next event from the front of `input`; nil when all of it is consumed. After an error nothing more is read,
+    /// and the connection has to be failed with `fail`.
     package mutating func receive(_ input: inout UnsafeRawBufferPointer) throws(WebSocketFailure) -> Event? {
         var allowance = Int.max
         return try receive(&input, decompressing: &allowance)
@@ -260,7 +263,8 @@ package struct WebSocketMachine: ~Copyable {
             || closeFrame != nil && !isCloseEncoded
     }
 
-    /// Appends frames to `output` until nothing waits, it has at least `limit` octets, or 64 KiB of payloads were compressed.
+    /// Appends frames to `output` until nothing waits, it has at least `limit` octets, or 64 KiB of payloads were
+    /// compressed.
     package mutating func encode(into output: inout [UInt8], limit: Int) -> Progress {
         let start = output.count
         defer { encodedCount += output.count - start }

@@ -9,8 +9,8 @@ package enum WebSocketEvent: Equatable, Sendable {
 
 /// Reads the frames of a server and joins them to messages (RFC 6455 §5, RFC 7692 §6.2). Owns no socket and no clock.
 ///
-/// Memory is bounded by the maximum message size: a message that is announced to be longer fails before its octets are read, and a
-/// compressed one as soon as more comes out.
+/// Memory is bounded by the maximum message size: a message that is announced to be longer fails before its octets are
+/// read, and a compressed one as soon as more comes out.
 package struct WebSocketReader {
     /// In octets, of all fragments together and after decompression.
     package var maximumMessageSize: Int { didSet { maximumMessageSize = max(0, maximumMessageSize) } }
@@ -47,8 +47,8 @@ package struct WebSocketReader {
     /// Whether a message has begun and not ended.
     package var isWithinMessage: Bool { message != nil }
 
-    /// The message at the front of `input` as it lies there, if it has arrived whole in one frame that is not compressed. Nil for
-    /// all else, including what is wrong, which is for `next` to read.
+    /// The message at the front of `input` as it lies there, if it has arrived whole in one frame that is not
+    /// compressed. Nil for all else, including what is wrong, which is for `next` to read.
     package func nextWhole(
         _ input: inout UnsafeRawBufferPointer
     ) -> (isText: Bool, octets: UnsafeRawBufferPointer)? {
@@ -202,7 +202,8 @@ package struct WebSocketReader {
         message?.octets.append(contentsOf: octets)
     }
 
-    /// What zlib still holds back when its input is used up is less than one copy from the window, and comes at the end.
+    /// What zlib still holds back when its input is used up is less than one copy from the window, and comes at the
+    /// end.
     private mutating func inflate(
         _ octets: inout UnsafeRawBufferPointer, _ allowance: inout Int
     ) throws(WebSocketFailure) {

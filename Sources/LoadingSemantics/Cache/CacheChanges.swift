@@ -1,13 +1,13 @@
 /// The order of loads and of changes to stored responses, in a fixed amount of memory.
 ///
-/// If the stored response was removed after a request was sent, the response to the request may be older than the reason
-/// for the removal, such as a request with an unsafe method (RFC 9111 §4.4). If another was stored meanwhile, the more
-/// recent of the two counts (RFC 9111 §4).
+/// If the stored response was removed after a request was sent, the response to the request may be older than the
+/// reason for the removal, such as a request with an unsafe method (RFC 9111 §4.4). If another was stored meanwhile,
+/// the more recent of the two counts (RFC 9111 §4).
 package struct CacheChanges: Sendable {
     /// The number of changes. A load notes it before it sends its request.
     package private(set) var count: UInt64 = 0
-    /// The last removal and the last storing of a key with that hash, as values of `count`. Keys that share a place cost
-    /// at most one load more than necessary. Empty before the first change.
+    /// The last removal and the last storing of a key with that hash, as values of `count`. Keys that share a place
+    /// cost at most one load more than necessary. Empty before the first change.
     private var removals: [UInt64] = []
     private var stores: [UInt64] = []
     private var lastRemovalOfAll: UInt64 = 0

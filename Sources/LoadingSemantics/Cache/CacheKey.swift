@@ -7,12 +7,12 @@ package struct CacheKey: Sendable, Hashable {
 
     /// Whether a response to such a request may be stored and has a key (CACHE-1).
     package static func exists(method: String, url: HTTPURL) -> Bool {
-        method == "GET" && (url.scheme == .http || url.scheme == .https)
+        method == "GET" && url.scheme.isHTTP
     }
 
     /// The key of a GET of that URL; nil for schemes that are not cacheable (CACHE-1).
     package init?(url: HTTPURL, partition: String? = nil) {
-        guard url.scheme == .http || url.scheme == .https else { return nil }
+        guard url.scheme.isHTTP else { return nil }
         self.init(address: url.absoluteText, partition: partition)
     }
 

@@ -55,8 +55,8 @@ package struct StoredResponse: Sendable, Equatable {
         fields.firstIndex(of: "Date").flatMap { HTTPDate.parse(fields, at: $0, received: responseTime) } ?? responseTime
     }
 
-    /// The entity tag, if it is a valid field value. Values from disk or from the application may not be. A malformed tag
-    /// is sent back too, because the servers that send it compare text. Not one with an asterisk, which may match
+    /// The entity tag, if it is a valid field value. Values from disk or from the application may not be. A malformed
+    /// tag is sent back too, because the servers that send it compare text. Not one with an asterisk, which may match
     /// anything: `If-None-Match: *` is answered by 304 for every existing resource (RFC 9110 §13.1.2).
     var tag: ArraySlice<UInt8>? {
         guard let tag = fields.firstOctets("ETag"), !tag.isEmpty, tag.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }),
@@ -84,8 +84,8 @@ package struct StoredResponse: Sendable, Equatable {
         (date, responseTime) < (other.date, other.responseTime)
     }
 
-    /// Whether the other one is more recent by its `Date`. One without it has a time of this machine's clock, which does
-    /// not compare with a server's.
+    /// Whether the other one is more recent by its `Date`. One without it has a time of this machine's clock, which
+    /// does not compare with a server's.
     package func isOutdated(by other: StoredResponse) -> Bool {
         other.fields.contains("Date") && isOlder(than: other)
     }

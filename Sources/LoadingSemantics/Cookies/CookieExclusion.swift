@@ -5,8 +5,8 @@ struct CookieTarget {
     let isSameSite: Bool
     /// Whether cookies with `SameSite=Lax` are sent.
     let isLaxEnough: Bool
-    /// Whether the host is a public suffix. A domain cookie of a public suffix was set by the application, or before the list named
-    /// the suffix, and is not sent.
+    /// Whether the host is a public suffix. A domain cookie of a public suffix was set by the application, or before
+    /// the list named the suffix, and is not sent.
     let isSuffix: Bool
 
     init(_ request: CookieRequest, by suffixes: PublicSuffixes, isSuffix: Bool) {

@@ -18,7 +18,8 @@ package struct LoadError: Error, Sendable, Equatable {
         case system(String)
         /// The reason that the background service gives, or why it cannot be reached.
         case service(String)
-        /// Why the system has cancelled a background task, a value of `NSURLErrorBackgroundTaskCancelledReasonKey` (BG-13).
+        /// Why the system has cancelled a background task, a value of `NSURLErrorBackgroundTaskCancelledReasonKey`
+        /// (BG-13).
         case cancellation(reason: Int)
         /// An error of `getaddrinfo` (`EAI_…`).
         case dns(Int32)

@@ -5,8 +5,8 @@ package enum SecretFields {
         "assertion", "auth", "bearer", "cookie", "credential", "csrf", "dpop", "hmac", "jwt", "key", "mfa", "otp",
         "passc", "passp", "passw", "pwd", "saml", "secret", "sessid", "session", "signature", "ticket", "token", "xsrf",
     ]
-    /// Whole names. Most are too short to be substrings. A script in a browser cannot set fields of a WebSocket's request,
-    /// so tokens are often sent as a subprotocol.
+    /// Whole names. Most are too short to be substrings. A script in a browser cannot set fields of a WebSocket's
+    /// request, so tokens are often sent as a subprotocol.
     private static let names: Set<String> = [
         "pass", "pin", "pw", "sid", "x-pass", "x-pin", "x-pw", "x-sid", "sec-websocket-protocol",
     ]

@@ -118,9 +118,7 @@ extension ProxyDictionary {
             let written = (text("ProxyAutoConfigURLString") ?? "").drop(while: \.isWhitespace)
             let end = written.lastIndex { !$0.isWhitespace }.map(written.index(after:)) ?? written.startIndex
             let address = String(written[..<end])
-            guard let url = try? HTTPURL(address), url.scheme == .http || url.scheme == .https else {
-                return .impossible
-            }
+            guard let url = try? HTTPURL(address), url.scheme.isHTTP else { return .impossible }
             return .script(.url(address))
         }
     }

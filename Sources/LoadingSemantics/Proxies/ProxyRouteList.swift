@@ -21,8 +21,8 @@ package struct ProxyRouteList: Sendable, Hashable {
 
     package static let direct = ProxyRouteList([.direct])
 
-    /// The settings require a proxy and name no usable one. The load fails: a direct connection would reveal the destination to
-    /// the user's network.
+    /// The settings require a proxy and name no usable one. The load fails: a direct connection would reveal the
+    /// destination to the user's network.
     package static let noUsableProxy = ProxyRouteList([])
 
     /// No route, because the PAC script could not be loaded or run.

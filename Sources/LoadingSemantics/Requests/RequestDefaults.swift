@@ -3,8 +3,8 @@ package enum RequestDefaults {
     /// MISC-1
     package static let accept = "*/*"
 
-    /// brotli is offered only over TLS, because some intermediaries corrupt it in cleartext (ENC-1), and only if its library
-    /// is installed.
+    /// brotli is offered only over TLS, because some intermediaries corrupt it in cleartext (ENC-1), and only if its
+    /// library is installed.
     package static func acceptEncoding(isSecure: Bool, decodesBrotli: Bool) -> String {
         isSecure && decodesBrotli ? "gzip, deflate, br" : "gzip, deflate"
     }

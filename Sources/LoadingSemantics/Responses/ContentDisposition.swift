@@ -31,8 +31,8 @@ package enum ContentDisposition {
 
     /// Control, format and other characters that are not displayed (Default_Ignorable_Code_Point, Unicode §5.21).
     ///
-    /// Joiners and variation selectors belong to the character before, in emoji and some scripts (Unicode §23.2, §23.4).
-    /// They are kept once after a character that can have them: none of ASCII, except a digit of a keycap.
+    /// Joiners and variation selectors belong to the character before, in emoji and some scripts (Unicode §23.2,
+    /// §23.4). They are kept once after a character that can have them: none of ASCII, except a digit of a keycap.
     private static func isInvisible(_ scalar: Unicode.Scalar, after last: Unicode.Scalar?) -> Bool {
         switch scalar.properties.generalCategory {
         case .control, .lineSeparator, .paragraphSeparator: return true

@@ -127,7 +127,7 @@ package struct DownloadResumePoint: Sendable, Equatable {
     private static func isLoadable(_ url: String, _ validator: ResumeValidator) -> Bool {
         if case .modificationTime = validator { return (try? FTPURL(url)) != nil }
         guard let url = try? HTTPURL(url) else { return false }
-        return url.scheme == .http || url.scheme == .https
+        return url.scheme.isHTTP
     }
 
     private static func without(_ names: [String], _ fields: HTTPFields) -> HTTPFields {

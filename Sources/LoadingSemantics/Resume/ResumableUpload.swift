@@ -392,6 +392,6 @@ package struct ResumableUpload: Sendable, Equatable {
 
     static func isHTTP(_ url: String) -> Bool {
         guard let url = try? HTTPURL(url) else { return false }
-        return url.scheme == .http || url.scheme == .https
+        return url.scheme.isHTTP
     }
 }

@@ -14,8 +14,8 @@ package struct TimeLimits: Sendable, Equatable {
     /// How long a callback may occupy its loop before another thread takes over the loop. Up to twice as long, which is
     /// the sampling interval. Decision: too short to notice, longer than almost all callbacks (docs/decisions/0001).
     package var callback = milliseconds(2)
-    /// How long a `fork` waits for a loop to sleep. Decision: a loop that is busy for longer may be blocked in a callback that
-    /// waits for the fork.
+    /// How long a `fork` waits for a loop to sleep. Decision: a loop that is busy for longer may be blocked in a
+    /// callback that waits for the fork.
     package var fork = milliseconds(20)
     /// Interval of the attempts to create a loop or its thread while the process has no free descriptor or thread.
     /// Decision: as `descriptorRetry`, but nothing can be loaded before that.
@@ -37,14 +37,14 @@ package struct TimeLimits: Sendable, Equatable {
     /// How often within an idle timeout an uploading load checks what the peer has acknowledged. A count. Decision:
     /// delays the timeout by at most an eighth.
     package var progressChecksPerTimeout = 8.0
-    /// How long the end of a failed or cancelled download waits until its file is closed. Decision: long enough for a busy disk, because
-    /// what was received is lost to a resumed download without it; a disk may hang for hours.
+    /// How long the end of a failed or cancelled download waits until its file is closed. Decision: long enough for a
+    /// busy disk, because what was received is lost to a resumed download without it; a disk may hang for hours.
     package var fileClosing = seconds(10)
-    /// How long `taskIdentifier` waits until a background session is attached. Seconds. Decision: the service has then failed, and an
-    /// identifier that is never valid does less harm than a program that hangs.
+    /// How long `taskIdentifier` waits until a background session is attached. Seconds. Decision: the service has then
+    /// failed, and an identifier that is never valid does less harm than a program that hangs.
     package var backgroundAttach = 10.0
-    /// The pauses before a background session connects to the service again, after which the service counts as lost. Decision: a new
-    /// process is up within milliseconds; an update of the program may take seconds.
+    /// The pauses before a background session connects to the service again, after which the service counts as lost.
+    /// Decision: a new process is up within milliseconds; an update of the program may take seconds.
     package var backgroundReconnects = [
         milliseconds(10), milliseconds(100), milliseconds(400), seconds(2), seconds(5), seconds(10),
     ]
@@ -130,8 +130,8 @@ package struct TimeLimits: Sendable, Equatable {
     /// How long a closed socket with unacknowledged bytes is still read. Decision: closing earlier resets the
     /// connection and loses the bytes.
     package var lingeringClose = seconds(30)
-    /// How long a WebSocket waits for the server's close frame, and for its own to be sent. Source: RFC 6455 §7.1.1 expects a
-    /// reasonable limit; the value is a decision.
+    /// How long a WebSocket waits for the server's close frame, and for its own to be sent. Source: RFC 6455 §7.1.1
+    /// expects a reasonable limit; the value is a decision.
     package var webSocketClose = seconds(5)
     /// How long the peer of a captured TLS connection may accept none of the remaining bytes. Decision: as the default
     /// timeout (docs/decisions/0007).
@@ -168,13 +168,14 @@ package struct TimeLimits: Sendable, Equatable {
 
     // MARK: Background transfers
 
-    /// How long the exit of a program waits until a delegate's class is known to decide about server trust or not. Seconds. Decision: as
-    /// long as a handshake usually takes at most; only once for each class and executable.
+    /// How long the exit of a program waits until a delegate's class is known to decide about server trust or not.
+    /// Seconds. Decision: as long as a handshake usually takes at most; only once for each class and executable.
     package var backgroundTrust = 3.0
-    /// The life of the record of a background session without tasks, which no program uses. Seconds. Decision: a program that is
-    /// run once a month keeps its task identifiers.
+    /// The life of the record of a background session without tasks, which no program uses. Seconds. Decision: a
+    /// program that is run once a month keeps its task identifiers.
     package var backgroundSession = 31 * 86_400.0
-    /// How long after a failure the journal of background transfers is written again. Decision: a full disk is rarely emptied sooner.
+    /// How long after a failure the journal of background transfers is written again. Decision: a full disk is rarely
+    /// emptied sooner.
     package var journalRetry = seconds(5)
     /// How often the progress of background transfers is told to their program. Decision: as often as people can see.
     package var backgroundProgress = milliseconds(100)
@@ -264,8 +265,8 @@ package struct TimeLimits: Sendable, Equatable {
     package var exitFlush = seconds(2)
     /// The age at which files of interrupted downloads are deleted. Seconds. Decision: as `resourceTimeout`.
     package var unfinishedFile = 7 * 86_400
-    /// The age at which a download file is deleted whose process was killed before resume data was made for it. Seconds.
-    /// Decision: much longer than the time between making a file and locking it.
+    /// The age at which a download file is deleted whose process was killed before resume data was made for it.
+    /// Seconds. Decision: much longer than the time between making a file and locking it.
     package var abandonedFile = 60
 
     package static func seconds(_ count: Int64) -> Int64 { count * 1_000_000_000 }

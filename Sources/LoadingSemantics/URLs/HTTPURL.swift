@@ -8,6 +8,7 @@ package struct HTTPURL: Sendable, Equatable {
         case ftp
 
         package var isSecure: Bool { self == .https || self == .wss }
+        package var isHTTP: Bool { self == .http || self == .https }
         package var defaultPort: UInt16 { self == .ftp ? 21 : isSecure ? 443 : 80 }
 
         package var name: StaticString {

@@ -223,8 +223,8 @@ package final class PersistentDatabase {
 
     /// Switches to a rollback journal, whatever mode the file was in, and creates the schema.
     private func takeOver(_ database: Database) throws(StorageFailure) {
-        // In a file without tables, a switch holds a read lock and waits for a write lock. Two switches, or a switch and
-        // the transaction that creates the tables, would wait for each other.
+        // In a file without tables, a switch holds a read lock and waits for a write lock. Two switches, or a switch
+        // and the transaction that creates the tables, would wait for each other.
         let lock = try? FolderLock(of: path)
         defer { lock?.release() }
         try database.lockExclusively()

@@ -84,8 +84,8 @@ package struct StorageDirectory: Sendable, Hashable {
         }
     }
 
-    /// The folder that exists while the user is logged in; nil if there is none. A process without its variable, for example one
-    /// of cron, finds the folder that systemd makes.
+    /// The folder that exists while the user is logged in; nil if there is none. A process without its variable, for
+    /// example one of cron, finds the folder that systemd makes.
     package static func userRuntime(
         environment: (String) -> String? = Self.variable, folderOfUsers: String = "/run/user"
     ) -> StorageDirectory? {

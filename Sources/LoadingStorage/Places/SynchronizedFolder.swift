@@ -13,7 +13,8 @@ package enum SynchronizedFolder {
 
     /// Synchronizes a folder and those above it, as far as they belong to the user: others were not made for it.
     ///
-    /// A folder that may not be read, as in a sandbox, or whose file system cannot synchronize folders, is no reason to do without the file.
+    /// A folder that may not be read, as in a sandbox, or whose file system cannot synchronize folders, is no reason to
+    /// do without the file.
     package static func synchronizeOwn(to folder: String) throws(StorageFailure) {
         try synchronizeIfPossible(folder)
         var folder = folder

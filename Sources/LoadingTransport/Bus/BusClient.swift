@@ -42,8 +42,8 @@ package final class BusClient: ReadinessHandler, LoopTimerTarget {
     private let timer = LoopTimer()
 
     package static let busName = "org.freedesktop.DBus"
-    /// Source: a bus allows a connection 128 calls without a reply by default (`max_replies_per_connection`), and fails the
-    /// others.
+    /// Source: a bus allows a connection 128 calls without a reply by default (`max_replies_per_connection`), and fails
+    /// the others.
     private static let mostPendingCalls = 64
     /// How often the connection is read in one turn of the loop. libdbus reads 2 KiB at a time.
     private static let readsTogether = 16

@@ -1,4 +1,5 @@
-/// A value of a D-Bus message; a variant is read as the value in it. Of types that are not needed only the type is kept.
+/// A value of a D-Bus message; a variant is read as the value in it. Of types that are not needed only the type is
+/// kept.
 package enum BusValue: Equatable, Sendable {
     case boolean(Bool)
     case int32(Int32)

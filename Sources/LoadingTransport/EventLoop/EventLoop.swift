@@ -84,8 +84,8 @@ package final class EventLoop: @unchecked Sendable {
     /// Held while a thread is started.
     private let startLock = Lock(.middle)
 
-    /// A Swift task that is resumed before it is suspended keeps its thread, so that others cannot run there. After so many, the
-    /// loop's thread resumes one.
+    /// A Swift task that is resumed before it is suspended keeps its thread, so that others cannot run there. After so
+    /// many, the loop's thread resumes one.
     private static let directResumptionsTogether = 31
     /// The number of jobs after which handlers in `unfinished` are called.
     private static let jobsTogether = 32
@@ -95,7 +95,8 @@ package final class EventLoop: @unchecked Sendable {
     private static let scratchCapacity = 64 * 1024
     private static let wakeupToken = UInt64.max
 
-    /// A posted closure. A closure that is itself the element of an array gets an object that adapts it to generic code.
+    /// A posted closure. A closure that is itself the element of an array gets an object that adapts it to generic
+    /// code.
     private struct Job {
         let run: @Sendable () -> Void
     }
@@ -137,8 +138,8 @@ package final class EventLoop: @unchecked Sendable {
         if mustWake { cll_eventfd_signal(wakeup) }
     }
 
-    /// Runs `job` before this returns if the loop sleeps, on the calling thread, which borrows the loop; otherwise posts it. For
-    /// callers that wait for what the job brings, and hold no lock.
+    /// Runs `job` before this returns if the loop sleeps, on the calling thread, which borrows the loop; otherwise
+    /// posts it. For callers that wait for what the job brings, and hold no lock.
     package func perform(_ job: @escaping @Sendable () -> Void) {
         guard borrow() else { return post(job) }
         asBorrower {
@@ -198,8 +199,8 @@ package final class EventLoop: @unchecked Sendable {
 
     /// Calls `callout` on the loop's thread after a turn, while the loop is lent.
     ///
-    /// - Parameter isResumption: Whether it only resumes a caller that awaits it. If the calling thread has borrowed the loop, it does
-    ///   that itself when it has given the loop back, unless it has another to resume.
+    /// - Parameter isResumption: Whether it only resumes a caller that awaits it. If the calling thread has borrowed
+    ///   the loop, it does that itself when it has given the loop back, unless it has another to resume.
     package func callOut(_ callout: any Callout, isResumption: Bool = false) {
         lock.lock()
         if isResumption {
@@ -236,9 +237,10 @@ package final class EventLoop: @unchecked Sendable {
         }
     }
 
-    /// Takes `lock` for a fork, if possible while the loop sleeps: a thread that is working may hold a lock of Swift's runtime, which
-    /// the child could never take. A loop that sleeps does nothing without `lock` when it wakes up. This waits for `TimeLimits.fork` at
-    /// most, because the loop may be busy for long, or may be blocked in a callback, which may itself wait for the fork.
+    /// Takes `lock` for a fork, if possible while the loop sleeps: a thread that is working may hold a lock of Swift's
+    /// runtime, which the child could never take. A loop that sleeps does nothing without `lock` when it wakes up. This
+    /// waits for `TimeLimits.fork` at most, because the loop may be busy for long, or may be blocked in a callback,
+    /// which may itself wait for the fork.
     func holdAsleep(until deadline: Int64) {
         let end = min(cll_now() + limits.fork, deadline)
         while lock.hold(until: deadline), !isAsleep, cll_now() < end {
@@ -324,8 +326,8 @@ package final class EventLoop: @unchecked Sendable {
     private func callOutLent() -> Bool {
         noteRunning(false)
         let lent = baton.load(ordering: .relaxed) &+ 3 & ~1 | 1
-        // Sequentially consistent with the store of `LoopWatch` before it sleeps: either the watch observes that the loop
-        // is lent, or this thread observes that the watch sleeps.
+        // Sequentially consistent with the store of `LoopWatch` before it sleeps: either the watch observes that the
+        // loop is lent, or this thread observes that the watch sleeps.
         baton.store(lent, ordering: .sequentiallyConsistent)
         if case .monotonic = clock { LoopWatch.shared.noteLending() }
         while let callout = nextCallout() {
@@ -358,8 +360,8 @@ package final class EventLoop: @unchecked Sendable {
     }
 
     private func fetchEvents() {
-        // While there is other work, the kernel is polled only every eighth turn. A timer that is due is preceded by what has become
-        // ready.
+        // While there is other work, the kernel is polled only every eighth turn. A timer that is due is preceded by
+        // what has become ready.
         if turnsWithoutPoll < 8, !unfinished.isEmpty || hasJobs && timers.nextDeadline > now {
             turnsWithoutPoll += 1
             return
@@ -398,8 +400,8 @@ package final class EventLoop: @unchecked Sendable {
             readClock()
             if deadline <= now { return 0 }
         }
-        // A borrower that arms an earlier timer than the loop's thread waits for has to wake it. So until `wakeTime` has passed, no
-        // sleep ends later: the timers of most requests are alike.
+        // A borrower that arms an earlier timer than the loop's thread waits for has to wake it. So until `wakeTime`
+        // has passed, no sleep ends later: the timers of most requests are alike.
         if wasBorrowed {
             if wakeTime <= now { wasBorrowed = false } else { deadline = min(deadline, wakeTime) }
         }

@@ -31,7 +31,8 @@ struct RegistrationTable {
         return LoopRegistration(index: entries.count - 1, generation: generation)
     }
 
-    /// Returns the handler, for the caller to release: its deinitialiser may use the table. Nil if it was removed before.
+    /// Returns the handler, for the caller to release: its deinitialiser may use the table. Nil if it was removed
+    /// before.
     mutating func remove(_ registration: LoopRegistration) -> (any ReadinessHandler)? {
         guard let handler = handler(of: registration) else { return nil }
         entries[registration.index].handler = nil

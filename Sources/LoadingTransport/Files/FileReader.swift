@@ -7,8 +7,8 @@ internal import LoadingEvents
 /// Opening and reading may wait for the disk, so they run between two turns while the loop is lent, as in `FileWriter`.
 /// Operations run in order. Results are passed to the completion on the loop.
 package final class FileReader: Callout, @unchecked Sendable {
-    // Sendable because `operations` and `isRunning` are guarded by `lock`, `file` belongs to the one thread that runs the
-    // operations, and the rest is constant.
+    // Sendable because `operations` and `isRunning` are guarded by `lock`, `file` belongs to the one thread that runs
+    // the operations, and the rest is constant.
 
     private enum Operation {
         case facts(LoopBox<(Result<FileFacts, POSIXFailure>) -> Void>)

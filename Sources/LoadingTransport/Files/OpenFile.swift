@@ -53,8 +53,8 @@ final class OpenFile {
         UnfinishedFiles.shared.add(path)
     }
 
-    /// Whether no other user can have made the file or write to it. If only this user may write to the folder, the file's
-    /// own owner and mode are not checked, because some file systems have none.
+    /// Whether no other user can have made the file or write to it. If only this user may write to the folder, the
+    /// file's own owner and mode are not checked, because some file systems have none.
     private static func isOwn(_ file: stat, in path: String) -> Bool {
         let others = S_IWGRP | S_IWOTH
         var folder = stat()

@@ -2,7 +2,8 @@ internal import CLoadingLinux
 package import FoundationEssentials
 internal import Glibc
 
-/// Copies of files that a transfer keeps for itself, because their owner may change or remove them. May wait for the disk.
+/// Copies of files that a transfer keeps for itself, because their owner may change or remove them. May wait for the
+/// disk.
 package enum PrivateCopy {
     /// The file to copy, open, so that it may be removed meanwhile.
     package final class Original: Sendable {

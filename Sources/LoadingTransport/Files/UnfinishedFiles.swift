@@ -7,16 +7,16 @@ internal import Synchronization
 /// Download files that are not delivered yet: those being written, and those of failed downloads whose resume data were
 /// not requested. They are deleted when the process calls `exit`.
 ///
-/// The files of a killed process are deleted by a later one. A file that was open for writing, and for which no resume data
-/// was made, is deleted a minute after its last write. For other files, a program may have stored resume data, so they are
-/// deleted after a week. A file that is locked is still being written, and stays.
+/// The files of a killed process are deleted by a later one. A file that was open for writing, and for which no resume
+/// data was made, is deleted a minute after its last write. For other files, a program may have stored resume data, so
+/// they are deleted after a week. A file that is locked is still being written, and stays.
 package final class UnfinishedFiles: @unchecked Sendable {
     // Sendable because `paths` and `openings` are guarded by `lock`, and `owner` is atomic.
 
     package static let shared = UnfinishedFiles()
 
-    /// The mode of a new file that is open for writing, as long as no resume data was made for it. The sticky bit has no
-    /// other meaning for a file on Linux.
+    /// The mode of a new file that is open for writing, as long as no resume data was made for it. The sticky bit has
+    /// no other meaning for a file on Linux.
     static let abandonableMode = S_ISVTX | resumableMode
     static let resumableMode: mode_t = 0o600
 
@@ -85,8 +85,8 @@ package final class UnfinishedFiles: @unchecked Sendable {
 
     /// Deletes this user's download files that were last modified before the limits. May wait for the disk.
     ///
-    /// - Parameter includesAbandoned: Whether the limit of files with `abandonableMode` is a minute. Not in a folder into
-    ///   which files are moved together with their resume data, because a move keeps the mode.
+    /// - Parameter includesAbandoned: Whether the limit of files with `abandonableMode` is a minute. Not in a folder
+    ///   into which files are moved together with their resume data, because a move keeps the mode.
     package static func removeOld(in folder: String, includesAbandoned: Bool = false) {
         guard let directory = opendir(folder) else { return }
         defer { closedir(directory) }

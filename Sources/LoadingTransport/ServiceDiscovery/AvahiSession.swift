@@ -8,7 +8,8 @@ internal import LoadingSemantics
 /// on the bus, and the start of the daemon if it does not run. From then on only that name is listened to, because any
 /// program may send signals to any other.
 ///
-/// The daemon may end and come back, as in an update. Then all of its objects are gone, and it is called by its new name.
+/// The daemon may end and come back, as in an update. Then all of its objects are gone, and it is called by its new
+/// name.
 final class AvahiSession {
     private typealias Completion = (Result<[BusValue], DiscoveryFailure>) -> Void
     private struct PendingCall {
@@ -41,8 +42,8 @@ final class AvahiSession {
     private static let daemon = "org.freedesktop.Avahi"
     private static let busName = "org.freedesktop.DBus"
     private static let serverInterface = "org.freedesktop.Avahi.Server"
-    /// Source: a bus allows a connection 128 calls without a reply by default (`max_replies_per_connection`), and fails the
-    /// others.
+    /// Source: a bus allows a connection 128 calls without a reply by default (`max_replies_per_connection`), and fails
+    /// the others.
     private static let mostPendingCalls = 64
     /// Decision: the daemon sends a handful before its reply.
     private static let mostEarlySignals = 256

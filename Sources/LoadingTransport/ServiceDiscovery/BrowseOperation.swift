@@ -12,7 +12,8 @@ package enum BrowseEvent<Item: Hashable & Sendable>: Sendable, Equatable {
 
 /// Browses for services or domains. Ends by a failure, or when it is cancelled.
 ///
-/// If the daemon ends, what was found is removed. The search begins anew when the daemon is back, without another `began`.
+/// If the daemon ends, what was found is removed. The search begins anew when the daemon is back, without another
+/// `began`.
 final class BrowseOperation<Item: Hashable & Sendable>: DiscoveryOperation, @unchecked Sendable {
     // Sendable as its superclass is.
 

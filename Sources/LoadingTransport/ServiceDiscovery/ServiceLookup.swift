@@ -11,12 +11,13 @@ package struct ServiceLookup: Sendable {
         self.discovery = discovery
     }
 
-    /// Finds the host, the port and at least one address. A service that was resolved before is not looked up again; then
-    /// there is no operation.
+    /// Finds the host, the port and at least one address. A service that was resolved before is not looked up again;
+    /// then there is no operation.
     ///
     /// - Parameters:
     ///   - timeout: Nanoseconds; nil for no limit.
-    ///   - completion: Called once, on any thread, possibly before this returns, unless the operation is cancelled before.
+    ///   - completion: Called once, on any thread, possibly before this returns, unless the operation is cancelled
+    ///     before.
     package func start(
         timeout: Int64?, completion: @escaping @Sendable (Result<ResolvedService, DiscoveryFailure>) -> Void
     ) -> DiscoveryOperation? {

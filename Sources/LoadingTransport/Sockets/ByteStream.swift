@@ -306,7 +306,8 @@ package final class ByteStream: ReadinessHandler {
 
     // MARK: State
 
-    /// The loop's time at which bytes last arrived, though they may not be a whole TLS record or line yet. 0 before the first.
+    /// The loop's time at which bytes last arrived, though they may not be a whole TLS record or line yet. 0 before the
+    /// first.
     @exclusivity(unchecked) package private(set) var lastArrival: Int64 = 0
 
     /// The number of bytes that the peer has acknowledged, including TLS overhead. 0 for sockets other than TCP.

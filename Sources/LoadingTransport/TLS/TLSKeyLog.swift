@@ -5,10 +5,11 @@ internal import Synchronization
 
 /// The secrets of TLS connections in the NSS key log format, with which other tools decrypt recorded packets.
 ///
-/// If the environment variable `SSLKEYLOGFILE` names a file, all connections of the process append to it. Thread-safe without a lock:
-/// a line is one `write` with `O_APPEND`, so lines of different threads and processes do not mix.
+/// If the environment variable `SSLKEYLOGFILE` names a file, all connections of the process append to it. Thread-safe
+/// without a lock: a line is one `write` with `O_APPEND`, so lines of different threads and processes do not mix.
 package enum TLSKeyLog {
-    /// The variable's value at the first use, or nil. A process that has other privileges than the user who started it has none.
+    /// The variable's value at the first use, or nil. A process that has other privileges than the user who started it
+    /// has none.
     private static let path: String? = {
         guard let path = cll_environment("SSLKEYLOGFILE").map({ String(cString: $0) }) else { return nil }
         return path.isEmpty ? nil : path

@@ -23,8 +23,8 @@ package final class TLSStream {
     /// Whether the default evaluation trusts the server. Set by the code that evaluates.
     package var isTrusted = false
 
-    /// Receives each resumable session, with this stream, during `handshake` and `read`. The stream is an argument because a weak
-    /// reference to it would make each other use of it slower.
+    /// Receives each resumable session, with this stream, during `handshake` and `read`. The stream is an argument
+    /// because a weak reference to it would make each other use of it slower.
     @exclusivity(unchecked) package var onResumption: ((TLSResumption, TLSStream) -> Void)?
 
     /// `serverName` is the host of the URL: a name in ASCII, or an IP address. A session of another host or context is
@@ -201,8 +201,8 @@ package final class TLSStream {
         return count > 0 ? .bytes(count) : result
     }
 
-    /// Whether the record buffers are kept between records, which saves time for each and costs 33 KB (with OpenSSL 3.2 or later half
-    /// of that, since the buffer for writing is not kept). Not at first.
+    /// Whether the record buffers are kept between records, which saves time for each and costs 33 KB (with OpenSSL 3.2
+    /// or later half of that, since the buffer for writing is not kept). Not at first.
     package func keepBuffers(_ keeps: Bool) {
         clt_stream_keep_buffers(pointer, keeps)
         lower?.keepBuffers(keeps)

@@ -3,8 +3,9 @@ internal import LoadingStorage
 
 /// The credentials of a storage by space and user. A value type: its owner has the lock.
 ///
-/// Spaces and credentials may be of the program's subclasses. So their properties are read in advance (``ProtectionSpaceSnapshot``,
-/// ``CredentialSnapshot``), and removed objects are returned, to be released after the lock.
+/// Spaces and credentials may be of the program's subclasses. So their properties are read in advance
+/// (``ProtectionSpaceSnapshot``, ``CredentialSnapshot``), and removed objects are returned, to be released after the
+/// lock.
 struct CredentialTable: RecordMemory {
     typealias Change = RecordChange<PersistentCredential>
 

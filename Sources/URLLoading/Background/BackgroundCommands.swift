@@ -5,9 +5,10 @@ internal import LoadingTransport
 
 /// The commands of a background session, numbered, until the journal of the service has them. Thread-safe.
 ///
-/// A command is in the session's spool when `add` returns, so it is carried out even if the program is killed then. Before the session
-/// is attached for the first time there is no spool, and the commands wait in memory. Answers to challenges are never in the spool,
-/// because they have passwords: if one is lost, the next program gets the challenge again.
+/// A command is in the session's spool when `add` returns, so it is carried out even if the program is killed then.
+/// Before the session is attached for the first time there is no spool, and the commands wait in memory. Answers to
+/// challenges are never in the spool, because they have passwords: if one is lost, the next program gets the challenge
+/// again.
 final class BackgroundCommands: @unchecked Sendable {
     // Sendable: `lock` guards everything.
     private let lock = Lock()
@@ -20,8 +21,8 @@ final class BackgroundCommands: @unchecked Sendable {
     private var identifierOffset: Int?
     private var lastIdentifier = 0
     private var spool: CommandSpool?
-    /// Whether the spool lacks a command, because its disk was full. Those that follow are not in it either: a service that found them
-    /// there would take the missing one for carried out.
+    /// Whether the spool lacks a command, because its disk was full. Those that follow are not in it either: a service
+    /// that found them there would take the missing one for carried out.
     private var isSpoolIncomplete = false
     private var isConnected = false
 
@@ -64,14 +65,15 @@ final class BackgroundCommands: @unchecked Sendable {
     }
 
     private func addLocked(_ command: EncodedCommand) -> Bool {
-        // Without the spool, which may be on a full disk, the command is lost only if the service ends before it has it.
+        // Without the spool, which may be on a full disk, the command is lost only if the service ends before it has
+        // it.
         if command.isSpooled { appendToSpool([command], from: first &+ UInt64(commands.count)) }
         commands.append(command.command)
         return isConnected && commands.count - sent == 1
     }
 
-    /// The session is attached, with one of `SessionState.nextIdentifiers`. Everything in `commands` that the service does not have is to
-    /// be sent (again).
+    /// The session is attached, with one of `SessionState.nextIdentifiers`. Everything in `commands` that the service
+    /// does not have is to be sent (again).
     func attached(_ state: SessionState) {
         lock.withLock {
             if identifierOffset == nil {

@@ -7,8 +7,8 @@ internal import LoadingSemantics
 internal import LoadingStorage
 package import LoadingTransport
 
-/// The environment of an application's background session in the process of the service: with the cookies, the credentials, the HSTS
-/// hosts and the alternative services of that application.
+/// The environment of an application's background session in the process of the service: with the cookies, the
+/// credentials, the HSTS hosts and the alternative services of that application.
 package func makeBackgroundEnvironment(
     application: String, session: SessionDescription, loop: EventLoop
 ) -> LoadingEnvironment {

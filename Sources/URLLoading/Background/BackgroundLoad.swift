@@ -5,11 +5,11 @@ internal import LoadingPipeline
 internal import LoadingSemantics
 internal import LoadingTransport
 
-/// The load of a task of a background session, which the service carries out: turns calls of the task into commands, and notices of the
-/// service into events of the task.
+/// The load of a task of a background session, which the service carries out: turns calls of the task into commands,
+/// and notices of the service into events of the task.
 ///
-/// The task exists in the service from its creation, and goes on without this process. The end comes from the service, also that of a
-/// cancelled task; only a task that the service does not know ends here.
+/// The task exists in the service from its creation, and goes on without this process. The end comes from the service,
+/// also that of a cancelled task; only a task that the service does not know ends here.
 final class BackgroundLoad: Load, @unchecked Sendable {
     // Sendable: immutable, guarded by the lock of the task, or confined to the loop.
 
@@ -25,7 +25,8 @@ final class BackgroundLoad: Load, @unchecked Sendable {
     private enum Creation {
         /// The files of the request are being copied.
         case preparing
-        /// The part of a stopped download is being moved to the service, which will know the task, also if it is cancelled meanwhile.
+        /// The part of a stopped download is being moved to the service, which will know the task, also if it is
+        /// cancelled meanwhile.
         case moving
         /// The service knows the task, or will.
         case created
@@ -168,7 +169,8 @@ final class BackgroundLoad: Load, @unchecked Sendable {
 
     private func created(_ description: TransferDescription, _ task: TaskCore) {
         task.locked { values in
-            // A task that was cancelled meanwhile has ended here, unless its part was being moved. It has if the service is lost.
+            // A task that was cancelled meanwhile has ended here, unless its part was being moved. It has if the
+            // service is lost.
             let isMoving = if case .moving = creation { true } else { false }
             guard values.state != .completed, values.state != .canceling || isMoving else {
                 if let file = description.request.bodyFile { unlink(file) }
@@ -189,7 +191,8 @@ final class BackgroundLoad: Load, @unchecked Sendable {
         if task.core.isInvalidated { session.loop.post { self.session.isCreated(self) } }
     }
 
-    /// Tells the service what has changed. Called with the lock of the task held, so that the order is that of the changes.
+    /// Tells the service what has changed. Called with the lock of the task held, so that the order is that of the
+    /// changes.
     func tell(_ values: TaskCore.Values) {
         guard case .created = creation, values.state == .running || values.state == .suspended else { return }
         let now = Told(values)
@@ -206,8 +209,8 @@ final class BackgroundLoad: Load, @unchecked Sendable {
         told = now
     }
 
-    /// Calls the delegate's methods for the end up to this step, and acknowledges them. The command is made before the callbacks, because
-    /// a kill between their return and its write repeats them.
+    /// Calls the delegate's methods for the end up to this step, and acknowledges them. The command is made before the
+    /// callbacks, because a kill between their return and its write repeats them.
     func acknowledging(_ step: DeliveryStep, _ task: TaskCore, _ callbacks: () -> Void) {
         let isKnown = task.locked { _ in if case .created = creation { true } else { false } }
         let command = isKnown ? session.commands.encoded(.acknowledge(task: number, step)) : nil

@@ -6,11 +6,11 @@ internal import LoadingPipeline
 internal import LoadingSemantics
 internal import LoadingTransport
 
-/// A background session's side of its connection to the service: attaches to the session there, sends commands, and passes notices to
-/// the loads of the tasks.
+/// A background session's side of its connection to the service: attaches to the session there, sends commands, and
+/// passes notices to the loads of the tasks.
 ///
-/// If the connection ends, the service has ended: it was killed, or it was replaced by a newer one. The session connects again, which
-/// starts a new process. Commands that were not in the journal are sent again.
+/// If the connection ends, the service has ended: it was killed, or it was replaced by a newer one. The session
+/// connects again, which starts a new process. Commands that were not in the journal are sent again.
 final class BackgroundSession: @unchecked Sendable {
     // Sendable: `commands` and `shared` guard themselves, and the rest is immutable or confined to the loop.
 
@@ -36,8 +36,8 @@ final class BackgroundSession: @unchecked Sendable {
     /// The number of the attachment; nil before the first one.
     private var attachment: UInt64?
     private let timer = LoopTimer()
-    /// The tasks that have not been told to the program completely, by the identifier that the service knows. Before the session was
-    /// attached: by the number of the task.
+    /// The tasks that have not been told to the program completely, by the identifier that the service knows. Before
+    /// the session was attached: by the number of the task.
     private var loads: [Int: BackgroundLoad] = [:]
     /// Tasks that were told completely while the session was being attached, and that the service may still list.
     private var toldTasks: Set<Int> = []
@@ -101,7 +101,8 @@ final class BackgroundSession: @unchecked Sendable {
             condition.unlock()
         }
 
-        /// Waits until the session was attached for the first time, or until it is known that it will not be, at most that long.
+        /// Waits until the session was attached for the first time, or until it is known that it will not be, at most
+        /// that long.
         func wait(seconds: Double) {
             condition.lock()
             let end = Date(timeIntervalSinceNow: seconds)
@@ -370,7 +371,8 @@ final class BackgroundSession: @unchecked Sendable {
         phase = .attached
         (connectionFailures, refusals) = (0, 0)
         toldTasks = []
-        // The program may be creating one: what the service is to know already is asked before what it may not know yet.
+        // The program may be creating one: what the service is to know already is asked before what it may not know
+        // yet.
         let missing = loads.filter { !listedTasks.contains($0.key) && $0.value.isKnown }
         let unknown = commands.newTasks
         for (task, load) in missing where !unknown.contains(task) {
@@ -491,7 +493,8 @@ final class BackgroundSession: @unchecked Sendable {
 
     // MARK: Server trust
 
-    /// A challenge has shown whether the delegate decides about server trust. If it does not, handshakes do not wait for the program.
+    /// A challenge has shown whether the delegate decides about server trust. If it does not, handshakes do not wait
+    /// for the program.
     func learnedTrust(asks: Bool) {
         guard !isTrustKnown else { return }
         isTrustKnown = true
@@ -499,8 +502,8 @@ final class BackgroundSession: @unchecked Sendable {
         tellTrustWaiters()
     }
 
-    /// Waits until a challenge has shown it, if there is a task that needs one. Called at the exit of the process: a task that was just
-    /// created would else wait until the program is started again.
+    /// Waits until a challenge has shown it, if there is a task that needs one. Called at the exit of the process: a
+    /// task that was just created would else wait until the program is started again.
     func awaitTrust(until deadline: DispatchTime) {
         let known = DispatchSemaphore(value: 0)
         loop.post { [self] in

@@ -5,8 +5,8 @@ internal import LoadingSemantics
 internal import LoadingStorage
 internal import LoadingTransport
 
-/// The files that a request of a background task needs, on their way into the service's folder: the body, which is copied because
-/// programs remove it (BG-2), or the part of a stopped download.
+/// The files that a request of a background task needs, on their way into the service's folder: the body, which is
+/// copied because programs remove it (BG-2), or the part of a stopped download.
 struct RequestFiles: Sendable {
     private enum Content: Sendable {
         /// Open, so that the file may be removed meanwhile.
@@ -67,7 +67,8 @@ struct RequestFiles: Sendable {
             case .data(let data): try PrivateCopy.make(data, at: path)
             case .stopped(var part):
                 guard mayMove() else { return .success(description) }
-                // Not the name of the part: the service may still have to remove one with that name, of an earlier task.
+                // Not the name of the part: the service may still have to remove one with that name, of an earlier
+                // task.
                 let path = folder + "/" + FileWriter.newName()
                 // Without its file the download starts over.
                 guard (try? PrivateCopy.move(part.path, to: path)) != nil else { return .success(description.anew) }
@@ -113,7 +114,8 @@ extension TransferDescription {
     }
 }
 
-/// The parts of stopped background downloads, for their resume data. Beside the files of the service, so that taking one needs no copy.
+/// The parts of stopped background downloads, for their resume data. Beside the files of the service, so that taking
+/// one needs no copy.
 enum ResumableFiles {
     /// Of the user's service.
     static let folder = ServicePlace().state.folder("stopped").path

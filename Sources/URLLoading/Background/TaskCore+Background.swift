@@ -259,7 +259,8 @@ extension SessionCore {
         return load
     }
 
-    /// Traps for a task that a background session cannot have (T-50, BG-2, BG-3): a programming error that no input can cause.
+    /// Traps for a task that a background session cannot have (T-50, BG-2, BG-3): a programming error that no input can
+    /// cause.
     func checkBackground(_ kind: TaskKind, _ result: TaskResult, hasDelegate: Bool) {
         precondition(
             result.isDelegate,

@@ -57,7 +57,8 @@ extension TransferRequest {
 }
 
 extension Date {
-    /// Seconds since 1970 for a message, which has no infinite numbers: nil for a date that has always been reached, or is none.
+    /// Seconds since 1970 for a message, which has no infinite numbers: nil for a date that has always been reached, or
+    /// is none.
     var secondsForService: Double? {
         let seconds = timeIntervalSince1970
         return seconds > 0 ? min(seconds, 1e11) : nil

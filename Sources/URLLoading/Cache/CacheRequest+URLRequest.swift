@@ -8,9 +8,9 @@ extension CacheRequest {
     ///
     /// - Parameter isVaried: Whether the response depends on fields of the request. If not, none are needed.
     convenience init?(_ request: URLRequest, isVaried: Bool) {
-        guard let text = request.url?.absoluteString, let url = try? HTTPURL(text),
-            url.scheme == .http || url.scheme == .https
-        else { return nil }
+        guard let text = request.url?.absoluteString, let url = try? HTTPURL(text), url.scheme.isHTTP else {
+            return nil
+        }
         guard isVaried else {
             self.init(method: request.method, url: url)
             return

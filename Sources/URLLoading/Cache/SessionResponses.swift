@@ -39,8 +39,8 @@ final class SessionResponses: ResponseStore {
         let ignoresStored = load.request.cachePolicy.ignoresStored
         task.core.loop.callOut(
             CalledOut {
-                // What the subclass removes while it looks, and what it was told to remove before, is no change during the
-                // load.
+                // What the subclass removes while it looks, and what it was told to remove before, is no change during
+                // the load.
                 if ignoresStored {
                     return lookup.answer(
                         CacheContents(

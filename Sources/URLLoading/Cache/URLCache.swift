@@ -239,8 +239,8 @@ extension URLCache {
         return disk
     }
 
-    /// - Parameter count: For a response from the loader: `changeCount` when its load began. It is not stored if its key
-    ///   was removed since, or if a more recent response was stored since. Nil if the program stores it.
+    /// - Parameter count: For a response from the loader: `changeCount` when its load began. It is not stored if its
+    ///   key was removed since, or if a more recent response was stored since. Nil if the program stores it.
     private func store(
         _ response: CachedURLResponse, for key: CacheKey, in tiers: CacheEntryLimits.Tiers,
         loadedSince count: UInt64?, checksRemovals: Bool

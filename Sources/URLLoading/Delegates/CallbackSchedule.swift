@@ -4,8 +4,8 @@ internal import Foundation
 internal import LoadingEvents
 internal import LoadingSemantics
 
-/// The callbacks of a service, a browser, an `NSURLConnection` or a bound stream, and where they come: on a run loop, on a queue
-/// of the program, or on a serial queue of the process.
+/// The callbacks of a service, a browser, an `NSURLConnection` or a bound stream, and where they come: on a run loop,
+/// on a queue of the program, or on a serial queue of the process.
 ///
 /// They come in their order and one at a time, also if the place changes while some are due. Only a run loop that a
 /// callback runs makes further ones meanwhile.
@@ -19,8 +19,8 @@ final class CallbackSchedule: @unchecked Sendable {
     private final class RunLoopPlace {
         let loop: RunLoop
         let modes: [RunLoop.Mode]
-        /// On Linux `perform` does not wake a run loop that waits, and a timer that becomes due does. It also keeps the run
-        /// loop from ending for lack of sources, as a scheduled service does on Apple platforms. One timer for all
+        /// On Linux `perform` does not wake a run loop that waits, and a timer that becomes due does. It also keeps the
+        /// run loop from ending for lack of sources, as a scheduled service does on Apple platforms. One timer for all
         /// callbacks, because Foundation on Linux does not free timers.
         private let timer = Timer(fire: .distantFuture, interval: 1_000_000_000, repeats: true) { _ in }
 
@@ -87,7 +87,8 @@ final class CallbackSchedule: @unchecked Sendable {
         }
     }
 
-    /// Removes a mode. Without any mode, and without a queue of the program, the shared queue is used, unless callbacks wait.
+    /// Removes a mode. Without any mode, and without a queue of the program, the shared queue is used, unless callbacks
+    /// wait.
     func remove(_ loop: RunLoop, _ mode: RunLoop.Mode) {
         changePlace { state in
             guard let place = state.runLoop, place.loop === loop, place.modes.contains(mode) else { return false }
@@ -140,7 +141,8 @@ final class CallbackSchedule: @unchecked Sendable {
         enqueueNext()
     }
 
-    /// Enqueues a block for the first callback. On a queue not before the current one has ended, since the queue may be concurrent.
+    /// Enqueues a block for the first callback. On a queue not before the current one has ended, since the queue may be
+    /// concurrent.
     private func enqueueNext() {
         let next = lock.withLock { () -> (UInt64, RunLoopPlace?, OperationQueue?)? in
             guard !state.callbacks.isEmpty, !state.isEnqueued else { return nil }
@@ -166,7 +168,8 @@ final class CallbackSchedule: @unchecked Sendable {
         let callback = lock.withLock { () -> (@Sendable () -> Void)? in
             guard generation == state.generation else { return nil }
             state.isEnqueued = false
-            // Another thread still makes a callback, at the place before this one, and enqueues the next when it has ended.
+            // Another thread still makes a callback, at the place before this one, and enqueues the next when it has
+            // ended.
             guard state.caller ?? thread == thread, let callback = state.callbacks.popFirst() else { return nil }
             state.caller = thread
             state.depth += 1

@@ -4,8 +4,8 @@ internal import Foundation
 enum ResumePropertyList {
     private static let mark = Data("bplist00".utf8)
 
-    /// Nil if `data` is anything else. Lists in XML are not even read: Foundation's decoder needs stack for each of their levels, and
-    /// resume data is untrusted.
+    /// Nil if `data` is anything else. Lists in XML are not even read: Foundation's decoder needs stack for each of
+    /// their levels, and resume data is untrusted.
     static func decode<Value: Decodable>(_ data: Data) -> Value? {
         guard data.starts(with: mark) else { return nil }
         return try? PropertyListDecoder().decode(Value.self, from: data)

@@ -8,7 +8,8 @@ final class EventDelivery: @unchecked Sendable {
     // Sendable: `lock` guards what is mutable.
     static let shared = {
         let shared = EventDelivery()
-        // Once, and not with each handler: two threads that set one could do it in another order than that of their handlers.
+        // Once, and not with each handler: two threads that set one could do it in another order than that of their
+        // handlers.
         StandardError.observe { shared.add(URLSessionEvent(message: $0)) }
         return shared
     }()

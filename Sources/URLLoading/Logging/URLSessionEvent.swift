@@ -24,10 +24,10 @@ public struct URLSessionEvent: Sendable, Equatable, CustomStringConvertible {
         public static let cookiesSent = Name(rawValue: "cookies.sent")
         /// The response has `Set-Cookie` fields: `count` is the number of them. The storage may refuse some.
         public static let cookiesReceived = Name(rawValue: "cookies.received")
-        /// What the storage did with one of them: `name`, `decision` (`stored`, `removed` because it has expired, or `refused`), and
-        /// `reason` if it was refused. Or why a stored cookie of the request's site is not sent: `decision` is then `withheld`; at most
-        /// 50 for each request. Values are never told. Not made for subclasses of ``HTTPCookieStorage``, which decide themselves, nor
-        /// while the storage's file is being read.
+        /// What the storage did with one of them: `name`, `decision` (`stored`, `removed` because it has expired, or
+        /// `refused`), and `reason` if it was refused. Or why a stored cookie of the request's site is not sent:
+        /// `decision` is then `withheld`; at most 50 for each request. Values are never told. Not made for subclasses
+        /// of ``HTTPCookieStorage``, which decide themselves, nor while the storage's file is being read.
         public static let cookieDecision = Name(rawValue: "cookie.decision")
         /// A name is looked up: `server.address`.
         public static let resolutionBegan = Name(rawValue: "dns.began")
@@ -39,15 +39,17 @@ public struct URLSessionEvent: Sendable, Equatable, CustomStringConvertible {
         public static let connectEnded = Name(rawValue: "connect.ended")
         /// The TLS handshake begins.
         public static let secureConnectionBegan = Name(rawValue: "tls.began")
-        /// The server of a new connection, or a proxy of it, is trusted or not: `server.address`, `decision` (`trusted` or `refused`),
-        /// `by`, and `reason` if it was refused by others than the delegate. What decided (`by`) is `system` (a root of the system or
-        /// of its administrator), `additionalAuthority` (one that the session adds), `delegate`, or, for refusals, `evaluation` (of the
-        /// certificates) or `transportSecurity` (App Transport Security). A resumed TLS session is told only if it is evaluated again,
-        /// and a connection that is used again never is.
+        /// The server of a new connection, or a proxy of it, is trusted or not: `server.address`, `decision` (`trusted`
+        /// or `refused`), `by`, and `reason` if it was refused by others than the delegate. What decided (`by`) is
+        /// `system` (a root of the system or of its administrator), `additionalAuthority` (one that the session adds),
+        /// `delegate`, or, for refusals, `evaluation` (of the certificates) or `transportSecurity` (App Transport
+        /// Security). A resumed TLS session is told only if it is evaluated again, and a connection that is used again
+        /// never is.
         public static let serverTrust = Name(rawValue: "tls.trust")
         /// It has ended, and the certificate was accepted: `tls.protocol.version`, `tls.cipher`.
         public static let secureConnectionEnded = Name(rawValue: "tls.ended")
-        /// The request has a connection: `network.protocol.name`, `network.peer.address`, `network.peer.port`, `reused`.
+        /// The request has a connection: `network.protocol.name`, `network.peer.address`, `network.peer.port`,
+        /// `reused`.
         public static let connection = Name(rawValue: "connection")
         /// A delegate is asked: `method`, `server.address`, `server.port`, `failures`. The method for server trust is
         /// `NSURLAuthenticationMethodServerTrust`.
@@ -77,8 +79,8 @@ public struct URLSessionEvent: Sendable, Equatable, CustomStringConvertible {
         public static let transactionEnded = Name(rawValue: "transaction.ended")
         /// The task has ended: `error.type` if it has failed.
         public static let taskEnded = Name(rawValue: "task.ended")
-        /// A message of the library that no task is about: for example, a cookie file cannot be written. Without a handler it is
-        /// written to standard error.
+        /// A message of the library that no task is about: for example, a cookie file cannot be written. Without a
+        /// handler it is written to standard error.
         public static let message = Name(rawValue: "message")
         /// The handler was too slow, and `count` events are missing here.
         public static let eventsLost = Name(rawValue: "events.lost")
@@ -106,7 +108,8 @@ public struct URLSessionEvent: Sendable, Equatable, CustomStringConvertible {
     public let date: Date
     /// The time since the transaction has begun; for the end of a task, since the task has.
     public let elapsed: Duration
-    /// The number of the session in the process, from 1, in the order of their creation; nil if no session is concerned.
+    /// The number of the session in the process, from 1, in the order of their creation; nil if no session is
+    /// concerned.
     public let session: Int?
     /// The identifier of the task.
     public let task: Int?
@@ -124,13 +127,13 @@ public struct URLSessionEvent: Sendable, Equatable, CustomStringConvertible {
 extension URLSession {
     /// Is told what all sessions of the process do; nil, the default, costs nothing.
     ///
-    /// The handler is called on a thread of its own, one event after the other, and never delays a load: if it is slower than the
-    /// sessions, events are lost, and ``URLSessionEvent/Name/eventsLost`` says how many. Tasks that have begun before it was set
-    /// are not told. A handler that was replaced is not called again, except for a call that has begun. Transfers of background
-    /// sessions run in another process, so only their ends are told.
+    /// The handler is called on a thread of its own, one event after the other, and never delays a load: if it is
+    /// slower than the sessions, events are lost, and ``URLSessionEvent/Name/eventsLost`` says how many. Tasks that
+    /// have begun before it was set are not told. A handler that was replaced is not called again, except for a call
+    /// that has begun. Transfers of background sessions run in another process, so only their ends are told.
     ///
-    /// Messages of the library, for example about files that cannot be written, go to the handler instead of standard error. The
-    /// variable `URLSESSION_LOG` is independent of it.
+    /// Messages of the library, for example about files that cannot be written, go to the handler instead of standard
+    /// error. The variable `URLSESSION_LOG` is independent of it.
     public static var eventHandler: (@Sendable (URLSessionEvent) -> Void)? {
         get { EventDelivery.shared.handler }
         set { EventDelivery.shared.handler = newValue }

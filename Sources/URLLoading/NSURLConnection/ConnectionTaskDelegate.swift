@@ -17,8 +17,8 @@ final class ConnectionTaskDelegate: NSObject, URLSessionDataDelegate, @unchecked
 
     init(_ connection: NSURLConnection) { self.connection = connection }
 
-    /// Calls the delegate; without one of the kind, `otherwise` is called. Neither is if the connection is cancelled before
-    /// its turn, because then the task ends without an answer.
+    /// Calls the delegate; without one of the kind, `otherwise` is called. Neither is if the connection is cancelled
+    /// before its turn, because then the task ends without an answer.
     private func perform(
         otherwise: @escaping @Sendable () -> Void = {},
         _ body: @escaping @Sendable (NSURLConnection, any NSURLConnectionDataDelegate) -> Void

@@ -4,12 +4,14 @@ internal import LoadingEvents
 
 /// One load with callbacks on a run loop: the interface before ``URLSession``, for programs that still use it.
 ///
-/// It is a task of a session that all connections share, with the default configuration. New programs use ``URLSession``.
+/// It is a task of a session that all connections share, with the default configuration. New programs use
+/// ``URLSession``.
 ///
-/// **Threads.** All members are thread-safe. Callbacks come on the run loop of the thread that started the connection, while
-/// it runs in its default mode; after ``schedule(in:forMode:)`` on that run loop, and after ``setDelegateQueue(_:)`` on that
-/// queue. They come one at a time and in their order, also if the place changes while some are due; a callback that runs the
-/// run loop gets further ones meanwhile. On Linux only the program runs the run loops: a thread without one gets no callback.
+/// **Threads.** All members are thread-safe. Callbacks come on the run loop of the thread that started the connection,
+/// while it runs in its default mode; after ``schedule(in:forMode:)`` on that run loop, and after
+/// ``setDelegateQueue(_:)`` on that queue. They come one at a time and in their order, also if the place changes while
+/// some are due; a callback that runs the run loop gets further ones meanwhile. On Linux only the program runs the run
+/// loops: a thread without one gets no callback.
 ///
 /// **Lifetime.** From its start to its end the connection is retained, and retains its delegate.
 open class NSURLConnection: NSObject, @unchecked Sendable {
@@ -107,7 +109,8 @@ open class NSURLConnection: NSObject, @unchecked Sendable {
 
     /// Calls the delegate where the program wants it.
     ///
-    /// - Returns: False without a delegate, or at the end. Then `body` is not called; nor is it if the end comes before it.
+    /// - Returns: False without a delegate, or at the end. Then `body` is not called; nor is it if the end comes before
+    ///   it.
     @discardableResult
     func perform(_ body: @escaping @Sendable (NSURLConnection, any NSURLConnectionDelegate) -> Void) -> Bool {
         guard lock.withLock({ state.delegate }) != nil else { return false }
@@ -148,7 +151,8 @@ open class NSURLConnection: NSObject, @unchecked Sendable {
         return session
     }
 
-    /// Whether there is a protocol for the request: `http`, `https`, `file`, `data`, `ftp`, or a registered ``URLProtocol``.
+    /// Whether there is a protocol for the request: `http`, `https`, `file`, `data`, `ftp`, or a registered
+    /// ``URLProtocol``.
     open class func canHandle(_ request: URLRequest) -> Bool {
         let schemes: Set = ["http", "https", "file", "data", "ftp"]
         if let scheme = request.url?.scheme?.lowercased(), schemes.contains(scheme) { return true }

@@ -8,19 +8,20 @@ public protocol NSURLConnectionDelegate: NSObjectProtocol {
     /// Whether stored credentials are used. Asked once, before the request is sent. True by default.
     func connectionShouldUseCredentialStorage(_ connection: NSURLConnection) -> Bool
 
-    /// The server or a proxy requires authentication, or its trust is to be evaluated. The load waits until a method of the
-    /// challenge's sender is called, at once or later, on any thread. By default the two callbacks below are called.
+    /// The server or a proxy requires authentication, or its trust is to be evaluated. The load waits until a method of
+    /// the challenge's sender is called, at once or later, on any thread. By default the two callbacks below are
+    /// called.
     func connection(_ connection: NSURLConnection, willSendRequestFor challenge: URLAuthenticationChallenge)
 
-    /// Whether the delegate answers challenges of this kind; the load goes on as without a delegate otherwise. By default all but
-    /// those for the server's trust and for a certificate of the client. Deprecated on Apple platforms, and without effect beside
-    /// the callback above.
+    /// Whether the delegate answers challenges of this kind; the load goes on as without a delegate otherwise. By
+    /// default all but those for the server's trust and for a certificate of the client. Deprecated on Apple platforms,
+    /// and without effect beside the callback above.
     func connection(
         _ connection: NSURLConnection, canAuthenticateAgainstProtectionSpace protectionSpace: URLProtectionSpace
     ) -> Bool
 
-    /// A challenge that the delegate answers, by the challenge's sender. By default the load goes on as without a delegate.
-    /// Deprecated on Apple platforms, and without effect beside `connection(_:willSendRequestFor:)`.
+    /// A challenge that the delegate answers, by the challenge's sender. By default the load goes on as without a
+    /// delegate. Deprecated on Apple platforms, and without effect beside `connection(_:willSendRequestFor:)`.
     func connection(_ connection: NSURLConnection, didReceive challenge: URLAuthenticationChallenge)
 }
 
@@ -28,8 +29,8 @@ public protocol NSURLConnectionDelegate: NSObjectProtocol {
 public protocol NSURLConnectionDataDelegate: NSURLConnectionDelegate {
     /// A request is about to be sent: the first one, without a response, or one that a redirect response demands.
     ///
-    /// - Returns: The request to send. With nil a redirect is not followed, and its response is delivered; a connection whose
-    ///   first request is nil is cancelled.
+    /// - Returns: The request to send. With nil a redirect is not followed, and its response is delivered; a connection
+    ///   whose first request is nil is cancelled.
     func connection(
         _ connection: NSURLConnection, willSend request: URLRequest, redirectResponse response: URLResponse?
     ) -> URLRequest?

@@ -6,10 +6,11 @@ internal import LoadingTransport
 
 /// A request body from an `InputStream`, read in pieces and not on the loop, because streams may block.
 ///
-/// The stream is used on a queue of its own; an `InterruptibleStream` is closed on the loop. The next piece is read after the kernel has accepted the previous one.
+/// The stream is used on a queue of its own; an `InterruptibleStream` is closed on the loop. The next piece is read
+/// after the kernel has accepted the previous one.
 final class InputStreamSource: RequestBodySource, @unchecked Sendable {
-    // Sendable because `stream`, `isOpen` and `hasClaim` are used on `queue`, `isUntouched` on the loop. Any thread may close an
-    // `InterruptibleStream`.
+    // Sendable because `stream`, `isOpen` and `hasClaim` are used on `queue`, `isUntouched` on the loop. Any thread may
+    // close an `InterruptibleStream`.
 
     private let stream: InputStream
     private let loop: EventLoop
@@ -18,8 +19,8 @@ final class InputStreamSource: RequestBodySource, @unchecked Sendable {
     private var hasClaim = false
     private(set) var isUntouched = true
 
-    /// The streams that are read. A delegate may give one once more, which another source will close on its own queue, and streams are
-    /// for one thread at a time.
+    /// The streams that are read. A delegate may give one once more, which another source will close on its own queue,
+    /// and streams are for one thread at a time.
     private static let claims = Claims()
 
     private final class Claims: @unchecked Sendable {
@@ -72,7 +73,8 @@ final class InputStreamSource: RequestBodySource, @unchecked Sendable {
         if count == 0 {
             return stream.streamStatus == .closed ? .failure(.requestBodyStreamExhausted) : .success(.end)
         }
-        // Foundation's streams trap if they are asked for an error that they do not have, as one that was closed meanwhile.
+        // Foundation's streams trap if they are asked for an error that they do not have, as one that was closed
+        // meanwhile.
         let error = stream.streamStatus == .error ? stream.streamError as NSError? : nil
         let code = error.map { Int32(truncatingIfNeeded: $0.code) }
         return .failure(LoadError(code: LoadError.requestBodyStreamExhausted.code, cause: code.map { .posix($0) }))

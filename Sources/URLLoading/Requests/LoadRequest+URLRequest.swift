@@ -22,7 +22,7 @@ extension LoadRequest {
             url = forwarded
         } else {
             do { url = try HTTPURL(text) } catch { throw error.loadError }
-            guard isWebSocket || url.scheme == .http || url.scheme == .https else { throw .unsupportedURL }
+            guard isWebSocket || url.scheme.isHTTP else { throw .unsupportedURL }
         }
         var fields = HTTPFields()
         request.appendFields(to: &fields)

@@ -23,7 +23,8 @@ final class RequestStorage: @unchecked Sendable {
         static let allowsPersistentDNS = Flags(rawValue: 1 << 8)
         static let shouldHandleCookies = Flags(rawValue: 1 << 9)
         static let shouldUsePipelining = Flags(rawValue: 1 << 10)
-        /// Whether header fields, a method or a body were ever set. If not, `allHTTPHeaderFields` is nil instead of empty.
+        /// Whether header fields, a method or a body were ever set. If not, `allHTTPHeaderFields` is nil instead of
+        /// empty.
         static let setsFields = Flags(rawValue: 1 << 11)
 
         static let standard: Flags = [

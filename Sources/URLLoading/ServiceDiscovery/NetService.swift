@@ -402,8 +402,8 @@ open class NetService: NSObject {
     }
 }
 
-/// A reference for closures that run on other threads. The classes of services are thread-safe, and are not `Sendable` because
-/// subclasses on Apple platforms need not be.
+/// A reference for closures that run on other threads. The classes of services are thread-safe, and are not `Sendable`
+/// because subclasses on Apple platforms need not be.
 struct WeakReference<Object: AnyObject>: @unchecked Sendable {
     // Sendable because the object is a service or a browser, all of whose members are thread-safe.
     private(set) weak var object: Object?

@@ -4,8 +4,8 @@ package import LoadingTransport
 
 /// Searches the local network for services, or for domains with services (Bonjour, DNS-SD).
 ///
-/// One search runs at a time. If avahi-daemon ends, what was found is removed, and the search goes on when it is back. What is needed on Linux, threads and lifetime are as with ``NetService``. At most 4096
-/// services are found at a time.
+/// One search runs at a time. If avahi-daemon ends, what was found is removed, and the search goes on when it is back.
+/// What is needed on Linux, threads and lifetime are as with ``NetService``. At most 4096 services are found at a time.
 open class NetServiceBrowser: NSObject {
     private enum Event {
         case willSearch

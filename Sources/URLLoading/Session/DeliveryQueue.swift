@@ -17,8 +17,8 @@ internal import Synchronization
 /// - **Without a queue**: callbacks run one at a time on the loop's thread, with the loop lent (see `EventLoop`). After
 ///   the first access of `delegateQueue` they are operations on that queue.
 final class DeliveryQueue: Callout, @unchecked Sendable {
-    // Sendable: `lock` guards all mutable state. It also separates accesses, so exclusive access to what each batch changes is not
-    // checked.
+    // Sendable: `lock` guards all mutable state. It also separates accesses, so exclusive access to what each batch
+    // changes is not checked.
 
     private let loop: EventLoop
     let lock = ForkGuardedLock()
@@ -30,7 +30,8 @@ final class DeliveryQueue: Callout, @unchecked Sendable {
     /// Set if our queue was created during a callback on the loop's thread. The queue's first operation waits for its
     /// end.
     private var gate: DispatchSemaphore?
-    /// Whether there is one, for a look without the lock. If that comes late, one more delivery is made before the queue may begin.
+    /// Whether there is one, for a look without the lock. If that comes late, one more delivery is made before the
+    /// queue may begin.
     private let hasGate = Atomic(false)
 
     init(loop: EventLoop, operationQueue: OperationQueue?) {

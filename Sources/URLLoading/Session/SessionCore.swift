@@ -9,8 +9,8 @@ internal import Synchronization
 
 /// The state of a session: its values, tasks, loop, and invalidation.
 final class SessionCore: ForkGuarded, @unchecked Sendable {
-    // Sendable: `lock` guards the mutable state, and `environment` is confined to the loop, which debug builds check. The lock also
-    // separates accesses, so exclusive access to what each task changes is not checked.
+    // Sendable: `lock` guards the mutable state, and `environment` is confined to the loop, which debug builds check.
+    // The lock also separates accesses, so exclusive access to what each task changes is not checked.
 
     let configuration: SessionValues
     let additionalFields: [(name: String, value: String)]
@@ -24,7 +24,8 @@ final class SessionCore: ForkGuarded, @unchecked Sendable {
     let number = SessionCore.count.add(1, ordering: .relaxed).newValue
     private static let count = Atomic(0)
     private let boxedEnvironment: LoopBox<LoadingEnvironment>
-    /// The connection of a background session. Nil without a delegate, which such a session needs (BG-3): then nothing happens.
+    /// The connection of a background session. Nil without a delegate, which such a session needs (BG-3): then nothing
+    /// happens.
     let background: BackgroundSession?
     /// Confined to the loop.
     var environment: LoadingEnvironment { boxedEnvironment.value }

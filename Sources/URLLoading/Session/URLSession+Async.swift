@@ -2,8 +2,8 @@ public import Foundation
 internal import LoadingEvents
 internal import LoadingSemantics
 
-// Many packages have methods of their own for Linux, with the signatures that FoundationNetworking lacks. These are preferred
-// (`@_disfavoredOverload`), because a call in a package that imports both would be ambiguous.
+// Many packages have methods of their own for Linux, with the signatures that FoundationNetworking lacks. These are
+// preferred (`@_disfavoredOverload`), because a call in a package that imports both would be ambiguous.
 extension URLSession {
     /// Loads a request and returns the complete body. Throws the error of the task if the load fails; an HTTP error
     /// status does not throw.

@@ -86,8 +86,8 @@ open class URLSession: NSObject, @unchecked Sendable {
     /// the delegate. Returns at once. No tasks can be created after this call. Suspended tasks count while the program
     /// retains them.
     ///
-    /// A background session does not wait: the background service goes on with the tasks, and a session with the same identifier gets
-    /// their events.
+    /// A background session does not wait: the background service goes on with the tasks, and a session with the same
+    /// identifier gets their events.
     open func finishTasksAndInvalidate() { core.invalidate(self, cancelsTasks: false) }
 
     /// Invalidates the session and cancels all tasks, then calls `urlSession(_:didBecomeInvalidWithError:)` and
@@ -240,17 +240,19 @@ open class URLSession: NSObject, @unchecked Sendable {
         required(core.streamTask(self, to: StreamEndpoint.host(hostname, port: port)))
     }
 
-    /// Creates a stream task to a service of the local network. The service is resolved when the task begins, unless it was before.
+    /// Creates a stream task to a service of the local network. The service is resolved when the task begins, unless it
+    /// was before.
     ///
-    /// The task fails with `URLError.cannotFindHost` if the service is not found, or Avahi is not available; the underlying error says
-    /// what is missing.
+    /// The task fails with `URLError.cannotFindHost` if the service is not found, or Avahi is not available; the
+    /// underlying error says what is missing.
     open func streamTask(with service: NetService) -> URLSessionStreamTask {
         required(core.streamTask(self, to: .service(ServiceEndpoint(service.lookup))))
     }
 
     // MARK: WebSocket tasks
 
-    /// Creates a WebSocket task for a `ws:` or `wss:` URL. With another one the task fails with `URLError.unsupportedURL`.
+    /// Creates a WebSocket task for a `ws:` or `wss:` URL. With another one the task fails with
+    /// `URLError.unsupportedURL`.
     open func webSocketTask(with url: URL) -> URLSessionWebSocketTask {
         webSocketTask(with: URLRequest(url: url))
     }
@@ -259,7 +261,8 @@ open class URLSession: NSObject, @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - url: A `ws:` or `wss:` URL.
-    ///   - protocols: In order of preference. With one that is not a token of HTTP the task fails with `URLError.badURL`.
+    ///   - protocols: In order of preference. With one that is not a token of HTTP the task fails with
+    ///     `URLError.badURL`.
     open func webSocketTask(with url: URL, protocols: [String]) -> URLSessionWebSocketTask {
         var request = URLRequest(url: url)
         if !protocols.isEmpty {
@@ -270,8 +273,8 @@ open class URLSession: NSObject, @unchecked Sendable {
             core.webSocketTask(self, request, isValid: WebSocketHandshake.areSubprotocols(protocols)))
     }
 
-    /// Creates a WebSocket task for a request, whose fields are sent with the opening handshake. A `Sec-WebSocket-Protocol` field
-    /// offers subprotocols. The method and the body are ignored.
+    /// Creates a WebSocket task for a request, whose fields are sent with the opening handshake. A
+    /// `Sec-WebSocket-Protocol` field offers subprotocols. The method and the body are ignored.
     open func webSocketTask(with request: URLRequest) -> URLSessionWebSocketTask {
         required(core.webSocketTask(self, request))
     }

@@ -29,15 +29,16 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     /// A new configuration with its own stores, which are in memory only.
     open class var ephemeral: URLSessionConfiguration { URLSessionConfiguration(.ephemeral()) }
 
-    /// A new configuration for background transfers: uploads from files and downloads, over HTTP and HTTPS. A process of its own makes
-    /// them, one for each user, which goes on when this program ends. A session that a program makes again with the same identifier has
-    /// the same tasks, and its delegate is told what happened meanwhile.
+    /// A new configuration for background transfers: uploads from files and downloads, over HTTP and HTTPS. A process
+    /// of its own makes them, one for each user, which goes on when this program ends. A session that a program makes
+    /// again with the same identifier has the same tasks, and its delegate is told what happened meanwhile.
     ///
-    /// The session needs a delegate, and its tasks have no completion handlers and no `async` forms. Redirects are always followed.
+    /// The session needs a delegate, and its tasks have no completion handlers and no `async` forms. Redirects are
+    /// always followed.
     ///
-    /// - Parameter identifier: Identifies the session in this program, also when the program is started again. One session at a time
-    ///   uses it; the tasks of others fail with `URLError.backgroundSessionInUseByAnotherProcess`. An empty identifier is a programming
-    ///   error and traps.
+    /// - Parameter identifier: Identifies the session in this program, also when the program is started again. One
+    ///   session at a time uses it; the tasks of others fail with `URLError.backgroundSessionInUseByAnotherProcess`. An
+    ///   empty identifier is a programming error and traps.
     open class func background(withIdentifier identifier: String) -> URLSessionConfiguration {
         precondition(!identifier.isEmpty, "a background session needs an identifier that is not empty")
         return URLSessionConfiguration(.background(identifier))
@@ -79,8 +80,8 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         set { write(newValue) { swap(&$0.requestCachePolicy, &$1) } }
     }
 
-    /// The default idle timeout of requests in seconds: the maximum time without activity. The default is 60; zero or less is
-    /// none.
+    /// The default idle timeout of requests in seconds: the maximum time without activity. The default is 60; zero or
+    /// less is none.
     open var timeoutIntervalForRequest: TimeInterval {
         get { read { $0.timeoutIntervalForRequest } }
         set { write(newValue) { swap(&$0.timeoutIntervalForRequest, &$1) } }
@@ -140,8 +141,8 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         set { write(newValue) { swap(&$0.waitsForConnectivity, &$1) } }
     }
 
-    /// Whether background transfers may wait for a good time: external power, and a network that is not metered. The default is false.
-    /// No effect in other sessions.
+    /// Whether background transfers may wait for a good time: external power, and a network that is not metered. The
+    /// default is false. No effect in other sessions.
     open var isDiscretionary: Bool {
         get { read { $0.isDiscretionary } }
         set { write(newValue) { swap(&$0.isDiscretionary, &$1) } }
@@ -153,8 +154,8 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         set { write(newValue) { swap(&$0.sharedContainerIdentifier, &$1) } }
     }
 
-    /// Whether the program is launched for events of a background session, in the way of ``backgroundLaunch``. The default is true.
-    /// No effect in other sessions.
+    /// Whether the program is launched for events of a background session, in the way of ``backgroundLaunch``. The
+    /// default is true. No effect in other sessions.
     open var sessionSendsLaunchEvents: Bool {
         get { read { $0.sessionSendsLaunchEvents } }
         set { write(newValue) { swap(&$0.sessionSendsLaunchEvents, &$1) } }
@@ -247,8 +248,8 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         set { write(newValue) { swap(&$0.urlCache, &$1) } }
     }
 
-    /// `URLProtocol` subclasses that take precedence over the built-in loaders, in order. The default is empty: the built-in
-    /// loaders are not classes.
+    /// `URLProtocol` subclasses that take precedence over the built-in loaders, in order. The default is empty: the
+    /// built-in loaders are not classes.
     open var protocolClasses: [AnyClass]? {
         get { read { $0.protocolClasses } }
         set { write(newValue) { swap(&$0.protocolClasses, &$1) } }
@@ -284,9 +285,9 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         set { write(newValue) { swap(&$0.enablesEarlyData, &$1) } }
     }
 
-    /// Whether WebSocket tasks offer to compress messages (permessage-deflate, RFC 7692). The server decides. Not in Apple's API,
-    /// whose tasks never do. The default is false: compression takes up to 300 kB of memory for each connection, and text that an
-    /// attacker chooses beside a secret reveals the secret by its compressed size.
+    /// Whether WebSocket tasks offer to compress messages (permessage-deflate, RFC 7692). The server decides. Not in
+    /// Apple's API, whose tasks never do. The default is false: compression takes up to 300 kB of memory for each
+    /// connection, and text that an attacker chooses beside a secret reveals the secret by its compressed size.
     open var enablesWebSocketCompression: Bool {
         get { read { $0.enablesWebSocketCompression } }
         set { write(newValue) { swap(&$0.enablesWebSocketCompression, &$1) } }
@@ -311,7 +312,8 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         set { write(newValue) { swap(&$0.backgroundLaunch, &$1) } }
     }
 
-    /// Connects to the background service, for tests; nil for the user's service. Not part of Apple's API, so not public.
+    /// Connects to the background service, for tests; nil for the user's service. Not part of Apple's API, so not
+    /// public.
     package var connectToBackgroundService: (@Sendable () -> Result<Int32, LoadError>)? {
         get { read { $0.connectToBackgroundService } }
         set { write(newValue) { swap(&$0.connectToBackgroundService, &$1) } }
@@ -354,8 +356,8 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         set { write(newValue) { swap(&$0.additionalAuthorities, &$1) } }
     }
 
-    /// The proxy variables instead of those of the environment (PROXY-8); nil for the environment, and if that has none,
-    /// the desktop. Not part of Apple's API, so not public.
+    /// The proxy variables instead of those of the environment (PROXY-8); nil for the environment, and if that has
+    /// none, the desktop. Not part of Apple's API, so not public.
     package var proxyVariables: [String: String]? {
         get { read { $0.proxyVariables } }
         set { write(newValue) { swap(&$0.proxyVariables, &$1) } }

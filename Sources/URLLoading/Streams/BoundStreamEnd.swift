@@ -2,7 +2,8 @@ internal import Foundation
 
 /// The state of one of two bound streams, and the place of its events.
 final class BoundStreamEnd: @unchecked Sendable {
-    // Sendable: the variables are guarded by the condition of the `BoundPipe`, except `stream`, which is set before it is shared.
+    // Sendable: the variables are guarded by the condition of the `BoundPipe`, except `stream`, which is set before it
+    // is shared.
 
     weak var stream: Stream?
     let schedule = CallbackSchedule(waitsForRunLoop: true)

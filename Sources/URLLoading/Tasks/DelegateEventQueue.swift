@@ -62,8 +62,8 @@ struct DelegateEventQueue {
         return add(.answer(answer), bytes: 0)
     }
 
-    /// Adds a promised answer for the caller of an `async` method. Nil if events are undelivered, which must precede it; otherwise
-    /// whether a call must be made due that resumes the caller. An end that is scheduled waits for it.
+    /// Adds a promised answer for the caller of an `async` method. Nil if events are undelivered, which must precede
+    /// it; otherwise whether a call must be made due that resumes the caller. An end that is scheduled waits for it.
     mutating func addResumption(_ answer: TaskAnswer) -> Bool? {
         if isDelivering || !events.isEmpty || !sealed.isEmpty { return nil }
         resumptions.append(answer)
@@ -83,7 +83,8 @@ struct DelegateEventQueue {
         return ending != nil && promises == 0 && !isOver && mustSchedule()
     }
 
-    /// After a fork: the thread of a scheduled delivery does not exist in this process, nor what would make the promised calls.
+    /// After a fork: the thread of a scheduled delivery does not exist in this process, nor what would make the
+    /// promised calls.
     mutating func deliveryIsGone() {
         isScheduled = false
         isDelivering = false

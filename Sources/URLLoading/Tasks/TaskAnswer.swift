@@ -6,8 +6,8 @@ enum TaskCaller {
     case continuation
 }
 
-/// The result of such a method, with what it is given to. Not all are closures, because that would cost an allocation for each
-/// WebSocket message.
+/// The result of such a method, with what it is given to. Not all are closures, because that would cost an allocation
+/// for each WebSocket message.
 enum TaskAnswer: Sendable {
     case call(@Sendable () -> Void)
     case sent(WebSocketOperation.Handler, (any Error)?)

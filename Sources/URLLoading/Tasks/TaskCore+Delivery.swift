@@ -46,9 +46,9 @@ extension TaskCore {
         }
     }
 
-    /// Resumes the caller of an `async` method, which the program awaits on an executor of its own and not on the delegate queue.
-    /// If there are undelivered events, they come first. If nothing was promised, because the task was not resumed at the time, it is
-    /// promised now, unless the task has ended.
+    /// Resumes the caller of an `async` method, which the program awaits on an executor of its own and not on the
+    /// delegate queue. If there are undelivered events, they come first. If nothing was promised, because the task was
+    /// not resumed at the time, it is promised now, unless the task has ended.
     func resumeCaller(_ answer: TaskAnswer, isPromised: Bool) {
         guard isPromised || promiseAnswer() else { return callWithoutQueue(CalledOut { answer.deliver() }) }
         lock.lock()
@@ -58,7 +58,8 @@ extension TaskCore {
         if mustTell { callWithoutQueue(CallerResumption(task: self)) }
     }
 
-    /// Makes a call with the loop lent or given back, because the caller's executor and deinits are the program's code and may block.
+    /// Makes a call with the loop lent or given back, because the caller's executor and deinits are the program's code
+    /// and may block.
     private func callWithoutQueue(_ callout: any Callout) {
         guard loop.isServed else { return WorkWithoutLoop.perform { callout.callOut() } }
         loop.callOut(callout, isResumption: true)
@@ -192,9 +193,10 @@ extension TaskCore {
         let isResumeDataWanted = !resumeDataHandlers.isEmpty
         let failure = failure(ending.error, isCancelled: isCancelled)
         var resumeData = resumeData(ending.body, failure, isWanted: isResumeDataWanted)
+        var uselessFile: String?
         if case .stopped(let path, _) = ending.body {
             switch resumeData {
-            case nil: UnfinishedFiles.shared.remove(path)
+            case nil: uselessFile = path
             case .some where isResumeDataWanted: UnfinishedFiles.shared.keep(path)
             case let data?: resumeData = data.removing(path)
             }
@@ -216,8 +218,10 @@ extension TaskCore {
             }
             tellEnd(error, body: ending.body, metrics: metrics, session, task)
         } else if case .file(let path) = ending.body {
-            UnfinishedFiles.shared.remove(path)
+            uselessFile = path
         }
+        // Afterwards, because a disk may hang.
+        if let uselessFile { UnfinishedFiles.shared.remove(uselessFile) }
         // Released outside the lock, because deinits may run the program's code.
         let held = locked { [result] values in
             let held = (values.delegate, values.delegateReference, values.session, values.task, task, result)

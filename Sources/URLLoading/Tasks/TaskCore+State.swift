@@ -6,7 +6,8 @@ internal import LoadingTransport
 
 /// Resuming, suspending and cancelling a task, on any thread.
 extension TaskCore {
-    /// - Parameter waits: Whether the caller is an `async` method that waits for the task, and may do the loop's work for it.
+    /// - Parameter waits: Whether the caller is an `async` method that waits for the task, and may do the loop's work
+    ///   for it.
     func resume(_ task: URLSessionTask, waits: Bool = false) {
         enum Step { case nothing, start, goOn }
         let step: Step = locked { values in
@@ -33,7 +34,8 @@ extension TaskCore {
         }
     }
 
-    /// Runs an operation of a stream or WebSocket task: on the loop, and if there is none, where all work without a loop runs.
+    /// Runs an operation of a stream or WebSocket task: on the loop, and if there is none, where all work without a
+    /// loop runs.
     func runOnLoop(for caller: TaskCaller, _ operation: @escaping @Sendable () -> Void) {
         guard loop.serve() else { return WorkWithoutLoop.perform(operation) }
         switch caller {

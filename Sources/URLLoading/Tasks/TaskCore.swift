@@ -14,15 +14,15 @@ internal import Synchronization
 /// when too many bytes are waiting (T-65).
 final class TaskCore: Delivery, Callout, @unchecked Sendable {
     // Sendable: the mutable state is atomic, guarded by `lock`, confined to the loop, or confined to the deliveries.
-    // Exclusive access to what each request changes is not checked: the lock separates accesses, and no access to what is the loop's
-    // lasts while the load or a delegate is called.
+    // Exclusive access to what each request changes is not checked: the lock separates accesses, and no access to what
+    // is the loop's lasts while the load or a delegate is called.
 
     let core: SessionCore
     /// Those of the session, which are used for each event.
     let loop: EventLoop
     let delivery: DeliveryQueue
-    /// The key of the task in its session: the identifier, or a negative number in a background session whose service has not told the
-    /// first free identifier yet.
+    /// The key of the task in its session: the identifier, or a negative number in a background session whose service
+    /// has not told the first free identifier yet.
     let number: Int
     let originalRequest: URLRequest
     let kind: TaskKind
@@ -34,8 +34,8 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
     let bytesReceived = Atomic<Int64>(0)
     let bytesExpectedToSend = Atomic<Int64>(0)
     let bytesExpectedToReceive = Atomic<Int64>(-1)
-    /// Whether there have been observers or a `Progress`. Set before they read the counters, and read after the counters are written:
-    /// all of them in one order, so that no change is missed.
+    /// Whether there have been observers or a `Progress`. Set before they read the counters, and read after the
+    /// counters are written: all of them in one order, so that no change is missed.
     let isObserved = Atomic(false)
 
     /// The load of a task of a background session. Set before the program knows the task.
@@ -69,7 +69,8 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
         var observers: TaskObservers?
         /// The session, until the end. It is an argument of the callbacks.
         var session: URLSession?
-        /// The handlers of `cancel(byProducingResumeData:)`. Nil once the end has taken them: then it is too late to cancel.
+        /// The handlers of `cancel(byProducingResumeData:)`. Nil once the end has taken them: then it is too late to
+        /// cancel.
         var resumeDataHandlers: [@Sendable (Data?) -> Void]? = []
         /// Whether a collected body was delivered before the end.
         var hasToldBody = false

@@ -30,8 +30,9 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
 
     open func copy(with zone: NSZone?) -> Any { self }
 
-    /// The identifier of the task, unique within its session, beginning with 1. In a background session it is the same when the program
-    /// is started again; until the session is connected to the background service, this waits for that, at most ten seconds.
+    /// The identifier of the task, unique within its session, beginning with 1. In a background session it is the same
+    /// when the program is started again; until the session is connected to the background service, this waits for
+    /// that, at most ten seconds.
     open var taskIdentifier: Int { core?.shownIdentifier ?? 0 }
 
     /// The request that the task was created with; nil for a stream to a host.
@@ -44,8 +45,9 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     /// The response to the current request; nil until its head is received.
     open var response: URLResponse? { core?.response }
 
-    /// The delegate of this task only; not in a background session. It is called before the session's. Methods that it does not implement are called on
-    /// the session's delegate. Can be set until the task is first resumed. Retained until the task has ended, then nil.
+    /// The delegate of this task only; not in a background session. It is called before the session's. Methods that it
+    /// does not implement are called on the session's delegate. Can be set until the task is first resumed. Retained
+    /// until the task has ended, then nil.
     open var delegate: (any URLSessionTaskDelegate)? {
         get { core?.taskDelegate }
         set { core?.taskDelegate = newValue }
@@ -54,8 +56,8 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     /// The progress of the task, in body bytes of both directions. Cancelling, pausing and resuming it affect the task.
     open var progress: Progress { core?.progress(of: self) ?? Progress(totalUnitCount: -1) }
 
-    /// The earliest date at which the task begins. Effective in background sessions only, until the task has begun. The background
-    /// service waits, also when the program has ended.
+    /// The earliest date at which the task begins. Effective in background sessions only, until the task has begun. The
+    /// background service waits, also when the program has ended.
     open var earliestBeginDate: Date? {
         get { core?.earliestBeginDate }
         set { core?.earliestBeginDate = newValue }

@@ -1,8 +1,8 @@
 internal import CLoadingFoundation
 public import Foundation
 
-// The functions of Core Foundation that turn `URLResponse.textEncodingName` into a `String.Encoding`. Foundation on Linux has them
-// without declaring them.
+// The functions of Core Foundation that turn `URLResponse.textEncodingName` into a `String.Encoding`. Foundation on
+// Linux has them without declaring them.
 
 /// Core Foundation's number of a text encoding.
 public typealias CFStringEncoding = UInt32
@@ -10,7 +10,8 @@ public typealias CFStringEncoding = UInt32
 /// The number that is no text encoding.
 public let kCFStringEncodingInvalidId: CFStringEncoding = 0xFFFF_FFFF
 
-/// The text encoding with an IANA name, as ``URLResponse/textEncodingName`` has one; ``kCFStringEncodingInvalidId`` if there is none.
+/// The text encoding with an IANA name, as ``URLResponse/textEncodingName`` has one; ``kCFStringEncodingInvalidId`` if
+/// there is none.
 public func CFStringConvertIANACharSetNameToEncoding(_ theString: CFString?) -> CFStringEncoding {
     guard let theString else { return kCFStringEncodingInvalidId }
     return clf_string_encoding(Unmanaged.passUnretained(theString).toOpaque())

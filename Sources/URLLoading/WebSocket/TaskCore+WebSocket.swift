@@ -75,8 +75,8 @@ extension TaskCore {
         }
     }
 
-    /// Whether the state of the task lets messages out. The load may not know of a call of `suspend` or `cancel` yet. Called with the
-    /// lock held.
+    /// Whether the state of the task lets messages out. The load may not know of a call of `suspend` or `cancel` yet.
+    /// Called with the lock held.
     private func mayTakeMessage(_ webSocket: WebSocketState) -> Bool {
         values.state == .running || webSocket.inbox.lateError != nil
     }
@@ -149,8 +149,8 @@ extension TaskCore {
         }
     }
 
-    /// The response to the opening handshake. The load waits for the answer, which is given when it has let go of what it holds
-    /// while it calls.
+    /// The response to the opening handshake. The load waits for the answer, which is given when it has let go of what
+    /// it holds while it calls.
     func receiveHandshake(_ response: LoadResponse, _ load: any Load) -> ClientAnswer<Void> {
         guard let load = load as? HTTPLoad, let webSocket else { return .now }
         let outcome = Result { () throws(LoadError) in try load.agreement(by: response.head) }

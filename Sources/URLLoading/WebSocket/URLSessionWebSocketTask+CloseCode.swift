@@ -1,8 +1,8 @@
 extension URLSessionWebSocketTask {
     /// The close code of a WebSocket (RFC 6455 §7.4).
     ///
-    /// Codes without a name here, such as 3000 to 4999 of libraries and applications, are `.other`. Codes are equal if their numbers
-    /// are. A `switch` needs a `default`, as on Apple's platforms.
+    /// Codes without a name here, such as 3000 to 4999 of libraries and applications, are `.other`. Codes are equal if
+    /// their numbers are. A `switch` needs a `default`, as on Apple's platforms.
     @frozen public enum CloseCode: RawRepresentable, Hashable, Sendable {
         /// Not closed yet.
         case invalid

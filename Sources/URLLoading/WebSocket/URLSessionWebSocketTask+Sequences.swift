@@ -8,9 +8,10 @@ extension URLSessionWebSocketTask {
     ///
     ///     for try await message in task.messages { … }
     ///
-    /// The sequence ends when the connection has been closed by close frames, and throws every other error of the task. Each message
-    /// is passed to one receiver only, so several iterations share them. Cancelling the iterating Swift task ends the iteration with
-    /// `CancellationError` before the next message is awaited; it does not end the connection.
+    /// The sequence ends when the connection has been closed by close frames, and throws every other error of the task.
+    /// Each message is passed to one receiver only, so several iterations share them. Cancelling the iterating Swift
+    /// task ends the iteration with `CancellationError` before the next message is awaited; it does not end the
+    /// connection.
     public var messages: Messages { Messages(task: self) }
 
     /// An asynchronous sequence of ``messages``.
@@ -24,7 +25,8 @@ extension URLSessionWebSocketTask {
         public struct Iterator: AsyncIteratorProtocol {
             fileprivate let task: URLSessionWebSocketTask
 
-            /// The next message; nil after the connection was closed by close frames. Throws every other error of the task.
+            /// The next message; nil after the connection was closed by close frames. Throws every other error of the
+            /// task.
             public mutating func next() async throws -> Message? {
                 try Task.checkCancellation()
                 do {
@@ -36,11 +38,13 @@ extension URLSessionWebSocketTask {
         }
     }
 
-    /// Sends one message whose parts are produced while it is sent, so that it may be larger than memory. Each part is a fragment on
-    /// the wire, and the next one is asked for when the kernel has accepted the one before. Returns when it has accepted the last.
+    /// Sends one message whose parts are produced while it is sent, so that it may be larger than memory. Each part is
+    /// a fragment on the wire, and the next one is asked for when the kernel has accepted the one before. Returns when
+    /// it has accepted the last.
     ///
-    /// Other messages that are sent meanwhile wait until this one is complete. If the sequence throws, or the Swift task is cancelled,
-    /// after the message has begun, the WebSocket task is cancelled, because a message cannot be taken back; the error is then thrown.
+    /// Other messages that are sent meanwhile wait until this one is complete. If the sequence throws, or the Swift
+    /// task is cancelled, after the message has begun, the WebSocket task is cancelled, because a message cannot be
+    /// taken back; the error is then thrown.
     ///
     /// - Parameters:
     ///   - parts: The parts. Empty ones are omitted.
@@ -89,8 +93,9 @@ extension URLSessionWebSocketTask {
         }
     }
 
-    /// The seconds without anything from the server after which a ping is sent. If nothing comes for as long again, the task fails
-    /// with `URLError.timedOut`, so a lost server is noticed after twice the interval. Nil, the default, sends none.
+    /// The seconds without anything from the server after which a ping is sent. If nothing comes for as long again, the
+    /// task fails with `URLError.timedOut`, so a lost server is noticed after twice the interval. Nil, the default,
+    /// sends none.
     ///
     /// While unread messages stop the reading, no ping is sent and nothing fails.
     public var pingInterval: TimeInterval? {

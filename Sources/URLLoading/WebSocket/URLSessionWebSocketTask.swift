@@ -4,28 +4,30 @@ internal import LoadingProtocols
 
 /// A WebSocket connection (RFC 6455).
 ///
-/// Created by ``URLSession/webSocketTask(with:)-(URL)``. Like all tasks it starts with `resume()`; earlier operations are queued. The
-/// opening handshake is a request like any other: it follows redirects, answers challenges, sends and stores cookies, and uses the
-/// session's proxies. If the response opens no WebSocket, the task fails with `URLError.badServerResponse`, and `response` has what
-/// the server sent.
+/// Created by ``URLSession/webSocketTask(with:)-(URL)``. Like all tasks it starts with `resume()`; earlier operations
+/// are queued. The opening handshake is a request like any other: it follows redirects, answers challenges, sends and
+/// stores cookies, and uses the session's proxies. If the response opens no WebSocket, the task fails with
+/// `URLError.badServerResponse`, and `response` has what the server sent.
 ///
-/// **Order.** Messages are sent in the order of the calls and received in the server's order. All members are thread-safe. Completion
-/// handlers are called exactly once, on the session's delegate queue, which `async` methods do not need. Cancelling the Swift task of
-/// an `async` call does not end the call; `cancel()` does.
+/// **Order.** Messages are sent in the order of the calls and received in the server's order. All members are
+/// thread-safe. Completion handlers are called exactly once, on the session's delegate queue, which `async` methods do
+/// not need. Cancelling the Swift task of an `async` call does not end the call; `cancel()` does.
 ///
-/// **Errors.** An error ends the task, and all its pending and later operations fail with it. A server that violates the protocol
-/// causes `EPROTO` in `NSPOSIXErrorDomain`, a message above ``maximumMessageSize`` `EMSGSIZE`, and a connection that ends without a
-/// close frame `URLError.networkConnectionLost`; ``closeCode`` is then `.abnormalClosure`.
+/// **Errors.** An error ends the task, and all its pending and later operations fail with it. A server that violates
+/// the protocol causes `EPROTO` in `NSPOSIXErrorDomain`, a message above ``maximumMessageSize`` `EMSGSIZE`, and a
+/// connection that ends without a close frame `URLError.networkConnectionLost`; ``closeCode`` is then
+/// `.abnormalClosure`.
 ///
 /// **The end.** When the server closes, or has confirmed ``cancel(with:reason:)``, the delegate's
-/// ``URLSessionWebSocketDelegate/urlSession(_:webSocketTask:didCloseWith:reason:)`` is called and the task completes without an
-/// error. Messages that had been received before can still be read; after them, operations fail with `ENOTCONN` in
-/// `NSPOSIXErrorDomain`.
+/// ``URLSessionWebSocketDelegate/urlSession(_:webSocketTask:didCloseWith:reason:)`` is called and the task completes
+/// without an error. Messages that had been received before can still be read; after them, operations fail with
+/// `ENOTCONN` in `NSPOSIXErrorDomain`.
 ///
-/// **Timeouts.** `timeoutIntervalForRequest` applies to the opening handshake, `timeoutIntervalForResource` to the whole task.
+/// **Timeouts.** `timeoutIntervalForRequest` applies to the opening handshake, `timeoutIntervalForResource` to the
+/// whole task.
 ///
-/// **Back-pressure.** About 64 KiB of messages are read ahead of `receive`; then the server has to wait, and its pings and its close
-/// frame too.
+/// **Back-pressure.** About 64 KiB of messages are read ahead of `receive`; then the server has to wait, and its pings
+/// and its close frame too.
 open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
     // Sendable as every task is.
 
@@ -43,8 +45,8 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - message: The message.
-    ///   - completionHandler: Called without an error when the kernel has accepted the last octet. The server may not have received it
-    ///     yet.
+    ///   - completionHandler: Called without an error when the kernel has accepted the last octet. The server may not
+    ///     have received it yet.
     @preconcurrency open func send(
         _ message: Message, completionHandler: @escaping @Sendable ((any Error)?) -> Void
     ) {
@@ -116,11 +118,12 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
         core.perform(.ping, pongReceiveHandler)
     }
 
-    /// Closes the connection: sends the messages that wait, then a close frame, and completes without an error when the server has
-    /// confirmed it. A server that does not within five seconds, or ends the connection instead, causes an error.
+    /// Closes the connection: sends the messages that wait, then a close frame, and completes without an error when the
+    /// server has confirmed it. A server that does not within five seconds, or ends the connection instead, causes an
+    /// error.
     ///
-    /// Before the connection is open, the task is cancelled, as by `cancel()`, which otherwise does not wait for the server and
-    /// completes with `URLError.cancelled`.
+    /// Before the connection is open, the task is cancelled, as by `cancel()`, which otherwise does not wait for the
+    /// server and completes with `URLError.cancelled`.
     ///
     /// - Parameters:
     ///   - closeCode: A code that RFC 6455 does not allow to be sent, such as `.invalid`, is left out, with the reason.
@@ -131,8 +134,8 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
     }
 
     /// The code with which the connection was closed: that of the server's close frame, until then that of
-    /// ``cancel(with:reason:)``. `.invalid` before, `.noStatusReceived` if the server gave no code, and `.abnormalClosure` if an open
-    /// connection ended without a close frame.
+    /// ``cancel(with:reason:)``. `.invalid` before, `.noStatusReceived` if the server gave no code, and
+    /// `.abnormalClosure` if an open connection ended without a close frame.
     open var closeCode: CloseCode {
         guard let core, let webSocket else { return .invalid }
         return core.locked { _ in webSocket.closeCode }
@@ -144,8 +147,8 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
         return core.locked { _ in webSocket.closeReason }
     }
 
-    /// The largest message to receive, in octets; 1 MiB by default. A larger one fails the task. May be changed at any time, and
-    /// applies to the messages that are read from then on.
+    /// The largest message to receive, in octets; 1 MiB by default. A larger one fails the task. May be changed at any
+    /// time, and applies to the messages that are read from then on.
     open var maximumMessageSize: Int {
         get {
             guard let core, let webSocket else { return WebSocketState.standardMessageSize }

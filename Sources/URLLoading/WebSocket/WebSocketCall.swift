@@ -3,8 +3,8 @@ internal import LoadingPipeline
 internal import LoadingProtocols
 internal import LoadingSemantics
 
-/// A call of `send` or `sendPing`, from the caller to the loop and back, with the message as it is sent. Closures that capture nothing
-/// but this object need no object of their own.
+/// A call of `send` or `sendPing`, from the caller to the loop and back, with the message as it is sent. Closures that
+/// capture nothing but this object need no object of their own.
 final class WebSocketCall: Sendable {
     private let core: TaskCore
     private let operation: WebSocketOperation

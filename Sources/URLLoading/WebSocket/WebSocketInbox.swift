@@ -1,8 +1,8 @@
 internal import LoadingEvents
 internal import LoadingSemantics
 
-/// The received messages that are unread, and the calls of `receive` that wait. Guarded by the task's lock, so `receive` needs no
-/// other thread.
+/// The received messages that are unread, and the calls of `receive` that wait. Guarded by the task's lock, so
+/// `receive` needs no other thread.
 ///
 /// At most about `readAhead` octets are kept; then reading stops until half of them are taken.
 struct WebSocketInbox {
@@ -35,7 +35,8 @@ struct WebSocketInbox {
     ///
     /// - Parameter isHeld: Whether the task is suspended, which may not have reached the load yet.
     mutating func takeReceiver(isHeld: Bool) -> Receiver? {
-        // Messages that were held come first: the load may not know yet that the task was suspended and is running again.
+        // Messages that were held come first: the load may not know yet that the task was suspended and is running
+        // again.
         !isHeld && !self.isHeld && messages.isEmpty ? receivers.popFirst() : nil
     }
 

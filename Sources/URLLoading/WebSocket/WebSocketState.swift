@@ -4,8 +4,9 @@ internal import LoadingProtocols
 
 /// What a WebSocket task has beyond other tasks.
 final class WebSocketState: @unchecked Sendable {
-    // Sendable because the first members are guarded by the task's lock, and the rest is confined to the session's loop. The lock
-    // separates accesses, and no access to the load lasts while it is called, so exclusive access is not checked.
+    // Sendable because the first members are guarded by the task's lock, and the rest is confined to the session's
+    // loop. The lock separates accesses, and no access to the load lasts while it is called, so exclusive access is not
+    // checked.
 
     /// In octets. Apple's default (WS-8).
     static let standardMessageSize = 1_048_576

@@ -1,7 +1,7 @@
 internal import LoadingSemantics
 
-/// Parses a command line into a `CommandLineAction`. Accesses files by `ConfigurationFiles` only, and neither the network nor
-/// the environment.
+/// Parses a command line into a `CommandLineAction`. Accesses files by `ConfigurationFiles` only, and neither the
+/// network nor the environment.
 package struct Arguments {
     static let verbs: Set<String> = ["get", "post", "put", "delete", "head", "patch", "options"]
 

@@ -13,7 +13,8 @@ package struct SeriesOptions: Equatable, Sendable {
 package struct RetryOptions: Equatable, Sendable {
     /// The number of tries after the first.
     package var count = 0
-    /// Whether the command line asks for it, and not only the default file. A body that cannot be read again is then refused.
+    /// Whether the command line asks for it, and not only the default file. A body that cannot be read again is then
+    /// refused.
     package var isGiven = false
     /// The time between two tries; nil for one that doubles.
     package var delay: Double?

@@ -120,8 +120,8 @@ package struct HARRecord: Equatable, Sendable {
         return content
     }
 
-    /// The response's body as text; nil for one that is written in Base64. That is exact, but hides no secret: of text that is not
-    /// UTF-8 it is only used if secrets are shown.
+    /// The response's body as text; nil for one that is written in Base64. That is exact, but hides no secret: of text
+    /// that is not UTF-8 it is only used if secrets are shown.
     private func text(of body: Data, _ showingSecrets: Bool) -> String? {
         let type = MediaType(mimeType)
         if type == .binary { return nil }

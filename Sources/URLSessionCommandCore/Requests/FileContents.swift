@@ -10,8 +10,8 @@ import Foundation
 enum FileContents {
     static let standardInput = "/dev/stdin"
 
-    /// Opens a file for reading. Of standard input what is open is read from where it is: a pipe whose writer has closed it
-    /// cannot be opened by its path.
+    /// Opens a file for reading. Of standard input what is open is read from where it is: a pipe whose writer has
+    /// closed it cannot be opened by its path.
     /// - Returns: A descriptor, or -1 with `errno`.
     static func open(_ path: String) -> Int32 {
         if path == standardInput, !isRegular(STDIN_FILENO) { return fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3) }

@@ -6,8 +6,8 @@ import Foundation
     import Glibc
 #endif
 
-/// Reads another stream, which must have as many bytes as a `Content-Length` of the command line says. Used by one thread at a
-/// time, as every stream.
+/// Reads another stream, which must have as many bytes as a `Content-Length` of the command line says. Used by one
+/// thread at a time, as every stream.
 ///
 /// The last bytes are passed on only when the source has ended: a server must not take a part of a body for the whole.
 final class StreamOfLength: InputStream {

@@ -186,8 +186,8 @@ class CommandLoad: NSObject, URLSessionTaskDelegate, @unchecked Sendable {
         completionHandler(authorized(request))
     }
 
-    /// URLSession removes `Authorization` at each redirect. As in curl, the server of the command line gets that of `-H` and
-    /// `--oauth2-bearer` again, and no other one does.
+    /// URLSession removes `Authorization` at each redirect. As in curl, the server of the command line gets that of
+    /// `-H` and `--oauth2-bearer` again, and no other one does.
     private func authorized(_ request: URLRequest) -> URLRequest {
         guard let value = builder.request.value(forHTTPHeaderField: "Authorization"),
             let first = builder.request.url, let next = request.url, let from = try? HTTPURL(first.absoluteString),

@@ -1,8 +1,8 @@
 import Foundation
 import URLLoading
 
-/// Thousands of WebSockets in one process: the memory of each, the time to open them, and what is left of those that end in every
-/// way.
+/// Thousands of WebSockets in one process: the memory of each, the time to open them, and what is left of those that
+/// end in every way.
 enum WebSockets {
     /// The heap that one connection may have while it waits for a message.
     private static let mostPerConnection = 16 * 1024

@@ -2,10 +2,11 @@ import CLoadingOpenSSL
 import Foundation
 import Glibc
 
-/// A WebSocket server with one thread for all connections, in its own process (`soak --serve-websockets`). It ends with its
-/// standard input.
+/// A WebSocket server with one thread for all connections, in its own process (`soak --serve-websockets`). It ends with
+/// its standard input.
 ///
-/// A message is sent back, unless it is one of the commands. Nothing that it sends is long, so it never waits for a client.
+/// A message is sent back, unless it is one of the commands. Nothing that it sends is long, so it never waits for a
+/// client.
 final class WebSocketServer {
     /// What the server does with the connection when it gets a message with this text.
     enum Command: String, CaseIterable {

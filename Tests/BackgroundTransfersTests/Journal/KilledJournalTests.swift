@@ -4,8 +4,8 @@ import JournalSteps
 import TestSupport
 import Testing
 
-/// A process is killed at each change that it makes to the disk. Confirmed changes survive; the one in progress is there as a whole or
-/// not at all.
+/// A process is killed at each change that it makes to the disk. Confirmed changes survive; the one in progress is
+/// there as a whole or not at all.
 @Suite(.leakChecked) struct KilledJournalTests {
     // BG-5
     @Test("killed at each change", arguments: ["whole", "torn"]) func killed(_ write: String) throws {

@@ -98,8 +98,8 @@ final class ServiceScene: Sendable {
         throw Failure(lines: [])
     }
 
-    /// Whether the process runs. An ended one may remain as a zombie. While another of its threads still ends, its descriptors are
-    /// open.
+    /// Whether the process runs. An ended one may remain as a zombie. While another of its threads still ends, its
+    /// descriptors are open.
     static func isRunning(_ process: pid_t) -> Bool {
         guard let status = try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8),
             let end = status.lastIndex(of: ")")

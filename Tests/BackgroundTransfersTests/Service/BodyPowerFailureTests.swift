@@ -7,8 +7,8 @@ import Testing
 
 @testable import BackgroundTransfers
 
-/// The power fails at each moment of some transfers, and what was not synchronized of the journal and of the bodies is on the disk in
-/// part.
+/// The power fails at each moment of some transfers, and what was not synchronized of the journal and of the bodies is
+/// on the disk in part.
 @Suite(.leakChecked) struct BodyPowerFailureTests {
     private static let size = 60_000
     private static let half = 30_000

@@ -24,7 +24,8 @@ struct ServiceFoldersTests {
         return record
     }
 
-    // BG-6: the service was killed after it had attached a program, which makes the file while the next service reads the others
+    // BG-6: the service was killed after it had attached a program, which makes the file while the next service reads
+    // the others
     @Test("a spool that is made meanwhile stays") func spoolThatIsMadeMeanwhile() throws {
         let (former, present) = (record(attachment: 1, owner: 1), record(attachment: 2, owner: 7))
         let contents = JournalContents(sessions: [present])

@@ -478,8 +478,8 @@ struct TransferMachineTests {
         #expect(ended.handle(.timePassed, now: 12) == [])
     }
 
-    /// Every phase with every input: a load is started and stopped at most once at a time, a place is taken and given up in turn, and
-    /// there is one end.
+    /// Every phase with every input: a load is started and stopped at most once at a time, a place is taken and given
+    /// up in turn, and there is one end.
     // BG-6, T-6
     @Test("random inputs keep the machine's promises", arguments: 0..<200) func random(seed: Int) throws {
         var generator = SplitMix(state: UInt64(seed))

@@ -210,6 +210,28 @@ import Testing
         #expect(book.asked.count == 4)
     }
 
+    // CONN-20: the host has moved, and an address of another machine swallows everything
+    @Test("remembered addresses that refuse and are silent") func rememberedAddressesThatRefuseAndAreSilent()
+        async throws
+    {
+        let server = try ScriptedServer(steps: [.waitForClose])
+        defer { server.stop() }
+        let silent = try SaturatedPort(on: .ipv6, port: server.port)
+        defer { withExtendedLifetime(silent) {} }
+        book.set("moved", ["::1", "127.0.0.9"])
+        try await remember("moved")
+        book.set("moved", ["::1", "127.0.0.1"])
+        await start("moved", server.port)
+        try await events.waitUntil { $0.last?.kind == .connectStarted(address: "::1") }
+        try await stepped.step(by: loop.limits.attemptDelay)
+        try await events.waitUntil { $0.last?.kind == .connectStarted(address: "127.0.0.9") }
+        try await stepped.step(by: loop.limits.addressSilence - 1)
+        #expect(book.asked.count == 2)
+        try await stepped.step(by: 1)
+        #expect(try await outcomes.waitFor(count: 1) == [.connected("127.0.0.1")])
+        #expect(book.asked.count == 4)
+    }
+
     // CONN-20, CONN-12: the first failure is told when there is nothing new
     @Test("remembered addresses that refuse and are still the same")
     func rememberedAddressesThatRefuseAndAreStillTheSame() async throws {

@@ -118,7 +118,8 @@ import Testing
         #expect(records.asked.count == 1 && records.isHeld)
         let resolved = try #require(guest.time { if case .resolutionEnded = $0 { true } else { false } })
         let connecting = try #require(guest.time { if case .connectStarted = $0 { true } else { false } })
-        // It counts from the beginning of the turn in which the addresses came, and the record of that is a moment younger.
+        // It counts from the beginning of the turn in which the addresses came, and the record of that is a moment
+        // younger.
         #expect(connecting - resolved >= TimeLimits.standard.resolutionDelay / 2)
         // The timer's moment, and what a machine that is busy adds to it.
         #expect(connecting - resolved < TimeLimits.standard.resolutionDelay + 1_000_000_000)

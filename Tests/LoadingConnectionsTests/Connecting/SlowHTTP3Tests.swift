@@ -125,7 +125,8 @@ import Testing
     }
 }
 
-/// Somebody who wants one connection of a pool, keeps it, and notes which version it speaks. Confined to the pool's loop.
+/// Somebody who wants one connection of a pool, keeps it, and notes which version it speaks. Confined to the pool's
+/// loop.
 private final class Visitor: ConnectionRequestDelegate, @unchecked Sendable {
     // Sendable because what is mutable is touched on the loop only.
 

@@ -236,6 +236,48 @@ import Testing
                 == [.connect(1, six[0]), .setDeadline(ms(3 + given))])
     }
 
+    // CONN-20: all cached addresses are tried, and for a second none has answered
+    @Test func cachedAddressesThatAreSilentAreResolvedAgain() {
+        var race = HappyEyeballs()
+        #expect(race.handle(.resolved(.ipv6, [six[0]], isCached: true), at: 0) == [.connect(1, six[0])])
+        #expect(race.handle(.resolved(.ipv4, [four[0]], isCached: true), at: 0) == [.setDeadline(ms(250))])
+        #expect(race.handle(.attemptFailed(1, refused), at: ms(10)) == [.connect(2, four[0]), .setDeadline(ms(1010))])
+        #expect(race.handle(.deadline, at: ms(1009)) == [.setDeadline(ms(1010))])
+        #expect(race.handle(.deadline, at: ms(1010)) == [.resolveAgain])
+        #expect(race.handle(.resolved(.ipv4, []), at: ms(1020)) == [])
+        #expect(race.handle(.resolved(.ipv6, [six[1]]), at: ms(1030)) == [.connect(3, six[1])])
+        #expect(race.handle(.attemptSucceeded(3), at: ms(1040)) == [.abandon(2), .succeeded(3)])
+    }
+
+    // CONN-20: what answers late still wins
+    @Test func cachedAddressesMayAnswerWhileTheyAreResolvedAgain() {
+        var race = HappyEyeballs(families: [.ipv4])
+        #expect(
+            race.handle(.resolved(.ipv4, [four[0]], isCached: true), at: 0)
+                == [.connect(1, four[0]), .setDeadline(ms(1000))])
+        #expect(race.handle(.deadline, at: ms(1000)) == [.resolveAgain])
+        #expect(race.handle(.attemptSucceeded(1), at: ms(1001)) == [.succeeded(1)])
+    }
+
+    // CONN-20: once, and at once if all have failed; the first of the most telling failures is told
+    @Test func cachedAddressesThatFailAreResolvedAgainOnce() {
+        var race = HappyEyeballs(families: [.ipv4])
+        _ = race.handle(.resolved(.ipv4, [four[0]], isCached: true), at: 0)
+        #expect(race.handle(.attemptFailed(1, refused), at: 1) == [.resolveAgain, .clearDeadline])
+        #expect(race.handle(.resolved(.ipv4, [four[1]], isCached: true), at: 2) == [.connect(2, four[1])])
+        #expect(race.handle(.attemptFailed(2, unreachable), at: 3) == [.failed(refused)])
+    }
+
+    // CONN-20, CONN-12: not what was just resolved, and not without a network
+    @Test func newAddressesAreNotResolvedAgain() {
+        var new = HappyEyeballs(families: [.ipv4])
+        #expect(new.handle(.resolved(.ipv4, [four[0]]), at: 0) == [.connect(1, four[0])])
+        #expect(new.handle(.attemptFailed(1, refused), at: 1) == [.failed(refused)])
+        var offline = HappyEyeballs(families: [.ipv4])
+        _ = offline.handle(.resolved(.ipv4, [four[0]], isCached: true), at: 0)
+        #expect(offline.handle(.attemptFailed(1, noNetwork), at: 1) == [.clearDeadline, .failed(noNetwork)])
+    }
+
     // T-5
     @Test func cancelLetsGoOfEverything() {
         var race = HappyEyeballs()

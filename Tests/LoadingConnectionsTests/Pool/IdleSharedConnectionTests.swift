@@ -8,8 +8,8 @@ import Testing
 
 /// Idle multiplexed connections.
 @Suite(.timeLimit(.minutes(1))) struct IdleSharedConnectionTests {
-    /// Has three customers come one after the other: the second a moment before the connection's time is over, and the third
-    /// when it is.
+    /// Has three customers come one after the other: the second a moment before the connection's time is over, and the
+    /// third when it is.
     private func visits(_ connectionPool: PoolOnLoop, _ stepped: SteppedLoop) async throws -> [String] {
         let idle = stepped.limits.multiplexedIdle
         for (name, pause) in [("a", idle - 1), ("b", idle), ("c", 0)] {
@@ -52,8 +52,8 @@ import Testing
     {
         let server = try GtlsServer(authority: TrustedAuthority.authority)
         defer { server.stop() }
-        // On the system's clock: QUIC counts the time until its packets are acknowledged by the same loop, and the server
-        // takes real time for that.
+        // On the system's clock: QUIC counts the time until its packets are acknowledged by the same loop, and the
+        // server takes real time for that.
         var limits = TimeLimits()
         limits.multiplexedIdle = TimeLimits.seconds(3)
         let loop = try #require(EventLoop(limits: limits))

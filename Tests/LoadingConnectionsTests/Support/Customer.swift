@@ -76,8 +76,8 @@ final class Customer: ConnectionRequestDelegate, ExchangeObserver, @unchecked Se
         bodyLength = body
     }
 
-    /// Looks whether the connection has taken some of the body, and then nothing for half a second: more than what is on its way
-    /// takes to be acknowledged.
+    /// Looks whether the connection has taken some of the body, and then nothing for half a second: more than what is
+    /// on its way takes to be acknowledged.
     func looksStalled() -> Bool {
         if sent != sentBefore.count { sentBefore = (sent, .now) }
         return sent > 0 && ContinuousClock.now - sentBefore.time > .milliseconds(500)

@@ -6,7 +6,8 @@ import TestSupport
 
 @testable import LoadingConnections
 
-/// Opens a tunnel with an extended CONNECT, sends what it is told to, and notes what it gets. Confined to the pool's loop.
+/// Opens a tunnel with an extended CONNECT, sends what it is told to, and notes what it gets. Confined to the pool's
+/// loop.
 final class TunnelUser: ExchangeObserver, RequestBodySource, @unchecked Sendable {
     // Sendable because what is mutable is touched on the loop only.
 

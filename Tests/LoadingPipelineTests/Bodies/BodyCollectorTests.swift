@@ -45,8 +45,8 @@ import Testing
         // Made once: the allocator may keep an array of this size.
         let whole = [UInt8].pattern(count: 20_000_000)
         var resident: [Int] = []
-        // The second would stay: what was freed once is the measure of what is kept. What an allocator keeps is there after
-        // every body; what other tests of the process use comes and goes.
+        // The second would stay: what was freed once is the measure of what is kept. What an allocator keeps is there
+        // after every body; what other tests of the process use comes and goes.
         var growth: Int { (resident.last ?? 0) - (resident.first ?? 0) }
         repeat {
             let body = body(whole, pieces: 128 * 1024, announced: Int64(whole.count))

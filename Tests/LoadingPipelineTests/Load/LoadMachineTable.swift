@@ -2,7 +2,8 @@ import LoadingSemantics
 
 @testable import LoadingPipeline
 
-/// What each stage of a load makes of each input. A new stage, or a new input, does not compile until it has its place here.
+/// What each stage of a load makes of each input. A new stage, or a new input, does not compile until it has its place
+/// here.
 enum LoadMachineTable {
     typealias Stage = LoadMachine.Stage
     typealias Input = LoadMachine.Input

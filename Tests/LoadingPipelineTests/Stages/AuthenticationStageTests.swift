@@ -8,8 +8,8 @@ import Testing
 
 @testable import LoadingPipeline
 
-/// What is said to who asks for credentials: responses in, steps and field values out. Nothing is sent, and no step of a
-/// conversation is made.
+/// What is said to who asks for credentials: responses in, steps and field values out. Nothing is sent, and no step of
+/// a conversation is made.
 @Suite struct AuthenticationStageTests {
     private static let basic = #"Basic realm="r""#
     private static let digest = #"Digest realm="r", nonce="n", qop="auth""#

@@ -25,8 +25,8 @@ import Testing
     }
 }
 
-/// Lets go of the content of a part when the next begins, and has other content come into the memory that was. Confined to
-/// its loop but for what it has recorded.
+/// Lets go of the content of a part when the next begins, and has other content come into the memory that was. Confined
+/// to its loop but for what it has recorded.
 private final class PartClient: LoadClient, @unchecked Sendable {
     // Sendable because what is mutable is touched on the loop only.
 

@@ -4,7 +4,8 @@ import Testing
 
 @testable import LoadingPipeline
 
-/// The request that a redirect makes of the one before. What may be followed, and what goes with it, is in `RedirectRulesTests`.
+/// The request that a redirect makes of the one before. What may be followed, and what goes with it, is in
+/// `RedirectRulesTests`.
 @Suite struct RedirectStageTests {
     private func request(
         _ method: String = "POST", _ url: String = "https://a.example/x", body: LoadBody = .bytes(Data("b".utf8))
@@ -141,5 +142,11 @@ import Testing
         #expect(error?.code == -1007 && error?.url == "https://a.example/20")
         // A response that is no redirect is one all the same.
         #expect(line(try stage.next(for: response(200, nil, from: request), to: request)) == "the response")
+    }
+}
+
+extension RedirectStage {
+    fileprivate mutating func next(for response: LoadResponse, to request: LoadRequest) throws(LoadError) -> Target? {
+        try next(for: response, to: request, isWebSocket: false)
     }
 }

@@ -9,8 +9,8 @@ import TestSupport
 
 @testable import LoadingPipeline
 
-/// A load whose exchanges go over what the test gives it: its pool waits for an address that never comes. All but `run` is
-/// for the loop.
+/// A load whose exchanges go over what the test gives it: its pool waits for an address that never comes. All but `run`
+/// is for the loop.
 final class ExchangeBench: @unchecked Sendable {
     // Sendable because what is mutable is touched on the loop only.
 

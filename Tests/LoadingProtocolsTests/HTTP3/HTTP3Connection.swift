@@ -41,8 +41,8 @@ final class HTTP3Connection: HTTP3SessionObserver {
     var largestUnread = 0
     /// Called at times with bytes that came.
     var reaction: ((HTTP3Connection, Int64) -> Void)?
-    /// One of so many datagrams is lost, in both directions. By chance: every seventh may be each that asks for an answer,
-    /// since ngtcp2 asks beside every fourth acknowledgement.
+    /// One of so many datagrams is lost, in both directions. By chance: every seventh may be each that asks for an
+    /// answer, since ngtcp2 asks beside every fourth acknowledgement.
     var loss: Int?
     private var random = PatternRandom(seed: 7)
     private var input = [UInt8](repeating: 0, count: 65_536)

@@ -1,7 +1,8 @@
 import LoadingProtocols
 import Testing
 
-/// Every rule of frames (RFC 6455 §5, RFC 7692 §6), as valid and as broken input. Each row is read whole and cut at every octet.
+/// Every rule of frames (RFC 6455 §5, RFC 7692 §6), as valid and as broken input. Each row is read whole and cut at
+/// every octet.
 @Suite struct WebSocketReaderTests {
     struct Row: CustomTestStringConvertible, Sendable {
         let name: String
@@ -272,7 +273,8 @@ import Testing
         #expect(whole([0x81, 2, 104, 105]) == "text [104, 105], 0 left")
         #expect(whole([0x82, 1, 255, 0x82, 0]) == "binary [255], 2 left")
         #expect(whole([0x82, 0]) == "binary [], 0 left")
-        // A part of a header, of a payload, and of a message; a ping; too long; not UTF-8; masked; within another message or header.
+        // A part of a header, of a payload, and of a message; a ping; too long; not UTF-8; masked; within another
+        // message or header.
         #expect(whole([]) == "none, 0 left")
         #expect(whole([0x82]) == "none, 1 left")
         #expect(whole([0x82, 2, 1]) == "none, 3 left")

@@ -38,7 +38,8 @@ import Testing
         #expect(changes.includeStoring(of: Self.key("a"), since: count))
     }
 
-    // CACHE-25: memory is bounded, so keys may share a place. No removal is forgotten, and most other keys are unaffected.
+    // CACHE-25: memory is bounded, so keys may share a place. No removal is forgotten, and most other keys are
+    // unaffected.
     @Test func manyKeys() {
         var changes = CacheChanges()
         changes.note(removed: (0..<10_000).map { Self.key("\($0)") })

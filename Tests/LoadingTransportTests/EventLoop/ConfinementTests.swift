@@ -5,7 +5,8 @@ import LoadingTransport
 import TestSupport
 import Testing
 
-/// What belongs to a loop is used by the thread that runs it, and not while it is lent. Debug builds stop where it is not so.
+/// What belongs to a loop is used by the thread that runs it, and not while it is lent. Debug builds stop where it is
+/// not so.
 @Suite struct ConfinementTests {
     /// Does nothing. Confined to a loop, as what it stands for.
     private final class Handler: ReadinessHandler, LoopTimerTarget, @unchecked Sendable {

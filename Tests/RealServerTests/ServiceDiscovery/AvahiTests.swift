@@ -315,7 +315,8 @@ struct AvahiTests {
             domain: "local.", type: "_ws._tcp.", name: "nobody", port: -1, discovery: discovery)
         resolving.delegate = recorder
         resolving.resolve(withTimeout: 60)
-        // The daemon reads the calls of a connection in their order: this one is answered after it knows the one before.
+        // The daemon reads the calls of a connection in their order: this one is answered after it knows the one
+        // before.
         let later = NetService(domain: "local.", type: "_ws._tcp.", name: "again", port: -1, discovery: discovery)
         later.delegate = recorder
         later.resolve(withTimeout: 60)

@@ -112,8 +112,8 @@ struct WebSocketPath: Sendable, CustomTestStringConvertible {
         !WebSocketGap.all.contains { $0.server == server && $0.behaviours.contains(behaviour) }
     }
 
-    /// Whether it is tried with messages that take their time: each server has them directly, and each combination of version,
-    /// transport and route with one server.
+    /// Whether it is tried with messages that take their time: each server has them directly, and each combination of
+    /// version, transport and route with one server.
     var hasLargeMessages: Bool {
         let isOnlyOne = version != .http1 || server == .packaged(.python)
         return can(.large) && (route == .direct || isOnlyOne)

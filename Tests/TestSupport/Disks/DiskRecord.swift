@@ -2,8 +2,8 @@ package import Foundation
 
 /// What a process has done to a folder (`CTestDisk`), and what a power failure could leave of it.
 ///
-/// The model: the content of a file is on the disk when the file was synchronized, and the names in a folder when the folder was. What
-/// was not is on the disk in part, in any order.
+/// The model: the content of a file is on the disk when the file was synchronized, and the names in a folder when the
+/// folder was. What was not is on the disk in part, in any order.
 package struct DiskRecord {
     package enum Operation {
         case created(inode: Int64, folder: Int64, String)
@@ -86,8 +86,8 @@ package struct DiskRecord {
         Set(operations[..<end].compactMap { if case .marked(let number) = $0 { number } else { nil } })
     }
 
-    /// States for each moment: nothing is lost; everything that may be; only content; only names; names from one on; some; half
-    /// of the last write.
+    /// States for each moment: nothing is lost; everything that may be; only content; only names; names from one on;
+    /// some; half of the last write.
     package func crashes<Generator: RandomNumberGenerator>(using generator: inout Generator) -> [Crash] {
         var crashes: [Crash] = []
         var unsynchronized: [Int] = []

@@ -23,7 +23,8 @@ final class AioquicScript: Sendable {
 
     var lines: [String] { process.lines }
 
-    /// The end of a program that has the class `Server`, and `port`, `key` and `chain`: serves until the process is ended.
+    /// The end of a program that has the class `Server`, and `port`, `key` and `chain`: serves until the process is
+    /// ended.
     ///
     /// - Parameter options: Of the QUIC configuration, beside the protocol.
     static func serving(at address: String = "127.0.0.1", options: String = "idle_timeout=20") -> String {

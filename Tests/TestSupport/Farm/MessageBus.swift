@@ -1,7 +1,8 @@
 internal import Foundation
 internal import Glibc
 
-/// A private message bus, with stand-ins for UPower, NetworkManager and systemd (python-dbusmock). All end with this object.
+/// A private message bus, with stand-ins for UPower, NetworkManager and systemd (python-dbusmock). All end with this
+/// object.
 package final class MessageBus: Sendable {
     package struct StartFailure: Error, CustomStringConvertible {
         package let description: String

@@ -10,7 +10,8 @@ package final class WebSocketServer: Sendable {
         case node
         /// Node's `http2`, with extended CONNECT. Needs TLS. Any other request has a response.
         case nodeHTTP2
-        /// libwebsockets' test server, with its protocol `lws-mirror-protocol`: it sends text back in messages of up to 4 KiB.
+        /// libwebsockets' test server, with its protocol `lws-mirror-protocol`: it sends text back in messages of up to
+        /// 4 KiB.
         case libwebsockets
         /// websocketd before `cat`, which sends lines back; at `/drop` it reads a line and ends.
         case websocketd

@@ -227,7 +227,8 @@ extension ScriptedServer {
         }
     }
 
-    /// A server that answers each request of a persistent connection, and upgrades those for which `answer` returns nil.
+    /// A server that answers each request of a persistent connection, and upgrades those for which `answer` returns
+    /// nil.
     package static func webSocket(
         tls: TLSServerOptions? = nil,
         refusing answer: @escaping @Sendable (ReceivedRequest) throws -> CannedResponse?,

@@ -210,7 +210,8 @@ import URLLoading
         #expect(service.changes.suffix(2) == [.acknowledge(task: 1, .end), .invalidate(cancelsTasks: false)])
     }
 
-    // BG-6, BG-12, RES-1: a program was killed after it had taken the part, and before the service knew that it was told
+    // BG-6, BG-12, RES-1: a program was killed after it had taken the part, and before the service knew that it was
+    // told
     @Test("an end that is told again has its resume data again") func resumeDataAgain() async throws {
         let folder = try TemporaryDirectory()
         let part = try folder.write("part", to: "CFNetworkDownload_\(UInt64.random(in: 0...UInt64.max)).tmp")

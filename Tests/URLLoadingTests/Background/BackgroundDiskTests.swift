@@ -235,7 +235,8 @@ import Testing
         #expect(commands.next(64) == [.suspend(task: 2), .suspend(task: 3)])
     }
 
-    // BG-6, BG-12: a session that is not used for a month is forgotten, and there are not more than a thousand without tasks
+    // BG-6, BG-12: a session that is not used for a month is forgotten, and there are not more than a thousand without
+    // tasks
     @Test("old sessions") func oldSessions() async throws {
         let now = Date().timeIntervalSince1970
         func record(_ name: String, days: Double) -> SessionRecord {

@@ -5,7 +5,8 @@ import Testing
 
 @testable import BackgroundTransfers
 
-/// A service that stops while its thread for files is busy: the next process continues, with the files and the journal as they are.
+/// A service that stops while its thread for files is busy: the next process continues, with the files and the journal
+/// as they are.
 @Suite(.leavesNothing) struct BackgroundStopTests {
     // BG-5
     @Test("a complete file that is being synchronized") func completeFile() async throws {

@@ -569,8 +569,8 @@ import Testing
     }
 }
 
-/// A service that is replaced by another one. Not checked for leaks: the first one leaves its loads as they are, because its process
-/// ends then.
+/// A service that is replaced by another one. Not checked for leaks: the first one leaves its loads as they are,
+/// because its process ends then.
 struct BackgroundReplacementTests {
     private let service: BackgroundServiceInProcess
 

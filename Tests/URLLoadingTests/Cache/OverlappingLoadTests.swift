@@ -102,7 +102,8 @@ import URLLoading
         #expect(bodies == ["body 2", "body 2"])
     }
 
-    // CACHE-25, CACHE-28: a response that is not stored because of a removal is newer than what has survived the removal
+    // CACHE-25, CACHE-28: a response that is not stored because of a removal is newer than what has survived the
+    // removal
     @Test("what a removal has left does not outlive a newer response", arguments: Kind.allCases)
     func survivor(kind: Kind) async throws {
         let cache = cache(kind)

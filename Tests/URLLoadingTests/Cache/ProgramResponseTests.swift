@@ -120,7 +120,8 @@ import URLLoading
         #expect(cache.cachedResponse(for: plain) is Own)
     }
 
-    // CACHE-26: RFC 9111 §4.1. It answers the same request as the loaded one, of which the task does not have all fields.
+    // CACHE-26: RFC 9111 §4.1. It answers the same request as the loaded one, of which the task does not have all
+    // fields.
     @Test("a response that a subclass stores in place of the loaded one")
     func replaced() async throws {
         defer { server.stop() }

@@ -6,8 +6,8 @@ import Testing
 
 private final class NoDelegate: NSObject, NSURLConnectionDelegate {}
 
-/// The order of the callbacks of a connection, if their place changes while some are due, and if one runs the run loop again. Without a
-/// check for leaks, because the first run loop of a process leaves descriptors behind.
+/// The order of the callbacks of a connection, if their place changes while some are due, and if one runs the run loop
+/// again. Without a check for leaks, because the first run loop of a process leaves descriptors behind.
 @Suite struct ConnectionOrderTests {
     private static let otherMode = RunLoop.Mode("other")
 

@@ -6,8 +6,8 @@ import URLLoading
 
 /// Back-pressure: a slow consumer blocks the server, with bounded buffers (T-65, CONN-22, law 4).
 @Suite(.leavesNothing) struct BackPressureTests {
-    /// The maximum number of bytes buffered between a server and a stopped reader, in kernels and the library. How many the kernels take
-    /// depends on load, so these are the most that they may take.
+    /// The maximum number of bytes buffered between a server and a stopped reader, in kernels and the library. How many
+    /// the kernels take depends on load, so these are the most that they may take.
     private static let most = kernelBuffer("tcp_rmem") + kernelBuffer("tcp_wmem") + 4_000_000
     private static let bodySize = most + 20_000_000
     /// The memory limit: a few buffers, plus noise of allocators and other threads; more with a sanitizer.

@@ -3,8 +3,8 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// What the delegates of bound streams are told on their run loops. Without a check for leaks, because the first run loop of a process
-/// leaves descriptors behind.
+/// What the delegates of bound streams are told on their run loops. Without a check for leaks, because the first run
+/// loop of a process leaves descriptors behind.
 @Suite(.timeLimit(.minutes(1))) struct BoundStreamEventTests {
     /// Records events, as text to tell the streams apart, and reacts to them.
     private final class Recorder: NSObject, StreamDelegate, @unchecked Sendable {
@@ -34,8 +34,8 @@ import URLLoading
         stream.schedule(in: .current, forMode: .default)
     }
 
-    /// Runs the run loop until no event is due, and returns all. A block that is added later is run later, so there is none if
-    /// no event came before the block.
+    /// Runs the run loop until no event is due, and returns all. A block that is added later is run later, so there is
+    /// none if no event came before the block.
     private func events() -> [String] {
         var count: Int
         repeat {

@@ -75,7 +75,8 @@ final class BackgroundServiceInProcess: @unchecked Sendable {
         return result.current
     }
 
-    /// Waits until the loop has handled the results of what the thread for files was given before, and that thread what followed.
+    /// Waits until the loop has handled the results of what the thread for files was given before, and that thread what
+    /// followed.
     func awaitFiles(_ keeper: FileKeeper) {
         let done = DispatchSemaphore(value: 0)
         keeper.run { [loop] in loop.post { keeper.run { done.signal() } } }
@@ -123,7 +124,8 @@ final class BackgroundServiceInProcess: @unchecked Sendable {
         start()
     }
 
-    /// The loads of a service that has stopped close their files a little later. Those of a process that has ended are closed.
+    /// The loads of a service that has stopped close their files a little later. Those of a process that has ended are
+    /// closed.
     private func awaitClosedFiles() {
         for folder in ["files", "uploads"] {
             for name in files(in: folder) {

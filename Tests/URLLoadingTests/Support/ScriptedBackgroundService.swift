@@ -22,8 +22,8 @@ final class ScriptedBackgroundService: @unchecked Sendable {
         var all: [MessageSocket<ServiceCommand, ServiceNotice>] = []
     }
 
-    /// - Parameter reply: Replies to a command on the loop. With false the replies are those of a service without tasks, which carries
-    ///   out nothing.
+    /// - Parameter reply: Replies to a command on the loop. With false the replies are those of a service without
+    ///   tasks, which carries out nothing.
     init(_ reply: @escaping @Sendable (ScriptedBackgroundService, ServiceCommand, Send) -> Bool = { _, _, _ in false })
         throws
     {

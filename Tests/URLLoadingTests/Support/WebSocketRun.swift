@@ -46,7 +46,8 @@ struct WebSocketRun {
         return calls
     }
 
-    /// A message of a server on a connection of its own, by which the delegate queue and the loop have done what was due.
+    /// A message of a server on a connection of its own, by which the delegate queue and the loop have done what was
+    /// due.
     func passTime() async throws {
         let other = try ScriptedServer.answering(.text("x"))
         defer { other.stop() }

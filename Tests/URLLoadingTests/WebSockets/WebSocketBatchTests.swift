@@ -129,7 +129,8 @@ import URLLoading
         try await server.finish()
     }
 
-    // WS-14, WS-17: what a handler sends in answer to a message goes out, although a fault followed the message in the same octets
+    // WS-14, WS-17: what a handler sends in answer to a message goes out, although a fault followed the message in the
+    // same octets
     @Test(
         "a message is answered before the failure",
         arguments: [[0x83, 0x00], [0x81, 0x01, 0xFF], [0x82, 0x7E, 0x04, 0x01]] as [[UInt8]],

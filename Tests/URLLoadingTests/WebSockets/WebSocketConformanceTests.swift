@@ -5,8 +5,8 @@ import URLLoading
 
 /// The frames of RFC 6455, valid and not, against a client that sends every message back.
 ///
-/// One connection a row. There are no rows for permessage-deflate (RFC 7692), because it is not offered (WS-15): RSV1 is an
-/// error here.
+/// One connection a row. There are no rows for permessage-deflate (RFC 7692), because it is not offered (WS-15): RSV1
+/// is an error here.
 @Suite(.leavesNothing, .timeLimit(.minutes(5))) struct WebSocketConformanceTests {
     // WS-7, WS-14, RFC 6455 §5.2, §5.6
     @Test("framing", arguments: WebSocketRow.framing) func framing(row: WebSocketRow) async throws {

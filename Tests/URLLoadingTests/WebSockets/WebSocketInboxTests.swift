@@ -3,7 +3,8 @@ import Testing
 
 @testable import URLLoading
 
-/// The order of unread messages and waiting calls of `receive`, when a task is suspended and resumed while messages come.
+/// The order of unread messages and waiting calls of `receive`, when a task is suspended and resumed while messages
+/// come.
 @Suite struct WebSocketInboxTests {
     private func receiver(_ name: String, _ results: Results) -> WebSocketInbox.Receiver {
         WebSocketInbox.Receiver(caller: .handler, isPromised: false) { result in

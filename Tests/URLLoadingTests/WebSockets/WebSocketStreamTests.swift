@@ -7,8 +7,8 @@ private typealias FrameType = HTTP2ServerConnection.FrameType
 
 /// WebSocket tasks on a stream of an HTTP/2 connection (RFC 8441) whose server ends, resets, challenges and redirects.
 @Suite(.leavesNothing, .timeLimit(.minutes(1))) struct WebSocketStreamTests {
-    /// A server that answers the first request of each HTTP/2 connection, and runs the script with it. A connection of HTTP/1.1 has an
-    /// echo.
+    /// A server that answers the first request of each HTTP/2 connection, and runs the script with it. A connection of
+    /// HTTP/1.1 has an echo.
     private func server(
         _ script: @escaping @Sendable (HTTP2ServerConnection, Int64) throws -> Void
     ) throws -> ScriptedServer {

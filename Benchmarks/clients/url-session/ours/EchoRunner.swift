@@ -1,8 +1,8 @@
 import Foundation
 import URLLoading
 
-/// Messages that a server sends back. Each connection keeps its share of `concurrency` messages on their way, and has one call of
-/// `receive` at a time.
+/// Messages that a server sends back. Each connection keeps its share of `concurrency` messages on their way, and has
+/// one call of `receive` at a time.
 final class EchoRunner: @unchecked Sendable {
     // Sendable: after `run` has started the tasks, the handlers use the counters, on the serial delegate queue.
 

@@ -1,4 +1,5 @@
-// Starts a download and ends. When the download is done, the background service launches the program again, which moves the file.
+// Starts a download and ends. When the download is done, the background service launches the program again, which moves
+// the file.
 //
 //     swift run background-download https://example.org/big.iso /tmp/big.iso
 import URLLoading

@@ -1,5 +1,5 @@
-// Shows the stored copy of a feed at once, then asks the server whether it has changed. The second run shows the first copy without a
-// network.
+// Shows the stored copy of a feed at once, then asks the server whether it has changed. The second run shows the first
+// copy without a network.
 //
 //     swift run cache-first-feed https://www.swift.org/atom.xml
 import URLLoading

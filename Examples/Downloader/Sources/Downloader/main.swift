@@ -1,4 +1,5 @@
-// Downloads a file and shows the progress. A run that fails or is interrupted leaves FILE.resume, with which the next run continues.
+// Downloads a file and shows the progress. A run that fails or is interrupted leaves FILE.resume, with which the next
+// run continues.
 //
 //     swift run downloader https://example.org/big.iso big.iso
 import URLLoading

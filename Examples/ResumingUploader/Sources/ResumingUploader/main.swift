@@ -1,5 +1,5 @@
-// Uploads a file. If the server supports resumable uploads, a lost connection is resumed automatically, and a run that was interrupted
-// with Ctrl-C leaves FILE.resume, with which the next run continues.
+// Uploads a file. If the server supports resumable uploads, a lost connection is resumed automatically, and a run that
+// was interrupted with Ctrl-C leaves FILE.resume, with which the next run continues.
 //
 //     swift run resuming-uploader photo.jpg https://example.org/in
 import URLLoading

@@ -1,5 +1,5 @@
-// Checks URLs and prints a line of JSON for each: for a health check or a job in a container. The Dockerfile beside it builds an image.
-// The exit code is 1 if a URL does not answer with a status of 200 to 299 within ten seconds.
+// Checks URLs and prints a line of JSON for each: for a health check or a job in a container. The Dockerfile beside it
+// builds an image. The exit code is 1 if a URL does not answer with a status of 200 to 299 within ten seconds.
 //
 //     swift run status-check https://example.org/ https://example.com/
 import URLLoading

@@ -1,4 +1,5 @@
-/// MD5 and SHA-1, which Digest authentication and the WebSocket handshake need. The suite may use nothing but Foundation.
+/// MD5 and SHA-1, which Digest authentication and the WebSocket handshake need. The suite may use nothing but
+/// Foundation.
 enum Digests {
     static func md5(_ text: String) -> String {
         hexadecimal(md5(Array(text.utf8)))

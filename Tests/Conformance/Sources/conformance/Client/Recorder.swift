@@ -1,8 +1,8 @@
 import Foundation
 import FoundationNetworking
 
-/// A delegate with every method, which writes down its callbacks. What it answers can be set before the task begins; without that,
-/// it answers what the absence of the method means.
+/// A delegate with every method, which writes down its callbacks. What it answers can be set before the task begins;
+/// without that, it answers what the absence of the method means.
 final class Recorder: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, URLSessionWebSocketDelegate {
     typealias Challenge =
         @Sendable (URLAuthenticationChallenge) -> (URLSession.AuthChallengeDisposition, URLCredential?)

@@ -7,7 +7,8 @@ final class Server: Sendable {
     private let log = Locked<[Request]>([])
     private let accepted = Locked(0)
 
-    /// Each connection is served in a thread of its own, by a function that may send any bytes; when it returns, the connection is closed.
+    /// Each connection is served in a thread of its own, by a function that may send any bytes; when it returns, the
+    /// connection is closed.
     init(connections serve: @escaping @Sendable (Connection, Server) throws -> Void) throws {
         let listener = tcpSocket()
         port = try bindToLoopback(listener)
