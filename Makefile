@@ -111,6 +111,7 @@ examples:
 lint: layers
 	scripts/behaviour --check
 	scripts/check-stages
+	scripts/http3-functions --check
 	scripts/planted-faults --check
 	scripts/snippets --check
 	$(SWIFT) format lint --strict --parallel --recursive Package.swift Sources Tests Examples Fuzz/Sources Fuzz/Package.swift \
