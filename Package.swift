@@ -270,7 +270,7 @@ let package = Package(
 )
 
 // On Apple's platforms URLSession is part of Foundation, and URLLoading only re-exports that. This file sees the host:
-// who builds for Linux elsewhere sets URL_LOADING_PLATFORM=linux.
+// a build for Linux elsewhere sets URL_LOADING_PLATFORM=linux.
 #if os(Linux)
     let platform = Context.environment["URL_LOADING_PLATFORM"] ?? "linux"
 #else

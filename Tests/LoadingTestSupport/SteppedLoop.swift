@@ -17,10 +17,7 @@ package final class SteppedLoop: Sendable {
     private let lending = Watched<UInt64>(0)
 
     package init(limits: TimeLimits = .standard) throws {
-        guard let loop = EventLoop(clock: .stepped(time), limits: limits) else {
-            throw TestSupport.POSIXFailure("a loop")
-        }
-        self.loop = loop
+        loop = EventLoop(clock: .stepped(time), limits: limits)
         guard loop.serve() else { throw TestSupport.POSIXFailure("a thread for a loop") }
     }
 

@@ -35,13 +35,12 @@ import URLLoading
     @Test(
         "what breaks a rule ends the handshake",
         arguments: [
-            // GnuTLS keeps what is announced, so its length is bounded here.
-            ("long-certificate", "0xd"), ("long-hello", "0xd"),
-            ("hello-retries", "0x10a"),
+            // GnuTLS keeps what is announced, so its length is bounded here. Version 3.8.9 counts certificates itself.
+            ("long-certificate", ["0xd", "0xc"]), ("long-hello", ["0xd"]), ("hello-retries", ["0x10a"]),
         ])
-    func broken(attack: String, code: String) async throws {
+    func broken(attack: String, codes: [String]) async throws {
         let events = try await load(attack)
-        #expect(events == ["hello", "closed \(code)", "over"])
+        #expect(codes.map { ["hello", "closed \($0)", "over"] }.contains(events))
     }
 
     // CONN-6, CONN-8, ERR-7: GnuTLS would have ngtcp2 take keys that it has (RFC 9001 §6)

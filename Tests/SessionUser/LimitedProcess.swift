@@ -260,6 +260,12 @@ enum LimitedProcess {
         let other = URLSession(configuration: .ephemeral, delegate: teller, delegateQueue: nil)
         other.dataTask(with: url).resume()
         wait(teller.done, teller.name)
+        let file = DispatchSemaphore(value: 0)
+        session.downloadTask(with: url) { _, _, error in
+            say("download", text(error))
+            file.signal()
+        }.resume()
+        wait(file, "download")
         let done = DispatchSemaphore(value: 0)
         session.dataTask(with: url) { _, _, error in
             say("cancelled", text(error))
@@ -273,5 +279,26 @@ enum LimitedProcess {
         // What was missing may come.
         setrlimit(__rlimit_resource_t(__RLIMIT_NPROC.rawValue), &before)
         load("with threads", url, in: session)
+    }
+
+    // MARK: Without descriptors
+
+    /// Before the first session of the process is made.
+    static func loadWithoutDescriptors(_ url: URL) {
+        var before = rlimit()
+        getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &before)
+        var none = rlimit(rlim_cur: 0, rlim_max: before.rlim_max)
+        setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &none)
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.timeoutIntervalForRequest = 0.5
+        load("without descriptors", url, in: URLSession(configuration: configuration))
+        let session = URLSession(configuration: .ephemeral)
+        let waiting = begin("waits", url, in: session)
+        let cancelled = begin("cancelled", url, in: session)
+        cancelled.task.cancel()
+        wait(cancelled.done, "cancelled")
+        // What was missing may come.
+        setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &before)
+        wait(waiting.done, "waits")
     }
 }

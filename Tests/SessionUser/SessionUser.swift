@@ -10,8 +10,8 @@ import URLLoading
 /// it downloads the URLs, and holds the errors to its end. With `cancelled` no task is begun: each is cancelled before.
 /// With `http3` the servers are assumed to support HTTP/3. With `without-keys` it writes no TLS keys.
 /// `session-user import` reads nothing as a PKCS #12 archive, and prints the status.
-/// `session-user forked URL`, `session-user forked-often URL` and `session-user without-threads URL` are those of
-/// ``LimitedProcess``.
+/// `session-user forked URL`, `session-user forked-often URL`, `session-user without-threads URL` and
+/// `session-user without-descriptors URL` are those of ``LimitedProcess``.
 @main enum SessionUser {
     static func main() async {
         var arguments = CommandLine.arguments.dropFirst()
@@ -21,6 +21,7 @@ import URLLoading
             case "forked": LimitedProcess.fork
             case "forked-often": LimitedProcess.forkOften
             case "without-threads": LimitedProcess.loadWithoutThreads
+            case "without-descriptors": LimitedProcess.loadWithoutDescriptors
             default: nil
             }
         if let limited {

@@ -103,7 +103,9 @@ final class AddressRace<Candidate: AddressRaceCandidate>: LoopTimerTarget {
         for family in [SocketAddress.Family.ipv6, .ipv4] where destinations.addressFamilies.contains(family) {
             unresolvedFamilies += 1
             let box = LoopBox(self)
-            let ticket = resolver.resolve(AddressQuery(place.host, family), on: loop) { answer, isRemembered in
+            let ticket = resolver.resolve(
+                AddressQuery(place.host, family), on: loop, usesCache: !hasResolvedAgain
+            ) { answer, isRemembered in
                 box.value.resolved(family, answer, isRemembered: isRemembered)
             }
             tickets.append(ticket)
@@ -149,7 +151,6 @@ final class AddressRace<Candidate: AddressRaceCandidate>: LoopTimerTarget {
     }
 
     private func resolveAgain() {
-        resolver.forget(place.host)
         hasResolvedAgain = true
         resolvedCount = 0
         tickets = []

@@ -23,6 +23,12 @@ struct CandidateQueue: Sendable {
         }
     }
 
+    /// Forgets what was added, so that as many may be added again. The families go on to alternate.
+    mutating func reset() {
+        (ipv6, ipv4) = ([], [])
+        known = []
+    }
+
     mutating func next() -> SocketAddress? {
         let prefersIPv4 = lastFamily == .ipv6
         let takesIPv4 = prefersIPv4 ? !ipv4.isEmpty : ipv6.isEmpty

@@ -124,6 +124,7 @@ package struct HappyEyeballs: Sendable {
         if mustResolveAgain(at: now) {
             hasResolvedAgain = true
             unresolved = families
+            waiting.reset()
             actions.append(.resolveAgain)
         }
         if waiting.isEmpty, running.isEmpty, unresolved.isEmpty {

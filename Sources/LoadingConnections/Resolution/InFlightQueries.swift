@@ -101,14 +101,16 @@ final class InFlightQueries<Memory: ResolverCache>: @unchecked Sendable {
     /// Calls `answer` on `loop`, once, never before this returns, and not after the ticket is withdrawn. `isRemembered`
     /// is whether the answer was cached.
     ///
-    /// - Parameter client: The client whose cache is used; 0 where all share one.
+    /// - Parameters:
+    ///   - client: The client whose cache is used; 0 where all share one.
+    ///   - usesCache: Whether a cached answer will do. If not, the new one replaces it.
     func ask(
-        _ question: Question, by client: UInt64 = 0, on loop: EventLoop,
+        _ question: Question, by client: UInt64 = 0, on loop: EventLoop, usesCache: Bool = true,
         answer: @escaping @Sendable (_ answer: Answer, _ isRemembered: Bool) -> Void
     ) -> Ticket {
         pthread_mutex_lock(mutex)
         if memories[client] == nil { memories[client] = Memory() }
-        if let known = memories[client]?.answer(to: question, at: loop.clock.now) {
+        if usesCache, let known = memories[client]?.answer(to: question, at: loop.clock.now) {
             pthread_mutex_unlock(mutex)
             loop.post { answer(known, true) }
             return Ticket(inquiry: nil, number: 0)

@@ -92,12 +92,12 @@ package final class NameResolver: Sendable {
     // MARK: From loops
 
     /// Calls `answer` on `loop`, once, never before this returns, and not after the ticket is withdrawn. `isRemembered`
-    /// is whether the answer was cached.
+    /// is whether the answer was cached. Without `usesCache` a new answer replaces the cached one.
     package func resolve(
-        _ question: AddressQuery, on loop: EventLoop,
+        _ question: AddressQuery, on loop: EventLoop, usesCache: Bool = true,
         answer: @escaping @Sendable (_ answer: AddressAnswer, _ isRemembered: Bool) -> Void
     ) -> Ticket {
-        Ticket(place: .address(lines.addresses.ask(question, by: number, on: loop, answer: answer)))
+        Ticket(place: .address(lines.addresses.ask(question, by: number, on: loop, usesCache: usesCache, answer: answer)))
     }
 
     /// The same for services. Returns nil, and gives no answer, for an origin that must not be queried.

@@ -73,7 +73,8 @@ extension HTTPLoad: BodySinkOwner {
     func bodySinkHasCollected(_ total: Int64) { client?.load(self, hasCollected: total) }
 
     func bodySinkHasWritten(_ count: Int64) {
-        if !machine.hasEnded { client?.load(self, hasWritten: count) }
+        // The bytes received before a failure count (T-38).
+        if machine.failure?.code != LoadError.cancelled.code { client?.load(self, hasWritten: count) }
     }
 
     func bodySinkFailed(_ error: LoadError) { end(error) }

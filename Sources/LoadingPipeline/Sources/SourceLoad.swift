@@ -306,7 +306,8 @@ package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
     func bodySinkHasCollected(_ total: Int64) { client?.load(self, hasCollected: total) }
 
     func bodySinkHasWritten(_ count: Int64) {
-        if !hasEnded { client?.load(self, hasWritten: count) }
+        if case .failing(let error) = state, error.code == LoadError.cancelled.code { return }
+        client?.load(self, hasWritten: count)
     }
 
     func bodySinkFailed(_ error: LoadError) { end(error) }

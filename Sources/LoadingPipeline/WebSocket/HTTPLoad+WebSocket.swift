@@ -13,9 +13,10 @@ extension HTTPLoad {
             nonce: KernelRandom.octets(16), subprotocols: WebSocketHandshake.subprotocols(in: request.fields) ?? [],
             offersCompression: offer.compression)
         self.handshake = handshake
-        let fields = handshake.http1Fields
+        // Some servers read one `Connection` field only.
+        sent.defaults = sent.defaults.without(names: WebSocketHandshake.fieldNames)
         sent.fields = sent.fields.without(names: WebSocketHandshake.fieldNames)
-        for (name, value) in fields { sent.fields.append(name, value) }
+        for (name, value) in handshake.http1Fields { sent.fields.append(name, value) }
     }
 
     /// What a response to the handshake agrees on; -1011 if it is none (WS-4, WS-5).

@@ -17,7 +17,7 @@ package struct TimeLimits: Sendable, Equatable {
     /// How long a `fork` waits for a loop to sleep. Decision: a loop that is busy for longer may be blocked in a
     /// callback that waits for the fork.
     package var fork = milliseconds(20)
-    /// Interval of the attempts to create a loop or its thread while the process has no free descriptor or thread.
+    /// Interval of the attempts to give a loop its descriptors or a thread while the process has none.
     /// Decision: as `descriptorRetry`, but nothing can be loaded before that.
     package var loopRetry = milliseconds(10)
     /// Interval of the attempts to open a socket or file while the process has no free descriptor. Decision: a
@@ -80,8 +80,8 @@ package struct TimeLimits: Sendable, Equatable {
     /// The bounds of `attemptDelay`. Source: RFC 8305 §5: never below 10 ms, at most 2 s.
     package var shortestAttemptDelay = milliseconds(10)
     package var longestAttemptDelay = seconds(2)
-    /// A cancelled attempt that got no response for this time discards the cached addresses of its host. Decision: they
-    /// may be unreachable.
+    /// If the addresses of a host are cached and none answers for this time, its name is resolved again. A cancelled
+    /// attempt that got no response for this time discards the addresses. Decision: they may be unreachable.
     package var addressSilence = seconds(1)
     /// An attempt older than this is not reused for another request. Decision: its delay may be specific to this
     /// connection.

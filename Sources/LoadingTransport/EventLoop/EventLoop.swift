@@ -41,6 +41,10 @@ package final class EventLoop: @unchecked Sendable {
     /// Whether a loop with a stepped clock ends when all posted work is done. Other loops never end.
     private var isStopping = false
     private let events: UnsafeMutablePointer<epoll_event>
+    /// The descriptors of epoll and of the event that wakes the loop; -1 until the kernel has given them, first the one
+    /// and then the other. Other threads use the event only when `isAsleep` was true, so that it is there.
+    @exclusivity(unchecked) private var poll: Int32 = -1
+    @exclusivity(unchecked) private var wakeup: Int32 = -1
 
     /// The clock's time in nanoseconds at the last wake-up; all timers of this turn are measured from it.
     package var now: Int64 { turnTime }
@@ -73,8 +77,6 @@ package final class EventLoop: @unchecked Sendable {
 
     package let clock: LoopClock
     package let limits: TimeLimits
-    private let poll: Int32
-    private let wakeup: Int32
     /// Twice the number of lendings so far, plus 1 while the loop is lent.
     let baton = Atomic<UInt64>(0)
     /// The number of returns for which the loop's thread has waited.
@@ -101,21 +103,13 @@ package final class EventLoop: @unchecked Sendable {
         let run: @Sendable () -> Void
     }
 
-    /// Nil if the kernel provides no descriptors for it.
-    package init?(clock: LoopClock = .monotonic, limits: TimeLimits = .standard) {
+    package init(clock: LoopClock = .monotonic, limits: TimeLimits = .standard) {
         self.clock = clock
         self.limits = limits
         turnTime = clock.now
-        poll = cll_epoll_create()
-        wakeup = cll_eventfd()
         events = .allocate(capacity: Self.eventCapacity)
         scratch = .allocate(byteCount: Self.scratchCapacity, alignment: 64)
-        guard poll >= 0, wakeup >= 0,
-            cll_epoll_add(poll, wakeup, cll_level_input() | cll_edge_triggered(), Self.wakeupToken) == 0
-        else {
-            // `deinit` releases the rest.
-            return nil
-        }
+        _ = hasDescriptors
     }
 
     /// The process's own loops are never deallocated; one with a stepped clock ends with its test.
@@ -218,6 +212,24 @@ package final class EventLoop: @unchecked Sendable {
         if mustWake { cll_eventfd_signal(wakeup) }
     }
 
+    /// Whether the loop has its descriptors. Takes them if the kernel has them now; sets errno if not. On the loop, or
+    /// before it has a thread.
+    @inline(__always)
+    var hasDescriptors: Bool { wakeup >= 0 || takeDescriptors() }
+
+    private func takeDescriptors() -> Bool {
+        if poll < 0 { poll = cll_epoll_create() }
+        guard poll >= 0 else { return false }
+        let event = cll_eventfd()
+        guard event >= 0 else { return false }
+        guard cll_epoll_add(poll, event, cll_level_input() | cll_edge_triggered(), Self.wakeupToken) == 0 else {
+            close(event)
+            return false
+        }
+        wakeup = event
+        return true
+    }
+
     /// Whether posted work will run: the loop has a thread, and the thread is in this process.
     @inline(__always)
     package var isServed: Bool { hasThread.load(ordering: .relaxed) && !ForkedProcess.isCurrent }
@@ -256,7 +268,7 @@ package final class EventLoop: @unchecked Sendable {
     package func register(_ descriptor: Int32, _ handler: any ReadinessHandler) -> LoopRegistration? {
         checkConfinement(of: "The registration of a descriptor")
         let registration = registrations.insert(handler)
-        guard cll_epoll_add(poll, descriptor, cll_edge_triggered(), registration.token) == 0 else {
+        guard hasDescriptors, cll_epoll_add(poll, descriptor, cll_edge_triggered(), registration.token) == 0 else {
             _ = registrations.remove(registration)
             return nil
         }
@@ -367,6 +379,7 @@ package final class EventLoop: @unchecked Sendable {
             return
         }
         turnsWithoutPoll = 0
+        guard hasDescriptors else { return waitForDescriptors() }
         let timeout = timeToSleep()
         let count = Int(cll_epoll_wait(poll, events, Int32(Self.eventCapacity), timeout))
         if timeout != 0 { noteAwake() }
@@ -383,6 +396,15 @@ package final class EventLoop: @unchecked Sendable {
             // A handler that was called earlier in this turn may have closed this one's descriptor.
             guard let handler = registrations.handler(of: registration) else { continue }
             handler.becameReady(Readiness(epoll: event.pointee.events))
+        }
+    }
+
+    /// Without descriptors, nothing can be connected, but timers and posted work go on. Nobody can wake this thread.
+    private func waitForDescriptors() {
+        readClock()
+        if unfinished.isEmpty, !hasJobs, !hasCallouts, timers.nextDeadline > now {
+            usleep(UInt32(limits.loopRetry / 1000))
+            readClock()
         }
     }
 

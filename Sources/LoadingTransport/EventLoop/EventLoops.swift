@@ -1,19 +1,12 @@
 internal import Glibc
 internal import LoadingEvents
-internal import LoadingSemantics
 
 /// The process's loops: made when first needed, at most one for each core, never ended.
 package enum EventLoops {
     private static let all = Storage()
 
-    /// The next loop in turn. If there is none yet and the kernel has no free descriptor, this waits for one, because
-    /// nothing can be loaded without a loop.
-    package static func assign() -> EventLoop {
-        while true {
-            if let loop = all.assign() { return loop }
-            usleep(UInt32(TimeLimits.standard.loopRetry / 1000))
-        }
-    }
+    /// The next loop in turn.
+    package static func assign() -> EventLoop { all.assign() }
 
     private final class Storage: ForkGuarded, @unchecked Sendable {
         // Sendable because everything is guarded by `lock`.
@@ -36,19 +29,23 @@ package enum EventLoops {
             return []
         }
 
-        func assign() -> EventLoop? {
+        func assign() -> EventLoop {
             lock.lock()
             defer { lock.unlock() }
-            if loops.count < Self.most, next >= loops.count, let loop = EventLoop() {
-                loops.append(loop)
-                ForkedProcess.watch()
-                LoopWatch.shared.add(loop)
-                // If no thread can be started now, each task that begins tries again.
-                _ = loop.serve()
-            }
-            guard !loops.isEmpty else { return nil }
+            if loops.count < Self.most, next >= loops.count { addLoop() }
             defer { next += 1 }
             return loops[next % loops.count]
+        }
+
+        /// Without free descriptors only if there is no other loop: then loads wait on this one.
+        private func addLoop() {
+            let loop = EventLoop()
+            guard loop.hasDescriptors || loops.isEmpty else { return }
+            loops.append(loop)
+            ForkedProcess.watch()
+            LoopWatch.shared.add(loop)
+            // If no thread can be started now, each task that begins tries again.
+            _ = loop.serve()
         }
 
         private static let most = max(1, min(8, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN)))))

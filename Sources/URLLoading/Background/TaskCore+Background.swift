@@ -86,9 +86,9 @@ extension TaskCore {
     }
 
     private func storeCounters(_ progress: TransferProgress) {
-        bytesSent.store(progress.sent, ordering: .sequentiallyConsistent)
-        bytesReceived.store(progress.received, ordering: .sequentiallyConsistent)
         if progress.toSend >= 0 { bytesExpectedToSend.store(progress.toSend, ordering: .sequentiallyConsistent) }
+        storeSent(progress.sent)
+        bytesReceived.store(progress.received, ordering: .sequentiallyConsistent)
         if progress.toReceive >= 0, response == nil {
             bytesExpectedToReceive.store(progress.toReceive, ordering: .sequentiallyConsistent)
         }

@@ -64,7 +64,7 @@ open class HTTPCookie: NSObject, @unchecked Sendable {
         if version == 0 { ports = ports.map { Array($0.prefix(1)) } }
         values = Values(
             version: version, name: name, value: value, expires: expires, isSessionOnly: isSessionOnly,
-            domain: domain.lowercased(), path: path, isSecure: properties[.secure].map(Self.isMeant) ?? false,
+            domain: domain.lowercased(), path: path, isSecure: properties[.secure] != nil,
             isHTTPOnly: properties[.httpOnly].map(Self.isMeant) ?? false, comment: Self.text(properties[.comment]),
             commentURL: Self.url(properties[.commentURL]), ports: ports?.isEmpty == true ? nil : ports,
             sameSite: (properties[.sameSitePolicy] as? HTTPCookieStringPolicy)
@@ -185,7 +185,7 @@ open class HTTPCookie: NSObject, @unchecked Sendable {
         value as? URL ?? text(value).flatMap { URL(string: $0) }
     }
 
-    /// A flag is set by any value except a false one.
+    /// `HttpOnly` is set by any value except a false one.
     private static func isMeant(_ value: Any) -> Bool {
         (value as? Bool) ?? text(value).map { !["", "FALSE", "NO", "0"].contains($0.uppercased()) } ?? true
     }

@@ -1,4 +1,3 @@
-internal import Dispatch
 internal import Foundation
 internal import LoadingEvents
 internal import LoadingTransport
@@ -22,12 +21,15 @@ enum DownloadFolder {
         return other
     }
 
-    /// Removes files left by killed processes, once per process.
-    static func clean() { _ = isCleaned }
+    /// Removes files left by killed processes, once per process. If no thread can be started, a later process does it.
+    ///
+    /// Not on a queue of Dispatch, which waits until there is a thread, and ends a process that has no descriptors.
+    static func clean() { _ = isCleaning }
 
-    private static let isCleaned: Bool = {
+    private static let isCleaning: Bool = {
         let folder = path
-        DispatchQueue.global(qos: .utility).async { UnfinishedFiles.removeOld(in: folder, includesAbandoned: true) }
-        return true
+        return DetachedThread.startIfPossible(named: "url-cleanup") {
+            UnfinishedFiles.removeOld(in: folder, includesAbandoned: true)
+        }
     }()
 }

@@ -65,10 +65,16 @@ extension URLError {
 
 extension LoadError {
     /// The error of `NSPOSIXErrorDomain` with which a WebSocket fails; nil for other errors (WS-8, WS-12, WS-14).
-    var webSocketError: NSError? {
+    ///
+    /// Not a `POSIXError`, which Swift on Linux does not cast to `NSError`.
+    func webSocketError(url: URL?) -> NSError? {
         switch self {
-        case .webSocketIsClosed, .webSocketMessageTooBig, .webSocketProtocolError: cause?.error
-        default: nil
+        case .webSocketIsClosed, .webSocketMessageTooBig, .webSocketProtocolError:
+            guard let error = cause?.error else { return nil }
+            var info = error.userInfo
+            if let url { URLError.addFailingURL(url, to: &info) }
+            return NSError(domain: error.domain, code: error.code, userInfo: info)
+        default: return nil
         }
     }
 }

@@ -273,9 +273,10 @@ final class PersistentRecords<Memory: RecordMemory>: FlushedStore, @unchecked Se
         else { return }
         if lock.withLock({ isFileUsed }) { return orderLook(in: file) }
         // Without a file no permanent thread is started, and no loop blocks on the disk to check for one.
-        DispatchQueue.global(qos: .utility).async { [self] in
+        let isStarted = DetachedThread.startIfPossible(named: "url-look") { [self] in
             if file.mayHold() { orderLook(in: file) } else { isLooking.store(false, ordering: .relaxed) }
         }
+        if !isStarted { isLooking.store(false, ordering: .relaxed) }
     }
 
     private func orderLook(in file: File) {

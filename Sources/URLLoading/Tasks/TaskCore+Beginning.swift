@@ -68,7 +68,7 @@ extension TaskCore {
         switch (kind, result) {
         case (.download(let stopped?), _): .stopped(stopped)
         case (.download(nil), _): .file(.newFile(inFolder: core.downloadFolder))
-        case (_, .delegate): prefersIncrementalDelivery ? .pieces : .whole
+        case (_, .delegate): kind.isData && prefersIncrementalDelivery ? .pieces : .whole
         case (_, .handler), (_, .continuation): .whole
         case (_, _): .pieces
         }

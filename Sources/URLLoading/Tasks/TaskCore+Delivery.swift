@@ -157,7 +157,7 @@ extension TaskCore {
 
     func shownError(_ error: LoadError, _ resumeData: Data? = nil) -> any Error {
         if case .foreign(let foreign)? = error.cause { return foreign.shown(at: currentRequest?.url) }
-        if kind.isWebSocket, let posix = error.webSocketError { return posix }
+        if kind.isWebSocket, let posix = error.webSocketError(url: currentRequest?.url) { return posix }
         return URLError.make(
             error, url: currentRequest?.url, taskDescription: "\(typeName) <\(identifier)>",
             userInfo: resumeData.map {
@@ -193,10 +193,10 @@ extension TaskCore {
         let isResumeDataWanted = !resumeDataHandlers.isEmpty
         let failure = failure(ending.error, isCancelled: isCancelled)
         var resumeData = resumeData(ending.body, failure, isWanted: isResumeDataWanted)
-        var uselessFile: String?
+        var uselessFile: (path: String, claim: UInt64?)?
         if case .stopped(let path, _) = ending.body {
             switch resumeData {
-            case nil: uselessFile = path
+            case nil: uselessFile = (path, UnfinishedFiles.shared.claim(on: path))
             case .some where isResumeDataWanted: UnfinishedFiles.shared.keep(path)
             case let data?: resumeData = data.removing(path)
             }
@@ -208,9 +208,9 @@ extension TaskCore {
             values.error = error
             return (values.session, values.anyTask ?? newTaskObject())
         }
+        if !ending.isSilent { locked { $0.progress }?.finish(self) }
         statusChanged()
         for handler in resumeDataHandlers { handler(resumeData) }
-        if !ending.isSilent { locked { $0.progress }?.finish(self) }
         if case .feed(let feed) = result { feed.finish(error) }
         if let session, !isSilent {
             let metrics = log.flatMap {
@@ -218,10 +218,12 @@ extension TaskCore {
             }
             tellEnd(error, body: ending.body, metrics: metrics, session, task)
         } else if case .file(let path) = ending.body {
-            uselessFile = path
+            uselessFile = (path, UnfinishedFiles.shared.claim(on: path))
         }
-        // Afterwards, because a disk may hang.
-        if let uselessFile { UnfinishedFiles.shared.remove(uselessFile) }
+        // Afterwards, because a disk may hang; unless another download has continued the file meanwhile.
+        if let uselessFile, UnfinishedFiles.shared.claim(on: uselessFile.path) == uselessFile.claim {
+            UnfinishedFiles.shared.remove(uselessFile.path)
+        }
         // Released outside the lock, because deinits may run the program's code.
         let held = locked { [result] values in
             let held = (values.delegate, values.delegateReference, values.session, values.task, task, result)

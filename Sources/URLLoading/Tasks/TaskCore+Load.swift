@@ -140,8 +140,16 @@ extension TaskCore: LoadClient {
         statusChanged()
     }
 
-    func load(_ load: any Load, didSendBody bytes: Int64, total: Int64) {
+    func storeSent(_ total: Int64) {
         bytesSent.store(total, ordering: .sequentiallyConsistent)
+        let isInProgress = total > 0 && total < bytesExpectedToSend.load(ordering: .relaxed)
+        if isInProgress, bytesExpectedToReceive.load(ordering: .relaxed) < 0 {
+            showsOnlySent.store(true, ordering: .sequentiallyConsistent)
+        }
+    }
+
+    func load(_ load: any Load, didSendBody bytes: Int64, total: Int64) {
+        storeSent(total)
         updateProgress()
         guard wantsSentBody else { return }
         let expected = bytesExpectedToSend.load(ordering: .relaxed)

@@ -78,7 +78,11 @@ extension TaskCore {
 
     var prefersIncrementalDelivery: Bool {
         get { locked { $0.prefersIncrementalDelivery } }
-        set { locked { if !$0.hasStarted, isForDelegate, kind.isData { $0.prefersIncrementalDelivery = newValue } } }
+        set {
+            locked {
+                if !$0.hasStarted, isForDelegate, !kind.isDownload { $0.prefersIncrementalDelivery = newValue }
+            }
+        }
     }
 
     func progress(of task: URLSessionTask) -> Progress {

@@ -11,6 +11,9 @@ extension TaskCore {
     func prepare(toReplace other: TaskCore, as task: URLSessionTask) {
         let (response, priority) = (other.response, other.priority)
         isAwaitingLoad = true
+        bytesSent.store(other.bytesSent.load(ordering: .relaxed), ordering: .relaxed)
+        bytesExpectedToSend.store(other.bytesExpectedToSend.load(ordering: .relaxed), ordering: .relaxed)
+        bytesExpectedToReceive.store(other.bytesExpectedToReceive.load(ordering: .relaxed), ordering: .relaxed)
         locked { values in
             values.suspensionCount = 0
             values.hasStarted = true
@@ -43,8 +46,8 @@ extension TaskCore {
                 return end(other.endError ?? .cancelled, body: .nothing)
             }
             self.load = load
-            bytesExpectedToReceive.store(
-                other.bytesExpectedToReceive.load(ordering: .relaxed), ordering: .sequentiallyConsistent)
+            // What was sent meanwhile.
+            bytesSent.store(other.bytesSent.load(ordering: .relaxed), ordering: .sequentiallyConsistent)
             updateProgress()
             load.handOver(to: self)
             other.load = nil

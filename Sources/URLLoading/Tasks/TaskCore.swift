@@ -34,6 +34,9 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
     let bytesReceived = Atomic<Int64>(0)
     let bytesExpectedToSend = Atomic<Int64>(0)
     let bytesExpectedToReceive = Atomic<Int64>(-1)
+    /// Whether the progress is that of the bytes sent: the body of the request is not sent at once, and the length of
+    /// the response is unknown until it is.
+    let showsOnlySent = Atomic(false)
     /// Whether there have been observers or a `Progress`. Set before they read the counters, and read after the
     /// counters are written: all of them in one order, so that no change is missed.
     let isObserved = Atomic(false)
@@ -142,7 +145,7 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
         creationTime = EventLog.now
         values.session = session
         values.currentRequest = current
-        values.prefersIncrementalDelivery = result.isDelegate && kind.isData
+        values.prefersIncrementalDelivery = result.isDelegate && !kind.isDownload
         if let delegate {
             values.delegate = delegate
             values.delegateReference = DelegateReference(delegate)

@@ -19,5 +19,6 @@ enum TaskKind {
         }
     }
 
+    var isDownload: Bool { if case .download = self { true } else { false } }
     var isWebSocket: Bool { if case .webSocket = self { true } else { false } }
 }

@@ -5,7 +5,7 @@ internal import Synchronization
 ///
 /// For a progress with a parent, Foundation adds fractions, and traps when their denominators become too large: if a
 /// total changes more than once, becomes 0, or exceeds 2⁵³. A server could cause that. So the total is set once, and
-/// later announcements and excess bytes are not shown.
+/// later announcements and excess bytes are not shown. See also `TaskCore.showsOnlySent`.
 final class TaskProgress: Sendable {
     let progress: Progress
     private let hasTotal = Atomic(false)
@@ -26,11 +26,14 @@ final class TaskProgress: Sendable {
     func update(_ core: TaskCore) {
         let toSend = core.bytesExpectedToSend.load(ordering: .sequentiallyConsistent)
         let toReceive = core.bytesExpectedToReceive.load(ordering: .sequentiallyConsistent)
+        let sent = core.bytesSent.load(ordering: .sequentiallyConsistent)
+        if core.showsOnlySent.load(ordering: .sequentiallyConsistent) {
+            if toSend > 0 { setTotal(toSend) }
+            // The last one is shown at the end. What is sent again was shown before.
+            return setCompleted(min(max(sent, progress.completedUnitCount), max(0, progress.totalUnitCount - 1)))
+        }
         if toSend >= 0, toReceive >= 0, toSend > 0 || toReceive > 0 { setTotal(Self.sum(toSend, toReceive)) }
-        setCompleted(
-            Self.sum(
-                core.bytesSent.load(ordering: .sequentiallyConsistent),
-                core.bytesReceived.load(ordering: .sequentiallyConsistent)))
+        setCompleted(Self.sum(sent, core.bytesReceived.load(ordering: .sequentiallyConsistent)))
     }
 
     func finish(_ core: TaskCore) {

@@ -16,13 +16,19 @@ extension URLSessionTask {
         public var countOfBytesExpectedToReceive: Int64
         /// Whether the task has completed with an error.
         private let hasFailed: Bool
+        private let showsOnlySent: Bool
 
         /// The fraction of the body bytes of both directions that have been sent and received, from 0 to 1, as in the
         /// task's ``URLSessionTask/progress``.
         ///
-        /// It is 0 while a length is unknown, and 1 when the task has completed without an error.
+        /// It is 0 while a length is unknown, and 1 when the task has completed without an error. If a body takes longer
+        /// to send, the fraction is that of the bytes sent, because the length of the response is unknown until then.
         public var fractionCompleted: Double {
             if state == .completed, !hasFailed { return 1 }
+            if showsOnlySent {
+                guard countOfBytesExpectedToSend > 0 else { return 0 }
+                return min(1.0.nextDown, Double(countOfBytesSent) / Double(countOfBytesExpectedToSend))
+            }
             guard countOfBytesExpectedToSend >= 0, countOfBytesExpectedToReceive >= 0 else { return 0 }
             // Sums of integers could overflow: the server chooses the length of the response.
             let expected = Double(countOfBytesExpectedToSend) + Double(countOfBytesExpectedToReceive)
@@ -32,6 +38,7 @@ extension URLSessionTask {
 
         init(of core: TaskCore) {
             (state, hasFailed) = core.locked { ($0.state, $0.error != nil) }
+            showsOnlySent = core.showsOnlySent.load(ordering: .sequentiallyConsistent)
             countOfBytesSent = core.bytesSent.load(ordering: .sequentiallyConsistent)
             countOfBytesExpectedToSend = core.bytesExpectedToSend.load(ordering: .sequentiallyConsistent)
             countOfBytesReceived = core.bytesReceived.load(ordering: .sequentiallyConsistent)

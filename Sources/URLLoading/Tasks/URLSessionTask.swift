@@ -121,8 +121,9 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
         set { core?.priority = newValue }
     }
 
-    /// Whether the delegate gets the body as it arrives (true, the default) or in one piece at the end. Completion
-    /// handlers always get one piece. Can be set until the task is first resumed.
+    /// Whether the delegate gets the body as it arrives, or in one piece at the end. The default is true, but false for
+    /// downloads, which go to a file, and for tasks with a completion handler and those of `async` methods, which do
+    /// not depend on it. Can be set until the task is first resumed.
     open var prefersIncrementalDelivery: Bool {
         get { core?.prefersIncrementalDelivery ?? true }
         set { core?.prefersIncrementalDelivery = newValue }

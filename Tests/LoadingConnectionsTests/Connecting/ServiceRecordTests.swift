@@ -257,7 +257,7 @@ private final class ServiceBook: Sendable {
     }
 }
 
-/// Somebody who wants one connection of a pool, and notes which version it speaks. Confined to the pool's loop.
+/// A user of one connection of a pool, which notes which version it speaks. Confined to the pool's loop.
 private final class Guest: ConnectionRequestDelegate, @unchecked Sendable {
     // Sendable because what is mutable is touched on the loop only, or, the events, after they were told.
 

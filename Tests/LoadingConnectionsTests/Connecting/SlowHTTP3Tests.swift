@@ -125,7 +125,7 @@ import Testing
     }
 }
 
-/// Somebody who wants one connection of a pool, keeps it, and notes which version it speaks. Confined to the pool's
+/// A user of one connection of a pool, which keeps it and notes which version it speaks. Confined to the pool's
 /// loop.
 private final class Visitor: ConnectionRequestDelegate, @unchecked Sendable {
     // Sendable because what is mutable is touched on the loop only.

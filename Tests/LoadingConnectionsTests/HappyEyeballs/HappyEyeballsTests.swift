@@ -268,6 +268,15 @@ import Testing
         #expect(race.handle(.attemptFailed(2, unreachable), at: 3) == [.failed(refused)])
     }
 
+    // CONN-20: as many again
+    @Test func manyCachedAddressesLeaveRoomForNewOnes() {
+        var race = HappyEyeballs(families: [.ipv4])
+        _ = race.handle(.resolved(.ipv4, Array(four[0..<8]), isCached: true), at: 0)
+        for attempt in 1...7 { _ = race.handle(.attemptFailed(attempt, refused), at: 0) }
+        #expect(race.handle(.attemptFailed(8, refused), at: 0) == [.resolveAgain, .clearDeadline])
+        #expect(race.handle(.resolved(.ipv4, [four[8]]), at: 0) == [.connect(9, four[8])])
+    }
+
     // CONN-20, CONN-12: not what was just resolved, and not without a network
     @Test func newAddressesAreNotResolvedAgain() {
         var new = HappyEyeballs(families: [.ipv4])

@@ -51,7 +51,7 @@ final class PoolOnLoop: @unchecked Sendable {
     func close() async { await onLoop { $0.shutDown() } }
 }
 
-/// Somebody who wants a connection of a pool, and notes what he gets. Confined to the pool's loop.
+/// A user of a connection of a pool, which notes what it gets. Confined to the pool's loop.
 final class Customer: ConnectionRequestDelegate, ExchangeObserver, @unchecked Sendable {
     // Sendable because what is mutable is touched on the loop only.
 

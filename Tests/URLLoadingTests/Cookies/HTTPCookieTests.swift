@@ -59,6 +59,17 @@ import Testing
         #expect(try cookies("n=v; SetInJavaScript=1").first?.properties?[.setByJavaScript] == nil)
     }
 
+    // COOK-5: any value counts
+    @Test func secureWithAnyValue() {
+        for value: Any in ["TRUE", "FALSE", "NO", "0", "", false] {
+            let properties: [HTTPCookiePropertyKey: Any] = [
+                .name: "n", .value: "v", .domain: "a.com", .path: "/", .secure: value,
+            ]
+            #expect(HTTPCookie(properties: properties)?.isSecure == true, "\(value)")
+        }
+        #expect(HTTPCookie(properties: [.name: "n", .value: "v", .domain: "a.com", .path: "/"])?.isSecure == false)
+    }
+
     // COOK-2, COOK-3
     @Test func versionZeroIgnoresMaximumAge() throws {
         let cookie = try #require(

@@ -34,6 +34,7 @@ import URLLoading
             facts.record("\((task.response as? HTTPURLResponse)?.statusCode ?? 0)")
             facts.record("\(task.originalRequest?.url?.path ?? "")")
             facts.record("\(task.priority)")
+            facts.record("\(task.countOfBytesExpectedToReceive)")
         }
         let data = Watched<URLSessionDataTask?>(nil)
         let calls = try await run(server, delegate) { task in
@@ -47,7 +48,7 @@ import URLLoading
                 .downloaded(2, size), .metrics(2), .completed(2, nil), .invalid,
             ])
         #expect(delegate.contents.events == [Data(Self.body)])
-        #expect(facts.events == ["true", "200", "/", "0.75"])
+        #expect(facts.events == ["true", "200", "/", "0.75", "1500000"])
         #expect(data.current?.state == .completed)
         #expect(data.current?.error == nil)
     }

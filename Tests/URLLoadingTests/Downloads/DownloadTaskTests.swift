@@ -70,6 +70,23 @@ import URLLoading
             ])
     }
 
+    // T-14, T-38: what came before the failure is told and counted, though the file is still being written then
+    @Test("a body that breaks off at once") func aBodyThatBreaksOff() async throws {
+        let response = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n" + String(repeating: "x", count: 50)
+        let server = try ScriptedServer(steps: [.expectRequest, .send(response), .close])
+        defer { server.stop() }
+        // Which is first, the end of the connection or that of the writing, is not the same each time.
+        for _ in 0..<20 {
+            var broken: URLSessionDownloadTask?
+            let calls = try await download(server.url(), RecordingDownloadDelegate()) { broken = $0 }
+            #expect(
+                calls == [
+                    .created(1), .wrote(1, 50, 100), .metrics(1), .completed(1, .networkConnectionLost), .invalid,
+                ])
+            #expect(broken?.countOfBytesReceived == 50)
+        }
+    }
+
     // T-25, T-30: the expected total is unknown
     @Test("chunks") func chunks() async throws {
         let pieces = stride(from: 0, to: Self.long.count, by: 250_000).map { Array(Self.long[$0..<$0 + 250_000]) }

@@ -69,7 +69,7 @@ import URLLoading
                 Self.allow(descriptors: 64)
                 guard let url = URL(string: address) else { exit(2) }
                 let session = URLSession(configuration: .ephemeral)
-                // Has the loops made, which nothing can do without.
+                // Has the loops made, which wait for descriptors themselves.
                 _ = try? await session.data(from: URL(fileURLWithPath: "/"))
                 let taken = Self.takeAll()
                 let isDone = Watched(false)

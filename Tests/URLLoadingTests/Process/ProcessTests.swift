@@ -59,8 +59,16 @@ import Testing
         // A user without write permission gets an error.
         #expect(
             lines.filter { !$0.hasPrefix("URLLoading:") } == [
-                "handler: \(reason)", "delegate: \(reason)", "cancelled: -999", "contents: 256", "invalid",
-                "with threads: 200 x",
+                "handler: \(reason)", "delegate: \(reason)", "download: \(reason)", "cancelled: -999", "contents: 256",
+                "invalid", "with threads: 200 x",
             ])
+    }
+
+    // CONN-14, T-7: the loop waits for descriptors too, on a thread of its own
+    @Test("without descriptors for the first session") func withoutDescriptors() throws {
+        let server = try ScriptedServer.answering(.text("x"))
+        defer { server.stop() }
+        let lines = try SessionUser().run("without-descriptors", server.url().absoluteString)
+        #expect(lines == ["without descriptors: -1001", "cancelled: -999", "waits: 200 x"])
     }
 }

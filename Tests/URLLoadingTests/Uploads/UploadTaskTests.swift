@@ -65,7 +65,47 @@ import URLLoading
         _ = try await delegate.callsUntilInvalid()
         #expect(task.countOfBytesSent == Self.body.count)
         #expect(progress.fractionCompleted == 1)
-        #expect(progress.completedUnitCount == task.countOfBytesSent + task.countOfBytesReceived)
+        #expect(progress.isFinished)
+    }
+
+    // T-21: the length of the response is unknown until all is sent, and must not hide how much is
+    @Test("the progress of a body that takes a while") func progressWhileSending() async throws {
+        let (mayGoOn, mayAnswer) = (Signal("the rest"), Signal("the response"))
+        let body = [UInt8](repeating: 120, count: 20_000_000)
+        let server = try ScriptedServer { connection in
+            _ = try connection.readRequestHead()
+            _ = try connection.receive(exactly: 1_000_000)
+            try mayGoOn.wait()
+            _ = try connection.receive(exactly: 19_000_000)
+            try mayAnswer.wait()
+            try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")
+        }
+        defer { server.stop() }
+        let session = URLSession(RecordingUploadDelegate(Self.body))
+        let task = session.uploadTask(with: UploadRun(server: server).request, from: Data(body))
+        let (progress, all) = (task.progress, Progress(totalUnitCount: 7))
+        all.addChild(progress, withPendingUnitCount: 7)
+        var updates = task.statusUpdates.makeAsyncIterator()
+        task.resume()
+        session.finishTasksAndInvalidate()
+        while let status = await updates.next(), status.countOfBytesSent == 0 {}
+        // The progress is told just after the counter.
+        let end = ContinuousClock.now + .testDeadline
+        while progress.totalUnitCount < 0, ContinuousClock.now < end { await Task.yield() }
+        #expect(progress.totalUnitCount == 20_000_000)
+        let begun = progress.fractionCompleted
+        #expect(begun > 0 && begun < 1 && all.fractionCompleted > 0)
+        mayGoOn.fire()
+        while let status = await updates.next(), status.countOfBytesSent < 20_000_000 {
+            #expect(status.fractionCompleted >= begun && status.fractionCompleted < 1)
+        }
+        while progress.completedUnitCount < 19_999_999, ContinuousClock.now < end { await Task.yield() }
+        #expect(progress.completedUnitCount == 19_999_999)
+        #expect(!progress.isFinished)
+        mayAnswer.fire()
+        while await updates.next() != nil {}
+        #expect(progress.isFinished && all.isFinished)
+        #expect(progress.completedUnitCount == 20_000_000)
     }
 
     // S-51, MISC-4, MISC-5: nothing is a body too
@@ -127,6 +167,8 @@ import URLLoading
         defer { server.stop() }
         let delegate = RecordingDownloadDelegate()
         delegate.answer = { $1(.becomeDownload) }
+        let counters = EventRecorder<[Int64]>()
+        delegate.became = { counters.record([$0.countOfBytesSent, $0.countOfBytesExpectedToSend]) }
         let calls = try await UploadRun(server: server).calls(delegate) {
             $0.uploadTask(with: $1, from: Data("hello".utf8))
         }
@@ -137,6 +179,7 @@ import URLLoading
                 .created(1), .sent(1, 5, 5), .response(1, 200), .became(1, 2), .wrote(2, Int64(size), Int64(size)),
                 .downloaded(2, size), .metrics(2), .completed(2, nil), .invalid,
             ])
+        #expect(counters.events == [[5, 5]])
     }
 
     // MARK: Handlers

@@ -232,6 +232,7 @@ import URLLoading
         for _ in 0..<count { _ = try await run.task.receive() }
         let error = await #expect(throws: (any Error).self) { _ = try await run.task.receive() }
         #expect((error as NSError?)?.code == Int(ENOTCONN))
+        #expect((error as NSError?)?.userInfo[NSURLErrorFailingURLErrorKey] is URL)
         #expect(received.current == count)
         _ = try await run.end()
         try await server.finish()
