@@ -97,7 +97,8 @@ package final class NameResolver: Sendable {
         _ question: AddressQuery, on loop: EventLoop, usesCache: Bool = true,
         answer: @escaping @Sendable (_ answer: AddressAnswer, _ isRemembered: Bool) -> Void
     ) -> Ticket {
-        Ticket(place: .address(lines.addresses.ask(question, by: number, on: loop, usesCache: usesCache, answer: answer)))
+        let ticket = lines.addresses.ask(question, by: number, on: loop, usesCache: usesCache, answer: answer)
+        return Ticket(place: .address(ticket))
     }
 
     /// The same for services. Returns nil, and gives no answer, for an origin that must not be queried.
