@@ -28,7 +28,7 @@ extension LoadError {
     /// The error of an FTP load that has failed (ERR-5, ERR-7, ERR-8).
     init(_ failure: FTPFailure) {
         switch failure {
-        case .malformedReply, .lineTooLong, .tooManyLines, .tooManyReplies, .unexpectedReply, .noPort:
+        case .malformedReply, .lineTooLong, .tooManyLines, .tooManyReplies, .unexpectedReply, .noPort, .overlong:
             self.init(code: -1017, cause: .ftp(code: 0, text: String(describing: failure)))
         case .forbiddenCharacter: self = .badURL
         case .isDirectory: self = .fileIsDirectory

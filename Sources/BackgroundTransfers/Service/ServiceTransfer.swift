@@ -127,7 +127,8 @@ final class ServiceTransfer {
     }
 
     func answer(_ answer: TransferAnswer) {
-        guard let challenge, challenge.toProgram == answer.number else { return }
+        // A program that has attached since knows the challenge by the number of the last report then.
+        guard let challenge, answer.number >= challenge.toProgram else { return }
         self.challenge = nil
         count()
         service.setWaits(self, false)
@@ -279,6 +280,8 @@ final class ServiceTransfer {
     private func ended() {
         tellProgress()
         (load, rate) = (nil, nil)
+        // Its answer would have the wrong number, should the next attempt be asked the same.
+        if challenge != nil, !hasEnded { tell(.challengeWithdrawn) }
         challenge = nil
         count()
         session.loadEnded(self)

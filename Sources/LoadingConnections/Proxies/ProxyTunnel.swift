@@ -22,11 +22,6 @@ final class ProxyTunnel: ByteStreamOwner {
         let speaker: any ProxyAuthorizer
     }
 
-    private enum Machine {
-        case connect(ConnectTunnel)
-        case socks(SOCKSHandshake)
-    }
-
     private let stream: ByteStream
     private let proxy: ProxyServer
     private let origin: ConnectionKey
@@ -34,7 +29,9 @@ final class ProxyTunnel: ByteStreamOwner {
     /// Whether the host may send first. Bytes after the proxy's last byte then stay in the socket.
     private let isGreeted: Bool
     private weak var challengeDelegate: (any ConnectionChallengeDelegate)?
-    private var machine: Machine
+    /// One of the two. They are stepped in place, because a copy would cost as much as what was received so far.
+    private var connectTunnel: ConnectTunnel?
+    private var socksHandshake: SOCKSHandshake?
     private var introduction: Introduction?
     /// The authorizer of the current request.
     private var speaker: (any ProxyAuthorizer)?
@@ -47,6 +44,8 @@ final class ProxyTunnel: ByteStreamOwner {
     private let challenges: ChallengePresenter
     /// Whether the connection takes no further request.
     private var isSpent = false
+    /// How often the stream is read in a turn of the loop: a proxy may send faster than single bytes are taken.
+    private static let readsTogether = 4096
 
     init(
         over stream: ByteStream, to origin: ConnectionKey, by proxy: ProxyServer, isGreeted: Bool,
@@ -63,22 +62,15 @@ final class ProxyTunnel: ByteStreamOwner {
         self.outcome = outcome
         destination = ProxyDestination(
             traffic: origin.isSecure ? .https : .http, host: origin.host, port: origin.port)
-        machine =
-            SOCKSHandshake(to: destination, through: proxy).map { .socks($0) }
-            ?? .connect(ConnectTunnel(to: destination))
+        socksHandshake = SOCKSHandshake(to: destination, through: proxy)
+        if socksHandshake == nil { connectTunnel = ConnectTunnel(to: destination) }
         stream.owner = self
     }
 
     func start() {
-        switch machine {
-        case .connect:
-            speaker = introduction?.speaker ?? challengeDelegate?.proxyAuthorizer
-            request(introduction?.authorization ?? speaker?.authorization(for: proxy, to: destination))
-        case .socks(var handshake):
-            let action = handshake.start()
-            machine = .socks(handshake)
-            perform(action)
-        }
+        if let action = socksHandshake?.start() { return perform(action) }
+        speaker = introduction?.speaker ?? challengeDelegate?.proxyAuthorizer
+        request(introduction?.authorization ?? speaker?.authorization(for: proxy, to: destination))
     }
 
     func cancel() {
@@ -112,7 +104,10 @@ final class ProxyTunnel: ByteStreamOwner {
     }
 
     private func read() {
+        var reads = 0
         while outcome != nil {
+            reads += 1
+            guard reads <= Self.readsTogether else { return stream.callAgain() }
             // A head is short, so it may be read one byte at a time.
             let most = isGreeted && challenge == nil ? 1 : stream.loop.scratch.count
             let scratch = UnsafeMutableRawBufferPointer(rebasing: stream.loop.scratch[..<most])
@@ -130,20 +125,12 @@ final class ProxyTunnel: ByteStreamOwner {
 
     private func take(_ bytes: UnsafeRawBufferPointer) {
         var input = bytes
-        switch machine {
-        case .connect(var tunnel):
-            while outcome != nil, !challenges.isOpen {
-                let event = tunnel.next(&input)
-                machine = .connect(tunnel)
-                guard let event else { return }
-                apply(event, hasMore: !input.isEmpty)
-            }
-        case .socks(var handshake):
-            while outcome != nil, let action = handshake.next(&input) {
-                if action == .open, !input.isEmpty { return end(.failed(.socks(.connectionLost))) }
-                perform(action)
-            }
-            machine = .socks(handshake)
+        while outcome != nil, let action = socksHandshake?.next(&input) {
+            if action == .open, !input.isEmpty { return end(.failed(.socks(.connectionLost))) }
+            perform(action)
+        }
+        while outcome != nil, !challenges.isOpen, let event = connectTunnel?.next(&input) {
+            apply(event, hasMore: !input.isEmpty)
         }
     }
 
@@ -158,15 +145,9 @@ final class ProxyTunnel: ByteStreamOwner {
     }
 
     private func connectionEnded() {
-        switch machine {
-        case .connect where challenges.isOpen: return isSpent = true
-        case .connect(var tunnel):
-            let event = tunnel.connectionEnded()
-            machine = .connect(tunnel)
-            if let event { return apply(event, hasMore: false) }
-        case .socks(var handshake):
-            if let action = handshake.connectionEnded() { perform(action) }
-        }
+        if let action = socksHandshake?.connectionEnded() { perform(action) }
+        if connectTunnel != nil, challenges.isOpen { return isSpent = true }
+        if let event = connectTunnel?.connectionEnded() { return apply(event, hasMore: false) }
         end(.failed(.tunnelLost))
     }
 
@@ -180,14 +161,15 @@ final class ProxyTunnel: ByteStreamOwner {
     // MARK: CONNECT
 
     private func request(_ authorization: String?) {
-        guard case .connect(var tunnel) = machine else { return }
         do throws(HTTP1EncodingError) {
-            unsent = try tunnel.request(authorization: authorization)[...]
+            guard let bytes = try connectTunnel?.request(authorization: authorization) else { return }
+            unsent = bytes[...]
         } catch {
             return end(.failed(.badCredentials))
         }
-        machine = .connect(tunnel)
-        if let speaker { round = speaker.tunnelRequested(tunnel.authority, tunnel.requestFields) }
+        if let speaker, let connectTunnel {
+            round = speaker.tunnelRequested(connectTunnel.authority, connectTunnel.requestFields)
+        }
         write()
     }
 

@@ -84,7 +84,7 @@ final class BodySink: LoopTimerTarget {
     var isFlowing: Bool { !isFull && owner?.letsBodyThrough == true }
 
     /// Whether all bytes received so far are delivered.
-    var isDelivered: Bool { backlog.count == 0 && !decoding.mayHoldOutput && parts?.backlog.isEmpty ?? true }
+    var isDelivered: Bool { backlog.count == 0 && !decoding.mayHoldOutput && parts?.hasBacklog != true }
 
     var backlogCount: Int { backlog.count }
 
@@ -287,10 +287,9 @@ final class BodySink: LoopTimerTarget {
 
     /// Equivalent to `process`, for a multipart body.
     private func processParts(_ input: inout UnsafeRawBufferPointer) {
-        if let put = parts?.backlog, !put.isEmpty {
-            parts?.backlog = []
-            put.withUnsafeBytes { parse($0) }
-            if parts?.backlog.isEmpty == false { return }
+        if let parts, parts.hasBacklog {
+            parts.takeBacklog { parse(&$0) }
+            if parts.hasBacklog { return }
         }
         guard decoding.isActive else {
             parse(input)
@@ -308,10 +307,17 @@ final class BodySink: LoopTimerTarget {
     /// Reports the events in `bytes`; keeps what the client does not accept yet.
     private func parse(_ bytes: UnsafeRawBufferPointer) {
         var input = bytes
+        parse(&input)
+        if !input.isEmpty { parts?.keep(input) }
+    }
+
+    private func parse(_ input: inout UnsafeRawBufferPointer) {
         do {
             while isFlowing, let event = try parts?.next(&input) { tell(event) }
-        } catch { return fail(error) }
-        if !input.isEmpty { parts?.backlog = Array(input) }
+        } catch {
+            input = UnsafeRawBufferPointer(start: nil, count: 0)
+            fail(error)
+        }
     }
 
     private func tell(_ event: MultipartEvent) {

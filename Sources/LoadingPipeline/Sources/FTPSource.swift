@@ -135,9 +135,9 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
     }
 
     package func resumePoint(ofFile name: String, delivered: Int64) -> DownloadResumePoint? {
-        guard isDownload, let transfer, let size = transfer.size, let time = transfer.modificationTime else {
-            return nil
-        }
+        guard isDownload, let transfer, let size = transfer.size, let time = transfer.modificationTime,
+            delivered <= size - transfer.offset
+        else { return nil }
         return DownloadResumePoint(
             originalURL: originalURLText, url: urlText, modificationTime: time,
             bytesReceived: transfer.offset + delivered, total: size, fileName: name)

@@ -6,8 +6,9 @@ internal import LoadingSemantics
 final class MultipartStage {
     private var parser: MultipartParser
     private let whole: LoadResponse
-    /// Decoded bytes that the client does not accept yet.
-    var backlog: [UInt8] = []
+    /// Decoded bytes, of which the client does not accept those from `backlogStart` on yet.
+    private var backlog: [UInt8] = []
+    private var backlogStart = 0
     private(set) var partCount = 0
 
     /// Nil for a response of any other type.
@@ -27,6 +28,23 @@ final class MultipartStage {
         let start = Int(position.valueStart)
         return position.valueLength > 0 && fields.bytes.indices.contains(start)
             && asciiLowercase(fields.bytes[start]) == UInt8(ascii: "m")
+    }
+
+    var hasBacklog: Bool { !backlog.isEmpty }
+
+    func keep(_ rest: UnsafeRawBufferPointer) { (backlog, backlogStart) = (Array(rest), 0) }
+
+    /// Calls `body` with the backlog, and keeps what it leaves. Nothing is copied, because there may be as many steps as
+    /// there are parts. `body` finds no backlog.
+    func takeBacklog(_ body: (inout UnsafeRawBufferPointer) -> Void) {
+        let (taken, start) = (backlog, backlogStart)
+        (backlog, backlogStart) = ([], 0)
+        let leftCount = taken.withUnsafeBytes { bytes in
+            var input = UnsafeRawBufferPointer(rebasing: bytes[start...])
+            body(&input)
+            return input.count
+        }
+        if leftCount > 0 { (backlog, backlogStart) = (taken, taken.count - leftCount) }
     }
 
     /// The next event from the front of `input`; nil when `input` is used up.

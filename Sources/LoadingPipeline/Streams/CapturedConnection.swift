@@ -75,6 +75,8 @@ package final class CapturedConnection: @unchecked Sendable {
     package var mayWrite: Bool { isReady(Int32(POLLOUT)) }
 
     private func isReady(_ events: Int32) -> Bool {
+        // There is a failure to read.
+        if descriptor < 0 { return true }
         var asked = pollfd(fd: descriptor, events: Int16(events), revents: 0)
         return poll(&asked, 1, 0) > 0
     }

@@ -224,6 +224,7 @@ package struct FTPConversation: Sendable {
         if let interruption { return fail(.interrupted(interruption)) }
         if let size = transfer.size {
             if received < size - transfer.offset { return fail(isConnectionLost ? .connectionLost : .truncated) }
+            if transfer.offset > 0, received > size - transfer.offset { return fail(.overlong) }
         } else if !isConfirmed {
             return fail(.connectionLost)
         }

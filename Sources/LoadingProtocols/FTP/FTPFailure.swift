@@ -21,4 +21,6 @@ package enum FTPFailure: Error, Sendable, Equatable {
     case interrupted(FTPReply)
     /// Less came than was announced.
     case truncated
+    /// More came than the rest of a file that was continued: the server began anew.
+    case overlong
 }

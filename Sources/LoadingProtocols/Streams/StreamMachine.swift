@@ -172,8 +172,11 @@ package struct StreamMachine: Sendable, Equatable {
     package mutating func resume(at now: Int64) -> [Action] {
         guard let since = suspensionTime else { return [] }
         suspensionTime = nil
-        reading.deadline? += now - since
-        writing.deadline? += now - since
+        for line in [\StreamMachine.reading, \.writing] {
+            guard let deadline = self[keyPath: line].deadline else { continue }
+            let (later, overflows) = deadline.addingReportingOverflow(now - since)
+            self[keyPath: line].deadline = overflows ? .max : later
+        }
         return advance(at: now)
     }
 

@@ -32,6 +32,8 @@ package struct ResumableUpload: Sendable, Equatable {
     package private(set) var limits = UploadLimits()
     /// The number of bytes that the server has acknowledged.
     package private(set) var acknowledged: Int64 = 0
+    /// The part of it that final responses have confirmed.
+    private var confirmed: Int64 = 0
     /// Consecutive failures without progress.
     private var failures = 0
     /// Consecutive refusals without progress.
@@ -136,7 +138,10 @@ package struct ResumableUpload: Sendable, Equatable {
         case .idle, .retrieving, .failed, .done:
             return nil
         }
-        if let offset = UploadFields.offset(in: fields) { acknowledge(offset) }
+        // Only a final response proves progress: else a server could begin the count of failures anew for ever.
+        if let offset = UploadFields.offset(in: fields), offset <= length ?? .max {
+            acknowledged = max(acknowledged, offset)
+        }
         return takeLimits(fields)
     }
 
@@ -247,7 +252,7 @@ package struct ResumableUpload: Sendable, Equatable {
 
     /// Continues after a response that requests more data. A response without progress counts as a refusal.
     private mutating func advance(to offset: Int64?) -> UploadStep {
-        if offset.map({ $0 <= acknowledged }) ?? true {
+        if offset.map({ $0 <= confirmed }) ?? true {
             refusals += 1
             if refusals > Self.maximumRefusals { return over(.deliver) }
         }
@@ -262,7 +267,7 @@ package struct ResumableUpload: Sendable, Equatable {
         if let length, offset > length {
             return fail(.badServerResponse("The server has more than was to be uploaded"))
         }
-        acknowledge(offset)
+        confirm(offset)
         var bodyLength: Int64?
         var isLast = true
         if let length {
@@ -318,7 +323,7 @@ package struct ResumableUpload: Sendable, Equatable {
         uploadURL = nil
         hasAskedToMove = false
         limits = UploadLimits()
-        acknowledged = 0
+        (acknowledged, confirmed) = (0, 0)
         return .send(create(), pause: pause())
     }
 
@@ -327,9 +332,10 @@ package struct ResumableUpload: Sendable, Equatable {
         return step
     }
 
-    private mutating func acknowledge(_ offset: Int64) {
-        guard offset > acknowledged else { return }
-        acknowledged = offset
+    private mutating func confirm(_ offset: Int64) {
+        guard offset > confirmed else { return }
+        confirmed = offset
+        acknowledged = max(acknowledged, offset)
         failures = 0
         refusals = 0
     }

@@ -23,5 +23,9 @@ struct FolderLock {
         throw StorageFailure(.open, folder, .database(SQLITE_BUSY))
     }
 
-    func release() { close(descriptor) }
+    /// A process that was forked meanwhile has the descriptor too, so closing it would not unlock the folder.
+    func release() {
+        flock(descriptor, LOCK_UN)
+        close(descriptor)
+    }
 }

@@ -157,7 +157,10 @@ package final class ResponseArchive {
 
     private func noteUse(of entry: ArchivedEntry) {
         uses.append(entry.number)
-        if uses.count >= Self.maximumUses { flush() }
+        guard uses.count >= Self.maximumUses else { return }
+        flush()
+        // An index that cannot be written loses the oldest.
+        if uses.count >= Self.maximumUses { uses.removeFirst(Self.maximumUses / 2) }
     }
 
     /// The body of an entry; nil if it is damaged or missing. Counts as a use.

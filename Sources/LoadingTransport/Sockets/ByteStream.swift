@@ -21,6 +21,7 @@ package final class ByteStream: ReadinessHandler {
     @exclusivity(unchecked) @usableFromInline var mayRead = false
     private var mayWrite = false
     private var hasHungUp = false
+    private var isCalledAgain = false
 
     /// Starts connecting to an address. The owner is notified when the outcome is known, which `finishConnecting()`
     /// returns. Throws the errno of the failed call.
@@ -258,10 +259,15 @@ package final class ByteStream: ReadinessHandler {
         return mayRead
     }
 
-    /// Notifies the owner in the next turn, although the readiness has not changed.
-    package func callAgain() { loop.callAgain(self) }
+    /// Notifies the owner in the next turn, once, although the readiness has not changed.
+    package func callAgain() {
+        if isCalledAgain { return }
+        isCalledAgain = true
+        loop.callAgain(self)
+    }
 
     package func becameReady(_ readiness: Readiness) {
+        isCalledAgain = false
         if readiness.contains(.readable) {
             mayRead = true
             lastArrival = loop.now

@@ -420,13 +420,22 @@ final class BackgroundSession: @unchecked Sendable {
     }
 
     private func deliverEnds() {
-        guard !isEnding, let first = ends.first else { return }
+        guard !isEnding else { return }
         isEnding = true
-        first.load.end(first.end) { [self] in
-            isEnding = false
-            ends.removeFirst()
-            deliverEnds()
+        // Most are delivered within the call, and there may be thousands, so this does not recurse.
+        while let next = ends.first {
+            var (isWithinCall, isDelivered) = (true, false)
+            next.load.end(next.end) { [self] in
+                ends.removeFirst()
+                isDelivered = true
+                if isWithinCall { return }
+                isEnding = false
+                deliverEnds()
+            }
+            isWithinCall = false
+            if !isDelivered { return }
         }
+        isEnding = false
     }
 
     // MARK: Replay

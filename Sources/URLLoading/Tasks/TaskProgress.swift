@@ -10,11 +10,17 @@ final class TaskProgress: Sendable {
     let progress: Progress
     private let hasTotal = Atomic(false)
 
+    /// Foundation's `Progress` has no lock and changes its parent, which tasks of several threads may share. Recursive,
+    /// because a parent that is released runs code of the program.
+    private static let lock = NSRecursiveLock()
+
     /// The largest total that Foundation handles safely: 9 PB.
     private static let most: Int64 = 1 << 53
 
     init(of task: URLSessionTask) {
-        let progress = Progress(totalUnitCount: -1)
+        // Not a child of the current progress: the program adds it to a parent itself.
+        let progress = Progress(parent: nil)
+        progress.totalUnitCount = -1
         progress.isCancellable = true
         progress.isPausable = true
         progress.cancellationHandler = { [weak task] in task?.cancel() }
@@ -23,7 +29,9 @@ final class TaskProgress: Sendable {
         self.progress = progress
     }
 
-    func update(_ core: TaskCore) {
+    func update(_ core: TaskCore) { Self.lock.withLock { show(core) } }
+
+    private func show(_ core: TaskCore) {
         let toSend = core.bytesExpectedToSend.load(ordering: .sequentiallyConsistent)
         let toReceive = core.bytesExpectedToReceive.load(ordering: .sequentiallyConsistent)
         let sent = core.bytesSent.load(ordering: .sequentiallyConsistent)
@@ -37,11 +45,14 @@ final class TaskProgress: Sendable {
     }
 
     func finish(_ core: TaskCore) {
-        update(core)
-        guard core.error == nil else { return }
-        // Without bytes the total is one unit, because 0 of 0 does not count as finished.
-        setTotal(max(1, progress.completedUnitCount))
-        progress.completedUnitCount = progress.totalUnitCount
+        let hasFailed = core.error != nil
+        Self.lock.withLock {
+            show(core)
+            if hasFailed { return }
+            // Without bytes the total is one unit, because 0 of 0 does not count as finished.
+            setTotal(max(1, progress.completedUnitCount))
+            progress.completedUnitCount = progress.totalUnitCount
+        }
     }
 
     private static func sum(_ sent: Int64, _ received: Int64) -> Int64 {

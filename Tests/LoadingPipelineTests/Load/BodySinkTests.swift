@@ -124,6 +124,23 @@ import Testing
         }
     }
 
+    @Test("many parts that come at once are told one by one") func manyParts() async throws {
+        await onLoop { loop in
+            let (sink, owner) = opened(.pieces, loop)
+            let head = begin(sink, "Content-Type", "multipart/x-mixed-replace; boundary=b")
+            sink.parts = MultipartStage(LoadResponse(url: url, head: head, expectedLength: -1))
+            owner.answersLater = true
+            let count = 1000
+            sink.receive(String(repeating: "\r\n--b\r\n\r\n", count: count) + "\r\n--b--\r\n")
+            for _ in 1..<count {
+                owner.letsBodyThrough = true
+                sink.deliverBacklog()
+            }
+            #expect(owner.told.count == count)
+        }
+    }
+
+    // MISC-23
     @Test("a body that was to have parts and has none") func noParts() async throws {
         await onLoop { loop in
             let (sink, _) = opened(.pieces, loop)

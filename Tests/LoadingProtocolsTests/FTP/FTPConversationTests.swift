@@ -192,6 +192,11 @@ import Testing
             let steps = Self.typed + change + ["229 (|||4000|)", .connected]
             #expect(told(steps, Self.download(from: beginning)).last == "RETR f")
         }
+        // It agrees, and sends all of it: appended to what there is, that would be another file.
+        #expect(
+            told(
+                before + [.connected, "350 go on", "150 all", .data(5), "226 ok"], Self.download(from: beginning)
+            ).last == "overlong")
         let beyond = FTPRequest.Beginning(count: 6, size: 5, modificationTime: "20260102030405")
         #expect(told(before + [.connected], Self.download(from: beyond)).last == "RETR f")
     }

@@ -137,6 +137,15 @@ import Testing
         #expect(machine.timePassed(at: 106) == [.failRead(1, .timedOut)])
     }
 
+    // T-2
+    @Test("a deadline that is far away stays so") func suspendedFarAway() {
+        var machine = open()
+        _ = machine.read(1, least: 1, most: 1, timeout: .max, at: 1)
+        machine.suspend(at: 2)
+        #expect(machine.resume(at: 100) == [])
+        #expect(machine.deadline == .max)
+    }
+
     // STREAM-6
     @Test("a handshake waits for what was asked for before, and holds up what comes after") func securing() {
         var machine = open()

@@ -399,6 +399,21 @@ import Testing
         #expect(steps == ["POST 0+1000", "POST 0+1000 in 1", "POST 0+1000 in 2", "give up"])
     }
 
+    // RES-17: a server that says 104 and refuses, for ever
+    @Test func interimResponsesAreNoProgress() {
+        var upload = offered()
+        var steps = [text(upload.received(status: 503, fields: HTTPFields()))]
+        for offset in 1...10 where steps.last != "deliver" {
+            _ = upload.received(status: 204, fields: state(offset: 0))
+            _ = upload.received104(HTTPFields([Self.version, Self.at(offset)]), from: Self.url)
+            steps.append(text(upload.received(status: 503, fields: HTTPFields())))
+        }
+        #expect(steps == ["HEAD", "HEAD in 1", "HEAD in 2", "deliver"])
+        // More than there is.
+        _ = upload.received104(HTTPFields([Self.version, Self.at(1001)]), from: Self.url)
+        #expect(upload.acknowledged <= 1000)
+    }
+
     // MARK: Resume data
 
     // RES-13

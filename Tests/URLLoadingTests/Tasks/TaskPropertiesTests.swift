@@ -195,6 +195,23 @@ import URLLoading
         #expect(progress.completedUnitCount == 10)
     }
 
+    // T-21: Foundation's `Progress` has no lock
+    @Test("tasks of several sessions share a parent") func sharedParent() async throws {
+        let server = try ScriptedServer.answering(.text("hello"))
+        defer { server.stop() }
+        let sessions = (0..<4).map { _ in URLSession(configuration: .ephemeral) }
+        let all = Progress(totalUnitCount: 400)
+        let tasks = (0..<400).map { sessions[$0 % 4].dataTask(with: server.url()) }
+        for task in tasks { all.addChild(task.progress, withPendingUnitCount: 1) }
+        for task in tasks { task.resume() }
+        for task in tasks {
+            let end = ContinuousClock.now + .testDeadline
+            while !task.progress.isFinished, ContinuousClock.now < end { try await Task.sleep(for: .milliseconds(1)) }
+        }
+        #expect(all.isFinished && all.completedUnitCount == 400)
+        for session in sessions { session.finishTasksAndInvalidate() }
+    }
+
     // T-21: nothing came, but all that there was
     @Test("progress of a body of nothing", arguments: ["GET", "HEAD"]) func progressOfABodyOfNothing(
         method: String
