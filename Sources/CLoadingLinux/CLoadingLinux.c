@@ -85,65 +85,39 @@ ssize_t cll_splice_file(int file, int64_t offset, int pipe, size_t count) {
     return done;
 }
 
+void cll_block_file_size_signal(void) {
+    sigset_t alone;
+    sigemptyset(&alone);
+    sigaddset(&alone, SIGXFSZ);
+    pthread_sigmask(SIG_BLOCK, &alone, NULL);
+}
+
 // Neither splice nor write has MSG_NOSIGNAL. The signal goes to the thread that made the call, so it is held back for the
 // call and taken away after it, unless one was on its way before.
 typedef struct {
-    int signal;
-    sigset_t alone, before, pending;
+    sigset_t broken, before, pending;
 } held_signal;
 
-static void hold_signal(held_signal *held, int signal) {
-    held->signal = signal;
-    sigemptyset(&held->alone);
-    sigaddset(&held->alone, signal);
-    pthread_sigmask(SIG_BLOCK, &held->alone, &held->before);
+static void hold_signal(held_signal *held) {
+    sigemptyset(&held->broken);
+    sigaddset(&held->broken, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &held->broken, &held->before);
     sigpending(&held->pending);
 }
 
 static void release_signal(held_signal *held, int has_come) {
     int code = errno;
-    if (has_come && !sigismember(&held->pending, held->signal)) {
+    if (has_come && !sigismember(&held->pending, SIGPIPE)) {
         struct timespec now = { 0 };
-        while (sigtimedwait(&held->alone, NULL, &now) < 0 && errno == EINTR) {}
+        while (sigtimedwait(&held->broken, NULL, &now) < 0 && errno == EINTR) {}
     }
     pthread_sigmask(SIG_SETMASK, &held->before, NULL);
     errno = code;
 }
 
-// A file that grows beyond RLIMIT_FSIZE raises SIGXFSZ, which ends the process. If the signal is blocked, the call
-// fails with EFBIG.
-static _Thread_local bool blocks_file_size_signal;
-
-void cll_block_file_size_signal(void) {
-    sigset_t alone;
-    sigemptyset(&alone);
-    sigaddset(&alone, SIGXFSZ);
-    blocks_file_size_signal = pthread_sigmask(SIG_BLOCK, &alone, NULL) == 0;
-}
-
-ssize_t cll_write_file(int file, const void *bytes, size_t count) {
-    if (blocks_file_size_signal) return write(file, bytes, count);
-    held_signal held;
-    hold_signal(&held, SIGXFSZ);
-    ssize_t done = write(file, bytes, count);
-    // Also when some of it went before.
-    release_signal(&held, done < (ssize_t)count);
-    return done;
-}
-
-ssize_t cll_splice_to_file(int pipe, int file, size_t count) {
-    if (blocks_file_size_signal) return cll_splice(pipe, file, count);
-    held_signal held;
-    hold_signal(&held, SIGXFSZ);
-    ssize_t done = cll_splice(pipe, file, count);
-    // Also when some of it went before.
-    release_signal(&held, done < (ssize_t)count);
-    return done;
-}
-
 ssize_t cll_splice_to_socket(int pipe, int socket, size_t count) {
     held_signal held;
-    hold_signal(&held, SIGPIPE);
+    hold_signal(&held);
     ssize_t done = cll_splice(pipe, socket, count);
     // Also when some of it went before the peer was found gone.
     release_signal(&held, done < (ssize_t)count);
@@ -152,7 +126,7 @@ ssize_t cll_splice_to_socket(int pipe, int socket, size_t count) {
 
 void cll_write_message(int descriptor, const void *bytes, size_t count) {
     held_signal held;
-    hold_signal(&held, SIGPIPE);
+    hold_signal(&held);
     ssize_t done;
     do done = write(descriptor, bytes, count); while (done < 0 && errno == EINTR);
     release_signal(&held, done < (ssize_t)count);

@@ -350,10 +350,8 @@ static inline int64_t cll_thread_id(void) { return (int64_t)syscall(SYS_gettid);
 ssize_t cll_splice(int from, int to, size_t count);
 // From that place of a file into an empty pipe. May wait for the disk.
 ssize_t cll_splice_file(int file, int64_t offset, int pipe, size_t count);
-// To a file. Above the size limit of the process that is an error here (EFBIG), never a signal.
-ssize_t cll_write_file(int file, const void *bytes, size_t count);
-ssize_t cll_splice_to_file(int pipe, int file, size_t count);
-// Blocks SIGXFSZ on the calling thread, so that the two need not.
+// Blocks SIGXFSZ on the calling thread: writing to a file above the size limit of the process fails there (EFBIG), and
+// does not end the process.
 void cll_block_file_size_signal(void);
 // From a pipe to a socket, whose peer may be gone: that is an error here, never a signal.
 ssize_t cll_splice_to_socket(int pipe, int socket, size_t count);

@@ -35,7 +35,6 @@ final class AddressRace<Candidate: AddressRaceCandidate>: LoopTimerTarget {
     private var tickets: [NameResolver.Ticket] = []
     private var resolvedCount = 0
     private var unresolvedFamilies = 0
-    private var hasResolvedAgain = false
     /// Few, so that an array costs less than a set.
     private var tried: [SocketAddress] = []
     private(set) var firstConnectTime: Int64 = .max
@@ -83,7 +82,7 @@ final class AddressRace<Candidate: AddressRaceCandidate>: LoopTimerTarget {
     }
 
     func cancel() {
-        if !running.isEmpty, !hasResolvedAgain, loop.now &- firstConnectTime > loop.limits.addressSilence {
+        if !running.isEmpty, !eyeballs.hasResolvedAgain, loop.now &- firstConnectTime > loop.limits.addressSilence {
             resolver.forget(place.host)
         }
         outcome = nil
@@ -104,7 +103,7 @@ final class AddressRace<Candidate: AddressRaceCandidate>: LoopTimerTarget {
             unresolvedFamilies += 1
             let box = LoopBox(self)
             let ticket = resolver.resolve(
-                AddressQuery(place.host, family), on: loop, usesCache: !hasResolvedAgain
+                AddressQuery(place.host, family), on: loop, usesCache: !eyeballs.hasResolvedAgain
             ) { answer, isRemembered in
                 box.value.resolved(family, answer, isRemembered: isRemembered)
             }
@@ -135,7 +134,7 @@ final class AddressRace<Candidate: AddressRaceCandidate>: LoopTimerTarget {
 
     /// The resolution phase is recorded once: a later resolution is part of the time for connecting.
     private func recordResolution() {
-        if !hasResolvedAgain { record?(.resolutionEnded(addresses: resolvedCount)) }
+        if !eyeballs.hasResolvedAgain { record?(.resolutionEnded(addresses: resolvedCount)) }
     }
 
     /// If no name server is reachable and there is no route, the error is that of a missing network (CONN-12).
@@ -151,7 +150,6 @@ final class AddressRace<Candidate: AddressRaceCandidate>: LoopTimerTarget {
     }
 
     private func resolveAgain() {
-        hasResolvedAgain = true
         resolvedCount = 0
         tickets = []
         resolve()

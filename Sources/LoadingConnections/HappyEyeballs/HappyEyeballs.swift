@@ -50,7 +50,7 @@ package struct HappyEyeballs: Sendable {
     /// Whether the lookup of services is still pending.
     private var awaitsServices: Bool
     private var hasCachedAddresses = false
-    private var hasResolvedAgain = false
+    private(set) var hasResolvedAgain = false
     private var waiting = CandidateQueue()
     private var running: [Attempt] = []
     private var attemptCount = 0

@@ -172,11 +172,8 @@ package struct StreamMachine: Sendable, Equatable {
     package mutating func resume(at now: Int64) -> [Action] {
         guard let since = suspensionTime else { return [] }
         suspensionTime = nil
-        for line in [\StreamMachine.reading, \.writing] {
-            guard let deadline = self[keyPath: line].deadline else { continue }
-            let (later, overflows) = deadline.addingReportingOverflow(now - since)
-            self[keyPath: line].deadline = overflows ? .max : later
-        }
+        reading.deadline = reading.deadline.flatMap { Self.deadline(after: now - since, from: $0) }
+        writing.deadline = writing.deadline.flatMap { Self.deadline(after: now - since, from: $0) }
         return advance(at: now)
     }
 

@@ -399,7 +399,8 @@ package final class EventLoop: @unchecked Sendable {
         }
     }
 
-    /// Without descriptors, nothing can be connected, but timers and posted work go on. Nobody can wake this thread.
+    /// Without descriptors, nothing can be connected, but timers and posted work go on. Posted work does not wake this
+    /// thread, because the event for that is missing.
     private func waitForDescriptors() {
         readClock()
         if unfinished.isEmpty, !hasJobs, !hasCallouts, timers.nextDeadline > now {

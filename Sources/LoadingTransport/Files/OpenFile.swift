@@ -86,7 +86,7 @@ final class OpenFile {
     private func write(_ bytes: UnsafeRawBufferPointer) -> FileWriter.Failure? {
         var rest = bytes[...]
         while !rest.isEmpty {
-            let count = cll_write_file(descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
+            let count = Glibc.write(descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
             if count < 0 {
                 let code = cll_errno()
                 if code == EINTR { continue }
@@ -101,7 +101,7 @@ final class OpenFile {
     func drain(_ pipe: SplicePipe, _ count: Int) throws(FileWriter.Failure) {
         var missing = count
         while missing > 0 {
-            let moved = cll_splice_to_file(pipe.readEnd, descriptor, missing)
+            let moved = cll_splice(pipe.readEnd, descriptor, missing)
             if moved > 0 {
                 missing -= moved
                 continue
