@@ -92,6 +92,7 @@ clt_context *clt_context_new(
     SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL
         | SSL_SESS_CACHE_NO_AUTO_CLEAR);
     SSL_CTX_sess_set_new_cb(context, clt_on_session);
+    SSL_CTX_set_msg_callback(context, clt_on_message);
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER, NULL);
     SSL_CTX_set_cert_verify_callback(context, clt_on_verify, NULL);
     SSL_CTX_set_cert_cb(context, clt_on_certificate_request, NULL);

@@ -99,7 +99,7 @@ static int read_below(BIO *bio, clt_socket *socket, char *bytes, int count) {
     size_t got = 0;
     clt_step step = clt_read(socket->below, bytes, (size_t)count, &got);
     // No challenge is possible in the middle of a connection.
-    if (got == 0 && step == CLT_WANT_IDENTITY && clt_provide_identity(socket->below, NULL))
+    while (got == 0 && step == CLT_WANT_IDENTITY && clt_provide_identity(socket->below, NULL))
         step = clt_read(socket->below, bytes, (size_t)count, &got);
     socket->drained = step == CLT_WANT_READ && clt_stream_is_drained(socket->below);
     return got > 0 ? (int)got : step_below(bio, socket, step);
@@ -108,7 +108,7 @@ static int read_below(BIO *bio, clt_socket *socket, char *bytes, int count) {
 static int write_below(BIO *bio, clt_socket *socket, const char *bytes, int count) {
     size_t taken = 0;
     clt_step step = clt_write(socket->below, bytes, (size_t)count, &taken);
-    if (taken == 0 && step == CLT_WANT_IDENTITY && clt_provide_identity(socket->below, NULL))
+    while (taken == 0 && step == CLT_WANT_IDENTITY && clt_provide_identity(socket->below, NULL))
         step = clt_write(socket->below, bytes, (size_t)count, &taken);
     return taken > 0 ? (int)taken : step_below(bio, socket, step);
 }
@@ -139,6 +139,7 @@ static int socket_read(BIO *bio, char *bytes, int count) {
     clt_socket *socket = BIO_get_data(bio);
     BIO_clear_retry_flags(bio);
     if (bytes == NULL || count <= 0) return 0;
+    if (socket->is_flooded) { socket->error = EPROTO; return -1; }
     if (socket->below != NULL) return read_below(bio, socket, bytes, count);
     if (socket->ahead_count > 0) {
         uint32_t given = (uint32_t)count < socket->ahead_count ? (uint32_t)count : socket->ahead_count;

@@ -20,6 +20,7 @@ typedef struct {
     bool ended;           // the peer has closed its side
     bool drained;         // the last system call brought less than there was room for
     bool stops_drained;   // do not ask the socket again once it is drained
+    bool is_flooded;      // nothing is read any more
     bool has_more;        // what is written is followed by more at once, so the kernel need not send it by itself
     const uint8_t *ahead;
     uint32_t ahead_count;

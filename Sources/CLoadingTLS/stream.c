@@ -9,7 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_SESSIONS = 4 };
+enum {
+    MOST_SESSIONS = 4,
+    // Messages of the handshake protocol on one connection. OpenSSL goes on with the next one within one call, so a
+    // server could hold a thread with session tickets, key updates or requests for a certificate.
+    MOST_MESSAGES = 4096,
+    // Octets of content that make up for one message.
+    CONTENT_PER_MESSAGE = 1024,
+};
 
 typedef enum { UNASKED, ASKED, GRANTED, DENIED } decision;
 
@@ -33,6 +40,8 @@ struct clt_stream {
     bool identity_refused;
 
     bool buffers_idle;  // OpenSSL may hold record buffers that it does not need
+    uint32_t message_count;  // of the handshake protocol, less what content has made up for
+    uint32_t content;  // octets that have not made up for a message yet
     uint8_t session_count;
     SSL_SESSION *sessions[MOST_SESSIONS];
 };
@@ -154,6 +163,14 @@ int clt_on_certificate_request(SSL *ssl, void *unused) {
     return stream->identity_refused ? 0 : 1;
 }
 
+void clt_on_message(
+    int is_written, int version, int type, const void *bytes, size_t count, SSL *ssl, void *unused) {
+    (void)version, (void)bytes, (void)count, (void)unused;
+    if (is_written || type != SSL3_RT_HANDSHAKE) return;
+    clt_stream *stream = SSL_get_app_data(ssl);
+    if (stream != NULL && ++stream->message_count > MOST_MESSAGES) stream->socket.is_flooded = true;
+}
+
 int clt_on_session(SSL *ssl, SSL_SESSION *session) {
     clt_stream *stream = SSL_get_app_data(ssl);
     if (stream == NULL || SSL_SESSION_is_resumable(session) != 1) return 0;
@@ -186,6 +203,10 @@ static clt_step step_after(clt_stream *stream, int result) {
     default: break;
     }
     // From 3.2 on OpenSSL notes a failed call to the system among its own errors.
+    if (stream->socket.is_flooded) {
+        ERR_clear_error();
+        return fail(stream, (clt_failure){ .alert = -1, .reason = "too many messages of the handshake protocol" });
+    }
     unsigned long error = ERR_peek_error();
     bool protocol = error != 0 && !ERR_SYSTEM_ERROR(error);
     clt_failure failure = clt_failure_take("the connection was lost");
@@ -241,6 +262,13 @@ void clt_stream_keep_buffers(clt_stream *stream, bool keeps) {
     }
 }
 
+static void make_up(clt_stream *stream, size_t content) {
+    content += stream->content;
+    uint32_t messages = (uint32_t)(content / CONTENT_PER_MESSAGE);
+    stream->content = (uint32_t)(content % CONTENT_PER_MESSAGE);
+    stream->message_count -= messages < stream->message_count ? messages : stream->message_count;
+}
+
 clt_step clt_read(clt_stream *stream, void *bytes, size_t capacity, size_t *count) {
     size_t done = 0;
     clt_step step = CLT_DONE;
@@ -253,6 +281,7 @@ clt_step clt_read(clt_stream *stream, void *bytes, size_t capacity, size_t *coun
         int result = SSL_read_ex(stream->ssl, (uint8_t *)bytes + done, capacity - done, &got);
         if (result != 1) { step = step_after(stream, result); break; }
         done += got;
+        make_up(stream, got);
         stream->socket.stops_drained = true;
         // OpenSSL, asked again, would only find out that there is no other record.
         if (clt_socket_is_empty(&stream->socket) && !SSL_has_pending(stream->ssl)) { step = CLT_WANT_READ; break; }

@@ -145,24 +145,25 @@ package final class ByteStream: ReadinessHandler {
     }
 
     private func read(_ tls: TLSStream, into buffer: UnsafeMutableRawBufferPointer) -> StreamRead {
-        switch tls.read(into: buffer) {
-        case .bytes(let count):
-            if tls.isDrained && !hasHungUp { mayRead = false }
-            return .bytes(count)
-        case .wouldBlock:
-            mayRead = false
-            return .wouldBlock
-        case .wantsWrite:
-            mayWrite = false
-            return .wouldBlock
-        case .wantsIdentity:
-            // A post-handshake request for a certificate. No certificate is sent, and the server decides how to
-            // proceed.
-            tls.provideIdentity(nil)
-            return read(tls, into: buffer)
-        case .end: return .end
-        case .truncated: return .truncated
-        case .failed(let error): return .failed(.tls(error))
+        while true {
+            switch tls.read(into: buffer) {
+            case .bytes(let count):
+                if tls.isDrained && !hasHungUp { mayRead = false }
+                return .bytes(count)
+            case .wouldBlock:
+                mayRead = false
+                return .wouldBlock
+            case .wantsWrite:
+                mayWrite = false
+                return .wouldBlock
+            case .wantsIdentity:
+                // A post-handshake request for a certificate. No certificate is sent, and the server decides how to
+                // proceed. It may ask again; `TLSStream` bounds how often.
+                tls.provideIdentity(nil)
+            case .end: return .end
+            case .truncated: return .truncated
+            case .failed(let error): return .failed(.tls(error))
+            }
         }
     }
 

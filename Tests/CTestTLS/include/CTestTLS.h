@@ -128,6 +128,8 @@ ctt_result ctt_session_write(ctt_session *session, const uint8_t *bytes, size_t 
 void ctt_session_close_notify(ctt_session *session);
 /// TLS 1.3 post-handshake authentication: asks for a certificate on the open connection.
 int ctt_session_request_certificate(ctt_session *session);
+// Sends a key update (RFC 8446 §4.6.3).
+int ctt_session_update_key(ctt_session *session);
 
 const char *ctt_session_version(const ctt_session *session);
 const char *ctt_session_cipher(const ctt_session *session);

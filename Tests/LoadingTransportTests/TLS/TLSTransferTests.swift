@@ -43,6 +43,45 @@ import Testing
         #expect(bytes == body)
     }
 
+    // Within one call OpenSSL goes on with the next message, so a server could hold the loop.
+    @Test("a server cannot go on without end with messages of the handshake") func messagesWithoutContent() throws {
+        let server = try ScriptedServer(tls: options(.tls13)) { connection in
+            try connection.updateKey(times: 3_000)
+            try connection.send("some")
+            try connection.updateKey(times: 3_000)
+            try connection.waitForClose()
+        }
+        defer { server.stop() }
+        let client = try client(server)
+        let (first, bytes) = try client.read(capacity: 4)
+        #expect(first == .bytes(4))
+        #expect(String(decoding: bytes, as: UTF8.self) == "some")
+        let (end, _) = try client.read(capacity: 4)
+        guard case .failed(let error) = end else {
+            Issue.record("\(end)")
+            return
+        }
+        #expect(error.code == -1200)
+        #expect(error.reason == "too many messages of the handshake protocol")
+        // For good.
+        #expect(try client.read(capacity: 4).0 == end)
+    }
+
+    @Test("content makes up for messages of the handshake") func messagesBetweenContent() throws {
+        let body = [UInt8].pattern(count: 4_000_000)
+        let server = try ScriptedServer(tls: options(.tls13)) { connection in
+            for _ in 0..<3 {
+                try connection.updateKey(times: 3_000)
+                try connection.send(body)
+            }
+            connection.close()
+        }
+        defer { server.stop() }
+        let (end, bytes) = try client(server).readToEnd()
+        #expect(end == .end)
+        #expect(bytes == body + body + body)
+    }
+
     @Test(
         "buffers may be kept and given back at any time, also within a record",
         arguments: [TLSServerOptions.Version.tls12, .tls13], [1, 100, 16_384])

@@ -1,5 +1,5 @@
 /// An HTTP/3 server that takes a number of requests on each connection, announces that with GOAWAY, and refuses the
-/// others. A Python program on aioquic.
+/// others. The rest of the response to `/held` does not come. A Python program on aioquic.
 package final class RequestLimitServer: Sendable {
     package var port: Int { server.process.port }
     private let server: AioquicScript
@@ -41,15 +41,15 @@ package final class RequestLimitServer: Sendable {
                     return
                 for heard in self.http.handle_event(event):
                     if isinstance(heard, HeadersReceived):
-                        self.answer(heard.stream_id)
+                        self.answer(heard.stream_id, dict(heard.headers).get(b":path") == b"/held")
 
-            def answer(self, stream):
+            def answer(self, stream, is_held):
                 if self.end and stream >= self.end:
                     print("refused", flush=True)
                 else:
                     print("request", flush=True)
-                    self.http.send_headers(stream, [(b":status", b"200")])
-                    self.http.send_data(stream, b"h3", True)
+                    self.http.send_headers(stream, [(b":status", b"200"), (b"content-type", b"application/json")])
+                    self.http.send_data(stream, b"h3", not is_held)
                     self.transmit()
                 if self.end and stream >= self.end - 4 and not self.is_leaving:
                     self.is_leaving = True

@@ -72,6 +72,12 @@ package final class ServerConnection {
         try flushTLS()
     }
 
+    /// Sends this many key updates of TLS 1.3 at once.
+    package func updateKey(times: Int) throws {
+        for _ in 0..<times { try tls?.updateKey() }
+        try flushTLS()
+    }
+
     /// The current TLS state, which post-handshake authentication changes.
     package var tlsOutcome: TLSHandshake? { tls?.outcome }
 
@@ -181,6 +187,9 @@ package final class ServerConnection {
     private func noteEnd(_ end: ConnectionRecord.End) {
         record.state.withValue { $0.end = $0.end ?? end }
     }
+
+    /// Waits for bytes as they are on the wire, to see what is no TLS; empty if the client has closed its side.
+    package func receiveBelowTLS() throws -> [UInt8] { try receiveWire("bytes below TLS") }
 
     // MARK: Sending
 

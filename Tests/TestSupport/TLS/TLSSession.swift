@@ -86,6 +86,10 @@ final class TLSSession {
         guard ctt_session_request_certificate(session) == 1 else { throw OpenSSLError("ask for a certificate") }
     }
 
+    func updateKey() throws {
+        guard ctt_session_update_key(session) == 1 else { throw OpenSSLError("update the key") }
+    }
+
     var outcome: TLSHandshake {
         let protocolName = String(
             decoding: [UInt8](unsafeUninitializedCapacity: 255) { buffer, count in
