@@ -43,4 +43,21 @@ import URLLoading
             #expect(server.count("request") == 72)
         }
     }
+
+    // CONN-4: the same, while responses arrive that take long
+    @Test("a limit that does not last is forgotten before the responses end") func forgottenEarly() async throws {
+        let server = try RequestLimitServer([5, 0], TrustedAuthority.authority)
+        defer { server.stop() }
+        try await TransactionRecorder.record { session, _ async throws in
+            try await load(5, from: server, in: session)
+            let connections = server.count("connection")
+            var request = URLRequest(url: try #require(URL(string: "https://localhost:\(server.port)/held")))
+            request.assumesHTTP3Capable = true
+            var responses: [URLSession.AsyncBytes] = []
+            for _ in 0..<40 { responses.append(try await session.bytes(for: request).0) }
+            // With the limit these would need eight. Some may still have been made with it.
+            #expect(server.count("connection") <= connections + 3)
+            withExtendedLifetime(responses) {}
+        }
+    }
 }

@@ -13,7 +13,7 @@ final class HTTP2Connection: MultiplexedConnectionState, MultiplexedConnection, 
     @exclusivity(unchecked) private var unsent = UnsafeRawBufferPointer(start: nil, count: 0)
     /// The error code of the server's GOAWAY; nil if none was received.
     var goodbye: HTTP2ErrorCode?
-    private var hasWriteFailed = false
+    private var writeFailure: StreamFailure?
     /// The bytes that the peer had acknowledged when the answer timer was last armed.
     private var bytesAcknowledged: UInt64 = 0
     /// Streams that were reset, until their RST_STREAM frames go out.
@@ -26,6 +26,8 @@ final class HTTP2Connection: MultiplexedConnectionState, MultiplexedConnection, 
     private var stall = (bytesAcknowledged: 0 as UInt64, lastHeard: 0 as Int64)
 
     private let stallTimer = LoopTimer()
+    /// Limits the time at `requestLimit` in which requests wait for this connection.
+    private let limitTimer = LoopTimer()
 
     init(stream: ByteStream, primaryOrigin: OriginConnections, pool: ConnectionPool) {
         self.stream = stream
@@ -49,7 +51,12 @@ final class HTTP2Connection: MultiplexedConnectionState, MultiplexedConnection, 
 
     var localAddresses: [SocketAddress] { stream.localAddresses }
     var remoteAddress: SocketAddress? { stream.remoteAddress }
-    func localAddressWasLost() { lose(.networkConnectionLost(ENETDOWN)) }
+
+    func localAddressWasLost() {
+        // What earlier losses have taught may have had its cause in the former network.
+        pool.requestLimits[primaryOrigin.key] = nil
+        lose(.networkConnectionLost(ENETDOWN))
+    }
 
     func facts(isReused: Bool) -> ConnectionFacts {
         ConnectionFacts(of: stream, to: primaryOrigin.key, speaking: "h2", isReused: isReused)
@@ -80,7 +87,7 @@ final class HTTP2Connection: MultiplexedConnectionState, MultiplexedConnection, 
     }
 
     var mayWorkOverOtherTransport: Bool { false }
-    var acceptsStreams: Bool { !hasWriteFailed && !isAtLimit }
+    var acceptsStreams: Bool { writeFailure == nil && !isAtLimit }
 
     // MARK: Request limits
 
@@ -94,23 +101,33 @@ final class HTTP2Connection: MultiplexedConnectionState, MultiplexedConnection, 
     /// GOAWAY before the acknowledgement. The limit on the earlier connection may have had another cause, such as a
     /// server restart.
     private func askAboutLimit() {
-        guard isAtLimit, limitQuestion == nil, reservedCount == 0, !isClosed, !isRetired, unsent.isEmpty,
-            !session.hasUnsentRequests
-        else { return }
+        guard isAtLimit, limitQuestion == nil, !isClosed, !isRetired else {
+            // A place may have been given back.
+            if limitTimer.isArmed, !isAtLimit { pool.loop.disarm(limitTimer) }
+            return
+        }
+        // Until the acknowledgement, other requests wait for this connection. They do not wait long for a slow upload,
+        // or for a server that is gone.
+        if !limitTimer.isArmed {
+            pool.loop.arm(limitTimer, at: pool.loop.now + pool.loop.limits.http2PingTimeout, for: self)
+        }
+        // The session sends the PING ahead of the bodies, so the socket need not have taken all output.
+        guard reservedCount == 0, !session.hasUnsentRequests else { return }
         if requestLimit?.isFirm == true { return retire() }
         // Bit 63 distinguishes this payload from the payloads of liveness PINGs, which are times.
         let question = UInt64(bitPattern: pool.loop.now) | 1 << 63
         limitQuestion = question
-        // A slow acknowledgement does not fail the connection. Meanwhile, other requests use another connection.
         session.ping(question)
         stream.callAgain()
     }
 
     func liftLimit() {
-        guard requestLimit != nil, !isRetired, !isClosed else { return }
+        // The connection may have been retired before a slow acknowledgement.
+        guard requestLimit != nil, goodbye == nil, !isClosed else { return }
         requestLimit = nil
+        pool.loop.disarm(limitTimer)
         pool.requestLimits[primaryOrigin.key] = nil
-        becameFree()
+        if !isRetired { becameFree() }
     }
 
     func cancel(_ number: Int64) {
@@ -153,7 +170,7 @@ final class HTTP2Connection: MultiplexedConnectionState, MultiplexedConnection, 
         isTurnPlanned = false
         isHandlingReadiness = true
         let isDrained = receive(into: pool.loop.scratch)
-        if isDrained, hasWriteFailed { lose(.networkConnectionLost) }
+        if isDrained, writeFailure != nil { ended(with: .networkConnectionLost) }
         flush()
         askAboutLimit()
         isHandlingReadiness = false
@@ -185,8 +202,8 @@ final class HTTP2Connection: MultiplexedConnectionState, MultiplexedConnection, 
                 }
                 if !stream.mayHaveMore { return true }
             case .wouldBlock: return true
-            case .end, .truncated: lose(.networkConnectionLost)
-            case .failed(let failure): lose(LoadError(failure))
+            case .end, .truncated: ended(with: .networkConnectionLost)
+            case .failed(let failure): ended(with: LoadError(failure), because: failure)
             }
         }
         return true
@@ -204,17 +221,17 @@ final class HTTP2Connection: MultiplexedConnectionState, MultiplexedConnection, 
     }
 
     private func flush() {
-        if hasWriteFailed { return }
+        if writeFailure != nil { return }
         do throws(HTTP2Error) {
             while !isClosed {
                 while !unsent.isEmpty {
                     switch stream.write(unsent) {
                     case .bytes(let count): unsent = UnsafeRawBufferPointer(rebasing: unsent[count...])
                     case .wouldBlock: return
-                    case .failed:
+                    case .failed(let failure):
                         // Data that the server sent before it closed is read first. The read then ends with the cause.
                         unsent = UnsafeRawBufferPointer(start: nil, count: 0)
-                        hasWriteFailed = true
+                        writeFailure = failure
                         return stream.callAgain()
                     }
                 }
@@ -242,12 +259,19 @@ final class HTTP2Connection: MultiplexedConnectionState, MultiplexedConnection, 
         lose(.cannotParseResponse("HTTP/2: \(error)"))
     }
 
+    /// The socket has ended. If that was done by the server, it may accept a limited number of requests.
+    private func ended(with error: LoadError, because failure: StreamFailure? = nil) {
+        guard !isClosed else { return }
+        let isByServer = ![failure, writeFailure].contains { $0?.isOfNetwork == true }
+        if isByServer, goodbye == nil, answerCount > 0, !streams.isEmpty {
+            pool.noteLoss(after: answerCount, of: primaryOrigin.key)
+        }
+        lose(error)
+    }
+
     private func lose(_ error: LoadError) {
         guard !isClosed else { return }
         loss = error
-        if goodbye == nil, answerCount > 0, !streams.isEmpty {
-            pool.noteLoss(after: answerCount, of: primaryOrigin.key)
-        }
         shut()
         pool.remove(self)
         session.fail()
@@ -263,6 +287,7 @@ final class HTTP2Connection: MultiplexedConnectionState, MultiplexedConnection, 
         pool.loop.disarm(idleTimer)
         pool.loop.disarm(answerTimer)
         pool.loop.disarm(stallTimer)
+        pool.loop.disarm(limitTimer)
         unsent = UnsafeRawBufferPointer(start: nil, count: 0)
         stream.close()
     }
@@ -283,6 +308,12 @@ final class HTTP2Connection: MultiplexedConnectionState, MultiplexedConnection, 
             let isGone = isKnown && stall == (stream.bytesAcknowledged, lastHeard)
             return isGone ? lose(.networkConnectionLost) : watchStall()
         }
+        if timer === limitTimer {
+            // Open streams continue, because a slow acknowledgement is no failure. Waiting requests get another
+            // connection.
+            if isAtLimit, !isRetired { retire() }
+            return
+        }
         if timer === answerTimer {
             // The PING may still be queued behind other output.
             let taken = stream.bytesAcknowledged
@@ -295,5 +326,12 @@ final class HTTP2Connection: MultiplexedConnectionState, MultiplexedConnection, 
         // A peer that does not even receive the GOAWAY is not waited for.
         bytesAcknowledged = stream.bytesAcknowledged
         pool.loop.arm(answerTimer, at: pool.loop.now + pool.loop.limits.http2PingTimeout, for: self)
+    }
+}
+
+extension StreamFailure {
+    /// Whether the kernel ended the connection because of the network, and not because the peer closed or reset it.
+    fileprivate var isOfNetwork: Bool {
+        [ETIMEDOUT, EHOSTUNREACH, EHOSTDOWN, ENETUNREACH, ENETDOWN].contains(code)
     }
 }

@@ -24,7 +24,7 @@ struct HTTP2RequestLimit: Equatable {
         return limit
     }
 
-    /// A connection was lost with requests in flight, after the server had answered others.
+    /// The server ended a connection with requests in flight, after it had answered others.
     mutating func lostConnection(after answers: Int) {
         answered = max(answered, answers)
         losses += 1

@@ -10,14 +10,30 @@ extension HTTP3Connection {
         closeAtOnce()
     }
 
+    /// Asks as soon as each request has a response. While long responses arrive, the next connections would otherwise
+    /// have the limit too. A server whose GOAWAY is behind the end of its last response teaches the limit again.
+    func askEarlyAboutLimit() {
+        guard isRetired, !isIdle, !isClosed, isAtLimit, answerCount >= requestCount, !isToldToLeave,
+            !hasLostLocalAddress, !answerTimer.isArmed
+        else { return }
+        askAboutLimit()
+    }
+
     /// All requests up to the limit are answered, and new ones use another connection. The GOAWAY of a server with a
     /// limit may be behind its last response, and arrives before it acknowledges a PING.
     private func askAboutLimit() {
         guard limitQuestion == nil else { return }
         limitQuestion = .asked
         session.ping()
-        pool.loop.arm(answerTimer, at: pool.loop.now + pool.loop.limits.http3PingTimeout, for: self)
+        let limits = pool.loop.limits
+        let timeout = isIdle ? limits.http3PingTimeout : limits.http3StreamPingTimeout
+        pool.loop.arm(answerTimer, at: pool.loop.now + timeout, for: self)
         planTurn()
+    }
+
+    /// The GOAWAY on the earlier connection had another cause than a limit, such as a restart.
+    func forgetLimit() {
+        if !isToldToLeave { pool.http3RequestLimits[primaryOrigin.key] = nil }
     }
 
     func giveUp(_ error: HTTP3Error) {
@@ -86,8 +102,7 @@ extension HTTP3Connection {
     }
 
     private func shut() {
-        // The GOAWAY on the earlier connection had another cause, such as a restart.
-        if limitQuestion != nil, !isToldToLeave { pool.http3RequestLimits[primaryOrigin.key] = nil }
+        if limitQuestion == .asked { forgetLimit() }
         pool.loop.disarm(idleTimer)
         pool.loop.disarm(sessionTimer)
         pool.loop.disarm(answerTimer)

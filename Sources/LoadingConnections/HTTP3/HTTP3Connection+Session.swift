@@ -47,6 +47,8 @@ extension HTTP3Connection: HTTP3SessionObserver {
     /// The server is alive and still has the state of this connection.
     func receivedPingAnswer() {
         pool.loop.disarm(answerTimer)
-        if limitQuestion == .asked { limitQuestion = .answered }
+        guard limitQuestion == .asked else { return }
+        limitQuestion = .answered
+        forgetLimit()
     }
 }

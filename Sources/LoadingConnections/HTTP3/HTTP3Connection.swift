@@ -164,9 +164,10 @@ final class HTTP3Connection: MultiplexedConnectionState, MultiplexedConnection, 
 
     var acceptsStreams: Bool { !hasLostLocalAddress && !isAtLimit }
 
-    /// Whether the number of begun requests has reached the expected limit.
+    /// Whether the number of begun requests has reached the expected limit. Another connection may have disproved it
+    /// meanwhile.
     var isAtLimit: Bool {
-        guard let requestLimit else { return false }
+        guard let requestLimit, pool.http3RequestLimits[primaryOrigin.key] != nil else { return false }
         return requestCount + reservedCount >= requestLimit
     }
 

@@ -46,7 +46,7 @@ extension ConnectionPool {
         if let shared = origin.shared { serve(origin, from: shared) }
     }
 
-    /// A connection was lost with requests in flight, after the server had answered others.
+    /// The server ended a connection with requests in flight, after it had answered others.
     func noteLoss(after answers: Int, of origin: ConnectionKey) {
         var limit = requestLimits[origin] ?? HTTP2RequestLimit()
         limit.lostConnection(after: answers)

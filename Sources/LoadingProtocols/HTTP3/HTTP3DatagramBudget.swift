@@ -21,6 +21,11 @@ struct HTTP3DatagramBudget: Equatable {
         budget.add(AbuseBudget.perRequest)
     }
 
+    /// A PING was sent. The peer must acknowledge it.
+    mutating func addPing() {
+        budget.add(AbuseBudget.perPing)
+    }
+
     /// So many bytes of content were passed to the reader. The windows are as large as the reader is fast.
     mutating func addReceivedContent(_ count: Int, in pieces: Int) {
         budget.add(AbuseBudget.perContent &* pieces)

@@ -287,6 +287,7 @@ package final class HTTP3Session: HTTPStreamSession {
         guard let session = usable else { return }
         isPingWanted = true
         mayHaveOutput = true
+        budget.addPing()
         cl3_ping(session)
     }
 

@@ -68,6 +68,9 @@ import Testing
         let asked = types.current.filter { [HTTP2ServerConnection.FrameType.ping, 1].contains($0) }
         #expect(Set(asked) == [HTTP2ServerConnection.FrameType.ping, HTTP2ServerConnection.FrameType.headers])
         #expect(await connectionPool.onLoop { $0.connectionCount } == 0)
+        let origin = connectionPool.origin
+        let isLimited = await connectionPool.onLoop { $0.requestLimits[origin] != nil }
+        #expect(!isLimited)
         await connectionPool.close()
     }
 
@@ -127,6 +130,133 @@ import Testing
         try await stepped.step(by: 5 * limits.http2PingTimeout)
         #expect(await connectionPool.onLoop { $0.connectionCount } == 1)
         mayEnd.fire()
+        await connectionPool.close()
+    }
+
+    // CONN-4: a server with a limit closes the connection
+    @Test("a loss through the network is not held against the server", arguments: [true, false])
+    func losses(isByServer: Bool) async throws {
+        let hasAsked = Signal("the second request")
+        let mayClose = Signal("the end of the connection")
+        let server = try server { http2 in
+            _ = try http2.readRequest()
+            hasAsked.fire()
+            try http2.connection.wait(for: mayClose)
+        }
+        defer { server.stop() }
+        let connectionPool = connectionPool(server)
+        _ = await connectionPool.customer("a", sends: "GET")
+        try await connectionPool.recorded.wait(for: "a is done")
+        _ = await connectionPool.customer("b", sends: "GET")
+        try await hasAsked.wait()
+        if isByServer {
+            mayClose.fire()
+        } else {
+            await connectionPool.onLoop { pool in
+                for connection in pool.allConnections { connection.localAddressWasLost() }
+            }
+        }
+        try await connectionPool.recorded.wait(for: "b lost -1005")
+        let isLimited = await connectionPool.onLoop { [origin = connectionPool.origin] in
+            $0.requestLimits[origin] != nil
+        }
+        #expect(isLimited == isByServer)
+        mayClose.fire()
+        await connectionPool.close()
+    }
+
+    // CONN-4: on another network there may be another server, or none of what ended connections on this one
+    @Test("request limits are forgotten when the local address is lost") func limitsOfAnotherNetwork() async throws {
+        let server = try server { _ = try $0.connection.waitForClose() }
+        defer { server.stop() }
+        let connectionPool = connectionPool(server)
+        _ = await connectionPool.customer("a", sends: "GET")
+        try await connectionPool.recorded.wait(for: "a is done")
+        let isForgotten = await connectionPool.onLoop { [origin = connectionPool.origin] pool in
+            pool.requestLimits[origin] = .told(5)
+            for connection in pool.allConnections { connection.localAddressWasLost() }
+            return pool.requestLimits[origin] == nil
+        }
+        #expect(isForgotten)
+        await connectionPool.close()
+    }
+
+    // CONN-4: the question whether a limit still holds is ahead of a body that is being sent
+    @Test("an upload does not hold up those who wait at a request limit") func limitBehindUpload() async throws {
+        let mayRead = Signal("the end of the stall")
+        let mayEnd = Signal("the end of the test")
+        let received = Watched<[String]>([])
+        let tls = try TrustedAuthority.server().with { $0.applicationProtocols = ["h2"] }
+        let server = try ScriptedServer(tls: tls) { connection in
+            do {
+                // Room for all of the upload, from the first request on.
+                let http2 = try HTTP2ServerConnection(connection, settings: [(4, 0x7FFF_FFFF)])
+                try http2.send(HTTP2ServerConnection.FrameType.windowUpdate, stream: 0, [0x40, 0, 0, 0])
+                try http2.respond(on: try http2.readRequest(), body: "x")
+                try connection.wait(for: mayRead)
+                while true {
+                    let frame = try http2.readFrame()
+                    // END_STREAM, or ACK of a PING.
+                    let hasEnd = frame.flags & 1 == 1
+                    switch frame.type {
+                    case HTTP2ServerConnection.FrameType.ping where !hasEnd:
+                        received.withValue { $0.append("question") }
+                        try http2.send(frame.type, flags: 1, stream: 0, frame.payload)
+                    case HTTP2ServerConnection.FrameType.data where hasEnd:
+                        received.withValue { $0.append("upload") }
+                    case HTTP2ServerConnection.FrameType.headers where hasEnd:
+                        try http2.respond(on: frame.stream, body: "y")
+                        return try connection.wait(for: mayEnd)
+                    default: break
+                    }
+                }
+            } catch  where connection.record.end != nil {
+                return
+            }
+        }
+        defer { server.stop() }
+        let connectionPool = connectionPool(server)
+        await connectionPool.onLoop { [origin = connectionPool.origin] in $0.requestLimits[origin] = .told(2) }
+        _ = await connectionPool.customer("a", sends: "GET")
+        try await connectionPool.recorded.wait(for: "a is done")
+        let upload = await connectionPool.customer("b", sends: "PUT", body: 64 << 20)
+        try await eventually { await connectionPool.onLoop { _ in upload.looksStalled() } }
+        _ = await connectionPool.customer("c", sends: "GET")
+        #expect(!connectionPool.recorded.events.contains { $0.hasPrefix("c took") })
+        mayRead.fire()
+        try await connectionPool.recorded.wait(for: "c is done")
+        #expect(received.current.first == "question")
+        #expect(connectionPool.recorded.events.contains("c took a used one"))
+        #expect(server.connectionCount == 1)
+        mayEnd.fire()
+        await connectionPool.close()
+    }
+
+    // CONN-4: the path may be gone, and those who wait for the connection would not find that out
+    @Test("who does not answer at a request limit is asked no more") func unansweredLimit() async throws {
+        let types = Watched<[UInt8]>([])
+        let server = try server { http2 in
+            // Everything behind the first request is read, and nothing is said.
+            while true {
+                let type = try http2.readFrame().type
+                if http2.connection.index == 0 { types.withValue { $0.append(type) } }
+            }
+        }
+        defer { server.stop() }
+        let connectionPool = connectionPool(server)
+        await connectionPool.onLoop { [origin = connectionPool.origin] in $0.requestLimits[origin] = .told(2) }
+        _ = await connectionPool.customer("a", sends: "GET")
+        try await connectionPool.recorded.wait(for: "a is done")
+        _ = await connectionPool.customer("b", sends: "GET")
+        try await types.wait(for: "the question") { $0.contains(HTTP2ServerConnection.FrameType.ping) ? () : nil }
+        _ = await connectionPool.customer("c", sends: "GET")
+        try await stepped.step(by: limits.http2PingTimeout - 1)
+        #expect(!connectionPool.recorded.events.contains { $0.hasPrefix("c took") })
+        try await stepped.step(by: 1)
+        try await connectionPool.recorded.wait(for: "c is done")
+        #expect(connectionPool.recorded.events.contains("c took a new one"))
+        #expect(!connectionPool.recorded.events.contains { $0.hasPrefix("b lost") })
+        #expect(server.connectionCount == 2)
         await connectionPool.close()
     }
 

@@ -454,6 +454,19 @@ struct HTTP3PeerTests {
         #expect(count < 100)
     }
 
+    // S-7: a response may be silent for days, and the connection is then checked every few seconds
+    @Test("the answers to PINGs are no flood") func pingAnswers() {
+        let client = HTTP3Client.withRequests(1)
+        client.receive(F.head(200))
+        _ = client.takeLines()
+        for _ in 0..<20_000 {
+            client.session.ping()
+            // As a datagram with nothing but an acknowledgement.
+            client.receive([])
+        }
+        #expect(client.takeLines() == [])
+    }
+
     // S-42: what the window has let be sent before the server has heard of it
     @Test("datagrams of what was cancelled are no flood") func cancelledData() {
         let client = HTTP3Client.withRequests(0)
