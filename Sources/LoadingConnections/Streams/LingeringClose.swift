@@ -1,19 +1,24 @@
 internal import LoadingSemantics
-internal import LoadingTransport
+package import LoadingTransport
 
 /// Keeps a connection open after its owner has written the last byte and stopped reading. After an immediate close,
 /// further data from the peer would make the kernel drop the bytes that are in transit to the peer. Reads and discards
-/// input until the peer closes, for a limited time. Retained by the loop.
-final class LingeringClose: ByteStreamOwner, LoopTimerTarget {
+/// input until the peer closes and close_notify is sent, for a limited time. Retained by the loop.
+package final class LingeringClose: ByteStreamOwner, LoopTimerTarget {
     private let stream: ByteStream
     private let timer = LoopTimer()
     /// Whether the peer has not yet been notified that nothing more is written.
     private var isClosingWriting: Bool
 
+    private var discardedBytes = 0
+
     /// The bytes that one turn reads before other connections get their turn.
     private static let readBudget = 256 * 1024
+    /// The bytes that are discarded of a peer that has everything, and goes on sending.
+    private static let mostDiscarded = 1024 * 1024
 
-    static func begin(on stream: ByteStream, isClosingWriting: Bool) {
+    /// - Parameter isClosingWriting: Whether close_notify is not sent yet.
+    package static func begin(on stream: ByteStream, isClosingWriting: Bool) {
         let farewell = LingeringClose(stream, isClosingWriting)
         stream.owner = farewell
         stream.loop.arm(farewell.timer, at: stream.loop.now + stream.loop.limits.lingeringClose, for: farewell)
@@ -26,20 +31,25 @@ final class LingeringClose: ByteStreamOwner, LoopTimerTarget {
         self.isClosingWriting = isClosingWriting
     }
 
-    func streamBecameReady(_ stream: ByteStream) {
+    package func streamBecameReady(_ stream: ByteStream) {
         if isClosingWriting { isClosingWriting = !stream.closeWriting() }
         var budget = Self.readBudget
         while true {
             guard budget > 0 else { return stream.callAgain() }
             switch stream.read(into: stream.loop.scratch) {
-            case .bytes(let count): budget -= count
+            case .bytes(let count):
+                budget -= count
+                discardedBytes += count
+                if discardedBytes > Self.mostDiscarded, stream.acknowledgement?.outstanding ?? 0 == 0 { return end() }
             case .wouldBlock: return
+            // The send buffer is full, and close_notify follows when it has room.
+            case .end where isClosingWriting: return
             case .end, .truncated, .failed: return end()
             }
         }
     }
 
-    func timerFired(_ timer: LoopTimer) { end() }
+    package func timerFired(_ timer: LoopTimer) { end() }
 
     private func end() {
         stream.loop.disarm(timer)

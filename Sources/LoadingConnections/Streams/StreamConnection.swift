@@ -15,7 +15,8 @@ package final class StreamConnection: ByteStreamOwner, ConnectionChallengeDelega
     private var stream: ByteStream?
     /// Nil without TLS.
     private var buffers: RecordBuffers?
-    private var isClosingWriting = false
+    /// Whether close_notify waits for room in the send buffer.
+    package private(set) var isClosingWriting = false
     /// Of the last handshake with the host, or with a proxy before it. Nil if nothing was decided.
     package private(set) var trustResult: ServerTrustResult?
     /// The open challenge of the connection.
@@ -24,7 +25,6 @@ package final class StreamConnection: ByteStreamOwner, ConnectionChallengeDelega
     /// - Parameter origin: The host and port, and the name that the server must authenticate as if TLS is used.
     package init(to origin: ConnectionKey, in pool: ConnectionPool, owner: any StreamConnectionOwner) {
         self.origin = origin
-        isSecure = false
         self.pool = pool
         self.owner = owner
     }
@@ -32,7 +32,6 @@ package final class StreamConnection: ByteStreamOwner, ConnectionChallengeDelega
     /// Takes over a connection that carried HTTP.
     package init(_ handed: DetachedConnection, in pool: ConnectionPool, owner: any StreamConnectionOwner) {
         origin = handed.origin
-        isSecure = handed.origin.isSecure
         self.pool = pool
         self.owner = owner
         take(handed.stream)
@@ -78,10 +77,7 @@ package final class StreamConnection: ByteStreamOwner, ConnectionChallengeDelega
 
     // MARK: TLS
 
-    /// Whether TLS with the host is in use. TLS that ends at a proxy does not count.
-    package private(set) var isSecure: Bool
-
-    /// Starts TLS over the open connection. The owner is notified of the result.
+    /// Starts TLS with the host over the open connection, which has none yet. The owner is notified of the result.
     package func secure() {
         guard let stream else { return }
         let handshake = SecureHandshake(stream, to: origin, with: pool.security, carriesHTTP: false, for: self) {
@@ -99,7 +95,6 @@ package final class StreamConnection: ByteStreamOwner, ConnectionChallengeDelega
         switch outcome {
         case .success(let stream):
             take(stream)
-            isSecure = true
             owner?.connectionSecured()
         case .failure(let error):
             stream = nil

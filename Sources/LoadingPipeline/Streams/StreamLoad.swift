@@ -73,6 +73,8 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
 
     /// How many bytes one connection may read in a turn before other connections get their turn.
     private static let readBudget = 64 * 1024
+    /// The same for writing. The last write of a turn may exceed it, by less than as much again.
+    private static let writeBudget = 256 * 1024
 
     /// A stream on a new connection to a host.
     package init(
@@ -98,7 +100,7 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
         self.limits = limits
         self.client = client
         self.log = log
-        machine = StreamMachine(buffered: handed.rest.count)
+        machine = StreamMachine(buffered: handed.rest.count, isSecure: handed.origin.isSecure)
         buffer = StreamBuffer(handed.rest)
         connection = StreamConnection(handed, in: environment.pool, owner: self)
     }
@@ -294,22 +296,25 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
     /// Writes and reads as far as the machine requires it and the connection allows it.
     private func goOn() {
         guard !isPerforming, !hasEnded else { return }
-        write()
+        var budget = Self.writeBudget
+        write(within: &budget)
         if !hasEnded { read() }
         // TLS may have had to read before it could write.
-        if !hasEnded { write() }
+        if !hasEnded { write(within: &budget) }
         if !hasEnded { armTimer() }
     }
 
-    private func write() {
+    private func write(within budget: inout Int) {
         while let next = machine.nextWrite, let data = writers[next.id]?.data, let connection {
+            guard budget > 0 else { return connection.callAgain() }
             let written = data.suffix(next.rest).withUnsafeBytes { bytes in
-                // This limit keeps one write well within the duration of a turn.
-                connection.write(UnsafeRawBufferPointer(rebasing: bytes.prefix(1024 * 1024)))
+                // Never fewer: TLS must be offered all of a record again of which the socket has taken a part.
+                connection.write(UnsafeRawBufferPointer(rebasing: bytes.prefix(Self.writeBudget)))
             }
             switch written {
             case .bytes(0), .wouldBlock: return
             case .bytes(let count):
+                budget -= count
                 client?.load(self, didWrite: count)
                 perform(machine.wrote(count, at: environment.loop.now))
             case .failed(let failure):
@@ -377,12 +382,7 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
 
     private func secureConnection() {
         clock.noteActivity(at: environment.loop.now)
-        guard let connection, !connection.isSecure else {
-            // The connection uses TLS already, and TLS is not negotiated twice.
-            due += machine.secured(at: environment.loop.now)
-            return
-        }
-        connection.secure()
+        connection?.secure()
     }
 
     private func handOver() {
@@ -446,7 +446,9 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
 
     private func end(_ error: LoadError?) {
         guard let client else { return }
-        if error == nil, !machine.hasEnded { connection?.closeWhenHeard() }
+        if error == nil, let connection, !machine.hasEnded || connection.isClosingWriting {
+            connection.closeWhenHeard()
+        }
         releaseParts()
         if let error { record(.failed(code: error.code, decoded: 0)) }
         record(.ended)

@@ -1,5 +1,6 @@
 internal import CLoadingLinux
 internal import Glibc
+internal import LoadingConnections
 internal import LoadingSemantics
 internal import LoadingTransport
 
@@ -8,13 +9,15 @@ internal import LoadingTransport
 /// other side does not accept more, so the relay buffers at most one piece per direction.
 ///
 /// After the program has closed its socket, the remaining bytes are still sent, unless the peer accepts none of them
-/// for some time: no caller is left that could cancel the connection.
+/// for some time: no caller is left that could cancel the connection. `LingeringClose` then closes it.
 final class StreamRelay: ByteStreamOwner, LoopTimerTarget {
     private let remote: ByteStream
     private let local: ByteStream
     private weak var captured: CapturedConnection?
     private var inward = Direction()
     private var outward = Direction()
+    /// The peer accepts no more.
+    private var hasWritingFailed = false
     private let timer = LoopTimer()
     /// Set when the program has closed its socket.
     private var patience: PeerPatience?
@@ -62,7 +65,7 @@ final class StreamRelay: ByteStreamOwner, LoopTimerTarget {
         // TLS may have had to read before it could write.
         move(&inward, from: remote, to: local)
         if outward.isClosed {
-            if inward.isClosed || isLocalGone { end() }
+            if inward.isClosed || isLocalGone { endInOrder() }
         } else if outward.isHeldUp, patience == nil, !remote.isClosed, isLocalGone {
             let now = remote.loop.now
             let limit = remote.loop.limits.capturedPeer
@@ -86,7 +89,7 @@ final class StreamRelay: ByteStreamOwner, LoopTimerTarget {
                 case .failed(let failure):
                     direction.pending = []
                     direction.isClosed = true
-                    if sink === remote { fail(failure) }
+                    if sink === remote { writingFailed(failure) }
                 }
             }
             if direction.hasEnded {
@@ -102,6 +105,8 @@ final class StreamRelay: ByteStreamOwner, LoopTimerTarget {
                 if !direction.isClosed { direction.pending = [UInt8](scratch.prefix(count)) }
             case .wouldBlock: return
             case .end: direction.hasEnded = true
+            // The program has closed its socket without reading all that was there, after its own last byte.
+            case .failed where source === local: direction.hasEnded = true
             case .truncated: fail(.posix(POSIXFailure(ECONNRESET)))
             case .failed(let failure): fail(failure)
             }
@@ -114,14 +119,32 @@ final class StreamRelay: ByteStreamOwner, LoopTimerTarget {
         return poll(&asked, 1, 0) > 0 && Int32(asked.revents) & Int32(POLLHUP) != 0
     }
 
+    /// The program's writes fail from now on, but what the peer sent before is still delivered. Its end is then a
+    /// failure.
+    private func writingFailed(_ failure: StreamFailure) {
+        hasWritingFailed = true
+        captured?.fail(Self.code(of: failure))
+        shutdown(local.descriptor, Int32(SHUT_RD))
+    }
+
     private func fail(_ failure: StreamFailure) {
-        let code =
-            switch failure {
-            case .posix(let failure): failure.code
-            case .tls(let error): error.posix == 0 ? EPROTO : error.posix
-            }
-        captured?.fail(code)
+        captured?.fail(Self.code(of: failure))
         end()
+    }
+
+    private static func code(of failure: StreamFailure) -> Int32 {
+        switch failure {
+        case .posix(let failure): failure.code
+        case .tls(let error): error.posix == 0 ? EPROTO : error.posix
+        }
+    }
+
+    /// All bytes of the program are written, but may still be on their way to the peer.
+    private func endInOrder() {
+        guard !inward.hasEnded, !hasWritingFailed, !remote.isClosed else { return end() }
+        remote.loop.disarm(timer)
+        LingeringClose.begin(on: remote, isClosingWriting: false)
+        local.close()
     }
 
     private func end() {

@@ -72,6 +72,8 @@ package struct StreamMachine: Sendable, Equatable {
     package static let readAhead = 64 * 1024
 
     private var phase: Phase
+    /// Whether TLS with the host is in use. TLS that ends at a proxy does not count.
+    private var isSecure: Bool
     private var reading = Line()
     private var writing = Line()
     /// Received bytes that no read has taken.
@@ -84,9 +86,12 @@ package struct StreamMachine: Sendable, Equatable {
     private var firstError: LoadError?
     private var suspensionTime: Int64?
 
-    /// - Parameter buffered: so many bytes are here already, and the connection is open; nil if it has to be made.
-    package init(buffered: Int? = nil) {
+    /// - Parameters:
+    ///   - buffered: so many bytes are here already, and the connection is open; nil if it has to be made.
+    ///   - isSecure: whether it uses TLS with the host already.
+    package init(buffered: Int? = nil, isSecure: Bool = false) {
         phase = buffered == nil ? .connecting : .open
+        self.isSecure = isSecure
         self.buffered = buffered ?? 0
     }
 
@@ -97,9 +102,10 @@ package struct StreamMachine: Sendable, Equatable {
         guard phase == .open, suspensionTime == nil, reading.side == .open, !hasEnded, breakage == nil else { return 0 }
         switch reading.entries.first {
         // These bytes would belong to TLS, or to the new owner.
-        case .secure, .capture: return 0
+        case .secure where !isSecure: return 0
+        case .capture: return 0
         case .transfer(_, let least, _, _): return max(max(least, Self.readAhead) - buffered, 0)
-        case .close, nil: return max(Self.readAhead - buffered, 0)
+        case .secure, .close, nil: return max(Self.readAhead - buffered, 0)
         }
     }
 
@@ -188,6 +194,7 @@ package struct StreamMachine: Sendable, Equatable {
     package mutating func secured(at now: Int64) -> [Action] {
         guard phase == .securing else { return [] }
         phase = .open
+        isSecure = true
         return advance(at: now)
     }
 
@@ -341,6 +348,8 @@ package struct StreamMachine: Sendable, Equatable {
         }
         reading.popFirst()
         writing.popFirst()
+        // TLS is not negotiated twice, so the state of the connection does not matter.
+        if first == .secure, isSecure { return [] }
         for side in [reading.side, writing.side] {
             if case .failed(let error) = side { return fail(error) }
         }

@@ -8,58 +8,22 @@ import Testing
 
 /// What becomes of a connection with TLS that a program has captured and let go of.
 @Suite struct CapturedConnectionTests {
-    /// Connects, puts TLS over the connection and captures it. Confined to its loop but for what it has recorded.
-    private final class Capture: ByteStreamOwner, @unchecked Sendable {
-        // Sendable because what is mutable is touched on the loop only.
+    /// Captures a connection with TLS.
+    private struct Capture: Sendable {
+        let captured: Watched<CapturedConnection?>
+        let connector: SecureConnector
 
-        let captured = Watched<CapturedConnection?>(nil)
-        private let loop: EventLoop
-        private let context: TLSContext
-        private var stream: ByteStream?
-
-        init(from server: ScriptedServer, on loop: EventLoop) async throws {
-            var configuration = TLSConfiguration()
-            configuration.roots = .only([])
-            context = try TLSContext(configuration)
-            self.loop = loop
-            let port = UInt16(server.port)
-            loop.post { [self] in
-                guard let address = SocketAddress(literal: "127.0.0.1", port: port) else { return }
-                stream = try? ByteStream.connect(to: address, on: loop, owner: self)
-                guard let stream else { return }
-                // With this and the server's little room nearly everything stays with the program.
-                var size: Int32 = 4_096
-                setsockopt(stream.descriptor, SOL_SOCKET, SO_SNDBUF, &size, 4)
+        /// By default nearly everything stays with the program, as the server has little room too.
+        init(from server: ScriptedServer, on loop: EventLoop, sendBufferSize: Int32? = 4_096) throws {
+            let captured = Watched<CapturedConnection?>(nil)
+            self.captured = captured
+            connector = try SecureConnector(to: server, on: loop, sendBufferSize: sendBufferSize) { stream in
+                let connection = CapturedConnection(stream, rest: Data())
+                captured.withValue { $0 = connection }
             }
         }
 
-        func streamBecameReady(_ stream: ByteStream) {
-            if stream.tls == nil {
-                guard case .success? = stream.finishConnecting(),
-                    let tls = try? TLSStream(
-                        context: context, descriptor: stream.descriptor, serverName: "localhost")
-                else { return }
-                stream.secure(with: tls)
-            }
-            while true {
-                switch stream.handshake() {
-                case .complete:
-                    let connection = CapturedConnection(stream, rest: Data())
-                    return captured.withValue { $0 = connection }
-                case .wantsTrust: stream.tls?.decideTrust(.accept)
-                case .wantsIdentity: stream.tls?.provideIdentity(nil)
-                case .wantsRead, .wantsWrite, .failed: return
-                }
-            }
-        }
-
-        var isClosed: Bool {
-            get async {
-                await withCheckedContinuation { continuation in
-                    loop.post { [self] in continuation.resume(returning: stream?.isClosed ?? true) }
-                }
-            }
-        }
+        var isClosed: Bool { get async { await connector.isClosed } }
     }
 
     /// Less than the program can get rid of before anybody takes anything, and more than the two kernels keep.
@@ -73,9 +37,12 @@ import Testing
     }
 
     /// Writes the content and lets go of the connection.
-    private func leaveContent(to server: ScriptedServer, on loop: EventLoop) async throws -> Capture {
-        let capture = try await Capture(from: server, on: loop)
+    private func leaveContent(
+        to server: ScriptedServer, on loop: EventLoop, sendBufferSize: Int32? = 4_096, leavesBytesUnread: Bool = false
+    ) async throws -> Capture {
+        let capture = try Capture(from: server, on: loop, sendBufferSize: sendBufferSize)
         _ = try await capture.captured.wait(for: "the connection") { $0 }
+        if leavesBytesUnread { try await eventually { capture.captured.current?.mayRead == true } }
         capture.captured.withValue { connection in
             #expect(Self.content.withUnsafeBytes { connection?.write($0) } == Self.content.count)
             connection = nil
@@ -110,5 +77,55 @@ import Testing
         isLetGo.fire()
         try await server.finish()
         try await eventually { await capture.isClosed }
+    }
+
+    // STREAM-7: a closed socket would answer with a reset, which discards what the kernel has not sent yet
+    @Test("a peer that sends after the end gets all that was left", arguments: [false, true])
+    func aPeerThatSendsAfterTheEnd(leavesBytesUnread: Bool) async throws {
+        let isLetGo = Signal("the program has let go, and all is with the kernel")
+        let server = try server { connection in
+            if leavesBytesUnread { try connection.send("unread") }
+            try connection.wait(for: isLetGo)
+            try connection.send("go on")
+            #expect(try connection.receive(exactly: Self.content.count) == Self.content)
+            try connection.waitForClose()
+        }
+        defer { server.stop() }
+        let stepped = try SteppedLoop()
+        let capture = try await leaveContent(
+            to: server, on: stepped.loop, sendBufferSize: nil, leavesBytesUnread: leavesBytesUnread)
+        try await stepped.settle()
+        isLetGo.fire()
+        try await server.finish()
+        #expect(try await server.connection(0).waitForEnd() == .closeNotify)
+        try await eventually { await capture.isClosed }
+    }
+
+    // STREAM-7
+    @Test("what came before a failed write is still read") func failedWrite() async throws {
+        // More than the program's socket takes, so that some of it is with the relay or the kernel.
+        let content = [UInt8].pattern(count: 600_000)
+        let server = try server { connection in
+            try connection.send(content)
+            try connection.finishSending()
+            try connection.waitForClose()
+        }
+        defer { server.stop() }
+        let capture = try Capture(from: server, on: EventLoops.assign())
+        let connection = try await capture.captured.wait(for: "the connection") { $0 }
+        await capture.connector.breakWriting()
+        try await eventually { [UInt8(0x61)].withUnsafeBytes { connection.write($0) } == -1 }
+        #expect(connection.failure?.code == EPIPE)
+        var received: [UInt8] = []
+        let piece = UnsafeMutableRawBufferPointer.allocate(byteCount: 65_536, alignment: 1)
+        defer { piece.deallocate() }
+        var count: Int
+        repeat {
+            count = connection.read(into: piece)
+            received += piece.prefix(max(count, 0))
+        } while count > 0
+        #expect(received == content)
+        #expect(count == -1)
+        try await server.finish()
     }
 }

@@ -20,7 +20,7 @@ final class RecordingClient: LoadClient, @unchecked Sendable {
     /// Whether it thinks about responses and redirects.
     var answersLater = false
 
-    private func note(_ event: String) { told.append(event) }
+    func note(_ event: String) { told.append(event) }
 
     func load(_ load: any Load, didReceive response: LoadResponse) -> ClientAnswer<Void> {
         note("response \(response.head.status)")

@@ -185,6 +185,26 @@ import Testing
         #expect(machine.secure(at: 0) == [.end(.streamIsClosed)])
     }
 
+    // STREAM-6: neither bytes that TLS has authenticated nor an end are in its way
+    @Test("a handshake over TLS has no effect", arguments: [false, true]) func securingTwice(isHandedOver: Bool) {
+        var machine = isHandedOver ? StreamMachine(buffered: 3, isSecure: true) : open()
+        if !isHandedOver {
+            #expect(machine.secure(at: 0) == [.secure])
+            #expect(machine.secured(at: 0) == [])
+            #expect(machine.received(3, at: 0) == [])
+        }
+        #expect(machine.write(1, count: 1, timeout: nil, at: 0) == [])
+        #expect(machine.secure(at: 0) == [])
+        // What comes while it waits for its turn is read as ever.
+        #expect(machine.bytesWanted == StreamMachine.readAhead - 3)
+        #expect(machine.wrote(1, at: 0) == [.completeWrite(1)])
+        #expect(!machine.isConnecting)
+        #expect(machine.receivedEnd(at: 0) == [.tellReadClosed])
+        #expect(machine.secure(at: 0) == [])
+        #expect(machine.read(2, least: 3, most: 9, timeout: nil, at: 0) == [.completeRead(2, count: 3, isAtEnd: true)])
+        #expect(machine.closeWriting(at: 0) == [.closeWriting, .tellWriteClosed, .end(nil)])
+    }
+
     // STREAM-7
     @Test("capturing waits for what was asked for before") func capturing() {
         var machine = open()
