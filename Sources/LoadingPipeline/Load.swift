@@ -23,7 +23,7 @@ package protocol Load: AnyObject {
     /// The client's decision on a redirect: the request to send, or nil to deliver the redirect itself as the response.
     func answerRedirect(_ next: LoadRequest?)
     /// The URL at another origin at which the client lets an upload resume; nil if it may not.
-    func answerUploadMove(_ url: String?)
+    func answerUploadMove(_ url: String?, without names: [String])
     /// The client's answer to a challenge.
     func answerChallenge(_ answer: AuthenticationAnswer)
     func setPriority(_ priority: Float)
@@ -41,7 +41,7 @@ extension Load {
     package func resumeReading() {}
     package func answerResponse(_ destination: BodyDestination?) {}
     package func answerRedirect(_ next: LoadRequest?) {}
-    package func answerUploadMove(_ url: String?) {}
+    package func answerUploadMove(_ url: String?, without names: [String]) {}
     package func answerChallenge(_ answer: AuthenticationAnswer) {}
     package func setPriority(_ priority: Float) {}
     package var resumePointUnderWay: DownloadResumePoint? { nil }

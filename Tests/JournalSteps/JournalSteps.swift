@@ -2,7 +2,7 @@ package import BackgroundTransfers
 internal import Dispatch
 internal import FoundationEssentials
 internal import Glibc
-package import LoadingPipeline
+internal import LoadingPipeline
 package import LoadingStorage
 
 /// Things that are done to a journal, one after the other, each of them confirmed before the next.

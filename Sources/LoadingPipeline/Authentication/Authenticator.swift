@@ -95,7 +95,10 @@ final class Authenticator {
     }
 
     /// The answer is no longer needed.
-    func giveUp() { subject = nil }
+    func giveUp() {
+        subject = nil
+        stage.giveUp()
+    }
 
     private func perform(_ step: AuthenticationStage.Step) {
         switch step {

@@ -69,6 +69,8 @@ final class BodySink: LoopTimerTarget {
     /// A piece of at least so many bytes is delivered in the read buffer itself, without a copy. A smaller piece is
     /// copied, because it would occupy a whole buffer.
     private static let handedOutMinimum = 16 * 1024
+    /// The number of parts of a body after which other loads have their turn.
+    private static let partsPerTurn = 64
 
     init(_ destination: BodyDestination, on loop: EventLoop) {
         self.destination = destination
@@ -312,8 +314,14 @@ final class BodySink: LoopTimerTarget {
     }
 
     private func parse(_ input: inout UnsafeRawBufferPointer) {
+        var partCount = 0
         do {
-            while isFlowing, let event = try parts?.next(&input) { tell(event) }
+            while isFlowing, let event = try parts?.next(&input) {
+                if case .partHead = event { partCount += 1 }
+                tell(event)
+                // A part may have five bytes, and costs a response.
+                if partCount == Self.partsPerTurn, isFlowing { yieldTurn() }
+            }
         } catch {
             input = UnsafeRawBufferPointer(start: nil, count: 0)
             fail(error)

@@ -84,7 +84,7 @@ extension HTTPLoad {
                 case .success(let body):
                     let file = self.supply?.file
                     do throws(LoadError) {
-                        try uploading?.willSend(body.length, of: file)
+                        try uploading?.willSend(body.length, of: file, with: request.fields)
                     } catch {
                         return end(error)
                     }
@@ -97,7 +97,8 @@ extension HTTPLoad {
     /// The stream is about to be requested. The upload's fields in the request depend only on the length.
     private func announceStream() throws(LoadError) {
         guard let uploading else { return }
-        try uploading.willSend(uploading.part.announcedLength(of: request.body.announcedStreamLength), of: nil)
+        try uploading.willSend(
+            uploading.part.announcedLength(of: request.body.announcedStreamLength), of: nil, with: request.fields)
     }
 
     /// The client's stream, or nil if it has none: the load then fails (T-51).
@@ -164,7 +165,7 @@ extension HTTPLoad {
     /// The exchange has ended without a result while the load was suspended. `resume` starts another.
     func exchangeWaits() {
         exchange = nil
-        machine.receive(.givesUpExchange)
+        giveUpExchange()
     }
 
     var isSuspended: Bool { machine.isSuspended }

@@ -152,7 +152,7 @@ extension HTTPLoad {
     private func deliverResumed(_ head: ResponseHead) {
         guard let decision = resumption?.decide(head), let path = resumption?.download.path else { return }
         switch decision {
-        case .append(let offset, let total):
+        case .append(let offset, _, let total):
             sink.destination = .file(.existing(path: path, offset: offset))
             response?.resumedOffset = offset
             if let total { response?.expectedLength = total - offset }

@@ -62,11 +62,12 @@ extension HTTPLoad {
         uploading.isAskingToMove = client.load(self, asksToMoveUploadTo: proposed, response: response)
     }
 
-    /// The client's answer: the URL at which the upload may resume; nil if it may not.
-    package func answerUploadMove(_ url: String?) {
+    /// The client's answer: the URL at which the upload may resume; nil if it may not. Without the fields of these
+    /// names.
+    package func answerUploadMove(_ url: String?, without names: [String]) {
         guard let uploading, uploading.isAskingToMove, !machine.hasEnded else { return }
         uploading.isAskingToMove = false
-        if let url { uploading.move(to: url) }
+        if let url { uploading.move(to: url, without: names) }
         guard machine.stage == .uploadMove, let error = uploadLoss else { return }
         uploadLoss = nil
         noteActivity()
@@ -86,6 +87,8 @@ extension HTTPLoad {
         dropExchange()
         let priority = request.priority
         do throws(LoadError) { request = try uploading.request(for: next) } catch { return end(error) }
+        // Each request of an upload may be redirected as often as the task's own.
+        redirect = RedirectStage()
         request.priority = priority
         guard pause > 0 else { return fetch(.retry) }
         guard machine.receive(.pauses) else { return }

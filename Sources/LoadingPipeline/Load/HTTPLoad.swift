@@ -122,9 +122,16 @@ package final class HTTPLoad: Load, LoopTimerTarget {
             exchange.cancel()
             self.exchange = nil
         }
-        if exchange == nil { machine.receive(.givesUpExchange) }
+        if exchange == nil { giveUpExchange() }
         exchange?.setSuspended(true)
         applyFlow()
+    }
+
+    /// The request was not sent. It is prepared anew.
+    func giveUpExchange() {
+        guard machine.receive(.givesUpExchange) else { return }
+        cookies = nil
+        cache.begin()
     }
 
     package func resume() {

@@ -70,7 +70,8 @@ struct LoadMachine: Equatable {
         case losesRoute
         /// An upload pauses before it resumes.
         case pauses
-        /// The exchange has ended without a result while the load is suspended. `resume` starts another.
+        /// The exchange has ended without a result while the load is suspended. `resume` starts another, with the cookies,
+        /// the stored response and the knowledge of hosts of that time.
         case givesUpExchange
         case suspend
         case resume
@@ -135,7 +136,7 @@ struct LoadMachine: Equatable {
             enter(.uploadPause)
         case .givesUpExchange:
             guard stage == .proxyResolution || stage == .exchange else { return false }
-            enter(.cacheDecision)
+            enter(.transportSecurity)
         case .suspend:
             guard !isSuspended else { return false }
             isSuspended = true

@@ -442,6 +442,18 @@ struct AuthenticationStage {
         return .speak(conversation, token, identity: proof.identity)
     }
 
+    /// The connection that waited for a step of the security context is gone. The step counts as not tried: on the next
+    /// connection the conversation begins anew.
+    mutating func giveUp() {
+        guard let speaking, let pending else { return }
+        (self.speaking, self.pending) = (nil, nil)
+        if speaking.credential == nil { triedWithoutCredential.remove(pending.space) }
+        if speaking.source == .settings { triedSettings.remove(pending.option.scheme) }
+        guard let attempt, case .connection(var proof) = attempt.proof else { return }
+        proof.conversation = nil
+        self.attempt?.proof = .connection(proof)
+    }
+
     /// Applies the outcome of a step of the security context.
     mutating func step(after outcome: GSSSecurityContext.Outcome, to subject: AuthenticationSubject) -> Step {
         guard let speaking, let pending else { return .deliver }

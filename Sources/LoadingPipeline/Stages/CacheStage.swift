@@ -1,5 +1,6 @@
 internal import FoundationEssentials
 internal import LoadingSemantics
+internal import LoadingTransport
 
 /// The cache's part in the current request: the stored response, its effect on the request, and what is stored of the
 /// response. The rules are in `CacheRules` and related types. Confined to the load's loop.
@@ -21,13 +22,35 @@ struct CacheStage {
     private final class Gathering {
         let response: StoredResponse
         let limit: Int64
-        var pieces: [Data] = []
+        private(set) var pieces: [Data] = []
         var count: Int64 = 0
+        /// Whether the last piece is a copy.
+        private var isLastOwn = false
 
         init(_ response: StoredResponse, limit: Int64) {
             self.response = response
             self.limit = limit
         }
+
+        /// A small piece holds much more memory than its bytes: an object, or a whole read buffer. So it is copied to the
+        /// others, except the first one, which is most often the only one.
+        func add(_ piece: Data) {
+            let isLarge = piece.count >= ReadBuffers.size / 2
+            if isLarge || pieces.isEmpty {
+                pieces.append(piece)
+                isLastOwn = false
+            } else if isLastOwn, let last = pieces.indices.last, pieces[last].count < Self.mostCopiedTogether {
+                pieces[last].append(piece)
+            } else {
+                var copy = Data(capacity: ReadBuffers.size)
+                copy.append(piece)
+                pieces.append(copy)
+                isLastOwn = true
+            }
+        }
+
+        /// In bytes.
+        private static let mostCopiedTogether = 1 << 20
     }
 
     /// Resets the stage for another request.
@@ -131,7 +154,7 @@ struct CacheStage {
         guard let gathering else { return true }
         gathering.count += Int64(piece.count)
         guard gathering.count <= gathering.limit else { return false }
-        gathering.pieces.append(piece)
+        gathering.add(piece)
         return true
     }
 

@@ -8,8 +8,8 @@ final class ResumptionStage {
     /// The caller's own `Accept-Encoding`, which a request for the rest must not contain.
     private let acceptEncoding: String?
     private(set) var mayRestart = true
-    /// The length of the rest, from `Content-Range`; nil if it is unknown, or if the whole body follows. A response
-    /// without `Content-Length` does not show otherwise whether its body is complete.
+    /// The length of the rest, from `Content-Range`; nil if the whole body follows. A response without `Content-Length`
+    /// does not show otherwise whether its body is complete.
     private var rest: Int64?
 
     private static let askingFields = ["accept-encoding", "range", "if-range"]
@@ -31,7 +31,7 @@ final class ResumptionStage {
     func decide(_ head: ResponseHead) -> ResumeDecision {
         let decision = ResumeRules.decide(
             status: head.status, fields: head.fields, of: download.point, mayRestart: mayRestart)
-        rest = if case .append(let offset, let total?) = decision { total - offset } else { nil }
+        rest = if case .append(_, let length, _) = decision { length } else { nil }
         return decision
     }
 

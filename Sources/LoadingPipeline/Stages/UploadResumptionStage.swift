@@ -63,7 +63,10 @@ final class UploadResumptionStage: LoopTimerTarget {
     // MARK: Requests
 
     /// Called before a body is sent, all of it or the current part.
-    func willSend(_ length: Int64?, of file: FileFacts?) throws(LoadError) {
+    ///
+    /// - Parameter fields: Of the request with the body. After a redirect they lack those that do not go to its target,
+    ///   and neither do they go there with the follow-up requests.
+    func willSend(_ length: Int64?, of file: FileFacts?, with fields: HTTPFields) throws(LoadError) {
         guard !hasGoneOn else {
             // Two halves of different files do not make a valid upload (RES-13).
             if let before = self.file, file != before { throw .requestBodyStreamExhausted }
@@ -72,8 +75,8 @@ final class UploadResumptionStage: LoopTimerTarget {
         self.file = file
         knowsLength = length != nil
         var upload = ResumableUpload(
-            method: original.method, url: original.urlText, fields: original.fields, length: length)
-        creationFields = upload.start().fields.without(original.fields)
+            method: original.method, url: original.urlText, fields: fields, length: length)
+        creationFields = upload.start().fields.without(fields)
         self.upload = upload
     }
 
@@ -123,7 +126,7 @@ final class UploadResumptionStage: LoopTimerTarget {
     /// The request that would go to another origin.
     func proposal(to url: String) -> LoadRequest? { upload.flatMap { try? followUp($0.proposal(to: url)) } }
 
-    func move(to url: String) { upload?.move(to: url) }
+    func move(to url: String, without names: [String]) { upload?.move(to: url, without: names) }
 
     /// Records how much of its body the ending request has sent.
     private func noteSent() {

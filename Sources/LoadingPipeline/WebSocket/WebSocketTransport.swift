@@ -39,7 +39,8 @@ final class WebSocketTunnel: WebSocketTransport, ExchangeObserver, RequestBodySo
     /// Retained until the tunnel is closed.
     private var owner: WebSocketLoad?
 
-    private var received: [UInt8] = []
+    /// Begins with octets that were read already.
+    private(set) var received: [UInt8] = []
     private var receivedHead = 0
     private var isPaused = false
     private var isOpen = false
@@ -94,7 +95,12 @@ final class WebSocketTunnel: WebSocketTransport, ExchangeObserver, RequestBodySo
     func exchangeReceived(body: UnsafeRawBufferPointer) {
         guard isOpen else { return stage?.exchangeReceived(body: body) ?? () }
         if isClosing { return }
-        if receivedHead == received.count { (received, receivedHead) = ([], 0) }
+        // What was read is dropped here too: of a server that is always faster, something is always unread. Not before
+        // it is the larger part, so that each octet is moved once.
+        if receivedHead > received.count / 2 {
+            received.removeFirst(receivedHead)
+            receivedHead = 0
+        }
         received.append(contentsOf: body)
         if !isPaused, received.count - receivedHead >= Self.highWater { setPaused(true) }
         callAgain()

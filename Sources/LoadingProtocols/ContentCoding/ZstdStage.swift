@@ -9,6 +9,8 @@ final class ZstdStage: DecodingStage {
     private var mayHoldOutput = false
     private var isBetweenFrames = true
     private var hasDecodedFrame = false
+    /// The first bytes after a frame, at most as many as those of a header.
+    private var nextHeader: [UInt8] = []
     private var hasEnded = false
     private(set) var failure: ContentCodingError?
 
@@ -16,7 +18,18 @@ final class ZstdStage: DecodingStage {
         if let decoder { _ = library?.pointee.ZSTD_freeDCtx(decoder) }
     }
 
-    var isComplete: Bool { isBetweenFrames || hasEnded }
+    var isComplete: Bool { isBetweenFrames || hasEnded || hasDecodedFrame && !mayBeginFrame }
+
+    /// Whether the bytes after a frame may begin another one. Some versions of the library take bytes that are too few
+    /// for a header without looking at them.
+    private var mayBeginFrame: Bool {
+        Self.magicNumbers.contains { magic in zip(magic, nextHeader).allSatisfy { $0.contains($1) } }
+    }
+
+    /// Of a frame and of a skippable one (RFC 8878 §3.1).
+    private static let magicNumbers: [[ClosedRange<UInt8>]] = [
+        [0x28...0x28, 0xB5...0xB5, 0x2F...0x2F, 0xFD...0xFD], [0x50...0x5F, 0x2A...0x2A, 0x4D...0x4D, 0x18...0x18],
+    ]
 
     func decode(_ input: inout UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer) -> Int {
         var produced = 0
@@ -43,9 +56,10 @@ final class ZstdStage: DecodingStage {
                 }
                 continue
             }
+            if hasDecodedFrame, nextHeader.count < 4 { nextHeader += input.prefix(min(from.pos, 4 - nextHeader.count)) }
             input = input.skipping(from.pos)
             isBetweenFrames = result == 0
-            if isBetweenFrames { hasDecodedFrame = true }
+            if isBetweenFrames { (hasDecodedFrame, nextHeader) = (true, []) }
             mayHoldOutput = !isBetweenFrames && to.pos == to.size
         }
         return produced

@@ -164,17 +164,13 @@ package enum MultipartEvent {
 /// The fields of a part's response (MISC-23).
 package enum MultipartPartFields {
     /// Fields of the whole multipart body.
-    private static let ofTheWhole = ["content-type", "content-length", "content-range"]
+    private static let ofTheWhole = HTTPFields([("Content-Type", ""), ("Content-Length", ""), ("Content-Range", "")])
 
-    /// The fields of the response; fields of the part replace those of the same name.
+    /// The fields of the response; fields of the part replace those of the same name. A part of a few bytes may come
+    /// with a head of the whole that has thousands of fields, so none of these is copied by itself.
     package static func merged(part: HTTPFields, into response: HTTPFields) -> HTTPFields {
-        var result = HTTPFields()
-        for index in 0..<response.count {
-            let name = response.name(at: index)
-            if part.contains(name) || ofTheWhole.contains(where: { response.isNamed($0, at: index) }) { continue }
-            result.append(name, response.value(at: index))
-        }
-        for index in 0..<part.count { result.append(part.name(at: index), part.value(at: index)) }
+        var result = response.without(namesOf: ofTheWhole).without(namesOf: part)
+        result.append(contentsOf: part)
         return result
     }
 }

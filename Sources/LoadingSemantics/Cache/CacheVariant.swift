@@ -80,6 +80,9 @@ package struct CacheVariant: Sendable, Hashable {
         names.isEmpty || CacheVariant(names: names, for: request).fingerprint == fingerprint
     }
 
+    /// More names in `Vary` count as `*`: each of them costs time when a stored response is looked up.
+    private static let mostNames = 64
+
     /// The field names in `Vary`; nil if `*` is among them.
     static func names(_ fields: HTTPFields) -> [String]? {
         guard fields.contains("Vary") else { return [] }
@@ -89,6 +92,7 @@ package struct CacheVariant: Sendable, Hashable {
                 let name = String(decoding: OptionalWhitespace.trimmed(member).map(asciiLowercase), as: UTF8.self)
                 if name == "*" { return nil }
                 if !name.isEmpty { names.insert(name) }
+                if names.count > mostNames { return nil }
             }
         }
         return names.sorted()

@@ -155,6 +155,22 @@ package struct HTTPFields: Sendable {
         }
     }
 
+    /// The section without the fields whose names another section has. The values stay where they are in the block.
+    package func without(namesOf other: HTTPFields) -> HTTPFields {
+        let kept = bytes.withUnsafeBufferPointer { block in
+            other.bytes.withUnsafeBufferPointer { otherBlock in
+                positions.filter { position in
+                    let (start, length) = (Int(position.nameStart), Int(position.nameLength))
+                    // All positions lie within the block; the condition only protects memory if one did not.
+                    guard start <= block.count &- length else { return false }
+                    let name = UnsafeBufferPointer(rebasing: block[start..<start &+ length])
+                    return !other.positions.contains { Self.isNamed(name, $0, in: otherBlock) }
+                }
+            }
+        }
+        return HTTPFields(bytes: bytes, positions: kept)
+    }
+
     /// Whether the field at `index` has that name, case-insensitively.
     package func isNamed(_ name: String, at index: Int) -> Bool {
         var name = name

@@ -25,7 +25,7 @@ package struct ResumableUpload: Sendable, Equatable {
 
     private let method: String
     private let url: String
-    private let fields: HTTPFields
+    private var fields: HTTPFields
     private var length: Int64?
     private var state = State.idle
     private var uploadURL: String?
@@ -104,9 +104,12 @@ package struct ResumableUpload: Sendable, Equatable {
         if count > 0, !overflows { sent = start..<end }
     }
 
-    /// The client has approved the move that `askToMove` proposed. Ignored if the upload resource is known by now.
-    package mutating func move(to url: String) {
-        if case .creating = state, uploadURL == nil, Self.isHTTP(url) { uploadURL = url }
+    /// The client has approved the move that `askToMove` proposed, without the fields of these names. Ignored if the
+    /// upload resource is known by now.
+    package mutating func move(to url: String, without names: [String] = []) {
+        guard case .creating = state, uploadURL == nil, Self.isHTTP(url) else { return }
+        uploadURL = url
+        fields = without(names, fields)
     }
 
     /// The request that would go to an upload resource at another origin, for the client's decision.

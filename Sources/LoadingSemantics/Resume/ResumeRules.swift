@@ -34,16 +34,17 @@ package enum ResumeRules {
         let (end, _) = bytes.upperBound.addingReportingOverflow(1)
         if let total, total != end { return nil }
         let (length, overflows) = end.subtractingReportingOverflow(bytes.lowerBound)
-        if let said = fields.firstValue("Content-Length"), overflows || Int64(said) != length { return nil }
-        return .append(offset: point.bytesReceived, total: total)
+        if overflows { return nil }
+        if let said = fields.firstValue("Content-Length"), Int64(said) != length { return nil }
+        return .append(offset: point.bytesReceived, length: length, total: total)
     }
 }
 
 /// How the response to a resumed download continues the file.
 package enum ResumeDecision: Sendable, Equatable {
-    /// The body is appended. `total` is the length of the whole resource, if known (RES-4, RES-11). The resume point
-    /// stays valid.
-    case append(offset: Int64, total: Int64?)
+    /// The body, of this length, is appended. `total` is the length of the whole resource, if known (RES-4, RES-11).
+    /// The resume point stays valid.
+    case append(offset: Int64, length: Int64, total: Int64?)
     /// The body replaces the file (RES-5, RES-6).
     case replace
     /// The response is discarded, and the request is repeated without `Range` and `If-Range` (RES-6, RES-7).

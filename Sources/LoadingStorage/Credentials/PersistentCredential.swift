@@ -2,7 +2,8 @@
 package struct PersistentCredential: Sendable, Hashable {
     /// The protection space, with the values of the public API.
     package struct Space: Sendable, Hashable {
-        package var host: String
+        /// In lower case.
+        package let host: String
         package var port: Int
         package var protocolName: String?
         package var realm: String?
@@ -14,7 +15,8 @@ package struct PersistentCredential: Sendable, Hashable {
             host: String, port: Int, protocolName: String?, realm: String?, authenticationMethod: String?,
             proxyType: String? = nil
         ) {
-            self.host = host
+            // Hosts compare case-insensitively (RFC 3986 §3.2.2), and files and keyrings compare bytes.
+            self.host = host.lowercased()
             self.port = port
             self.protocolName = protocolName
             self.realm = realm

@@ -9,7 +9,7 @@ struct CredentialRemovals {
         let user: String
 
         init(_ user: String, _ space: ProtectionSpaceSnapshot.Values) {
-            host = space.stored.host.lowercased()
+            host = space.stored.host
             port = space.stored.port
             self.user = user
         }

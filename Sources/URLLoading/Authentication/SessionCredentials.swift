@@ -97,7 +97,7 @@ extension URLCredentialStorage {
 /// Queries a storage for the default credential of a space, with the loop lent: a subclass may be slow and answer on
 /// any thread (AUTH-25).
 private final class CredentialLookup: Callout, @unchecked Sendable {
-    // Sendable: `lock` guards `spellings` and `found`.
+    // Sendable: `lock` guards `spellings` and `questions`.
 
     private let storage: URLCredentialStorage
     private let task: URLSessionTask
@@ -105,7 +105,7 @@ private final class CredentialLookup: Callout, @unchecked Sendable {
     private let lock = Lock()
     /// The equivalent spaces that were not queried yet.
     private var spellings: ArraySlice<URLProtectionSpace>
-    /// The number of queries. Only the first answer to the last query counts.
+    /// Counts the queries, and their answers: only the first answer to the last query counts.
     private var questions = 0
 
     /// - Parameter answer: Called at most once, on any thread.
@@ -122,15 +122,12 @@ private final class CredentialLookup: Callout, @unchecked Sendable {
     func callOut() { askNext() }
 
     private func askNext() {
-        let (space, question) = lock.withLock {
-            questions += 1
-            return (spellings.popFirst(), questions)
-        }
+        let (space, question) = lock.withLock { (spellings.popFirst(), questions) }
         guard let space else { return answer(nil) }
         storage.getDefaultCredential(for: space, task: task) { [self] found in
             let isFirst = lock.withLock {
                 guard question == questions else { return false }
-                if found != nil { questions += 1 }
+                questions += 1
                 return true
             }
             guard isFirst else { return }

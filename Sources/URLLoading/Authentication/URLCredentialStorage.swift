@@ -105,8 +105,8 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
         keep(credential, for: space, asDefault: .always)
     }
 
-    /// Passes the credentials of a space for a task. Called by the loader. The handler is called at once, on the
-    /// calling thread; a subclass may call it later, on any thread.
+    /// Passes the credentials of a space for a task. The loader asks for the default credential only. The handler is
+    /// called at once, on the calling thread; a subclass may call it later, on any thread.
     @preconcurrency open func getCredentials(
         for protectionSpace: URLProtectionSpace, task: URLSessionTask,
         completionHandler: @escaping @Sendable ([String: URLCredential]?) -> Void
@@ -211,16 +211,12 @@ extension URLCredentialStorage {
     public func credentials(
         for protectionSpace: URLProtectionSpace, task: URLSessionTask
     ) async -> [String: URLCredential]? {
-        await withCheckedContinuation { continuation in
-            getCredentials(for: protectionSpace, task: task) { continuation.resume(returning: $0) }
-        }
+        await firstAnswer { getCredentials(for: protectionSpace, task: task, completionHandler: $0) }
     }
 
     /// The default credential of a space for a task.
     public func defaultCredential(for space: URLProtectionSpace, task: URLSessionTask) async -> URLCredential? {
-        await withCheckedContinuation { continuation in
-            getDefaultCredential(for: space, task: task) { continuation.resume(returning: $0) }
-        }
+        await firstAnswer { getDefaultCredential(for: space, task: task, completionHandler: $0) }
     }
 }
 

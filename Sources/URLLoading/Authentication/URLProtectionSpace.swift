@@ -6,7 +6,7 @@ open class URLProtectionSpace: NSObject, NSSecureCoding, NSCopying, @unchecked S
     private let values: Values
     private let trust: SecTrust?
 
-    /// The properties that determine equality.
+    /// The properties that determine equality. Hosts compare case-insensitively (RFC 3986 §3.2.2).
     private struct Values: Hashable {
         var host: String
         var port: Int
@@ -15,6 +15,12 @@ open class URLProtectionSpace: NSObject, NSSecureCoding, NSCopying, @unchecked S
         var realm: String?
         var method: String
         var distinguishedNames: [Data]?
+
+        var folded: Values {
+            var folded = self
+            folded.host = host.lowercased()
+            return folded
+        }
     }
 
     /// A protection space without a host, for tests.
@@ -154,10 +160,10 @@ open class URLProtectionSpace: NSObject, NSSecureCoding, NSCopying, @unchecked S
 
     open override func isEqual(_ object: Any?) -> Bool {
         guard let other = object as? URLProtectionSpace else { return false }
-        return other === self || other.values == values
+        return other === self || other.values.folded == values.folded
     }
 
-    open override var hash: Int { values.hashValue }
+    open override var hash: Int { values.folded.hashValue }
 
     open override var description: String {
         let address = UInt(bitPattern: Unmanaged.passUnretained(self).toOpaque())

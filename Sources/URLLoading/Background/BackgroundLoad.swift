@@ -374,6 +374,7 @@ final class BackgroundLoad: Load, @unchecked Sendable {
         guard let body, !body.isReading, !body.isStopped else { return }
         self.body?.isReading = true
         body.reader.read(at: body.offset, most: ReadBuffers.size) { [self] result in
+            if hasEnded { return }
             self.body?.isReading = false
             switch result {
             case .success(let data) where data.isEmpty:
@@ -413,11 +414,14 @@ final class BackgroundLoad: Load, @unchecked Sendable {
     func end(_ error: LoadError?, body: LoadedBody = .nothing) {
         guard !hasEnded, let task else { return }
         hasEnded = true
+        // Set if the service does not have the task any more, whose end was being delivered.
+        let unread = self.body
         self.body = nil
         task.holdForEnd()
         task.end(error, body: body)
         self.task = nil
         session.ended(self)
+        unread?.done()
     }
 
     /// The service is lost for good. A task that was never resumed ends when it is.

@@ -25,7 +25,10 @@ extension TaskCore {
             values.earliestBeginDate = request.earliestBegin.map { Date(timeIntervalSince1970: $0) }
             values.expectsToSend = state.description.expectsToSend
             values.expectsToReceive = state.description.expectsToReceive
-            if state.isSuspended { return }
+            if state.isSuspended {
+                values.knownTask = object
+                return
+            }
             values.state = .running
             values.suspensionCount = 0
             values.hasStarted = true
@@ -301,7 +304,11 @@ extension SessionCore {
         task.background = load
         task.load = load
         let object = task.restore(state)
-        guard keep(object, task, isSuspended: state.isSuspended) else { return nil }
+        guard keep(object, task, isSuspended: state.isSuspended) else {
+            // The release of a suspended task would cancel it.
+            _ = load.leave()
+            return nil
+        }
         if let head = state.head {
             task.receiveInBackground(head, expectedLength: state.progress.toReceive, resumedOffset: 0)
         }

@@ -438,9 +438,7 @@ extension URLCache {
 extension URLCache {
     /// The cached response to a task's request.
     public func cachedResponse(for dataTask: URLSessionDataTask) async -> CachedURLResponse? {
-        await withCheckedContinuation { continuation in
-            getCachedResponse(for: dataTask) { continuation.resume(returning: $0) }
-        }
+        await firstAnswer { getCachedResponse(for: dataTask, completionHandler: $0) }
     }
 }
 

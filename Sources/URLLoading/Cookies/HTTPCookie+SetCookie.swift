@@ -44,7 +44,12 @@ extension HTTPCookie {
         // Max-Age takes precedence over Expires, in any order (RFC 6265 §5.3).
         case ("expires", let value?) where properties[.maximumAge] == nil: properties[.expires] = value
         case ("max-age", let value?):
-            guard let seconds = Int(value) else { return }
+            let (digits, isNegative) = (value.drop { $0 == "-" }, value.hasPrefix("-"))
+            guard value.count - digits.count == (isNegative ? 1 : 0), !digits.isEmpty,
+                digits.utf8.allSatisfy({ $0 &- 0x30 < 10 })
+            else { return }
+            // Any number of digits is valid (RFC 6265 §5.2.2).
+            let seconds = Int(value) ?? (isNegative ? 0 : .max)
             properties[.maximumAge] = value
             properties[.expires] = Date(timeIntervalSinceNow: Double(max(seconds, 0)))
         case ("version", let value?): properties[.version] = value

@@ -178,8 +178,10 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
     /// Stores the cookies of a task's response. Called by the loader.
     open func storeCookies(_ cookies: [HTTPCookie], for task: URLSessionTask) {
         guard let request = task.currentRequest else { return }
+        // A subclass may override the other method, which knows of no partitions.
+        let isPlain = type(of: self) == HTTPCookieStorage.self
         // Each cookie of a response has its request, so the task is not needed here.
-        if request.cookiePartitionIdentifier != nil || cookies.contains(where: { $0.origin != nil }) {
+        if request.cookiePartitionIdentifier != nil || isPlain && cookies.contains(where: { $0.origin != nil }) {
             store(cookies, from: CookieRequest(request))
         } else {
             setCookies(cookies, for: request.url, mainDocumentURL: request.mainDocumentURL)
@@ -435,9 +437,7 @@ extension CookieAcceptPolicy {
 extension HTTPCookieStorage {
     /// The cookies for a task's request.
     public func cookies(for task: URLSessionTask) async -> [HTTPCookie]? {
-        await withCheckedContinuation { continuation in
-            getCookiesFor(task) { continuation.resume(returning: $0) }
-        }
+        await firstAnswer { getCookiesFor(task, completionHandler: $0) }
     }
 }
 

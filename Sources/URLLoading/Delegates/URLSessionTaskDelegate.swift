@@ -73,8 +73,8 @@ public import Foundation
     func urlSession(
         _ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics)
 
-    /// The task has ended. The last callback of a task. The error is nil if a response was received, whatever its
-    /// status.
+    /// The task has ended. The last callback of a task. The error is nil if the whole response was received, whatever
+    /// its status.
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?)
 }
 

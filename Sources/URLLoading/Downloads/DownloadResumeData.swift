@@ -42,6 +42,12 @@ struct DownloadResumeData: Codable {
         self = known
     }
 
+    var withoutFields: Self {
+        var copy = self
+        copy.fields = []
+        return copy
+    }
+
     var encoded: Data? { ResumePropertyList.encode(self) }
 
     /// The resume point. Nil if it is invalid (RES-8).

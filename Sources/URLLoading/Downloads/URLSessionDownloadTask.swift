@@ -20,9 +20,7 @@ open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {
     /// Cancels the task and returns resume data for `downloadTask(withResumeData:)`, or nil if the download cannot be
     /// resumed.
     open func cancelByProducingResumeData() async -> Data? {
-        await withCheckedContinuation { continuation in
-            cancel(byProducingResumeData: { continuation.resume(returning: $0) })
-        }
+        await firstAnswer { cancel(byProducingResumeData: $0) }
     }
 
     /// Passes resume data for the case that the process is killed, without stopping the download. The length of the
@@ -37,5 +35,11 @@ open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {
     package static func fileName(inResumeData data: Data) -> String? {
         guard let known = DownloadResumeData(data), known.point != nil else { return nil }
         return known.safeFileName
+    }
+
+    /// The same resume data without the header fields of the request, which the resumed task has from its session then.
+    /// Nil for invalid data.
+    package static func withoutFields(inResumeData data: Data) -> Data? {
+        DownloadResumeData(data)?.withoutFields.encoded
     }
 }

@@ -11,6 +11,19 @@ final class ConnectionTaskDelegate: NSObject, URLSessionDataDelegate, @unchecked
     private var waiting = 0
     private var isPaused = false
     private var hasCancelledChallenge = false
+    /// What the next call of the delegate tells of the sent body; nil if none is due.
+    private var sent: SentBody?
+
+    private final class SentBody: @unchecked Sendable {
+        // Sendable: the delegate's lock guards the values.
+        var count: Int64
+        var total: Int64
+        let expected: Int64
+
+        init(count: Int64, total: Int64, expected: Int64) {
+            (self.count, self.total, self.expected) = (count, total, expected)
+        }
+    }
 
     /// A task is paused with more bytes in front of its delegate.
     private static let most = 1 << 20
@@ -70,10 +83,30 @@ final class ConnectionTaskDelegate: NSObject, URLSessionDataDelegate, @unchecked
         _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
         totalBytesExpectedToSend: Int64
     ) {
-        perform { connection, delegate in
+        let new: SentBody? = lock.withLock {
+            // A call that is due tells this step too, so that they do not pile up where the run loop is busy.
+            if let sent, sent.total + bytesSent == totalBytesSent {
+                sent.count += bytesSent
+                sent.total = totalBytesSent
+                return nil
+            }
+            let new = SentBody(count: bytesSent, total: totalBytesSent, expected: totalBytesExpectedToSend)
+            sent = new
+            return new
+        }
+        guard let new else { return }
+        perform(otherwise: { [self] in _ = take(new) }) { [self] connection, delegate in
+            let (count, total) = take(new)
             delegate.connection(
-                connection, didSendBodyData: Int(bytesSent), totalBytesWritten: Int(totalBytesSent),
-                totalBytesExpectedToWrite: Int(totalBytesExpectedToSend))
+                connection, didSendBodyData: Int(count), totalBytesWritten: Int(total),
+                totalBytesExpectedToWrite: Int(new.expected))
+        }
+    }
+
+    private func take(_ told: SentBody) -> (count: Int64, total: Int64) {
+        lock.withLock {
+            if sent === told { sent = nil }
+            return (told.count, told.total)
         }
     }
 

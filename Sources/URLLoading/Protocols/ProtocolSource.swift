@@ -96,7 +96,9 @@ final class ProtocolSource: LoadSource, @unchecked Sendable {
         cacheCandidate = nil
         let limit = cacheLimit.load(ordering: .relaxed)
         guard policy != .notAllowed, request.method == "GET", case .data = core.kind, core.core.urlCache != nil,
-            (200...299).contains((response as? HTTPURLResponse)?.statusCode ?? 200)
+            case let status = (response as? HTTPURLResponse)?.statusCode ?? 200, (200...299).contains(status),
+            // A part is not the response to a request for the whole (CACHE-20).
+            status != 206, request.value(forHTTPHeaderField: "Range") == nil
         else { return }
         cacheCandidate = CacheCandidate(response: response, policy: policy, room: Int(clamping: limit))
     }

@@ -20,7 +20,10 @@ final class PACScriptFetch: NSObject, URLSessionDataDelegate, @unchecked Sendabl
     /// Calls `done` once, on any thread.
     static func start(_ address: String, done: @escaping @Sendable (Result<String, ProxyFailure>) -> Void) {
         guard let url = URL(string: address) else { return done(.failure(.scriptFailed)) }
-        let configuration = URLSessionConfiguration.ephemeral
+        var values = SessionValues.ephemeral()
+        // A program's class that loads requests with a session of its own may need the script for it.
+        values.usesRegisteredProtocols = false
+        let configuration = URLSessionConfiguration(values)
         configuration.connectionProxyDictionary = [:]
         configuration.urlCache = nil
         configuration.urlCredentialStorage = nil

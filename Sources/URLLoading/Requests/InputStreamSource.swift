@@ -9,15 +9,22 @@ internal import LoadingTransport
 /// The stream is used on a queue of its own; an `InterruptibleStream` is closed on the loop. The next piece is read
 /// after the kernel has accepted the previous one.
 final class InputStreamSource: RequestBodySource, @unchecked Sendable {
-    // Sendable because `stream`, `isOpen` and `hasClaim` are used on `queue`, `isUntouched` on the loop. Any thread may
-    // close an `InterruptibleStream`.
+    // Sendable because `stream` and `isOpen` are used on `queue`, `isUntouched` on the loop, and the lock guards `use`.
+    // Any thread may close an `InterruptibleStream`.
 
     private let stream: InputStream
     private let loop: EventLoop
     private let queue = DispatchQueue(label: "URLSession body stream")
     private var isOpen = false
-    private var hasClaim = false
+    private let lock = Lock()
+    private var use = Use()
     private(set) var isUntouched = true
+
+    private struct Use {
+        /// Whether the stream is this source's.
+        var hasClaim = false
+        var isCancelled = false
+    }
 
     /// The streams that are read. A delegate may give one once more, which another source will close on its own queue,
     /// and streams are for one thread at a time.
@@ -41,7 +48,7 @@ final class InputStreamSource: RequestBodySource, @unchecked Sendable {
         self.loop = loop
     }
 
-    deinit { if hasClaim { Self.claims.remove(stream) } }
+    deinit { if use.hasClaim { Self.claims.remove(stream) } }
 
     func nextPiece(mayBePiped: Bool, _ deliver: @escaping (Result<BodyPiece, LoadError>) -> Void) {
         isUntouched = false
@@ -55,8 +62,15 @@ final class InputStreamSource: RequestBodySource, @unchecked Sendable {
     private func read() -> Result<BodyPiece, LoadError> {
         if !isOpen {
             isOpen = true
-            hasClaim = Self.claims.add(stream)
-            if !hasClaim { return .failure(.requestBodyStreamExhausted) }
+            guard Self.claims.add(stream) else { return .failure(.requestBodyStreamExhausted) }
+            let isCancelled = lock.withLock {
+                use.hasClaim = true
+                return use.isCancelled
+            }
+            if isCancelled {
+                stream.close()
+                return .failure(.requestBodyStreamExhausted)
+            }
             switch stream.streamStatus {
             case .notOpen: stream.open()
             // The stream has been used already.
@@ -83,8 +97,15 @@ final class InputStreamSource: RequestBodySource, @unchecked Sendable {
     func cancel() {
         // An unopened stream can still be sent over another connection.
         guard !isUntouched else { return }
+        let hasClaim = lock.withLock {
+            use.isCancelled = true
+            return use.hasClaim
+        }
         // Others are closed after the `read` that may be waiting.
-        if stream is any InterruptibleStream { return stream.close() }
-        queue.async { [self] in if hasClaim { stream.close() } }
+        if !(stream is any InterruptibleStream) {
+            queue.async { [self] in if lock.withLock({ use.hasClaim }) { stream.close() } }
+        } else if hasClaim {
+            stream.close()
+        }
     }
 }

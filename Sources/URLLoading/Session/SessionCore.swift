@@ -132,11 +132,16 @@ final class SessionCore: ForkGuarded, @unchecked Sendable {
     var hasProtocols: Bool { background == nil && hasAnyProtocols }
 
     @inline(__always)
-    private var hasAnyProtocols: Bool { !protocolClasses.isEmpty || !ProtocolRegistry.shared.isEmpty }
+    private var hasAnyProtocols: Bool { !protocolClasses.isEmpty || hasRegisteredProtocols }
+
+    @inline(__always)
+    private var hasRegisteredProtocols: Bool {
+        !ProtocolRegistry.shared.isEmpty && configuration.usesRegisteredProtocols
+    }
 
     /// The custom protocol classes in order.
     var allProtocolClasses: [URLProtocol.Type] {
-        ProtocolRegistry.shared.isEmpty ? protocolClasses : protocolClasses + ProtocolRegistry.shared.classes
+        hasRegisteredProtocols ? protocolClasses + ProtocolRegistry.shared.classes : protocolClasses
     }
 
     var sessionDescription: String? {

@@ -37,6 +37,9 @@ package struct SessionValues: @unchecked Sendable {
     package var urlCredentialStorage: URLCredentialStorage?
     package var urlCache: URLCache?
     package var protocolClasses: [AnyClass]? = []
+    /// Whether classes that the program has registered for all sessions may load the tasks. Not in sessions of the
+    /// library.
+    package var usesRegisteredProtocols = true
     package var multipathServiceType = URLSessionConfiguration.MultipathServiceType.none
     package var shouldUseExtendedBackgroundIdleMode = false
     package var usesClassicLoadingMode = true

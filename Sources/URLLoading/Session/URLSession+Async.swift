@@ -144,27 +144,25 @@ extension URLSession {
 
     /// Clears the session's stores and makes later requests use new connections.
     public func reset() async {
-        await withCheckedContinuation { continuation in reset { continuation.resume() } }
+        await firstAnswer { answer in reset { answer(()) } }
     }
 
     /// Writes the session's stores to disk and makes later requests use new connections.
     public func flush() async {
-        await withCheckedContinuation { continuation in flush { continuation.resume() } }
+        await firstAnswer { answer in flush { answer(()) } }
     }
 
     /// The tasks that have not ended, by kind.
     public var tasks: ([URLSessionDataTask], [URLSessionUploadTask], [URLSessionDownloadTask]) {
         get async {
-            await withCheckedContinuation { continuation in
-                getTasksWithCompletionHandler { continuation.resume(returning: ($0, $1, $2)) }
-            }
+            await firstAnswer { answer in getTasksWithCompletionHandler { answer(($0, $1, $2)) } }
         }
     }
 
     /// All tasks that have not ended.
     public var allTasks: [URLSessionTask] {
         get async {
-            await withCheckedContinuation { continuation in getAllTasks { continuation.resume(returning: $0) } }
+            await firstAnswer { getAllTasks(completionHandler: $0) }
         }
     }
 }

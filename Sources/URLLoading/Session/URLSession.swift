@@ -156,11 +156,12 @@ open class URLSession: NSObject, @unchecked Sendable {
 
     /// Creates a data task for a URL that delivers to the delegate.
     open func dataTask(with url: URL) -> URLSessionDataTask {
-        dataTask(with: URLRequest(url: url))
+        required(core.dataTask(self, URLRequest(url: url), .delegate, delegate: nil))
     }
 
     /// Creates a data task that passes the complete body to `completionHandler`, exactly once, on the delegate queue.
-    /// The error is nil if a response was received, whatever its status.
+    /// The error is nil if the whole response was received, whatever its status. If the load fails after the response's
+    /// head, the handler gets the response and the error, and no data.
     @preconcurrency open func dataTask(
         with request: URLRequest, completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
     ) -> URLSessionDataTask {
@@ -171,7 +172,7 @@ open class URLSession: NSObject, @unchecked Sendable {
     @preconcurrency open func dataTask(
         with url: URL, completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
     ) -> URLSessionDataTask {
-        dataTask(with: URLRequest(url: url), completionHandler: completionHandler)
+        required(core.dataTask(self, URLRequest(url: url), .handler(completionHandler), delegate: nil))
     }
 
     // MARK: Upload tasks
@@ -196,7 +197,7 @@ open class URLSession: NSObject, @unchecked Sendable {
     }
 
     /// Creates an upload task that sends a file and passes the response body to `completionHandler`, exactly once, on
-    /// the delegate queue. The error is nil if a response was received, whatever its status.
+    /// the delegate queue. The error is nil if the whole response was received, whatever its status.
     @preconcurrency open func uploadTask(
         with request: URLRequest, fromFile fileURL: URL,
         completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
@@ -254,7 +255,7 @@ open class URLSession: NSObject, @unchecked Sendable {
     /// Creates a WebSocket task for a `ws:` or `wss:` URL. With another one the task fails with
     /// `URLError.unsupportedURL`.
     open func webSocketTask(with url: URL) -> URLSessionWebSocketTask {
-        webSocketTask(with: URLRequest(url: url))
+        required(core.webSocketTask(self, URLRequest(url: url)))
     }
 
     /// Creates a WebSocket task that offers subprotocols, of which the server selects one or none.
@@ -289,11 +290,12 @@ open class URLSession: NSObject, @unchecked Sendable {
 
     /// Creates a download task for a URL that delivers to the delegate.
     open func downloadTask(with url: URL) -> URLSessionDownloadTask {
-        downloadTask(with: URLRequest(url: url))
+        required(core.downloadTask(self, URLRequest(url: url), .delegate, delegate: nil))
     }
 
     /// Creates a download task that passes the file's URL to `completionHandler`, exactly once, on the delegate queue.
-    /// The file is removed when the handler returns. The error is nil if a response was received, whatever its status.
+    /// The file is removed when the handler returns. The error is nil if the whole response was received, whatever its
+    /// status.
     @preconcurrency open func downloadTask(
         with request: URLRequest, completionHandler: @escaping @Sendable (URL?, URLResponse?, (any Error)?) -> Void
     ) -> URLSessionDownloadTask {
@@ -304,7 +306,7 @@ open class URLSession: NSObject, @unchecked Sendable {
     @preconcurrency open func downloadTask(
         with url: URL, completionHandler: @escaping @Sendable (URL?, URLResponse?, (any Error)?) -> Void
     ) -> URLSessionDownloadTask {
-        downloadTask(with: URLRequest(url: url), completionHandler: completionHandler)
+        required(core.downloadTask(self, URLRequest(url: url), .fileHandler(completionHandler), delegate: nil))
     }
 
     /// Creates a task that resumes a cancelled or failed download. Resume data can be used once, because the task

@@ -55,9 +55,45 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
 
     /// The current values, for a session.
     package var snapshot: SessionValues {
-        var snapshot = lock.withLock { values }
-        // A subclass may override the property.
+        let snapshot = lock.withLock { values }
+        return type(of: self) == URLSessionConfiguration.self ? snapshot : overridden(snapshot)
+    }
+
+    /// The values with those of the properties, which a subclass may override; but not the deprecated ones, some of which
+    /// are other names.
+    private func overridden(_ values: SessionValues) -> SessionValues {
+        var snapshot = values
+        snapshot.requestCachePolicy = requestCachePolicy
+        snapshot.timeoutIntervalForRequest = timeoutIntervalForRequest
+        snapshot.timeoutIntervalForResource = timeoutIntervalForResource
+        snapshot.networkServiceType = networkServiceType
+        snapshot.allowsCellularAccess = allowsCellularAccess
+        snapshot.allowsExpensiveNetworkAccess = allowsExpensiveNetworkAccess
+        snapshot.allowsConstrainedNetworkAccess = allowsConstrainedNetworkAccess
+        snapshot.allowsUltraConstrainedNetworkAccess = allowsUltraConstrainedNetworkAccess
+        snapshot.requiresDNSSECValidation = requiresDNSSECValidation
+        snapshot.waitsForConnectivity = waitsForConnectivity
+        snapshot.isDiscretionary = isDiscretionary
+        snapshot.sharedContainerIdentifier = sharedContainerIdentifier
+        snapshot.sessionSendsLaunchEvents = sessionSendsLaunchEvents
+        snapshot.connectionProxyDictionary = connectionProxyDictionary
+        snapshot.proxyConfigurations = proxyConfigurations
+        snapshot.tlsMinimumSupportedProtocolVersion = tlsMinimumSupportedProtocolVersion
+        snapshot.tlsMaximumSupportedProtocolVersion = tlsMaximumSupportedProtocolVersion
+        snapshot.httpShouldUsePipelining = httpShouldUsePipelining
+        snapshot.httpShouldSetCookies = httpShouldSetCookies
+        snapshot.httpCookieAcceptPolicy = httpCookieAcceptPolicy
         snapshot.httpAdditionalHeaders = httpAdditionalHeaders
+        snapshot.httpMaximumConnectionsPerHost = httpMaximumConnectionsPerHost
+        snapshot.httpCookieStorage = httpCookieStorage
+        snapshot.urlCredentialStorage = urlCredentialStorage
+        snapshot.urlCache = urlCache
+        snapshot.protocolClasses = protocolClasses
+        snapshot.multipathServiceType = multipathServiceType
+        snapshot.usesClassicLoadingMode = usesClassicLoadingMode
+        snapshot.enablesEarlyData = enablesEarlyData
+        snapshot.enablesWebSocketCompression = enablesWebSocketCompression
+        snapshot.appTransportSecurity = appTransportSecurity
         return snapshot
     }
 

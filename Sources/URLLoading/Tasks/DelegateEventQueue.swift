@@ -29,13 +29,29 @@ struct DelegateEventQueue {
     private static let highWater = 512 * 1024
     /// In events.
     private static let spareCapacity = 4
+    /// The number of waiting events from which on a report of an upload's progress (104) replaces the one before it. A
+    /// server may send as many as it likes, and over HTTP/2 and HTTP/3 no window holds them back.
+    private static let crowd = 256
 
     /// True if a delivery must be scheduled.
     mutating func add(_ event: consuming TaskEvent, bytes: Int) -> Bool {
-        if events.isEmpty || !events[events.count - 1].absorb(event) { events.append(event) }
+        if let replaced = indexOfReport(replacedBy: event) {
+            events[replaced] = event
+        } else if events.isEmpty || !events[events.count - 1].absorb(event) {
+            events.append(event)
+        }
         waitingBytes += bytes
         if waitingBytes >= Self.highWater { isReadingStopped = true }
         return mustSchedule()
+    }
+
+    /// The report that an event replaces. Progress of the body may follow it, which would separate the reports else.
+    private func indexOfReport(replacedBy event: borrowing TaskEvent) -> Int? {
+        guard events.count >= Self.crowd, event.isUploadReport else { return nil }
+        let last = events.count - 1
+        if events[last].isUploadReport { return last }
+        guard case .sentBody = events[last], events[last - 1].isUploadReport else { return nil }
+        return last - 1
     }
 
     /// Adds the end. Returns whether a delivery must be scheduled, and the events that a cancellation drops.

@@ -137,10 +137,10 @@ extension TaskCore {
         case .uploadMove(let response, let proposed):
             let isAsked = delegates.offer {
                 $0.urlSession(session, task: task, willPerformHTTPRedirection: response, newRequest: proposed) {
-                    self.answerUploadMove($0)
+                    self.answerUploadMove($0, to: proposed)
                 }
             }
-            if !isAsked { answerUploadMove(nil) }
+            if !isAsked { answerUploadMove(nil, to: proposed) }
         }
     }
 
@@ -165,9 +165,12 @@ extension TaskCore {
     }
 
     /// The delegate's answer to the new location of an upload.
-    private func answerUploadMove(_ request: URLRequest?) {
+    private func answerUploadMove(_ request: URLRequest?, to proposed: URLRequest) {
         let url = request?.url?.absoluteString
-        loop.post { self.load?.answerUploadMove(url) }
+        let removed = (proposed.allHTTPHeaderFields ?? [:]).keys.filter {
+            request?.value(forHTTPHeaderField: $0) == nil
+        }
+        loop.post { self.load?.answerUploadMove(url, without: removed) }
     }
 
     private func becomeDownload(_ task: URLSessionDataTask, of session: URLSession) {
@@ -204,9 +207,9 @@ extension TaskCore {
                 _ = delegates.offer { $0.urlSession(session, task: task, didCompleteWithError: error) }
             }
         case .handler(let handler):
-            if let error { handler(nil, nil, error) } else { handler(body.data, task.response, nil) }
+            handler(error == nil ? body.data : nil, task.response, error)
         case .fileHandler(let handler):
-            if let error { handler(nil, nil, error) } else { handler(file, task.response, nil) }
+            handler(error == nil ? file : nil, task.response, error)
         case .continuation(let resume):
             resume(outcome(body.data, of: task, error))
         case .fileContinuation(let resume):

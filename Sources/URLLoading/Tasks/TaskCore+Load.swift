@@ -19,7 +19,7 @@ extension TaskCore: LoadClient {
         let shown = HTTPURLResponse(
             url, response.head, expectedLength: response.expectedLength, startOfBody: response.startOfBody ?? [])
         if kind.isWebSocket {
-            locked { $0.response = shown }
+            setResponse(shown)
             note(shown)
             return receiveHandshake(response, load)
         }
@@ -46,9 +46,15 @@ extension TaskCore: LoadClient {
         }
     }
 
+    private func setResponse(_ shown: URLResponse) {
+        // The one before is released outside the lock: it may be of a class of the program.
+        var shown: URLResponse? = shown
+        locked { swap(&$0.response, &shown) }
+    }
+
     private func receive(_ shown: URLResponse, resumedOffset: Int64? = nil, isPart: Bool = false) -> ClientAnswer<Void>
     {
-        locked { $0.response = shown }
+        setResponse(shown)
         note(shown)
         bytesExpectedToReceive.store(shown.expectedContentLength, ordering: .sequentiallyConsistent)
         if let resumedOffset {

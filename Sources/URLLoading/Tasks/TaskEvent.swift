@@ -50,6 +50,11 @@ enum TaskEvent {
     /// Whether it must be delivered even if the task is cancelled.
     var isAnswer: Bool { if case .answer = self { true } else { false } }
 
+    /// Whether it tells how much of an upload the server has (RES-14).
+    var isUploadReport: Bool {
+        if case .informationalResponse(let response) = self { response.statusCode == 104 } else { false }
+    }
+
     /// Calls the completion handler of an answer, which gets neither the session nor the task.
     consuming func deliverAnswer() {
         switch consume self {

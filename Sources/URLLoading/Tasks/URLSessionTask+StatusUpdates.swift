@@ -1,4 +1,5 @@
 internal import LoadingEvents
+internal import LoadingTransport
 internal import Synchronization
 
 extension URLSessionTask {
@@ -92,12 +93,14 @@ extension URLSessionTask {
 }
 
 /// Those who wait for changes of a task.
-final class TaskObservers: @unchecked Sendable {
+final class TaskObservers: Callout, @unchecked Sendable {
     // Sendable: the mutable state is guarded by the lock.
 
     private let lock = Lock()
     private var continuations: [Int: AsyncStream<Void>.Continuation] = [:]
     private var nextKey = 0
+    /// Whether a call is due that wakes those who wait.
+    private var isDue = false
 
     func add() -> AsyncStream<Void> {
         let (changes, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
@@ -113,9 +116,23 @@ final class TaskObservers: @unchecked Sendable {
         return changes
     }
 
-    /// Wakes those who wait. Not to be called with a lock: an executor of the program may be told.
-    func changed() {
-        for continuation in lock.withLock({ continuations }).values { continuation.yield() }
+    /// Wakes those who wait, with the loop lent: an executor of the program is told, which may block. Without a loop
+    /// that happens in this call, so not with a lock.
+    func changed(on loop: EventLoop) {
+        guard loop.isServed else { return callOut() }
+        let mustCall = lock.withLock {
+            defer { isDue = true }
+            return !isDue
+        }
+        if mustCall { loop.callOut(self) }
+    }
+
+    func callOut() {
+        let waiting = lock.withLock {
+            isDue = false
+            return continuations.values
+        }
+        for continuation in waiting { continuation.yield() }
     }
 }
 
@@ -135,6 +152,6 @@ extension TaskCore {
     /// The state or a counter has changed.
     func statusChanged() {
         guard isObserved.load(ordering: .sequentiallyConsistent) else { return }
-        locked { $0.observers }?.changed()
+        locked { $0.observers }?.changed(on: loop)
     }
 }

@@ -1,4 +1,5 @@
 public import Foundation
+internal import LoadingEvents
 internal import Synchronization
 
 /// A load: a request, its redirects and its response, from `resume()` to exactly one completion.
@@ -10,15 +11,19 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
 
     /// Nil for a task that a program created itself, for tests.
     let core: TaskCore?
+    /// What the program has set on a task without a core.
+    private let own: OwnProperties?
 
     init(core: TaskCore) {
         self.core = core
+        own = nil
     }
 
     /// A task without a session, for subclasses in tests. It never runs.
     @available(*, deprecated, message: "Please use -[NSURLSession dataTaskWithRequest:] or other NSURLSession methods")
     public override init() {
         core = nil
+        own = OwnProperties()
     }
 
     deinit {
@@ -49,30 +54,42 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     /// does not implement are called on the session's delegate. Can be set until the task is first resumed. Retained
     /// until the task has ended, then nil.
     open var delegate: (any URLSessionTaskDelegate)? {
-        get { core?.taskDelegate }
-        set { core?.taskDelegate = newValue }
+        get { core == nil ? own?[\.delegate] : core?.taskDelegate }
+        set {
+            own?[\.delegate] = newValue
+            core?.taskDelegate = newValue
+        }
     }
 
     /// The progress of the task, in body bytes of both directions. Cancelling, pausing and resuming it affect the task.
-    open var progress: Progress { core?.progress(of: self) ?? Progress(totalUnitCount: -1) }
+    open var progress: Progress { core?.progress(of: self) ?? own?.progress ?? Progress(parent: nil) }
 
     /// The earliest date at which the task begins. Effective in background sessions only, until the task has begun. The
     /// background service waits, also when the program has ended.
     open var earliestBeginDate: Date? {
-        get { core?.earliestBeginDate }
-        set { core?.earliestBeginDate = newValue }
+        get { core == nil ? own?[\.earliestBeginDate] : core?.earliestBeginDate }
+        set {
+            own?[\.earliestBeginDate] = newValue
+            core?.earliestBeginDate = newValue
+        }
     }
 
     /// The number of bytes, including the head, that the program expects to send; −1 if unknown. A hint.
     open var countOfBytesClientExpectsToSend: Int64 {
-        get { core?.expectsToSend ?? NSURLSessionTransferSizeUnknown }
-        set { core?.expectsToSend = newValue }
+        get { core?.expectsToSend ?? own?[\.expectsToSend] ?? NSURLSessionTransferSizeUnknown }
+        set {
+            own?[\.expectsToSend] = newValue
+            core?.expectsToSend = newValue
+        }
     }
 
     /// The number of bytes, including the head, that the program expects to receive; −1 if unknown. A hint.
     open var countOfBytesClientExpectsToReceive: Int64 {
-        get { core?.expectsToReceive ?? NSURLSessionTransferSizeUnknown }
-        set { core?.expectsToReceive = newValue }
+        get { core?.expectsToReceive ?? own?[\.expectsToReceive] ?? NSURLSessionTransferSizeUnknown }
+        set {
+            own?[\.expectsToReceive] = newValue
+            core?.expectsToReceive = newValue
+        }
     }
 
     /// The number of body bytes sent so far.
@@ -91,8 +108,11 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
 
     /// A label for the program's use.
     open var taskDescription: String? {
-        get { core?.taskDescription }
-        set { core?.taskDescription = newValue }
+        get { core == nil ? own?[\.taskDescription] : core?.taskDescription }
+        set {
+            own?[\.taskDescription] = newValue
+            core?.taskDescription = newValue
+        }
     }
 
     /// Cancels the task. Returns at once; the task then completes with `URLError.cancelled`, unless it has ended
@@ -102,7 +122,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     /// The state of the task.
     open var state: URLSessionTask.State { core?.state ?? .suspended }
 
-    /// The error of the task. Nil while it runs, and if a response was received, whatever its status.
+    /// The error of the task. Nil while it runs, and if the whole response was received, whatever its status.
     open var error: (any Error)? { core?.error }
 
     /// Suspends sending, receiving and the idle timeout. Calls nest: each needs a `resume()`.
@@ -117,16 +137,22 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     /// The priority among the tasks of the session, from 0 to 1. The default is 0.5. A hint that can be changed at any
     /// time.
     open var priority: Float {
-        get { core?.priority ?? URLSessionTask.defaultPriority }
-        set { core?.priority = newValue }
+        get { core?.priority ?? own?[\.priority] ?? URLSessionTask.defaultPriority }
+        set {
+            own?[\.priority] = newValue
+            core?.priority = newValue
+        }
     }
 
     /// Whether the delegate gets the body as it arrives, or in one piece at the end. The default is true, but false for
     /// downloads, which go to a file, and for tasks with a completion handler and those of `async` methods, which do
     /// not depend on it. Can be set until the task is first resumed.
     open var prefersIncrementalDelivery: Bool {
-        get { core?.prefersIncrementalDelivery ?? true }
-        set { core?.prefersIncrementalDelivery = newValue }
+        get { core?.prefersIncrementalDelivery ?? own?[\.prefersIncrementalDelivery] ?? true }
+        set {
+            own?[\.prefersIncrementalDelivery] = newValue
+            core?.prefersIncrementalDelivery = newValue
+        }
     }
 
     open override var description: String {
@@ -159,3 +185,37 @@ extension URLSessionTask {
 
 /// The byte count if the size is unknown: −1.
 public let NSURLSessionTransferSizeUnknown: Int64 = -1
+
+/// The properties that a program sets on a task of its own, which has no session.
+private final class OwnProperties: @unchecked Sendable {
+    // Sendable: the lock guards the values.
+
+    struct Values {
+        var delegate: (any URLSessionTaskDelegate)?
+        var earliestBeginDate: Date?
+        var expectsToSend = NSURLSessionTransferSizeUnknown
+        var expectsToReceive = NSURLSessionTransferSizeUnknown
+        var taskDescription: String?
+        var priority = URLSessionTask.defaultPriority
+        var prefersIncrementalDelivery = true
+    }
+
+    private let lock = Lock()
+    private var values = Values()
+    let progress: Progress
+
+    init() {
+        // Without the parent that the calling thread may have.
+        progress = Progress(parent: nil)
+        progress.totalUnitCount = -1
+    }
+
+    subscript<Value>(property: WritableKeyPath<Values, Value>) -> Value {
+        get { lock.withLock { values[keyPath: property] } }
+        set {
+            // The old value is released after the lock, because its deinit may run the program's code.
+            var value = newValue
+            lock.withLock { swap(&values[keyPath: property], &value) }
+        }
+    }
+}

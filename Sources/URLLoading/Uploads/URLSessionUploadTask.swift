@@ -22,8 +22,6 @@ open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {
     /// Cancels the task and returns resume data for `uploadTask(withResumeData:)`, or nil if the upload cannot be
     /// resumed.
     open func cancelByProducingResumeData() async -> Data? {
-        await withCheckedContinuation { continuation in
-            cancel(byProducingResumeData: { continuation.resume(returning: $0) })
-        }
+        await firstAnswer { cancel(byProducingResumeData: $0) }
     }
 }

@@ -65,13 +65,14 @@ extension TaskCore {
     ) {
         let isPromised = promiseAnswer()
         WorkWithoutLoop.perform { [self] in
-            let late = locked { _ in webSocket.inbox.lateError }
-            guard ForkedProcess.isCurrent || late != nil else {
-                let receiver = WebSocketInbox.Receiver(caller: caller, isPromised: isPromised, handler: handler)
-                return locked { _ in webSocket.inbox.wait(receiver) }
+            let error: LoadError? = locked { _ in
+                if ForkedProcess.isCurrent { return .forkedProcess }
+                if let late = webSocket.inbox.lateError { return late }
+                webSocket.inbox.wait(
+                    WebSocketInbox.Receiver(caller: caller, isPromised: isPromised, handler: handler))
+                return nil
             }
-            let shown = shownError(ForkedProcess.isCurrent ? .forkedProcess : late ?? .webSocketIsClosed)
-            answer(caller, isPromised, .received(handler, .failure(shown)))
+            if let error { answer(caller, isPromised, .received(handler, .failure(shownError(error)))) }
         }
     }
 

@@ -140,6 +140,23 @@ import Testing
         }
     }
 
+    @Test("many parts that come at once are told in several turns") func partsOfATurn() async throws {
+        await onLoop { loop in
+            let (sink, owner) = opened(.pieces, loop)
+            let head = begin(sink, "Content-Type", "multipart/x-mixed-replace; boundary=b")
+            sink.parts = MultipartStage(LoadResponse(url: url, head: head, expectedLength: -1))
+            func told() -> Int { owner.told.count { $0.hasPrefix("part") } }
+            sink.receive(String(repeating: "\r\n--b\r\n\r\n", count: 150) + "\r\n--b--\r\n")
+            var counts = [told()]
+            while !sink.isDelivered, counts.count < 10 {
+                _ = sink.resumeReading()
+                sink.deliverBacklog()
+                counts.append(told())
+            }
+            #expect(counts == [64, 128, 150])
+        }
+    }
+
     // MISC-23
     @Test("a body that was to have parts and has none") func noParts() async throws {
         await onLoop { loop in

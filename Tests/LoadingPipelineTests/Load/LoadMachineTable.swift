@@ -113,9 +113,9 @@ enum LoadMachineTable {
         case .cacheDecision: [(.passed(stage), .requestBody)] + responds(stage) + loads + lives(stage)
         case .requestBody: [(.passed(stage), .proxyResolution)] + responds(stage) + loads + lives(stage)
         case .proxyResolution:
-            [(.passed(stage), .exchange), (.givesUpExchange, .cacheDecision)] + responds(stage) + loads + lives(stage)
+            [(.passed(stage), .exchange), (.givesUpExchange, .transportSecurity)] + responds(stage) + loads + lives(stage)
         case .exchange:
-            [(.losesRoute, .connectivity), (.givesUpExchange, .cacheDecision), (.tellsParts, .body)]
+            [(.losesRoute, .connectivity), (.givesUpExchange, .transportSecurity), (.tellsParts, .body)]
                 + responds(stage) + loads + lives(stage)
         case .challenge:
             [(.dropsChallenge, .exchange), (.tellsParts, .body)] + responds(stage) + loads + lives(stage)

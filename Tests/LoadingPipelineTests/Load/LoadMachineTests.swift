@@ -103,13 +103,13 @@ import Testing
         #expect(!early && machine.next() == .transportSecurity)
     }
 
-    @Test("an exchange that was given up is begun anew from the decision about the cache") func givenUp() {
+    @Test("an exchange that was given up is begun anew, with the cookies of that time") func givenUp() {
         var machine = Self.machine(at: .exchange)
         machine.receive(.suspend)
         machine.receive(.givesUpExchange)
         #expect(machine.next() == nil)
         machine.receive(.resume)
-        #expect(machine.next() == .cacheDecision)
+        #expect(machine.next() == .transportSecurity)
     }
 
     @Test("where a question is withdrawn the exchange is not begun once more") func withdrawn() {

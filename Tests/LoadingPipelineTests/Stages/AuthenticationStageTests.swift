@@ -538,6 +538,24 @@ import Testing
         #expect(bench.outcome(.token([1], continues: true)) == "deliver")
     }
 
+    // AUTH-20, AUTH-28, T-2: a load is suspended while its tunnel waits for a ticket
+    @Test("a step that is given up counts as not tried") func stepGivenUp() throws {
+        let bench = try Bench()
+        #expect(try bench.response(401, "Negotiate, \(Self.basic)") == "begin")
+        bench.stage.giveUp()
+        #expect(bench.outcome(.token([1], continues: true)) == "deliver")
+        #expect(try bench.response(401, "Negotiate, \(Self.basic)") == "begin")
+        #expect(bench.outcome(.token([1, 2], continues: true)) == "send again")
+        #expect(try bench.response(401, "Negotiate AwQ=") == "speak")
+        bench.stage.giveUp()
+        // The next connection does not know of the conversation.
+        #expect(bench.says() == nil)
+        #expect(try bench.response(401, "Negotiate, \(Self.basic)") == "begin")
+        #expect(bench.outcome(.failed) == "ask negotiate -")
+        bench.stage.giveUp()
+        #expect(try bench.response(401, "Negotiate, \(Self.basic)") == "ask negotiate -")
+    }
+
     // AUTH-9, AUTH-19
     @Test("a password that a conversation could not prove is refused") func refusedInConversation() throws {
         let bench = try Bench()

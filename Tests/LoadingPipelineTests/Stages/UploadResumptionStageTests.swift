@@ -12,10 +12,13 @@ import Testing
     }
 
     /// What an upload goes on with after its request went to `upgraded` and the connection was lost.
-    private func followUp(of text: String, upgradedTo upgraded: String) throws -> UploadRequest? {
-        let stage = UploadResumptionStage(try request(text), goingOn: nil)
+    private func followUp(
+        of text: String, upgradedTo upgraded: String, with fields: HTTPFields? = nil
+    ) throws -> UploadRequest? {
+        let own = try request(text)
+        let stage = UploadResumptionStage(own, goingOn: nil)
         stage.isUpgraded(to: try request(upgraded))
-        try stage.willSend(5, of: nil)
+        try stage.willSend(5, of: nil, with: fields ?? own.fields)
         let fields = HTTPFields([("Upload-Draft-Interop-Version", "8"), ("Location", "/uploads/1")])
         #expect(stage.received104(fields, from: upgraded) == nil)
         guard case .send(let next, pause: 0) = stage.interrupted() else { return nil }
@@ -27,6 +30,15 @@ import Testing
         let next = try followUp(of: "http://a.example/x", upgradedTo: "https://a.example/x")
         #expect(next?.url == "https://a.example/uploads/1")
         #expect(next?.fields.firstValue("Authorization") == "secret")
+    }
+
+    // what a redirect, or the delegate, has removed does not go there later
+    @Test("an upload goes on with the fields of the request that was redirected") func redirectedFields() throws {
+        let next = try followUp(
+            of: "https://a.example/x", upgradedTo: "https://b.example/y", with: HTTPFields([("X-Kept", "1")]))
+        #expect(next?.url == "https://b.example/uploads/1")
+        #expect(next?.fields.contains("Authorization") == false)
+        #expect(next?.fields.firstValue("X-Kept") == "1")
     }
 
     // what a redirect led to is another server, whatever became of its scheme

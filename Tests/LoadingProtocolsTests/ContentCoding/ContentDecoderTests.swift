@@ -116,10 +116,16 @@ struct CodedSample: Sendable, CustomTestStringConvertible {
     func whatFollowsTheEndIsIgnored(coded: CodedSample, inputSize: Int) {
         let padding: [UInt8] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0]
         let garbage = Array("\r\n<!-- served in 3 ms -->".utf8)
-        for tail in [padding, garbage] {
+        for tail in [padding, garbage, Array("\r\n".utf8), [0], Array("stray".utf8)] {
             #expect(
                 decode(coded.body + tail, coded.codings, inputSize: inputSize) == Decoded(bytes: Encoders.sample))
         }
+    }
+
+    // ENC-3: what begins like a frame is one, and it is cut off
+    @Test(arguments: 1...8, [1, Int.max]) func beginningOfAFrame(count: Int, inputSize: Int) {
+        let one = Encoders.zstd(Encoders.sample)
+        #expect(decode(one + one.prefix(count), ["zstd"], inputSize: inputSize)?.error == .truncated)
     }
 
     // ENC-3: 0x1F alone, or before anything but 0x8B, starts no member.

@@ -404,6 +404,31 @@ import URLLoading
         #expect(server.authorizations == both + both)
     }
 
+    // AUTH-25: each answer counts once, from however many threads
+    @Test("a storage of the caller's own that answers more than once") func repeatedAnswers() async throws {
+        final class Storage: URLCredentialStorage, @unchecked Sendable {
+            let credential: URLCredential
+            let asked = EventRecorder<String>()
+            init(_ credential: URLCredential) { self.credential = credential }
+
+            override func getDefaultCredential(
+                for space: URLProtectionSpace, task: URLSessionTask,
+                completionHandler: @escaping @Sendable (URLCredential?) -> Void
+            ) {
+                asked.record(space.summary)
+                let isLast = space.authenticationMethod == NSURLAuthenticationMethodDefault
+                for _ in 0..<3 { completionHandler(isLast ? credential : nil) }
+            }
+        }
+        let server = try server()
+        defer { server.stop() }
+        let storage = Storage(basicAuth.credential)
+        let session = URLSession { $0.urlCredentialStorage = storage }
+        defer { session.invalidateAndCancel() }
+        #expect(try await status(session, server.url()) == 200)
+        #expect(storage.asked.events == ["HTTPBasic r", "Default r"])
+    }
+
     // AUTH-25: a storage of the caller's own takes its time, on its own threads
     @Test("a storage of the caller's own") func aStorageOfTheCallersOwn() async throws {
         final class Storage: URLCredentialStorage, @unchecked Sendable {

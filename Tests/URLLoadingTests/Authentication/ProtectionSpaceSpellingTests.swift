@@ -29,6 +29,25 @@ import Testing
         #expect(spellings(.server(.ftp), port: 2121, realm: nil) == ["nil 2121 Default"])
     }
 
+    // AUTH-12: a host of a URL is as the program has written it, and that of a challenge is in lower case
+    @Test func letterCaseOfHosts() {
+        func space(_ host: String) -> URLProtectionSpace {
+            URLProtectionSpace(
+                host: host, port: 80, protocol: "http", realm: "r",
+                authenticationMethod: NSURLAuthenticationMethodHTTPBasic)
+        }
+        #expect(space("MyServer.local") == space("myserver.LOCAL"))
+        #expect(space("MyServer.local").hash == space("myserver.LOCAL").hash)
+        #expect(space("MyServer.local").host == "MyServer.local")
+        #expect(space("MyServer.local") != space("myserver2.local"))
+        let storage = URLCredentialStorage()
+        let credential = URLCredential(user: "u", password: "p", persistence: .forSession)
+        storage.set(credential, for: space("MyServer.local"))
+        #expect(storage.defaultCredential(for: space("myserver.local")) == credential)
+        storage.remove(credential, for: space("MYSERVER.local"))
+        #expect(storage.allCredentials.isEmpty)
+    }
+
     // AUTH-14, AUTH-28
     @Test func proxies() {
         let (http, https) = (NSURLProtectionSpaceHTTPProxy, NSURLProtectionSpaceHTTPSProxy)

@@ -309,22 +309,14 @@ import URLLoading
     // BG-12: what the journal does not have is sent again after the connection has ended, and nothing else
     @Test("a connection that ends") func aConnectionThatEnds() async throws {
         let attached = EventRecorder<Int>()
-        let service = try ScriptedBackgroundService { service, command, send in
+        let service = try ScriptedBackgroundService { [listed = listed(1, isSuspended: true)] service, command, send in
             guard case .attach = command else { return false }
             attached.record(1)
             // The second time the journal has the first command, and so its task.
             if attached.count == 1 {
                 service.attach(send)
             } else {
-                var request = TransferRequest(url: "http://localhost/", folder: "")
-                request.identifier = 1
-                service.attach(
-                    send, next: 2, commands: 1,
-                    [
-                        TransferState(
-                            description: TransferDescription(task: 1, kind: .download, request: request),
-                            isSuspended: true)
-                    ])
+                service.attach(send, next: 2, commands: 1, [listed])
             }
             return true
         }
@@ -340,6 +332,81 @@ import URLLoading
         }
         #expect(service.changes.filter { if case .create = $0 { true } else { false } }.count == 1)
         #expect(await session.allTasks.map { $0.state } == [.running])
+        _ = try await end(session, delegate)
+    }
+
+    private func listed(_ task: Int, isSuspended: Bool) -> TransferState {
+        var request = TransferRequest(url: "http://localhost/", folder: "")
+        request.identifier = task
+        return TransferState(
+            description: TransferDescription(task: task, kind: .download, request: request), isSuspended: isSuspended)
+    }
+
+    // BG-20, S-80: the program does not know yet what the session has
+    @Test("tasks that are listed after the invalidation are left to the service", arguments: [false, true])
+    func listedAfterTheInvalidation(isSuspended: Bool) async throws {
+        let isAttaching = Signal("the session attaches")
+        let service = try ScriptedBackgroundService { _, command, _ in
+            guard case .attach = command else { return false }
+            isAttaching.fire()
+            return true
+        }
+        defer { service.close() }
+        let delegate = BackgroundDelegate()
+        let session = session(service, delegate)
+        try await isAttaching.wait()
+        session.finishTasksAndInvalidate()
+        service.attach({ service.send($0) }, next: 2, [listed(1, isSuspended: isSuspended)])
+        #expect(try await delegate.calls.waitUntil("the session's end") { $0.last == .invalid } == [.invalid])
+        #expect(service.changes == [.invalidate(cancelsTasks: false)])
+    }
+
+    // BG-6, BG-20: a disk was restored, for example, while the delegate's queue had stopped the reading of a body
+    @Test("a task that is lost in the middle of its end does not hold back the others") func lostInItsEnd()
+        async throws
+    {
+        let attached = EventRecorder<Int>()
+        let service = try ScriptedBackgroundService { [second = listed(2, isSuspended: false)] service, command, send in
+            guard case .attach = command else { return false }
+            attached.record(1)
+            if attached.count == 1 {
+                service.attach(send)
+            } else {
+                service.attach(send, next: 3, commands: 4, [second])
+            }
+            return true
+        }
+        defer { service.close() }
+        let delegate = BackgroundDelegate()
+        let queue = OperationQueue()
+        queue.maxConcurrentOperationCount = 1
+        queue.isSuspended = true
+        let session = URLSession(configuration: service.configuration(), delegate: delegate, delegateQueue: queue)
+        let url = try #require(URL(string: "http://localhost/"))
+        let file = try service.folder.write("sent", to: "sent")
+        session.uploadTask(with: URLRequest(url: url).with { $0.httpMethod = "PUT" }, fromFile: file).resume()
+        session.downloadTask(with: url).resume()
+        _ = try await service.commands.wait(for: .resume(task: 2))
+        // More than may wait for the delegate.
+        let answer = try service.folder.write(String(repeating: "x", count: 2 << 20), to: "answer")
+        let failure = TransferEnd.Outcome.failed(TransferFailure(code: -1005), nil)
+        service.send(
+            .ended(
+                task: 1,
+                TransferEnd(
+                    order: 1, head: nil, progress: TransferProgress(), outcome: .file(answer.path), metrics: nil)),
+            .ended(
+                task: 2,
+                TransferEnd(order: 2, head: nil, progress: TransferProgress(), outcome: failure, metrics: nil)))
+        service.close()
+        try await eventually { attached.count == 2 }
+        service.send(
+            .ended(
+                task: 2,
+                TransferEnd(order: 2, head: nil, progress: TransferProgress(), outcome: failure, metrics: nil)))
+        queue.isSuspended = false
+        _ = try await delegate.calls.waitUntil("both ends") { $0.count(where: \.isCompletion) == 2 }
+        #expect(delegate.errors.events.map { $0?.code } == [.backgroundSessionWasDisconnected, .networkConnectionLost])
         _ = try await end(session, delegate)
     }
 }

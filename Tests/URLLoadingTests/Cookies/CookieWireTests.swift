@@ -297,6 +297,23 @@ import Testing
         try await told.wait()
     }
 
+    // COOK-17: a subclass may know of URLs only
+    @Test func subclassWithTheEarlierMethods() async throws {
+        final class Own: HTTPCookieStorage, @unchecked Sendable {
+            let kept = EventRecorder<HTTPCookie>()
+            override func setCookies(_ cookies: [HTTPCookie], for URL: URL?, mainDocumentURL: URL?) {
+                for cookie in cookies { kept.record(cookie) }
+            }
+            override func cookies(for URL: URL) -> [HTTPCookie]? { kept.events }
+        }
+        let own = Own()
+        configuration.httpCookieStorage = own
+        #expect(
+            try await load(url("/redirect", setting: "led=1"), url("/set", setting: "a=b"), url("/end"))
+                == ["led=1", "led=1", "led=1; a=b"])
+        #expect(own.kept.events.map(\.name) == ["led", "a"])
+    }
+
     // COOK-17: what a subclass says goes, however late, and it hears of every response
     @Test("a storage of the caller's", arguments: [false, true])
     func subclass(answersLater: Bool) async throws {

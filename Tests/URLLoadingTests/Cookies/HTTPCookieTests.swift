@@ -222,6 +222,17 @@ import Testing
         #expect(cookie.expiresDate == nil)
     }
 
+    // RFC 6265 §5.2.2: digits, as many as there are, with an optional "-"
+    @Test(arguments: [
+        ("-99999999999999999999", "past"), ("99999999999999999999", "future"), ("-0", "past"), ("0", "past"),
+        ("+5", "none"), ("5s", "none"), ("-", "none"), ("--5", "none"), ("", "none"),
+    ])
+    func anyMaximumAge(_ value: String, _ expected: String) throws {
+        let cookie = try #require(cookies("a=b; Max-Age=\(value)").first)
+        let isPast = cookie.expiresDate.map { $0.timeIntervalSinceNow <= 0 }
+        #expect((isPast.map { $0 ? "past" : "future" } ?? "none") == expected)
+    }
+
     // RFC 6265 §5.3: Max-Age beats Expires in either order.
     @Test(arguments: [
         "a=b; Max-Age=100; Expires=Wed, 01 Jan 2020 12:30:00 GMT",

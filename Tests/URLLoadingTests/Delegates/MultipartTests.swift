@@ -183,7 +183,7 @@ import URLLoading
         URLSession.shared.dataTask(with: server.url(), completionHandler: recorder.handler).resume()
         #expect(
             try await recorder.waitFor(count: 1) == [
-                isClosed ? .handled("two", 200, nil) : .handled(nil, nil, .networkConnectionLost)
+                isClosed ? .handled("two", 200, nil) : .handled(nil, 200, .networkConnectionLost)
             ])
     }
 

@@ -55,7 +55,7 @@ import URLLoading
                 ended.record("\(location == nil) \(response == nil) \(code)")
             }.resume()
             #expect(
-                try await ended.waitFor(count: 1) == ["true true \(URLError.Code.cannotWriteToFile.rawValue)"])
+                try await ended.waitFor(count: 1) == ["true false \(URLError.Code.cannotWriteToFile.rawValue)"])
             do {
                 _ = try await session.download(from: server.url())
                 Issue.record("there was room")

@@ -336,7 +336,7 @@ import URLLoading
             loading.fail(URLError(.timedOut))
         }
         session().dataTask(with: failing.url(), completionHandler: calls.handler).resume()
-        #expect(try await calls.waitFor(count: 3).last == .handled(nil, nil, .timedOut))
+        #expect(try await calls.waitFor(count: 3).last == .handled(nil, 200, .timedOut))
     }
 
     // T-58
@@ -559,14 +559,20 @@ import URLLoading
         #expect(stored?.storagePolicy == (keeps ? .allowedInMemoryOnly : nil))
     }
 
-    // MISC-19, CACHE-3, T-47
+    // MISC-19, CACHE-3, CACHE-20, T-47
     @Test(
         "what the cache keeps",
-        arguments: [(URLCache.StoragePolicy.allowed, 200, true), (.notAllowed, 200, false), (.allowed, 404, false)])
-    func cachedResponses(policy: URLCache.StoragePolicy, status: Int, isKept: Bool) async throws {
+        arguments: [
+            (URLCache.StoragePolicy.allowed, 200, nil, true), (.notAllowed, 200, nil, false),
+            (.allowed, 404, nil, false), (.allowed, 206, "bytes=0-3", false), (.allowed, 206, nil, false),
+            (.allowed, 200, "bytes=0-3", false),
+        ])
+    func cachedResponses(policy: URLCache.StoragePolicy, status: Int, range: String?, isKept: Bool) async throws {
         let script = cacheable(policy, status: status)
         let session = session()
-        let (data, _) = try await session.data(from: script.url())
+        var request = URLRequest(url: script.url())
+        request.setValue(range, forHTTPHeaderField: "Range")
+        let (data, _) = try await session.data(for: request)
         #expect(data == Data("kept".utf8))
         let stored = session.configuration.urlCache?.cachedResponse(for: URLRequest(url: script.url()))
         #expect((stored != nil) == isKept)

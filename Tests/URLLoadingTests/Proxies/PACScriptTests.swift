@@ -124,6 +124,40 @@ struct PACScriptTests {
         #expect(home.requests.count == 1)
     }
 
+    /// Takes the requests to one server, and loads none.
+    private final class Obstacle: URLProtocol, @unchecked Sendable {
+        // Sendable: it has nothing that changes.
+
+        static let port = Watched<Int?>(nil)
+
+        override class func canInit(with request: URLRequest) -> Bool {
+            request.url?.port.map { $0 == port.current } ?? false
+        }
+
+        override func startLoading() { client?.urlProtocol(self, didFailWithError: URLError(.resourceUnavailable)) }
+        override func stopLoading() {}
+    }
+
+    // PROXY-1, MISC-18: a class that itself loads with the script's proxy would wait for itself
+    @Test("a registered class does not load the script") func registeredClass() async throws {
+        let proxy = try proxy()
+        defer { proxy.stop() }
+        let home = try ScriptedServer.answering { _ in
+            .text("function FindProxyForURL() { return 'PROXY 127.0.0.1:\(proxy.port)' }")
+        }
+        defer { home.stop() }
+        Obstacle.port.withValue { $0 = home.port }
+        #expect(URLProtocol.registerClass(Obstacle.self))
+        defer { URLProtocol.unregisterClass(Obstacle.self) }
+        let session = session([
+            kCFNetworkProxiesProxyAutoConfigEnable: 1,
+            kCFNetworkProxiesProxyAutoConfigURLString: home.url("/proxy.pac").absoluteString,
+        ])
+        defer { session.invalidateAndCancel() }
+        #expect(try await text(session, "http://a.test/") == "for http://a.test/")
+        #expect(home.requests.count == 1)
+    }
+
     // PROXY-10
     @Test("a script that cannot be had", arguments: [404, 500, 200, 401, 407]) func absent(status: Int) async throws {
         let home = try ScriptedServer { connection in

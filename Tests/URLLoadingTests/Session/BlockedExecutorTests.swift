@@ -135,6 +135,36 @@ import URLLoading
         session.invalidateAndCancel()
     }
 
+    // S-79, T-10
+    @Test("an executor that blocks while a task is observed") func anExecutorThatBlocksWhileATaskIsObserved()
+        async throws
+    {
+        let held = Signal("the response")
+        let server = try ScriptedServer.answering { request in
+            request.path == "/held" ? CannedResponse.text("hello").held(until: held) : .text(request.path)
+        }
+        defer { server.stop() }
+        let executor = BlockedExecutor()
+        let session = URLSession { _ in }
+        let task = session.dataTask(with: server.url("/held"))
+        task.resume()
+        try await server.waitForRequests(1)
+        let updates = task.statusUpdates
+        let reader = Task(executorPreference: executor) {
+            var last: URLSessionTask.State?
+            for await status in updates { last = status.state }
+            return last
+        }
+        try await executor.isIdle.wait()
+        held.fire()
+        try await executor.blocked.wait()
+        try await loadMore(in: session, from: server)
+        executor.release.fire()
+        #expect(await reader.value == .completed)
+        #expect(!executor.stalled.isFired)
+        session.invalidateAndCancel()
+    }
+
     // S-79, T-9: what a load was the last to hold goes with it
     @Test("a deinit that blocks when a load ends") func aDeinitThatBlocksWhenALoadEnds() async throws {
         final class Delegate: NSObject, URLSessionDelegate {

@@ -23,6 +23,35 @@ import URLLoading
         full.invalidateAndCancel()
     }
 
+    // S-37: a subclass that counts or changes tasks sees each once
+    @Test("the methods with a URL do not call those with a request") func methodsWithAURL() throws {
+        final class Counting: URLSession, @unchecked Sendable {
+            let count = Watched(0)
+            override func dataTask(with request: URLRequest) -> URLSessionDataTask {
+                count.withValue { $0 += 1 }
+                return super.dataTask(with: request.url ?? URL(fileURLWithPath: "/"))
+            }
+            override func downloadTask(with request: URLRequest) -> URLSessionDownloadTask {
+                count.withValue { $0 += 1 }
+                return super.downloadTask(with: request.url ?? URL(fileURLWithPath: "/"))
+            }
+            override func webSocketTask(with request: URLRequest) -> URLSessionWebSocketTask {
+                count.withValue { $0 += 1 }
+                return super.webSocketTask(with: request.url ?? URL(fileURLWithPath: "/"))
+            }
+        }
+        let session = Counting(configuration: .ephemeral)
+        let url = try #require(URL(string: "http://localhost/"))
+        _ = (session.dataTask(with: url), session.downloadTask(with: url), session.webSocketTask(with: url))
+        #expect(session.count.current == 0)
+        let request = URLRequest(url: url)
+        #expect(session.dataTask(with: request).originalRequest?.url == url)
+        #expect(session.downloadTask(with: request).originalRequest?.url == url)
+        #expect(session.webSocketTask(with: request).originalRequest?.url == url)
+        #expect(session.count.current == 3)
+        session.invalidateAndCancel()
+    }
+
     // S-35, S-37: each does what its kind does, and tells the delegate or the handler
     @Test("tasks") func tasks() async throws {
         let server = try ScriptedServer.answering { .text("\($0.method) \($0.body.count)") }

@@ -144,6 +144,29 @@ import Testing
         #expect(Branded(.standard()).snapshot.additionalFields().map(\.name) == ["X-Brand"])
     }
 
+    @Test func propertiesMayBeOverridden() {
+        final class Own: URLSessionConfiguration, @unchecked Sendable {
+            override var protocolClasses: [AnyClass]? {
+                get { [ScriptedProtocol.self] }
+                set {}
+            }
+            override var timeoutIntervalForRequest: TimeInterval {
+                get { 7 }
+                set {}
+            }
+            override var httpCookieStorage: HTTPCookieStorage? {
+                get { nil }
+                set {}
+            }
+        }
+        let session = URLSession(configuration: Own(.standard()))
+        #expect(session.configuration.protocolClasses?.map { "\($0)" } == ["ScriptedProtocol"])
+        #expect(session.configuration.timeoutIntervalForRequest == 7)
+        #expect(session.configuration.httpCookieStorage == nil)
+        #expect(session.configuration.timeoutIntervalForResource == 604_800)
+        session.invalidateAndCancel()
+    }
+
     // C-19
     @Test(arguments: [
         (SSLProtocol.tlsProtocol1, tls_protocol_version_t.TLSv10), (.tlsProtocol11, .TLSv11),

@@ -56,11 +56,13 @@ import URLLoading
         try await server.waitForRequests(1)
         task.cancel()
         task.cancel()
-        #expect(try await calls.waitFor(count: 1) == [.handled(nil, nil, .cancelled)])
+        // The head of the response may have arrived.
+        let handled: [[Call]] = [[.handled(nil, nil, .cancelled)], [.handled(nil, 200, .cancelled)]]
+        #expect(handled.contains(try await calls.waitFor(count: 1)))
         task.cancel()
         session.finishTasksAndInvalidate()
         try await server.connection(0).waitForEnd()
-        #expect(calls.events == [.handled(nil, nil, .cancelled)])
+        #expect(handled.contains(calls.events))
     }
 
     // T-5, T-7, T-8: from within each call

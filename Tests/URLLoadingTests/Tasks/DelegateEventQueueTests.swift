@@ -51,6 +51,40 @@ extension DelegateEventQueue {
         #expect(!lane.isReadingStopped)
     }
 
+    // RES-14
+    @Test("Reports of an upload's progress do not pile up") func manyUploadReports() throws {
+        let url = try #require(URL(string: "http://upload.test/"))
+        func report(_ status: Int, _ offset: Int) throws -> TaskEvent {
+            .informationalResponse(
+                try #require(
+                    HTTPURLResponse(
+                        url: url, statusCode: status, httpVersion: nil, headerFields: ["Upload-Offset": "\(offset)"])))
+        }
+        var lane = DelegateEventQueue()
+        for offset in 1...10_000 { _ = lane.add(try report(104, offset), bytes: 0) }
+        _ = lane.add(try report(103, 0), bytes: 0)
+        _ = lane.add(try report(104, 10_001), bytes: 0)
+        func offsets(_ events: [TaskEvent]) -> [Int] {
+            events.map { event -> Int in
+                guard case .informationalResponse(let shown) = event else { return -1 }
+                return shown.value(forHTTPHeaderField: "Upload-Offset").flatMap { Int($0) } ?? -2
+            }
+        }
+        #expect(offsets(lane.next(.all).events) == Array(1...255) + [10_000, 0, 10_001])
+        _ = lane.tookBatch()
+        // The server tells of each piece that was sent.
+        for offset in 1...10_000 {
+            _ = lane.add(.sentBody(count: 1, total: Int64(offset), expected: 10_000), bytes: 0)
+            _ = lane.add(try report(104, offset), bytes: 0)
+        }
+        let told = lane.next(.all).events
+        #expect(told.count <= 258)
+        #expect(offsets(told).last == 10_000 || offsets(told).dropLast().last == 10_000)
+        var sent: Int64 = 0
+        for case .sentBody(let count, _, _) in told { sent += count }
+        #expect(sent == 10_000)
+    }
+
     @Test("The end is delivered alone, after earlier events") func endComesLast() {
         var lane = DelegateEventQueue()
         _ = lane.add(.data(Data(count: 1)), bytes: 1)

@@ -38,6 +38,29 @@ import URLLoading
         #expect(task.priority == 0.9)
     }
 
+    // S-35: as tests of programs have them
+    @available(*, deprecated)
+    @Test("a task of a program's own has what is set on it") func aTaskOfAProgramsOwn() {
+        final class Fake: URLSessionDataTask, @unchecked Sendable {
+            override func resume() {}
+        }
+        let (task, delegate, date) = (Fake(), RecordingDelegate(), Date(timeIntervalSince1970: 1))
+        #expect(task.taskDescription == nil && task.priority == 0.5 && task.prefersIncrementalDelivery)
+        #expect(task.delegate == nil && task.earliestBeginDate == nil)
+        #expect([task.countOfBytesClientExpectsToSend, task.countOfBytesClientExpectsToReceive] == [-1, -1])
+        task.taskDescription = "avatar"
+        task.priority = 1
+        task.prefersIncrementalDelivery = false
+        task.delegate = delegate
+        task.earliestBeginDate = date
+        task.countOfBytesClientExpectsToSend = 3
+        task.countOfBytesClientExpectsToReceive = 4
+        #expect(task.taskDescription == "avatar" && task.priority == 1 && !task.prefersIncrementalDelivery)
+        #expect(task.delegate === delegate && task.earliestBeginDate == date)
+        #expect([task.countOfBytesClientExpectsToSend, task.countOfBytesClientExpectsToReceive] == [3, 4])
+        #expect(task.progress === task.progress && task.progress.totalUnitCount == -1)
+    }
+
     // S-86
     @Test("copy returns the same object") func copyReturnsTheSameObject() throws {
         let session = URLSession { _ in }

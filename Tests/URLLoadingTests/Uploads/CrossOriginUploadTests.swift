@@ -44,6 +44,8 @@ import URLLoading
 
     enum Verdict: CaseIterable {
         case agrees
+        /// Without one of the fields.
+        case agreesInPart
         case refuses
         case isNotAsked
     }
@@ -87,17 +89,20 @@ import URLLoading
             let delegate = RecordingUploadDelegate()
             delegate.redirect = { request, handler in
                 proposals.record(request)
-                handler(verdict == .agrees ? request : nil)
+                var request = request
+                if verdict == .agreesInPart { request.setValue(nil, forHTTPHeaderField: "X-Own") }
+                handler(verdict == .refuses ? nil : request)
             }
             failure = try await run.calls(delegate) { $0.uploadTask(with: $1, from: Data(count: 100)) }.failure
         }
         let told = stranger.requests.map { request in
             [request.method] + Self.fields.keys.sorted().map { request[$0] ?? "-" }
         }
-        if verdict == .agrees {
+        switch verdict {
+        case .agrees, .agreesInPart:
             #expect(failure == nil)
-            #expect(told == [["HEAD", "-", "-", "-", "1"]])
-        } else {
+            #expect(told == [["HEAD", "-", "-", "-", verdict == .agrees ? "1" : "-"]])
+        case .refuses, .isNotAsked:
             #expect(failure == .networkConnectionLost)
             #expect(told == [])
         }

@@ -292,6 +292,40 @@ import URLLoading
         #expect(calls.count { $0 == .informational(1, 104) } == 100)
     }
 
+    // R-1, RES-17: a limit for redirects is one for each request
+    @Test("each request of an upload may be redirected") func eachRequestIsRedirected() async throws {
+        let received = Watched<[UInt8]>([])
+        let server = try ScriptedServer { connection in
+            while let request = try connection.nextRequest() {
+                let version = "Upload-Draft-Interop-Version: 8\r\n"
+                switch (request.method, request.path) {
+                case (_, "/"):
+                    let limit = "Upload-Limit: max-append-size=10\r\n"
+                    try connection.send("HTTP/1.1 104 X\r\n\(version)Location: /up\r\n\(limit)\r\n")
+                    return connection.close()
+                case (_, "/up"):
+                    try connection.send(CannedResponse.redirect(to: "/node/up", status: 308), to: request)
+                case ("HEAD", _):
+                    let offset = "Upload-Offset: \(received.current.count)\r\nUpload-Complete: ?0\r\n"
+                    try connection.send("HTTP/1.1 204 X\r\n\(version)\(offset)\r\n")
+                default:
+                    received.withValue { $0 += request.body }
+                    let isComplete = received.current.count == 300
+                    let offset = "Upload-Offset: \(received.current.count)\r\n"
+                    let end = "Upload-Complete: ?\(isComplete ? 1 : 0)\r\nContent-Length: 0\r\n\r\n"
+                    try connection.send("HTTP/1.1 200 OK\r\n\(version)\(offset)\(end)")
+                }
+            }
+        }
+        defer { server.stop() }
+        let body = [UInt8].pattern(count: 300)
+        let calls = try await UploadRun(server: server).calls(RecordingUploadDelegate()) {
+            $0.uploadTask(with: $1, from: Data(body))
+        }
+        #expect(calls.failure == nil)
+        #expect(received.current == body)
+    }
+
     // RES-13
     @Test("a file that has changed meanwhile", arguments: ["longer", "shorter", "touched"])
     func aFileThatHasChangedMeanwhile(how: String) async throws {
