@@ -2,6 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
+@testable import URLSessionCommandCore
+
 /// `background` in processes of its own, with a service of its own.
 @Suite struct BackgroundCommandTests {
     /// A user's folders.
@@ -59,6 +61,45 @@ import Testing
         // Nothing is left in the list.
         try await eventually(within: .seconds(30)) { (try? home.run("list"))?.output.contains("a.txt") == false }
         #expect(try home.run("add", server.url("/a.txt").absoluteString, "-o", folder.path).exit == .code(23))
+    }
+
+    // S-70: what the delegate does not move is removed
+    @Test func downloadWithoutItsFolderIsKept() async throws {
+        let home = try Home()
+        let folder = home.directory.file("files")
+        let server = try ScriptedServer { connection in
+            _ = try connection.readRequest()
+            try FileManager.default.removeItem(at: folder)
+            try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 18\r\n\r\nwhat was asked for")
+            try connection.waitForClose()
+        }
+        defer { server.stop() }
+        #expect(try home.run("add", server.url("/a.txt").absoluteString, "-o", folder.path).exit == .code(0))
+        let kept = home.directory.file("state/swift-url-loading/background/delivered/a.txt")
+        try await eventually(within: .seconds(30)) { FileManager.default.fileExists(atPath: kept.path) }
+        #expect(try String(contentsOf: kept, encoding: .utf8) == "what was asked for")
+        try await eventually(within: .seconds(30)) { (try? home.run("list"))?.output.contains("a.txt") == false }
+    }
+
+    // S-70
+    @Test func deliveryToAPlaceThatIsGone() throws {
+        let directory = try TemporaryDirectory()
+        let others = directory.file("delivered")
+        let target = directory.file("gone/a.txt").path
+        for (contents, name) in [("one", "a.txt"), ("two", "a.txt.2")] {
+            let file = try directory.write(contents, to: "download")
+            let kept = others.appendingPathComponent(name)
+            let failure = BackgroundDelivery.deliver(file, to: target, otherwiseTo: others)
+            #expect(failure?.exitCode == .writeError)
+            #expect(failure?.message.hasPrefix("cannot move the download to '\(target)' (") == true)
+            #expect(failure?.message.hasSuffix("): it is in '\(kept.path)'") == true)
+            #expect(try String(contentsOf: kept, encoding: .utf8) == contents)
+        }
+        // The folder is there again.
+        let file = try directory.write("three", to: "download")
+        try directory.write("", to: "gone/other")
+        #expect(BackgroundDelivery.deliver(file, to: target, otherwiseTo: others) == nil)
+        #expect(try String(contentsOfFile: target, encoding: .utf8) == "three")
     }
 
     // BG-22

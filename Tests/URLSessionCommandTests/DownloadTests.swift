@@ -216,6 +216,28 @@ import Testing
         #expect(output == ["Bearer s3cret", "Bearer s3cret"])
     }
 
+    // RES-3
+    @Test("a second run sends its own fields, and none of the first") func aSecondRunSendsItsOwnFields() async throws {
+        let harness = try CommandHarness(makeServer(Self.rest))
+        defer { harness.server.stop() }
+        _ = try await harness.stopDownload(
+            at: Self.half, by: SIGINT, "-H", "X-Api-Key: s3cret", "-H", "X-First: once", "-A", "one")
+        let record = try Data(contentsOf: harness.kept.appendingPathComponent("record"))
+        let fields = try #require(try JSONSerialization.jsonObject(with: record) as? [String: Any])
+        let text = try #require(fields["resumeData"] as? String)
+        let data = try #require(Data(base64Encoded: text))
+        for field in ["s3cret", "once"] { #expect(data.range(of: Data(field.utf8)) == nil) }
+        let second = try harness.download("-H", "X-Api-Key: new", "-A", "two")
+        #expect(second.exit == .code(0))
+        #expect(second.output == Self.isGoingOn + Self.isDone)
+        #expect(try harness.contents() == Self.whole)
+        let requests = harness.server.connections.flatMap(\.requests)
+        #expect(requests.map { $0["X-Api-Key"] } == ["s3cret", "new"])
+        #expect(requests.map { $0["X-First"] } == ["once", nil])
+        #expect(requests.map { $0["User-Agent"] } == ["one", "two"])
+        #expect(requests.map { $0["Range"] } == [nil, "bytes=1000000-"])
+    }
+
     @Test("two processes do not write one file") func twoProcessesDoNotWriteOneFile() async throws {
         let harness = try CommandHarness(makeServer(Self.rest))
         defer { harness.server.stop() }

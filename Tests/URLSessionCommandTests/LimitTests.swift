@@ -87,6 +87,27 @@ import Testing
         #expect(try harness.runInFolder(["-s", "--connect-timeout", "0.25", harness.url()]).output == "late")
     }
 
+    /// FTP has no head of a request. The session may be one that a load without a connection has made.
+    @Test(arguments: [[], ["data:,a"]]) func connectTimeoutIsNotAboutAnFTPTransfer(_ before: [String]) throws {
+        var options = FTPServer.Options()
+        options.files = ["/a.txt": Array("whole".utf8)]
+        options.scriptedReply = { $0.verb == "RETR" ? .stall(4) : nil }
+        let server = try FTPServer(options)
+        defer { server.stop() }
+        let limits = ["--connect-timeout", "0.5", "-m", "1.5"]
+        let outcome = try RunningCommand.run(limits + before + [server.url("/a.txt").absoluteString])
+        #expect(outcome.exit == .code(28))
+        #expect(outcome.output == (before.isEmpty ? "" : "a") + "whol")
+        #expect(outcome.errors.hasSuffix("allow more time with -m\n"))
+    }
+
+    @Test(arguments: [
+        ("file:///a", false), ("FILE:///a", false), ("data:,a", false), ("http://a/", true), ("ftp://a/", true),
+    ])
+    func connectTimeoutNeedsAConnection(_ url: String, _ hasLimit: Bool) {
+        #expect(CommandLoad.connects(to: URL(string: url)) == hasLimit)
+    }
+
     @Test func ranges() throws {
         let harness = try CommandHarness(.answering { .text("\($0["Range"] ?? "-") \($0["Accept-Encoding"] ?? "-")") })
         defer { harness.server.stop() }
@@ -113,6 +134,35 @@ import Testing
             try harness.runInFolder(["-s", "-z", "file", "-w", "%header{x-condition}", url]).output
                 == "bodyThu, 01 Jan 1970 00:00:05 GMT")
         #expect(try harness.runInFolder(["-z", "nothing", url]).exit == .code(2))
+    }
+
+    /// The file has what the server would send again.
+    @Test(arguments: [["-z", "file"], ["-H", "If-None-Match: \"1\""]])
+    func unchangedFileIsKept(_ condition: [String]) throws {
+        let harness = try CommandHarness(
+            .answering { request in
+                if request.path == "/from" { return .redirect(to: "/") }
+                let isConditional = request["If-Modified-Since"] != nil || request["If-None-Match"] != nil
+                return isConditional
+                    ? .status(304).with(field: "Content-Type", "application/octet-stream") : .text("new")
+            })
+        defer { harness.server.stop() }
+        _ = try harness.write("kept", to: "file")
+        let url = harness.url("/from")
+        let line = ["-s", "-D", "heads", "-w", "%{http_code}"] + condition + [url]
+        for words in [["-o", "file"], ["-i", "-o", "file"], ["-f", "-R", "-o", "file"]] {
+            let outcome = try harness.runInFolder(words + line)
+            #expect(outcome.exit == .code(0) && outcome.output == "304", "\(words)")
+            #expect(try harness.text("file") == "kept", "\(words)")
+            #expect(try harness.text("heads").contains("HTTP/1.1 304"), "\(words)")
+        }
+        let printed = try harness.runInFolder(["-i"] + line)
+        #expect(printed.exit == .code(0) && printed.output.hasPrefix("HTTP/1.1 302"))
+        #expect(printed.output.contains("HTTP/1.1 304") && printed.output.hasSuffix("304"))
+        // Without a condition the same server sends the file, and so it is replaced.
+        #expect(try harness.runInFolder(["-s", "-i", "-o", "file", url]).exit == .code(0))
+        let replaced = try harness.text("file")
+        #expect(replaced.hasPrefix("HTTP/1.1 302") && replaced.hasSuffix("\r\n\r\nnew"))
     }
 
     @Test(

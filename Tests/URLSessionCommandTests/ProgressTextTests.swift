@@ -1,5 +1,6 @@
 import Testing
-import URLSessionCommandCore
+
+@testable import URLSessionCommandCore
 
 /// The progress line.
 @Suite struct ProgressTextTests {
@@ -68,6 +69,12 @@ import URLSessionCommandCore
         ] as [(Double, Int, String)])
     func fixed(_ value: Double, _ digits: Int, _ text: String) {
         #expect(Quantity.fixed(value, digits) == text)
+    }
+
+    /// With a line for the others, and that of the cursor, all fit.
+    @Test(arguments: [(nil, 20), (50, 20), (23, 20), (22, 20), (21, 19), (4, 2), (3, 1), (1, 1)] as [(Int?, Int)])
+    func linesOfTheBoard(_ rows: Int?, _ count: Int) {
+        #expect(ProgressBoard.mostTransfers(inRows: rows) == count)
     }
 
     @Test(arguments: [

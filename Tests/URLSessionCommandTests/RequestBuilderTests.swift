@@ -155,6 +155,40 @@ import URLSessionCommandCore
     }
 
     // Their reported size is wrong, so they are read while they are sent. A pipe may be endless.
+    /// Nil if it cannot be read to its end.
+    private func streamed(_ builder: RequestBuilder) throws -> [UInt8]? {
+        let stream = try #require(builder.streamedRequest.httpBodyStream)
+        stream.open()
+        defer { stream.close() }
+        var bytes: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 7)
+        while true {
+            let count = stream.read(&buffer, maxLength: buffer.count)
+            if count < 0 { return nil }
+            if count == 0 { return bytes }
+            bytes += buffer[..<count]
+        }
+    }
+
+    /// As many bytes as are announced are sent, with what follows the file.
+    @Test(arguments: [["-F", "f=@FILE", "-F", "a=b"], ["-d", "a=b", "-d", "@FILE", "-d", "c=d"]])
+    func filesThatChangeWhileTheyAreSent(_ words: [String]) throws {
+        let folder = try TemporaryDirectory()
+        let file = try folder.write("1\n23456789", to: "file").path
+        let line = ["http://h/"] + words.map { $0.replacing("FILE", with: file) }
+        guard case .load(let command) = try Arguments.parse(line) else {
+            Issue.record("no load")
+            return
+        }
+        let builder = try RequestBuilder(command)
+        let whole = try #require(try streamed(builder))
+        #expect(builder.streamedRequest.value(forHTTPHeaderField: "Content-Length") == "\(whole.count)")
+        try folder.write("1\n23456789\nabcdef", to: "file")
+        #expect(try streamed(builder) == whole)
+        try folder.write("1\n", to: "file")
+        #expect(try streamed(builder) == nil)
+    }
+
     @Test func filesWithoutASize() throws {
         func builder(_ path: String) throws -> RequestBuilder {
             var command = CommandLineRequest(url: "http://h/")

@@ -2,7 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 import URLLoading
-import URLSessionCommandCore
+
+@testable import URLSessionCommandCore
 
 /// `--user` and the schemes, against servers that require authentication.
 @Suite struct UserTests {
@@ -40,6 +41,61 @@ import URLSessionCommandCore
         #expect(try run(both.url(), "-u", "ali:open sesame", "--basic") == (.success, "in"))
         #expect(try run(both.url(), "-u", "ali:open sesame").exit == .httpError)
         #expect(both.requests.last?["Authorization"]?.hasPrefix("Digest username=\"ali\"") == true)
+    }
+
+    @Test func passwordFromTheTerminal() throws {
+        let server = try server(["Basic realm=\"r\""])
+        defer { server.stop() }
+        let command = try TerminalCommand(["-s", "-u", "ali", server.url().absoluteString])
+        try command.waitFor("Password of ali: ")
+        try command.enter("opem\u{7F}n sesame\n")
+        let output = try command.finish()
+        #expect(output.hasPrefix("inexit 0\n"), "\(output)")
+        #expect(output.contains(" echo "))
+    }
+
+    @Test(arguments: [false, true]) func onePasswordForAllLoads(isParallel: Bool) throws {
+        let isBusy = Watched(true)
+        let server = try ScriptedServer.answering { request in
+            guard request["Authorization"] == "Basic " + Data("ali:open sesame".utf8).base64EncodedString() else {
+                return CannedResponse.text("who are you?", status: 401)
+                    .with(field: "WWW-Authenticate", "Basic realm=\"r\"")
+            }
+            return isBusy.withValue { busy in
+                defer { busy = false }
+                return CannedResponse.text(busy ? "later" : "in", status: busy ? 503 : 200)
+            }
+        }
+        defer { server.stop() }
+        let folder = try TemporaryDirectory()
+        var words = ["-s", "-f", "-u", "ali", "--retry", "1", "--retry-delay", "0.01"] + (isParallel ? ["-Z"] : [])
+        for name in ["a", "b"] { words += ["-o", folder.file(name).path, server.url("/" + name).absoluteString] }
+        guard case .loads(let requests, let options) = try Arguments.parse(words) else {
+            Issue.record("no loads")
+            return
+        }
+        var names: [String] = []
+        let series = try LoadSeries(requests, options, terminal: Terminal()) { name in
+            names.append(name)
+            return "open sesame"
+        }
+        #expect(try series.run() == .success)
+        #expect(names == ["ali"])
+        for name in ["a", "b"] { #expect(try String(contentsOf: folder.file(name), encoding: .utf8) == "in") }
+    }
+
+    /// Ctrl-C, and Ctrl-D, the end of input.
+    @Test(arguments: [
+        ("\u{3}", "exit 130\n"),
+        ("\u{4}", "urlsession: no password was entered for ali (try 'urlsession --help')\nexit 2\n"),
+    ])
+    func passwordThatIsNotEntered(_ key: String, _ outcome: String) throws {
+        let command = try TerminalCommand(["-u", "ali", "http://127.0.0.1:1/"])
+        try command.waitFor("Password of ali: ")
+        try command.enter(key)
+        let output = try command.finish()
+        #expect(output.hasPrefix(outcome), "\(output)")
+        #expect(output.contains(" echo "))
     }
 
     // the delegate puts the field back for the server that it was given for

@@ -55,11 +55,17 @@ final class Download: CommandLoad, URLSessionDownloadDelegate, @unchecked Sendab
         let configuration = RequestBuilder.configuration(command)
         configuration.downloadFolder = unfinished.folder
         if let earlier {
-            configuration.httpAdditionalHeaders = secretFields()
+            // As those of the configuration, because the library removes from them what a redirect has removed.
+            let fields: [String: String] = Dictionary(
+                RequestBuilder.fields(command).map { ($0.name, $0.value) }, uniquingKeysWith: { $1 })
+            configuration.httpAdditionalHeaders = fields
             unfinished.backUp(earlier)
         }
         load(configuration) { session in
-            if let data = earlier?.resumeData { return session.downloadTask(withResumeData: data) }
+            // A record of an earlier version may have fields.
+            if let data = earlier?.resumeData.flatMap(URLSessionDownloadTask.withoutFields(inResumeData:)) {
+                return session.downloadTask(withResumeData: data)
+            }
             return session.downloadTask(with: builder.request)
         }
         return conclude()
@@ -106,13 +112,6 @@ final class Download: CommandLoad, URLSessionDownloadDelegate, @unchecked Sendab
         } catch {
             return report(error)
         }
-    }
-
-    /// The credentials and cookies of the command line. Resume data does not contain them.
-    private func secretFields() -> [String: String] {
-        let names: Set<String> = ["authorization", "proxy-authorization", "cookie"]
-        let fields = RequestBuilder.fields(command).filter { names.contains($0.name.lowercased()) }
-        return Dictionary(fields.map { ($0.name, $0.value) }, uniquingKeysWith: { $1 })
     }
 
     // MARK: CommandLoad
@@ -204,6 +203,8 @@ final class Download: CommandLoad, URLSessionDownloadDelegate, @unchecked Sendab
     }
 
     private func writeRecord(_ data: Data, _ task: URLSessionTask) {
+        // The fields may be secret, and the next run has its own.
+        guard let data = URLSessionDownloadTask.withoutFields(inResumeData: data) else { return }
         let validator = validator(of: task) ?? earlier?.validator
         unfinished.write(DownloadRecord(url: plainURL, resumeData: data, validator: validator))
     }

@@ -1,6 +1,7 @@
 import Foundation
 
-/// The persistent state of a download, from which a later process resumes. Contains no secrets.
+/// The persistent state of a download, from which a later process resumes. Contains no header fields of
+/// the request, which may be secret.
 struct DownloadRecord: Codable, Equatable {
     private var version = 1
     /// Without user information.

@@ -48,7 +48,9 @@ final class ProgressBoard: @unchecked Sendable {
         func end() { board.change { _ in isShown = false } }
     }
 
-    private static let mostRows = 20
+    /// How many transfers are shown. With the line for the others, and that of the cursor, they must not be more than
+    /// the terminal has: lines that have left it at the top cannot be drawn again.
+    static func mostTransfers(inRows rows: Int?) -> Int { max(1, min(20, (rows ?? 24) - 2)) }
 
     private let terminal: Terminal
     private let beginning = DispatchTime.now().uptimeNanoseconds
@@ -104,7 +106,10 @@ final class ProgressBoard: @unchecked Sendable {
             let now = now
             let shown = rows.filter { $0.isShown && $0.received > 0 }
             for row in shown { row.meter.add(count: row.received, time: now) }
-            var lines = shown.prefix(Self.mostRows).map { line(of: $0, now) }
+            // The user may have changed it since the last time.
+            let size = Terminal.sizeOfErrorTerminal()
+            let columns = size?.columns ?? terminal.columns
+            var lines = shown.prefix(Self.mostTransfers(inRows: size?.rows)).map { line(of: $0, now, columns) }
             if shown.count > lines.count { lines.append("… and \(shown.count - lines.count) more") }
             guard !lines.isEmpty || drawnLines > 0 else { return }
             clear()
@@ -114,13 +119,13 @@ final class ProgressBoard: @unchecked Sendable {
     }
 
     /// The name takes at most a third of the line.
-    private func line(of row: Row, _ now: Double) -> String {
-        let width = max(4, min(24, terminal.columns / 3))
+    private func line(of row: Row, _ now: Double, _ columns: Int) -> String {
+        let width = max(4, min(24, columns / 3))
         let name = row.name.count <= width ? row.name : "…" + row.name.suffix(width - 1)
         let text = ProgressText(
             received: row.received, expected: row.expected, bytesPerSecond: row.meter.bytesPerSecond,
             elapsed: now - row.start)
         return name.leftAligned(width) + " "
-            + text.line(columns: max(1, terminal.columns - width - 1), isUTF8: terminal.isUTF8)
+            + text.line(columns: max(1, columns - width - 1), isUTF8: terminal.isUTF8)
     }
 }

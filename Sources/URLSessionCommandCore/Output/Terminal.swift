@@ -47,6 +47,13 @@ package struct Terminal: Equatable, Sendable {
         getenv(name).map { String(cString: $0) }
     }
 
+    /// The size of the terminal that is standard error, now. Nil if it is none, or has no size.
+    static func sizeOfErrorTerminal() -> (rows: Int, columns: Int)? {
+        var size = winsize()
+        guard ioctl(STDERR_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_row > 0, size.ws_col > 0 else { return nil }
+        return (Int(size.ws_row), Int(size.ws_col))
+    }
+
     private static func columns() -> Int {
         var size = winsize()
         for descriptor in [STDERR_FILENO, STDOUT_FILENO]

@@ -10,8 +10,10 @@ import Foundation
 package struct ComposedBody: Equatable, Sendable {
     package enum Segment: Equatable, Sendable {
         case bytes([UInt8])
-        /// - Parameter stripsLineBreaks: Whether CR, LF and NUL are left out.
-        case file(String, stripsLineBreaks: Bool)
+        /// - Parameters:
+        ///   - stripsLineBreaks: Whether CR, LF and NUL are left out.
+        ///   - length: The number of bytes to send; nil for all until the end.
+        case file(String, stripsLineBreaks: Bool, length: Int64?)
     }
 
     private(set) var segments: [Segment] = []
@@ -40,7 +42,6 @@ package struct ComposedBody: Equatable, Sendable {
         guard status.st_mode & S_IFMT != S_IFDIR else {
             throw UsageError("cannot send '\(path)': it is a directory", exitCode: .readError)
         }
-        segments.append(.file(path, stripsLineBreaks: stripsLineBreaks))
         let isRegular = status.st_mode & S_IFMT == S_IFREG
         if !isRegular { isRepeatable = false }
         var count: Int64?
@@ -51,11 +52,12 @@ package struct ComposedBody: Equatable, Sendable {
             // Files of `/proc` have bytes, and may have other ones next time.
             if status.st_size == 0, count != 0 { count = nil }
         }
+        segments.append(.file(path, stripsLineBreaks: stripsLineBreaks, length: count))
         length = count.flatMap { count in length.map { $0 + count } }
     }
 
     private static func count(_ path: String, _ stripsLineBreaks: Bool) throws(UsageError) -> Int64 {
-        let stream = BodyStream([.file(path, stripsLineBreaks: stripsLineBreaks)])
+        let stream = BodyStream([.file(path, stripsLineBreaks: stripsLineBreaks, length: nil)])
         stream.open()
         defer { stream.close() }
         var buffer = [UInt8](repeating: 0, count: 64 * 1024)
@@ -71,7 +73,16 @@ package struct ComposedBody: Equatable, Sendable {
         }
     }
 
-    func newStream() -> InputStream { BodyStream(segments) }
+    /// A file may grow or shrink while it is sent. Of each the announced bytes are sent, so that what follows it is
+    /// sent too. Without an announced length all of it is sent.
+    func newStream() -> InputStream {
+        guard length == nil else { return BodyStream(segments) }
+        return BodyStream(
+            segments.map { segment -> Segment in
+                guard case .file(let path, let stripsLineBreaks, _) = segment else { return segment }
+                return .file(path, stripsLineBreaks: stripsLineBreaks, length: nil)
+            })
+    }
 
     /// The simplest form of the same body.
     var asBody: RequestBuilder.Body {
@@ -83,11 +94,16 @@ package struct ComposedBody: Equatable, Sendable {
 
 /// Reads segments one after the other. Used by one thread at a time, as every stream.
 final class BodyStream: InputStream {
+    /// The POSIX code of `streamError` if a file has fewer bytes than its length. No read fails with it.
+    static let fileTooShort = ERANGE
+
     private var segments: ArraySlice<ComposedBody.Segment>
     /// The rest of the current bytes.
     private var bytes: ArraySlice<UInt8> = []
     private var file: Int32 = -1
     private var strips = false
+    /// The bytes of the file that are still to be sent; nil for all until its end.
+    private var rest: Int64?
     private var status = Stream.Status.notOpen
     private var failure: (any Error)?
 
@@ -131,16 +147,23 @@ final class BodyStream: InputStream {
                 status = .atEnd
                 return 0
             case .bytes(let next): bytes = next[...]
-            case .file(let path, let strips):
+            case .file(let path, let strips, let count):
                 self.strips = strips
+                rest = count
                 file = FileContents.open(path)
                 if file < 0 { return fail() }
             }
         }
     }
 
-    /// At the end of the file it is closed.
-    private func readFile(_ buffer: UnsafeMutablePointer<UInt8>, _ length: Int) -> Int {
+    /// At the end of what is to be sent the file is closed.
+    private func readFile(_ buffer: UnsafeMutablePointer<UInt8>, _ room: Int) -> Int {
+        // Bytes that are left out do not count, so not too many are read in any case.
+        let length = rest.map { Int(min($0, Int64(room))) } ?? room
+        if length == 0 {
+            closeFile()
+            return 0
+        }
         while true {
             #if canImport(Musl)
                 let count = Musl.read(file, buffer, length)
@@ -151,20 +174,24 @@ final class BodyStream: InputStream {
             if count < 0 { return fail() }
             if count == 0 {
                 closeFile()
-                return 0
+                return rest == nil ? 0 : fail(Self.fileTooShort)
             }
-            guard strips else { return count }
+            guard strips else {
+                rest = rest.map { $0 - Int64(count) }
+                return count
+            }
             var kept = 0
             for index in 0..<count where ![10, 13, 0].contains(buffer[index]) {
                 buffer[kept] = buffer[index]
                 kept += 1
             }
+            rest = rest.map { $0 - Int64(kept) }
             return kept
         }
     }
 
-    private func fail() -> Int {
-        failure = NSError(domain: NSPOSIXErrorDomain, code: Int(errno))
+    private func fail(_ code: Int32 = errno) -> Int {
+        failure = NSError(domain: NSPOSIXErrorDomain, code: Int(code))
         status = .error
         return -1
     }

@@ -88,6 +88,12 @@ package struct RequestBuilder {
         }
     }
 
+    /// Whether the server may answer that what the user has is unchanged: with `-z`, and with such a field of `-H`.
+    var isConditional: Bool {
+        timeCondition != nil
+            || ["If-None-Match", "If-Modified-Since"].contains { request.value(forHTTPHeaderField: $0) != nil }
+    }
+
     /// Refuses the edits of `-H` that URLSession would not follow.
     private static func settleFields(_ command: CommandLineRequest, _ body: Body) throws(UsageError) {
         let fields = fields(command)
@@ -143,7 +149,7 @@ package struct RequestBuilder {
             streamed.httpBodyStream = InputStream(url: url)
         case .standardInput:
             streamed.httpBodyStream = checked(
-                BodyStream([.file(FileContents.standardInput, stripsLineBreaks: false)]))
+                BodyStream([.file(FileContents.standardInput, stripsLineBreaks: false, length: nil)]))
         case .stream(let url):
             streamed.httpBodyStream = checked(InputStream(url: url))
         case .composed(let composed):

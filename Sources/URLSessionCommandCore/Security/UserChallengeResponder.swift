@@ -37,13 +37,13 @@ package struct UserChallengeResponder: Sendable {
         }
     }
 
-    /// Prompts for the password on the terminal if `--user` has only a name.
+    /// Prompts for the password on the terminal if `--user` has only a name. Loads of a series have asked before.
     package init(_ command: CommandLineRequest, url: URL?) throws(UsageError) {
         origin = Origin(url)
         // The switches restrict the HTTP schemes. FTP has only one method, which is always allowed.
         let schemes = command.schemes.isEmpty ? Set(UserScheme.allCases) : command.schemes
         methods = Set(schemes.map(\.method) + [NSURLAuthenticationMethodDefault])
-        guard let user = command.user else {
+        guard let user = try command.userWithPassword(PasswordPrompt.ask) else {
             credential = nil
             return
         }
@@ -56,9 +56,7 @@ package struct UserChallengeResponder: Sendable {
             credential = nil
             return
         }
-        guard let password = parts.count > 1 ? parts[1] : PasswordPrompt.ask(for: name) else {
-            throw UsageError("there is no terminal to ask for the password on: use --user NAME:PASSWORD")
-        }
+        let password = parts.count > 1 ? parts[1] : ""
         credential = URLCredential(user: name, password: password, persistence: .forSession)
     }
 

@@ -42,7 +42,8 @@ class CommandLoad: NSObject, URLSessionTaskDelegate, @unchecked Sendable {
         verboseOutput = VerboseOutput(command, terminal: terminal)
         heads = HeadRecorder(
             verboseOutput, retaining: retaining, keepsTunnels: command.harPath != nil || command.writeOut != nil)
-        connectDeadline = command.connectTimeout.map { ConnectDeadline($0) }
+        let limit = Self.connects(to: builder.request.url) ? command.connectTimeout : nil
+        connectDeadline = limit.map { ConnectDeadline($0) }
         let isShown = terminal.errorIsTerminal && drawsProgress && Self.allowsProgress(command)
         if let board, isShown {
             progress = board.row(name: Self.shortName(command))
@@ -55,6 +56,8 @@ class CommandLoad: NSObject, URLSessionTaskDelegate, @unchecked Sendable {
     static func allowsProgress(_ command: CommandLineRequest) -> Bool {
         !command.isSilent && command.showsProgress && command.verbosity == 0 && !command.showsTrace
     }
+
+    static func connects(to url: URL?) -> Bool { !["file", "data"].contains(url?.scheme?.lowercased()) }
 
     /// The name of the file, or of the host.
     private static func shortName(_ command: CommandLineRequest) -> String {
@@ -71,14 +74,24 @@ class CommandLoad: NSObject, URLSessionTaskDelegate, @unchecked Sendable {
     ) {
         let observer: @Sendable (MessageHead) -> Void = { [heads, connectDeadline] head in
             heads.observe(head)
-            if !head.isOfTunnel, case .request = head.start { connectDeadline?.disarm() }
+            connectDeadline?.observe(head)
         }
+        var events: (@Sendable (LoadEvent) -> Void)?
+        // Also for a load without a deadline, because a later one of the same session may have one.
+        if command.connectTimeout != nil { events = { [connectDeadline] event in connectDeadline?.observe(event) } }
         let trace = command.showsTrace ? DelegateTrace(self) : nil
         let session: URLSession
         if let shared {
-            session = shared.session(configuration, observer: observer)
+            session = shared.session(configuration, observer: observer, events: events)
         } else {
             configuration.headObserver = observer
+            if let events {
+                let next = configuration.eventObserver
+                configuration.eventObserver = { event in
+                    events(event)
+                    next?(event)
+                }
+            }
             session = URLSession(configuration: configuration, delegate: trace ?? self, delegateQueue: nil)
         }
         let task = makeTask(session)

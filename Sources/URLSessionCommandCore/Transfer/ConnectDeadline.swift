@@ -1,5 +1,6 @@
 import Dispatch
 import Foundation
+import LoadingEvents
 
 /// The time limit of `--connect-timeout`: from the start of a request until its connection carries it.
 ///
@@ -20,6 +21,15 @@ final class ConnectDeadline: @unchecked Sendable {
             expiry = item
         }
         queue.asyncAfter(deadline: .now() + seconds, execute: item)
+    }
+
+    func observe(_ head: MessageHead) {
+        if !head.isOfTunnel, case .request = head.start { disarm() }
+    }
+
+    /// FTP has no heads. The connections of the other protocols may still need a tunnel when they are assigned.
+    func observe(_ event: LoadEvent) {
+        if case .connectionAssigned(let facts) = event.kind, facts.protocolName == "ftp" { disarm() }
     }
 
     func disarm() {

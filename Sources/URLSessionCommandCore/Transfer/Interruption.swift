@@ -29,14 +29,19 @@ private final class InterruptionSignals: @unchecked Sendable {
     private var handlers: [Int: @Sendable (ExitCode) -> Void] = [:]
     private var lastNumber = 0
     private var sources: [any DispatchSourceSignal] = []
+    /// Empty when all sources are registered.
+    private let registrations = DispatchGroup()
 
     func add(_ handler: @escaping @Sendable (ExitCode) -> Void) -> Int {
-        lock.withLock {
+        let number = lock.withLock {
             if sources.isEmpty { watch() }
             lastNumber += 1
             handlers[lastNumber] = handler
             return lastNumber
         }
+        // A signal that comes earlier is lost. Without the lock, which the event handlers need on the same queue.
+        registrations.wait()
+        return number
     }
 
     func remove(_ number: Int) { lock.withLock { handlers[number] = nil } }
@@ -54,6 +59,8 @@ private final class InterruptionSignals: @unchecked Sendable {
                 DispatchQueue.global().asyncAfter(deadline: .now() + 1) { _exit(code.rawValue) }
                 for handler in interrupted { handler(code) }
             }
+            registrations.enter()
+            source.setRegistrationHandler { [registrations] in registrations.leave() }
             source.activate()
             return source
         }

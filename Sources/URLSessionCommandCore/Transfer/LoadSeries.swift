@@ -30,7 +30,11 @@ final class LoadSeries: @unchecked Sendable {
         var session: SharedSession?
     }
 
-    init(_ requests: [CommandLineRequest], _ options: SeriesOptions, terminal: Terminal) throws(UsageError) {
+    /// - Parameter askPassword: Returns the password of a user.
+    init(
+        _ requests: [CommandLineRequest], _ options: SeriesOptions, terminal: Terminal,
+        askPassword: (String) throws(UsageError) -> String = PasswordPrompt.ask
+    ) throws(UsageError) {
         var requests = requests
         let urls = requests.compactMap { URL(string: URLArgument.complete($0.url)) }
         if let first = requests.first, let selection = first.session, let url = urls.first {
@@ -50,6 +54,7 @@ final class LoadSeries: @unchecked Sendable {
         } else {
             jar = if let first = requests.first { try CookieJarFile(first, urls: urls) } else { nil }
         }
+        try PasswordPrompt.complete(&requests, askPassword)
         self.requests = requests
         self.options = options
         self.terminal = terminal

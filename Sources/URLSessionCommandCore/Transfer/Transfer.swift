@@ -145,7 +145,9 @@ final class Transfer: CommandLoad, URLSessionDataDelegate, @unchecked Sendable {
 
     override func follows(_ redirect: HTTPURLResponse, _ task: URLSessionTask) -> Bool {
         guard command.followsRedirects else { return false }
-        attempt(task) { () throws(FileError) in try output.redirect(redirect, takeHeads()) }
+        attempt(task) { () throws(FileError) in
+            try output.redirect(redirect, takeHeads(), mayKeepFile: builder.isConditional)
+        }
         return true
     }
 
@@ -184,8 +186,10 @@ final class Transfer: CommandLoad, URLSessionDataDelegate, @unchecked Sendable {
             end(dataTask, .bodyNotAllowed, "the body of \(shownURL) has \(size), more than --max-filesize allows")
             return completionHandler(.cancel)
         }
-        attempt(dataTask) { () throws(FileError) in try output.begin(response, newHeads) }
-        refuseBinary(dataTask)
+        // The file is what the condition is about, and it has no other body.
+        let isUnchanged = builder.isConditional && (response as? HTTPURLResponse)?.statusCode == 304
+        attempt(dataTask) { () throws(FileError) in try output.begin(response, newHeads, keepsFile: isUnchanged) }
+        if !isUnchanged { refuseBinary(dataTask) }
         completionHandler(stop.value == nil ? .allow : .cancel)
     }
 

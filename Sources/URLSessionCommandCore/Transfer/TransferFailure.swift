@@ -109,6 +109,7 @@ package struct TransferFailure: Error, Equatable, Sendable {
                 switch FailureReasons.posixCode(under: error) {
                 case StreamOfLength.tooShort: "the body is shorter than the Content-Length of -H"
                 case StreamOfLength.tooLong: "the body is longer than the Content-Length of -H"
+                case BodyStream.fileTooShort: "a file of the body has become shorter"
                 default: "cannot read the body\(cause)"
                 }
             self.init(.readError, "\(reason): \(authority) did not get the whole request")

@@ -31,19 +31,33 @@ final class TransferOutput {
     private(set) var writtenPath: String?
     /// Whether something was written that cannot be taken back.
     private(set) var isFinal = false
+    private var keepsFile = false
+    /// The heads of redirects, which are written only if the file is not kept.
+    private var waitingHeads: [MessageHead] = []
     /// The time that the file gets, in seconds since 1970.
     private var remoteTime: Int64?
 
     var isRefused: Bool { presenter?.isRefused ?? false }
 
-    /// - Parameter heads: The response heads since the last call, that of `response` last.
-    func redirect(_ response: HTTPURLResponse, _ heads: [MessageHead]) throws(FileError) {
+    /// - Parameters:
+    ///   - heads: The response heads since the last call, that of `response` last.
+    ///   - mayKeepFile: Whether the next response may say that the file is to be kept.
+    func redirect(_ response: HTTPURLResponse, _ heads: [MessageHead], mayKeepFile: Bool) throws(FileError) {
         guard command.includesHead else { return }
+        if mayKeepFile, case .file = destination {
+            waitingHeads += heads
+            return
+        }
         try writeHeads(response, heads)
     }
 
-    /// - Parameter heads: As for `redirect`.
-    func begin(_ response: URLResponse, _ heads: [MessageHead]) throws(FileError) {
+    /// - Parameters:
+    ///   - new: As `heads` of `redirect`.
+    ///   - keepsFile: Whether a file is not opened, and so keeps what it has.
+    func begin(_ response: URLResponse, _ new: [MessageHead], keepsFile: Bool = false) throws(FileError) {
+        self.keepsFile = keepsFile
+        let heads = waitingHeads + new
+        waitingHeads = []
         if command.keepsRemoteTime,
             let text = (response as? HTTPURLResponse)?.value(forHTTPHeaderField: "Last-Modified")
         {
@@ -59,7 +73,7 @@ final class TransferOutput {
         presenter = BodyPresenter(
             mimeType: response.mimeType, charset: (response as? HTTPURLResponse)?.textEncodingName,
             isFormatted: isFormatted, style: style, isUTF8: terminal.isUTF8)
-        if case .file = destination { _ = try opened() }
+        if case .file = destination, !keepsFile { _ = try opened() }
     }
 
     func add(_ data: Data) throws(FileError) {
@@ -91,7 +105,7 @@ final class TransferOutput {
 
     /// With `--har -` standard output gets only the archive, which contains the body.
     private var isDiscarded: Bool {
-        if case .standardOutput = destination { command.printsArchive } else { false }
+        if case .standardOutput = destination { command.printsArchive } else { keepsFile }
     }
 
     /// `-J`: the name in `Content-Disposition`, in the folder of the name that the URL has.
