@@ -113,7 +113,8 @@ enum LoadMachineTable {
         case .cacheDecision: [(.passed(stage), .requestBody)] + responds(stage) + loads + lives(stage)
         case .requestBody: [(.passed(stage), .proxyResolution)] + responds(stage) + loads + lives(stage)
         case .proxyResolution:
-            [(.passed(stage), .exchange), (.givesUpExchange, .transportSecurity)] + responds(stage) + loads + lives(stage)
+            [(.passed(stage), .exchange), (.givesUpExchange, .transportSecurity)] + responds(stage) + loads
+                + lives(stage)
         case .exchange:
             [(.losesRoute, .connectivity), (.givesUpExchange, .transportSecurity), (.tellsParts, .body)]
                 + responds(stage) + loads + lives(stage)
