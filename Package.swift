@@ -269,8 +269,9 @@ let package = Package(
     swiftLanguageModes: [.v6]
 )
 
-// On Apple's platforms URLSession is part of Foundation, and URLLoading only re-exports that. This file sees the host:
-// a build for Linux elsewhere sets URL_LOADING_PLATFORM=linux.
+// Elsewhere there is another URLSession, in Foundation or in the toolchain's FoundationNetworking, and URLLoading only
+// re-exports that. There is no module FoundationNetworking then: other packages ask `canImport` for it, and take it as a
+// sign of Linux. This file sees the host: a build for Linux elsewhere sets URL_LOADING_PLATFORM=linux.
 #if os(Linux)
     let platform = Context.environment["URL_LOADING_PLATFORM"] ?? "linux"
 #else
@@ -279,11 +280,13 @@ let package = Package(
 if platform == "apple" {
     package.products = [
         .library(name: "URLLoading", targets: ["URLLoading"]),
-        .library(name: "FoundationNetworking", targets: ["FoundationNetworking"]),
+        // SwiftPM looks for the products of a dependency on each platform, whatever its condition is.
+        .library(name: "FoundationNetworking", targets: ["URLLoading"]),
+        .library(name: "URLLoadingTesting", targets: ["URLLoading"]),
     ]
     package.targets = [
-        .target(name: "URLLoading", sources: ["Exports.swift"], swiftSettings: strict),
-        .target(name: "FoundationNetworking", dependencies: ["URLLoading"], swiftSettings: strict),
+        .target(
+            name: "URLLoading", sources: ["Exports.swift"], swiftSettings: strict + [.define("URL_LOADING_REEXPORTS")])
     ]
 }
 

@@ -208,6 +208,7 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
 
 extension URLCredentialStorage {
     /// The credentials of a space for a task.
+    @_disfavoredOverload
     public func credentials(
         for protectionSpace: URLProtectionSpace, task: URLSessionTask
     ) async -> [String: URLCredential]? {
@@ -215,6 +216,7 @@ extension URLCredentialStorage {
     }
 
     /// The default credential of a space for a task.
+    @_disfavoredOverload
     public func defaultCredential(for space: URLProtectionSpace, task: URLSessionTask) async -> URLCredential? {
         await firstAnswer { getDefaultCredential(for: space, task: task, completionHandler: $0) }
     }

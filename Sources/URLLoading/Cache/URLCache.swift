@@ -92,8 +92,8 @@ open class URLCache: NSObject, @unchecked Sendable {
         directory = nil
     }
 
-    /// Creates a cache in a directory with a path. A relative path is relative to the default directory.
-    @available(*, deprecated, renamed: "init(memoryCapacity:diskCapacity:directory:)")
+    /// Creates a cache in a directory with a path. A relative path is relative to the default directory. The older form of
+    /// ``init(memoryCapacity:diskCapacity:directory:)``.
     public init(memoryCapacity: Int, diskCapacity: Int, diskPath path: String?) {
         memory = ResponseMemory(capacity: memoryCapacity)
         diskLimit = max(0, diskCapacity)
@@ -437,6 +437,7 @@ extension URLCache {
 
 extension URLCache {
     /// The cached response to a task's request.
+    @_disfavoredOverload
     public func cachedResponse(for dataTask: URLSessionDataTask) async -> CachedURLResponse? {
         await firstAnswer { getCachedResponse(for: dataTask, completionHandler: $0) }
     }

@@ -436,6 +436,7 @@ extension CookieAcceptPolicy {
 
 extension HTTPCookieStorage {
     /// The cookies for a task's request.
+    @_disfavoredOverload
     public func cookies(for task: URLSessionTask) async -> [HTTPCookie]? {
         await firstAnswer { getCookiesFor(task, completionHandler: $0) }
     }

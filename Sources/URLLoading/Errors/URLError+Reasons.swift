@@ -64,6 +64,8 @@ public let NSURLErrorNetworkUnavailableReasonKey = "NSURLErrorNetworkUnavailable
 /// The `userInfo` key of a failed download's resume data, `Data`. To keep the partial file after the process has ended,
 /// access it through `URLError.downloadTaskResumeData`.
 public let NSURLSessionDownloadTaskResumeData = "NSURLSessionDownloadTaskResumeData"
+/// The name of ``NSURLSessionDownloadTaskResumeData`` in the toolchain's FoundationNetworking.
+public let URLSessionDownloadTaskResumeData = NSURLSessionDownloadTaskResumeData
 /// The `userInfo` key of a failed upload's resume data, `Data`.
 public let NSURLSessionUploadTaskResumeData = "NSURLSessionUploadTaskResumeData"
 /// Apple's code for a file outside the accessible area. Not produced by this library.

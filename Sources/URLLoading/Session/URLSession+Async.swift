@@ -143,16 +143,19 @@ extension URLSession {
     static var invalidated: URLError { .make(.cancelled, url: nil) }
 
     /// Clears the session's stores and makes later requests use new connections.
+    @_disfavoredOverload
     public func reset() async {
         await firstAnswer { answer in reset { answer(()) } }
     }
 
     /// Writes the session's stores to disk and makes later requests use new connections.
+    @_disfavoredOverload
     public func flush() async {
         await firstAnswer { answer in flush { answer(()) } }
     }
 
     /// The tasks that have not ended, by kind.
+    @_disfavoredOverload
     public var tasks: ([URLSessionDataTask], [URLSessionUploadTask], [URLSessionDownloadTask]) {
         get async {
             await firstAnswer { answer in getTasksWithCompletionHandler { answer(($0, $1, $2)) } }
@@ -160,6 +163,7 @@ extension URLSession {
     }
 
     /// All tasks that have not ended.
+    @_disfavoredOverload
     public var allTasks: [URLSessionTask] {
         get async {
             await firstAnswer { getAllTasks(completionHandler: $0) }

@@ -59,8 +59,8 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         return type(of: self) == URLSessionConfiguration.self ? snapshot : overridden(snapshot)
     }
 
-    /// The values with those of the properties, which a subclass may override; but not the deprecated ones, some of which
-    /// are other names.
+    /// The values with those of the properties, which a subclass may override; but not of those that are other names of
+    /// these, or have no effect.
     private func overridden(_ values: SessionValues) -> SessionValues {
         var snapshot = values
         snapshot.requestCachePolicy = requestCachePolicy
@@ -223,14 +223,12 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     }
 
     /// The older name of ``tlsMinimumSupportedProtocolVersion``. Setting `sslProtocolUnknown` has no effect.
-    @available(*, deprecated, renamed: "tlsMinimumSupportedProtocolVersion")
     open var tlsMinimumSupportedProtocol: SSLProtocol {
         get { SSLProtocol(tlsMinimumSupportedProtocolVersion) }
         set { if let version = newValue.version { tlsMinimumSupportedProtocolVersion = version } }
     }
 
     /// The older name of ``tlsMaximumSupportedProtocolVersion``. Setting `sslProtocolUnknown` has no effect.
-    @available(*, deprecated, renamed: "tlsMaximumSupportedProtocolVersion")
     open var tlsMaximumSupportedProtocol: SSLProtocol {
         get { SSLProtocol(tlsMaximumSupportedProtocolVersion) }
         set { if let version = newValue.version { tlsMaximumSupportedProtocolVersion = version } }
