@@ -109,8 +109,8 @@ extension ConnectionPool {
     // MARK: Idle connections
 
     /// An idle connection. Its socket is checked if the request cannot be repeated, because the server may have closed
-    /// it without an event on the loop yet, and the request would be lost. The socket is also checked after a longer
-    /// idle time, when a close is likely.
+    /// it without an event on the loop yet, and the request would be lost. The socket is also checked if the connection
+    /// was not used a moment ago: stray bytes may have arrived, which the request's response would begin with.
     func takeIdle(of origin: OriginConnections, isRepeatable: Bool) -> HTTP1Connection? {
         while let connection = origin.takeIdle() {
             let isTrusted = isRepeatable && loop.now - connection.idleSince <= loop.limits.unverifiedReuse

@@ -18,9 +18,9 @@ package import LoadingTransport
 ///    request. A new connection goes to the request that it was made for, if that still waits. A request that was lost
 ///    on a reused HTTP/1.1 connection gets only a new connection.
 ///
-/// A server may close an idle connection at any time, and a request in transit is then lost. So a connection's socket
-/// is checked before it carries a request that cannot be repeated, and after a second of idleness before it carries any
-/// request (CONN-10).
+/// A server may close an idle connection at any time, and a request in transit is then lost. It may also send bytes
+/// that are no response to the next request. So a connection's socket is checked before it carries a request that
+/// cannot be repeated, and after a millisecond of idleness before it carries any request (CONN-10).
 ///
 /// Every request uses the properties with unchecked exclusivity. The check is not needed, because no access to them
 /// lasts during a call of a delegate, a connection or an attempt.

@@ -104,8 +104,10 @@ package struct TimeLimits: Sendable, Equatable {
     /// An HTTP/2 or HTTP/3 connection without streams is closed after this time. Decision (CONN-19).
     package var multiplexedIdle = seconds(90)
     /// Within this time after its last use, an idle connection is reused for a repeatable request without checking its
-    /// socket. Decision: a lost request is repeated (CONN-10).
-    package var unverifiedReuse = seconds(1)
+    /// socket. Decision: longer than the pause between the requests of a sequence, which then cost no system call for
+    /// it. A lost request is repeated (CONN-10), but bytes that arrived while the connection was idle must not be taken
+    /// for the response to the next request.
+    package var unverifiedReuse = milliseconds(1)
     /// HTTP/2: a request after this time without a frame is accompanied by a PING. Decision.
     package var http2PingSilence = seconds(10)
     /// HTTP/2: timeout of a PING, of a stalled write, and of closing after GOAWAY. Decision.

@@ -65,7 +65,7 @@ extension ProtocolMatrixTests {
             #expect(peer.isShared ? connections == 1 : others.contains(connections))
         }
 
-        // CONN-1, CONN-3: after a second without use it is looked whether the connection is still there
+        // CONN-1, CONN-3: after a while without use it is looked whether the connection is still there
         @Test("used again after a pause", arguments: Peer.supporting(.idleReuse)) func idleReuse(peer: Peer)
             async throws
         {
