@@ -117,6 +117,12 @@ struct AuthenticationStage {
     /// The field that the loader writes itself. It replaces one that the caller may have set (AUTH-27).
     var fieldName: String { source.credentialField }
 
+    /// Whether the connection of the request is, or will be, the user's. Its identity does not change before the value
+    /// of the field is needed.
+    private var authenticatesConnection: Bool {
+        if case .connection? = attempt?.proof { true } else { false }
+    }
+
     /// The identity of the connection that the request needs; 0 for a shared connection.
     var identity: UInt64 {
         if case .connection(let proof)? = attempt?.proof { proof.identity } else { 0 }
@@ -175,8 +181,9 @@ struct AuthenticationStage {
     mutating func fieldValue(
         for subject: AuthenticationSubject, isAllowed: (LoadCredential, ProtectionSpace) -> Bool
     ) -> String? {
-        // Of a request that is sent again. Other requests have used and changed what is remembered meanwhile.
-        if attempt?.source == .memory, isFieldForOneRequest { attempt = nil }
+        // Looked up when the request was made, or for an earlier request. Meanwhile other requests have used and changed
+        // what is remembered, or it was removed.
+        if attempt?.source == .memory, !authenticatesConnection { attempt = nil }
         prepare(subject, isAllowed: isAllowed)
         guard var attempt else { return nil }
         switch attempt.proof {

@@ -70,6 +70,13 @@ import Testing
             text(stage.step(after: outcome, to: subject))
         }
 
+        /// The identity of a request's connection, which is asked for before there is one.
+        func identity() -> UInt64 {
+            let isAllowed = isAllowed
+            stage.prepare(subject, isAllowed: { _, _ in isAllowed })
+            return stage.identity
+        }
+
         /// What a request says, without what no test can foresee.
         func says() -> String? {
             let isAllowed = isAllowed
@@ -373,6 +380,29 @@ import Testing
                 #"Digest username="u", uri="/x", nonce="n", nc=00000002, qop=auth"#,
                 #"Digest username="u", uri="/x", nonce="m", nc=00000001, qop=auth"#,
             ])
+    }
+
+    // AUTH-18, AUTH-22, AUTH-28: a proxy's credentials are looked up when the request is made, and sent when it has a
+    // connection
+    @Test("requests that wait for a connection count the uses of a nonce together") func waitingNonceCount() throws {
+        let load = try Self.load("http://a.example/x")
+        let subject = AuthenticationSubject.forwarded(load, by: try Self.proxy("http://proxy.test:3128"))
+        let memory = AuthenticationMemory()
+        let first = try Bench(.proxy, subject, memory: memory)
+        _ = try first.response(407, Self.digest)
+        _ = first.answer("u")
+        _ = first.says()
+        #expect(try first.response(200) == "accepted u digest")
+        let waiting = try (0..<3).map { _ in try Bench(.proxy, subject, memory: memory) }
+        #expect(waiting.map { $0.identity() } == [0, 0, 0])
+        #expect(
+            [waiting[0].says(), waiting[1].says()] == [
+                #"Digest username="u", uri="http://a.example/x", nonce="n", nc=00000002, qop=auth"#,
+                #"Digest username="u", uri="http://a.example/x", nonce="n", nc=00000003, qop=auth"#,
+            ])
+        // What was removed in the meantime is not sent.
+        waiting[2].isAllowed = false
+        #expect(waiting[2].says() == nil)
     }
 
     // AUTH-18
