@@ -365,14 +365,16 @@ struct AuthenticationStage {
         if source == .client { failures[space, default: 0] += 1 }
     }
 
-    /// Any response other than a challenge means that the credentials are accepted (AUTH-22).
+    /// A response other than a challenge means that the credentials are accepted (AUTH-22), unless it says that the
+    /// request was not processed: then the credentials stay those of this load, for its next request.
     private mutating func accept(_ head: ResponseHead, _ subject: AuthenticationSubject) throws(LoadError) -> Step {
         // A redirect may lead to another challenge.
         if head.status / 100 == 2 { challengeCount = 0 }
-        triedSettings = []
+        let isAccepted = Self.showsAcceptance(head.status)
+        if isAccepted { triedSettings = [] }
         guard var attempt else { return .deliver }
         // In another space of the server, the user from the URL may be sent once more.
-        if let credential = attempt.credential {
+        if isAccepted, let credential = attempt.credential {
             sentUsers.removeAll {
                 $0.peer == subject.peer && $0.user == credential.user && $0.password == credential.password
             }
@@ -401,8 +403,8 @@ struct AuthenticationStage {
             proof.conversation = nil
             attempt.proof = .connection(proof)
         }
-        let isKept = attempt.credential?.isKept ?? true
-        // From now on the shared memory applies, if the credential may be kept there.
+        let isKept = (attempt.credential?.isKept ?? true) && (isAccepted || attempt.source == .memory)
+        // From now on the shared memory applies, if the credential is or may be kept there.
         self.attempt = isKept ? nil : attempt
         guard attempt.source == .client || attempt.source == .settings, isKept else { return .deliver }
         memory.remember(
@@ -410,6 +412,10 @@ struct AuthenticationStage {
             of: subject)
         return attempt.credential.map { .accepted($0, attempt.space) } ?? .deliver
     }
+
+    /// Whether a response with this status shows that the credentials of its request were checked. A gateway in front
+    /// of the server may have made an error of its own, and a busy server may reject a request before it checks it.
+    private static func showsAcceptance(_ status: Int) -> Bool { status < 500 && status != 408 && status != 429 }
 
     // MARK: Connection-based authentication
 

@@ -318,6 +318,25 @@ import Testing
         }
     }
 
+    // AUTH-22: whoever sends it may not have looked at the credential
+    @Test("an error of a gateway or of a busy server accepts no credential", arguments: [408, 429, 500, 502, 503, 504])
+    func notAccepted(status: Int) throws {
+        let bench = try Bench()
+        _ = try bench.response(401, Self.basic)
+        _ = bench.answer("u")
+        #expect(bench.says() == Self.token("u"))
+        #expect(try bench.response(status) == "deliver")
+        #expect(!bench.memory.knowsServers)
+        // The load's own next request sends it again, and the server decides.
+        #expect(bench.says() == Self.token("u"))
+        #expect(try bench.response(200) == "accepted u basic")
+        // What was accepted before stays so.
+        let next = try Bench(memory: bench.memory)
+        #expect(next.says() == Self.token("u"))
+        #expect(try next.response(status) == "deliver")
+        #expect(next.memory.knowsServers && next.says() == Self.token("u"))
+    }
+
     // AUTH-27
     @Test("what the caller says himself is not replaced, until the server asks") func saidByCaller() throws {
         let memory = try Self.memoryOfCredential()
