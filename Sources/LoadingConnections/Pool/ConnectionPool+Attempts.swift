@@ -159,14 +159,14 @@ extension ConnectionPool {
     /// Serves waiting requests from connections that exist, then starts attempts for the others.
     func serveOtherwise(_ origin: OriginConnections) {
         serveFromShared(origin)
-        while origin.shared == nil, let next = origin.waiting.first(), next.acceptsReused,
+        while origin.shared == nil, let next = origin.waiting.firstForReleased(), next.acceptsReused,
             let connection = takeIdle(of: origin, isRepeatable: next.isRepeatable)
         {
             origin.waiting.remove(next)
             hand(connection, of: origin, to: next, isReused: true, events: [])
         }
         // A request that was lost on a reused connection gets a new one, as in `release`.
-        if let next = origin.waiting.first(), !next.acceptsReused, !mayStartAttempt(at: origin),
+        if let next = origin.waiting.firstForReleased(), !next.acceptsReused, !mayStartAttempt(at: origin),
             let idle = origin.oldestIdle
         {
             return discard(idle)

@@ -9,17 +9,14 @@ extension ConnectionPool {
         loop.checkConfinement(of: "A connection pool")
         guard connection.generation == generation else { return discard(connection) }
         let origin = connection.primaryOrigin
-        if let first = origin.waiting.first(),
-            !first.acceptsReused || !first.isRepeatable && !connection.isSilent
-        {
+        guard let next = origin.waiting.firstForReleased() else { return keepIdle(connection, at: origin) }
+        if !next.acceptsReused || !next.isRepeatable && !connection.isSilent {
             // A request that was lost on a reused connection must get a new one, for which this one makes room. A
             // request that cannot be repeated must not get a connection that the server closed after its last response.
-            discard(connection)
-        } else if let next = origin.waiting.popFirst() {
-            hand(connection, of: origin, to: next, isReused: true, events: [])
-        } else {
-            keepIdle(connection, at: origin)
+            return discard(connection)
         }
+        origin.waiting.pop(next)
+        hand(connection, of: origin, to: next, isReused: true, events: [])
     }
 
     /// Serves waiting requests with streams of the connection.

@@ -16,7 +16,8 @@ package import LoadingTransport
 ///    only one is made, and all requests wait for it, because one connection may be able to carry them all.
 /// 4. Waiting, by priority and then first come, first served (CONN-1). A released connection goes to the first waiting
 ///    request. A new connection goes to the request that it was made for, if that still waits. A request that was lost
-///    on a reused HTTP/1.1 connection gets only a new connection.
+///    on a reused HTTP/1.1 connection gets only a new connection, for which a released one is closed if none is being
+///    made.
 ///
 /// A server may close an idle connection at any time, and a request in transit is then lost. It may also send bytes
 /// that are no response to the next request. So a connection's socket is checked before it carries a request that
@@ -147,6 +148,12 @@ package final class ConnectionPool {
             if let connection = takeIdle(of: origin, isRepeatable: request.isRepeatable) {
                 return hand(connection, of: origin, to: request, isReused: true, events: [])
             }
+        }
+        // All requests in the line may wait for new connections that are being made.
+        if request.acceptsReused, origin.hasLine, origin.hasIdle, origin.waiting.firstForReleased() == nil,
+            let connection = takeIdle(of: origin, isRepeatable: request.isRepeatable)
+        {
+            return hand(connection, of: origin, to: request, isReused: true, events: [])
         }
         origin.waiting.append(request)
         request.line = origin

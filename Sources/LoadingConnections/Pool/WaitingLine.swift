@@ -109,11 +109,25 @@ struct WaitingLine {
     }
 
     /// The first request without an attempt.
-    mutating func firstWithoutAttempt() -> ConnectionRequest? {
+    mutating func firstWithoutAttempt() -> ConnectionRequest? { first { $0.attempt == nil } }
+
+    /// The first request that a released connection helps: it accepts the connection, or it needs room for a new one,
+    /// which is not being made yet.
+    mutating func firstForReleased() -> ConnectionRequest? {
+        // An empty line forgets the entries of its former requests.
+        isEmpty ? popFirst() : first { $0.acceptsReused || $0.attempt == nil }
+    }
+
+    /// Removes a request that is served, usually the first.
+    mutating func pop(_ request: ConnectionRequest) {
+        if first() === request { _ = popFirst() } else { remove(request) }
+    }
+
+    private mutating func first(where matches: (ConnectionRequest) -> Bool) -> ConnectionRequest? {
         for rank in ranks.indices {
             stepOverGone(in: rank)
             for index in ranks[rank].head..<ranks[rank].requests.count
-            where ranks[rank].requests[index].isWaiting && ranks[rank].requests[index].attempt == nil {
+            where ranks[rank].requests[index].isWaiting && matches(ranks[rank].requests[index]) {
                 return ranks[rank].requests[index]
             }
         }

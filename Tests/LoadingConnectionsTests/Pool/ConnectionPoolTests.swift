@@ -155,6 +155,42 @@ import Testing
         await connectionPool.close()
     }
 
+    // CONN-1, CONN-10: a released connection is closed for a request that needs a new one only if none is being made
+    @Test("a request that waits for its new connection keeps none from the others")
+    func aRequestThatWaitsForItsNewConnectionKeepsNoneFromTheOthers() async throws {
+        let server = try patientServer()
+        defer { server.stop() }
+        let book = NameBook(["host": ["127.0.0.1"]])
+        let resolver = book.resolver()
+        let connectionPool = PoolOnLoop(to: server.port, host: "host", limit: 2, resolver: resolver)
+        let a = await connectionPool.customer("a", keeps: true)
+        try await connectionPool.recorded.wait(for: "a took a new one")
+        // The second connection takes its time.
+        resolver.forgetAnswers()
+        book.hold("host")
+        _ = await connectionPool.customer("b", acceptsReused: false, keeps: true)
+        // c waits, and d comes when the first connection is idle.
+        let c = await connectionPool.customer("c", keeps: true)
+        await connectionPool.onLoop { _ in a.returnUnused() }
+        await connectionPool.onLoop { _ in c.returnUnused() }
+        let d = await connectionPool.customer("d", keeps: true)
+        // Another one that needs a new connection does need room for it.
+        _ = await connectionPool.customer("e", acceptsReused: false, keeps: true)
+        await connectionPool.onLoop { _ in d.returnUnused() }
+        #expect(await connectionPool.onLoop { $0.connectionCount } == 2)
+        try await server.connection(0).waitForEnd()
+        #expect(
+            connectionPool.recorded.events == [
+                "a is served", "a took a new one", "b is served", "c took a used one", "d took a used one",
+                "e is served",
+            ])
+        book.releaseAll()
+        try await connectionPool.recorded.waitUntil { events in
+            ["b took a new one", "e took a new one"].allSatisfy { events.contains($0) }
+        }
+        await connectionPool.close()
+    }
+
     // CONN-18
     @Test("after a flush nothing old is used") func afterAFlushNothingOldIsUsed() async throws {
         let server = try patientServer()
