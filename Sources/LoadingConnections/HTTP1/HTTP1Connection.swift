@@ -381,9 +381,10 @@ package final class HTTP1Connection: HTTPExchangeStream, ByteStreamOwner, LoopTi
     /// HTTP/1.1 has no priority signal.
     package func setPriority(_ priority: Float) {}
 
-    /// A connection that was held for a conversation cannot serve another request.
+    /// A connection that was held for a conversation cannot serve another request. It may still be drained.
     package func endHold() {
         isHeld = false
+        if observer is Drain { return cancel() }
         if observer == nil, !isClosed { pool.discard(self) }
     }
 

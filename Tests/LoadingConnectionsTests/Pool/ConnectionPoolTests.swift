@@ -191,6 +191,32 @@ import Testing
         await connectionPool.close()
     }
 
+    /// A server that answers with the beginning of a body.
+    private func serverOfBeginnings(of length: Int) throws -> ScriptedServer {
+        try ScriptedServer(steps: [
+            .expectRequest, .send("HTTP/1.1 401 Unauthorized\r\nContent-Length: \(length)\r\n\r\nbeginning"),
+            .waitForClose,
+        ])
+    }
+
+    // AUTH-19: in the middle of a conversation, it is of no use to others
+    @Test("a held connection that is drained is closed when it is not needed any more")
+    func aHeldConnectionThatIsDrainedIsClosed() async throws {
+        let server = try serverOfBeginnings(of: 100)
+        defer { server.stop() }
+        let connectionPool = PoolOnLoop(to: server.port)
+        let a = await connectionPool.customer("a", sends: "GET")
+        try await connectionPool.recorded.wait(for: "a heard 401")
+        await connectionPool.onLoop { _ in
+            a.connection?.hold()
+            a.connection?.drain(then: nil)
+            a.connection?.endHold()
+        }
+        #expect(await connectionPool.onLoop { $0.connectionCount } == 0)
+        try await server.connection(0).waitForEnd()
+        await connectionPool.close()
+    }
+
     // CONN-18
     @Test("after a flush nothing old is used") func afterAFlushNothingOldIsUsed() async throws {
         let server = try patientServer()
