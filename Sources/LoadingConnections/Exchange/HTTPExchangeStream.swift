@@ -41,6 +41,9 @@ package protocol HTTPExchangeStream: AnyObject {
     /// Reads the rest of a response that is not needed, if that is cheap. `then` is called in a turn after the
     /// end.
     func drain(then: (@Sendable () -> Void)?)
+    /// Whether the connection was closed because the rest of a response was too long to drain. The server had not
+    /// closed it.
+    var hasGivenUpDraining: Bool { get }
     /// Returns a stream that was handed out and is not used.
     func returnUnused()
     /// Whether the stream can and may carry a request after it was handed out and has been idle. Connections from
@@ -66,6 +69,7 @@ package protocol HTTPExchangeStream: AnyObject {
 
 extension HTTPExchangeStream {
     package var allowsExtendedConnect: Bool { false }
+    package var hasGivenUpDraining: Bool { false }
 }
 
 extension ConnectionFacts {

@@ -50,6 +50,7 @@ package final class HTTP1Connection: HTTPExchangeStream, ByteStreamOwner, LoopTi
     /// Whether the connection stays out of the pool at the end of the exchange, for another exchange of the same
     /// conversation.
     @exclusivity(unchecked) private var isHeld = false
+    @exclusivity(unchecked) package private(set) var hasGivenUpDraining = false
     @exclusivity(unchecked) private(set) var isTellingHead = false
     /// Bytes that were read after the head, while the head is delivered.
     @exclusivity(unchecked) private(set) var unparsed = UnsafeRawBufferPointer(start: nil, count: 0)
@@ -173,7 +174,7 @@ package final class HTTP1Connection: HTTPExchangeStream, ByteStreamOwner, LoopTi
 
     package func timerFired(_ timer: LoopTimer) {
         if timer === expiryTimer { return pool.expiryTimerFired(of: self) }
-        if observer is Drain { return cancel() }
+        if observer is Drain { return giveUpDraining() }
         releaseBody()
         pump()
     }
@@ -429,11 +430,17 @@ package final class HTTP1Connection: HTTPExchangeStream, ByteStreamOwner, LoopTi
             return
         }
         let loop = pool.loop
-        observer = Drain(of: self, then: then.map { then in { loop.post(then) } })
-        pool.loop.arm(timer, at: pool.loop.now + pool.loop.limits.drainTimeout, for: self)
+        observer = Drain(of: self, isHeld: isHeld, then: then.map { then in { loop.post(then) } })
+        loop.arm(timer, at: loop.now + (isHeld ? loop.limits.heldDrainTimeout : loop.limits.drainTimeout), for: self)
         isSuspended = false
         setPaused(false)
         resumeBody()
+    }
+
+    /// The rest of the response is too long, or does not arrive soon.
+    func giveUpDraining() {
+        hasGivenUpDraining = true
+        cancel()
     }
 
     func close() {

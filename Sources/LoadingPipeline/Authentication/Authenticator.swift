@@ -100,6 +100,10 @@ final class Authenticator {
         stage.giveUp()
     }
 
+    /// The connection of the conversation was closed, and not by the server. Returns false if the conversation does not
+    /// begin anew.
+    func beginAnew() -> Bool { stage.beginAnew() }
+
     private func perform(_ step: AuthenticationStage.Step) {
         switch step {
         case .sendAgain: end(.sendAgain, number)

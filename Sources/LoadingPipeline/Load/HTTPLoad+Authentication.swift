@@ -151,11 +151,20 @@ extension HTTPLoad: AuthenticatorOwner {
         guard machine.stage == .challenge else { return }
         if let heldConnection, heldConnection.carrier.isClosed {
             // A server that closes the connection between two steps of an authentication refuses it.
-            guard heldConnection.isBeginning else { return end(.networkConnectionLost) }
+            guard heldConnection.isBeginning || heldConnection.carrier.hasGivenUpDraining && beginsAnew() else {
+                return end(.networkConnectionLost)
+            }
             releaseHeldConnection()
         }
         client?.load(self, transactionEnded: response)
         fetch(.authentication)
+    }
+
+    /// Whether the authentications whose connection was given up begin anew on another one: usually one, and that of
+    /// the server as well as that of the proxy if both belong to the connection.
+    private func beginsAnew() -> Bool {
+        let conversing = [serverAuthenticator, forwardingAuthenticator].compactMap(\.self).filter(\.isConversing)
+        return !conversing.isEmpty && conversing.allSatisfy { $0.beginAnew() }
     }
 
     /// Adds the user's credentials to a request.

@@ -20,6 +20,8 @@ struct AuthenticationStage {
     private var pending: Pending?
     /// The connection-based authentication whose next step is being computed.
     private var speaking: Speaking?
+    /// Whether a conversation has begun anew because its connection was closed.
+    private var hasBegunAnew = false
     private var failures: [ProtectionSpace: Int] = [:]
     private var refused: [ProtectionSpace: LoadCredential] = [:]
     private var rejected: Set<ProtectionSpace> = []
@@ -462,6 +464,19 @@ struct AuthenticationStage {
         (self.speaking, self.pending) = (nil, nil)
         if speaking.credential == nil { triedWithoutCredential.remove(pending.space) }
         if speaking.source == .settings { triedSettings.remove(pending.option.scheme) }
+        dropConversation()
+    }
+
+    /// The connection of the conversation was closed, and not by the server. On the next connection the conversation
+    /// begins anew, without a question to the client, if it has not done so before. Returns false if not.
+    mutating func beginAnew() -> Bool {
+        guard isConversing, !hasBegunAnew else { return false }
+        hasBegunAnew = true
+        dropConversation()
+        return true
+    }
+
+    private mutating func dropConversation() {
         guard let attempt, case .connection(var proof) = attempt.proof else { return }
         proof.conversation = nil
         self.attempt?.proof = .connection(proof)

@@ -60,6 +60,9 @@ package struct TimeLimits: Sendable, Equatable {
     /// How long a connection waits for the rest of an unwanted response before it is closed. Decision: a new connection
     /// is cheaper.
     package var drainTimeout = seconds(1)
+    /// The same for a connection that is held for the next step of an authentication. Decision: on a new connection the
+    /// authentication begins anew.
+    package var heldDrainTimeout = seconds(30)
     /// The first pause before a refused, unprocessed request is repeated. Doubles with each refusal. Decision (CONN-4).
     package var firstRetryPause = milliseconds(100)
     /// The same while the server answers other requests. Shorter, because the next connection may have room. Decision

@@ -1,5 +1,6 @@
 import LoadingEvents
 import LoadingSemantics
+import LoadingTestSupport
 import LoadingTransport
 import TestSupport
 import Testing
@@ -214,6 +215,27 @@ import Testing
         }
         #expect(await connectionPool.onLoop { $0.connectionCount } == 0)
         try await server.connection(0).waitForEnd()
+        await connectionPool.close()
+    }
+
+    // AUTH-19, R-23: on another connection the conversation would begin anew
+    @Test("the rest of a response is awaited longer on a held connection")
+    func theRestOfAResponseIsAwaitedLongerOnAHeldConnection() async throws {
+        let server = try serverOfBeginnings(of: 100)
+        defer { server.stop() }
+        let stepped = try SteppedLoop()
+        let connectionPool = PoolOnLoop(to: server.port, on: stepped.loop)
+        let a = await connectionPool.customer("a", sends: "GET")
+        try await connectionPool.recorded.wait(for: "a heard 401")
+        await connectionPool.onLoop { _ in
+            a.connection?.hold()
+            a.connection?.drain(then: nil)
+        }
+        try await stepped.step(by: stepped.limits.heldDrainTimeout - 1)
+        #expect(await connectionPool.onLoop { $0.connectionCount } == 1)
+        try await stepped.step(by: 1)
+        #expect(await connectionPool.onLoop { $0.connectionCount } == 0)
+        #expect(await connectionPool.onLoop { _ in a.connection?.hasGivenUpDraining } == true)
         await connectionPool.close()
     }
 

@@ -605,6 +605,27 @@ import Testing
         #expect(try bench.response(401, "Negotiate, \(Self.basic)") == "ask negotiate -")
     }
 
+    // AUTH-19: the body of a challenge was too long, and the client does not have to answer once more
+    @Test("a conversation whose connection is given up begins anew, once") func begunAnew() throws {
+        let bench = try Bench()
+        #expect(try bench.response(401, "NTLM") == "ask ntlm -")
+        #expect(bench.answer("u") == "begin")
+        #expect(bench.outcome(.token([1], continues: true)) == "send again")
+        #expect(try bench.response(401, "NTLM Ag==") == "speak")
+        #expect(bench.outcome(.token([3], continues: false)) == "send again")
+        let identity = bench.stage.identity
+        let begins = bench.stage.beginAnew()
+        #expect(begins)
+        // The next connection is the user's, and does not know of the conversation.
+        #expect(bench.says() == nil)
+        #expect(bench.stage.identity == identity)
+        #expect(try bench.response(401, "NTLM") == "begin")
+        #expect(bench.outcome(.token([1], continues: true)) == "send again")
+        let beginsAgain = bench.stage.beginAnew()
+        #expect(!beginsAgain)
+        #expect(bench.says() == "NTLM AQ==")
+    }
+
     // AUTH-9, AUTH-19
     @Test("a password that a conversation could not prove is refused") func refusedInConversation() throws {
         let bench = try Bench()

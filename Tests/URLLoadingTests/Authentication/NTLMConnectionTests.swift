@@ -10,9 +10,12 @@ import URLLoading
         let scripted: ScriptedServer
         let recorded: EventRecorder<String>
 
-        /// - Parameter forgets: Whether authentication lasts for one request only.
-        init(forgets: Bool = false, closes: Bool = false) throws {
+        /// - Parameters:
+        ///   - forgets: Whether authentication lasts for one request only.
+        ///   - longBody: The length of the body with the first type 2 message, if it is a long one.
+        init(forgets: Bool = false, closes: Bool = false, longBody: Int = 0) throws {
             let recorded = EventRecorder<String>()
+            let isShort = Watched(longBody == 0)
             self.recorded = recorded
             scripted = try ScriptedServer { connection in
                 var isProved = false
@@ -25,6 +28,10 @@ import URLLoading
                         continue
                     }
                     var answer = NTLMAuthResponder().answer(request)
+                    if message == 1, !isShort.current {
+                        isShort.withValue { $0 = true }
+                        answer.body = .bytes([UInt8](repeating: 0x20, count: longBody))
+                    }
                     let wasProved = isProved
                     isProved = answer.status == 200
                     if closes, wasProved {
@@ -75,6 +82,32 @@ import URLLoading
         request.httpMethod = "POST"
         request.httpBody = Data(count: 1000)
         return request
+    }
+
+    // AUTH-19: the rest of a challenge is read before the next step. If it is much too long, the conversation begins
+    // anew on another connection.
+    @Test(
+        "a step with a long body",
+        arguments: [
+            (1 << 20, ["GET - 0", "GET 1 0", "GET 3 0"]),
+            (9 << 20, ["GET - 0", "GET 1 0", "GET - 0", "GET 1 0", "GET 3 0"]),
+        ])
+    func longBody(length: Int, expected: [String]) async throws {
+        let server = try Server(longBody: length)
+        defer { server.scripted.stop() }
+        let asked = Watched(0)
+        let delegate = RecordingDelegate()
+        delegate.challenge = { _, reply in
+            asked.withValue { $0 += 1 }
+            reply(.useCredential, NTLMAuthResponder.credential)
+        }
+        let session = URLSession(delegate) { $0.urlCache = nil }
+        defer { session.invalidateAndCancel() }
+        let data = try await session.data(from: server.scripted.url("/")).0
+        #expect(String(decoding: data, as: UTF8.self) == "in /")
+        #expect(
+            server.recorded.events.map { $0.split(separator: " ").dropFirst().joined(separator: " ") } == expected)
+        #expect(asked.current == 1)
     }
 
     // AUTH-19: no second handshake on a connection
