@@ -23,6 +23,7 @@ package final class HTTP1Connection: HTTPExchangeStream, ByteStreamOwner, LoopTi
     @exclusivity(unchecked) var isIdle = false
     /// Its number among the attempts and connections of the origin.
     var number = 0
+    /// 0 if it has not been idle.
     @exclusivity(unchecked) var idleSince: Int64 = 0
     @exclusivity(unchecked) var idleDeadline: Int64 = 0
     /// Armed for a deadline that may have moved since. The timer can stay armed while the connection is in use, so
@@ -137,8 +138,9 @@ package final class HTTP1Connection: HTTPExchangeStream, ByteStreamOwner, LoopTi
         hasHead = false
         isRestHeld = false
         receivedBodyWireBytes = 0
-        let isFirst = exchangeNumber == 1
-        takenBefore = isFirst || RequestMethod.isIdempotent(request.method) ? 0 : stream.bytesAcknowledged
+        // The server may have closed a connection that was idle, also before its first exchange.
+        let isNew = exchangeNumber == 1 && idleSince == 0
+        takenBefore = isNew || RequestMethod.isIdempotent(request.method) ? 0 : stream.bytesAcknowledged
 
         var head = pool.encodeBuffer
         pool.encodeBuffer = []
@@ -169,6 +171,8 @@ package final class HTTP1Connection: HTTPExchangeStream, ByteStreamOwner, LoopTi
     /// Returns a connection that was handed out and has carried nothing. The server may have closed it meanwhile.
     private func giveBack() {
         if isClosed { return }
+        // It was unused while it was reserved, and may be handed out again at once.
+        idleSince = pool.loop.now
         if seemsSilent { pool.release(self) } else { pool.discard(self) }
     }
 

@@ -270,6 +270,38 @@ import Testing
         await connectionPool.close()
     }
 
+    // CONN-10: the server has acknowledged nothing of the request, so it may go out again
+    @Test("a POST that is lost on a connection that was only reserved before is unprocessed", arguments: [false, true])
+    func aPOSTThatIsLostOnAConnectionThatWasOnlyReservedBefore(isIdle: Bool) async throws {
+        let takesNothing = Signal("the server's kernel takes nothing")
+        let isSent = Signal("the request is sent")
+        let server = try ScriptedServer { connection in
+            try connection.stopTaking()
+            takesNothing.fire()
+            try connection.wait(for: isSent)
+            connection.close()
+        }
+        defer { server.stop() }
+        let connectionPool = PoolOnLoop(to: server.port, limit: 1)
+        let first = await connectionPool.customer("first", keeps: true)
+        try await connectionPool.recorded.wait(for: "first took a new one")
+        try await takesNothing.wait()
+        let second: Customer
+        if isIdle {
+            await connectionPool.onLoop { _ in first.returnUnused() }
+            second = await connectionPool.customer("second", isRepeatable: false, keeps: true)
+        } else {
+            second = await connectionPool.customer("second", isRepeatable: false, keeps: true)
+            await connectionPool.onLoop { _ in first.returnUnused() }
+        }
+        #expect(connectionPool.recorded.events.last == "second took a used one")
+        await connectionPool.onLoop { _ in second.send("POST") }
+        isSent.fire()
+        try await connectionPool.recorded.wait(for: "second lost -1005")
+        #expect(await connectionPool.onLoop { _ in second.failure?.progress } == .refused)
+        await connectionPool.close()
+    }
+
     // CONN-10: what came before a request is not its response
     @Test("bytes behind a response are not taken for the next one")
     func bytesBehindAResponseAreNotTakenForTheNextOne() async throws {
