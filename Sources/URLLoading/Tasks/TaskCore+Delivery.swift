@@ -183,27 +183,21 @@ extension TaskCore {
         return .cancelled
     }
 
-    /// Whether the partial file is the one with which the task was created, and nothing was written to it.
-    private func isUnchanged(_ path: String, _ point: DownloadResumePoint?) -> Bool {
-        guard case .download(let before?) = kind else { return false }
-        return before.path == path && before.point.bytesReceived == point?.bytesReceived
-    }
-
     /// Delivers the end, and releases everything.
     private func finish(_ ending: TaskEnding) {
         // From here on, `cancel` has no effect.
-        let (isCancelled, resumeDataHandlers) = locked { values in
+        let (isCancelled, hasStarted, resumeDataHandlers) = locked { values in
             defer { values.resumeDataHandlers = nil }
-            return (values.state == .canceling, values.resumeDataHandlers ?? [])
+            return (values.state == .canceling, values.hasStarted, values.resumeDataHandlers ?? [])
         }
         let isResumeDataWanted = !resumeDataHandlers.isEmpty
         let failure = failure(ending.error, isCancelled: isCancelled)
         var resumeData = resumeData(ending.body, failure, isWanted: isResumeDataWanted)
         var uselessFile: (path: String, claim: UInt64?)?
-        if case .stopped(let path, let point) = ending.body {
+        if case .stopped(let path, _) = ending.body {
             switch resumeData {
             // The program's resume data is as valid as before (RES-9).
-            case nil where isUnchanged(path, point): break
+            case nil where !hasStarted: break
             case nil: uselessFile = (path, UnfinishedFiles.shared.claim(on: path))
             case .some where isResumeDataWanted: UnfinishedFiles.shared.keep(path)
             case let data?: resumeData = data.removing(path)

@@ -91,7 +91,12 @@ extension LoadScenario {
     private static var resumed: LoadScenario {
         let data = Watched<[Int: Data]>([:])
         return LoadScenario("resumed download") { run, session in
-            data.withValue { $0.removeValue(forKey: run.number) }.map { session.downloadTask(withResumeData: $0) }
+            data.withValue { $0.removeValue(forKey: run.number) }.map { data in
+                let task = session.downloadTask(withResumeData: data)
+                // Cancelled before it was started, so that the data stays valid.
+                if task.state != .suspended { run.resumeDataLeft.record(data) }
+                return task
+            }
         }.with {
             $0.prepare = { run in
                 do {

@@ -24,6 +24,8 @@ final class ScenarioRun: Sendable {
     let outcomes = EventRecorder<Call>()
     /// The results of `cancel(byProducingResumeData:)`.
     let resumeData = EventRecorder<Data?>()
+    /// With which a task was created that never started.
+    let resumeDataLeft = EventRecorder<Data>()
     private let state = Watched(State())
     private let stopped = Signal("the stop")
 
@@ -212,7 +214,7 @@ extension ScenarioRun {
     /// The files of resume data.
     var leftFiles: [String] {
         let produced =
-            resumeData.events.compactMap { $0 }
+            resumeData.events.compactMap { $0 } + resumeDataLeft.events
             + [(task?.error as? URLError)?.downloadTaskResumeData]
             .compactMap { $0 }
         return produced.compactMap { data in
