@@ -70,8 +70,8 @@ package struct ServiceHello: Codable, Equatable, Sendable {
 
 package enum ServiceProtocol {
     /// Raised with each change that an older peer would misinterpret.
-    package static let version = 3
-    package static let oldestVersion = 3
+    package static let version = 4
+    package static let oldestVersion = 4
     /// The limit for one message, in bytes. A longer one ends the connection.
     package static let largestMessage = 4 << 20
     /// The limit for a command of a program: what it contains has to fit in a notice, with other things.

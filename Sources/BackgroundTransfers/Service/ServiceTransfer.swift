@@ -11,8 +11,8 @@ final class ServiceTransfer {
     private var rate: TransferRate?
     /// Counts the reports to the program over all attempts.
     private(set) var lastReport: UInt64 = 0
-    /// The open challenge, with the number of the load's report and of that to the program.
-    private var challenge: (ofLoad: UInt64, toProgram: UInt64, TransferChallenge)?
+    /// The challenge that waits for the program's answer.
+    private var challenge: TransferChallenge?
     private var metrics: TransferMetrics?
     private var unsyncedFrom: Int64 = 0
     private var isSyncing = false
@@ -59,7 +59,7 @@ final class ServiceTransfer {
     var state: TransferState {
         TransferState(
             description: record.description, isSuspended: record.isSuspended, progress: record.progress,
-            head: record.head, lastReport: lastReport, challenge: challenge?.2,
+            head: record.head, lastReport: lastReport, challenge: challenge,
             isDue: machine.phase == .waiting(.decision))
     }
 
@@ -127,12 +127,12 @@ final class ServiceTransfer {
     }
 
     func answer(_ answer: TransferAnswer) {
-        // A program that has attached since knows the challenge by the number of the last report then.
-        guard let challenge, answer.number >= challenge.toProgram else { return }
+        // It may be for a challenge of an earlier process of the service, with other certificates.
+        guard let challenge, answer.challenge == challenge.identifier else { return }
         self.challenge = nil
         count()
         service.setWaits(self, false)
-        load?.answer(TransferAnswer(number: challenge.ofLoad, decision: answer.decision))
+        load?.answer(answer)
     }
 
     // MARK: Actions
@@ -233,7 +233,7 @@ final class ServiceTransfer {
         case .waitingForConnectivity: break
         case .upgraded, .redirected: tell(report.event)
         case .challenge(let challenge):
-            self.challenge = (report.number, lastReport + 1, challenge)
+            self.challenge = challenge
             count()
             tell(report.event)
             // It may wait for days, and others need the place.
@@ -280,7 +280,7 @@ final class ServiceTransfer {
     private func ended() {
         tellProgress()
         (load, rate) = (nil, nil)
-        // Its answer would have the wrong number, should the next attempt be asked the same.
+        // The next attempt gets a challenge of its own, also if it is asked the same.
         if challenge != nil, !hasEnded { tell(.challengeWithdrawn) }
         challenge = nil
         count()

@@ -19,7 +19,7 @@ package final class Transfer: LoadClient {
     private let created = EventLog.now
     private var load: HTTPLoad?
     private var lastReport: UInt64 = 0
-    /// The number of the report whose answer the load waits for.
+    /// The identifier of the challenge whose answer the load waits for.
     private var openChallenge: UInt64?
     /// The server trust that the open challenge is about.
     private var openTrust: ConnectionChallenge?
@@ -63,9 +63,9 @@ package final class Transfer: LoadClient {
     /// Ends the transfer with −999, and with a `TransferResumption` if another transfer can resume.
     package func cancel() { load?.cancel(.cancelled) }
 
-    /// Drops an answer with the number of another report.
+    /// Drops an answer to another challenge.
     package func answer(_ answer: TransferAnswer) {
-        guard answer.number == openChallenge, let load else { return }
+        guard answer.challenge == openChallenge, let load else { return }
         openChallenge = nil
         if let trust = openTrust {
             openTrust = nil
@@ -181,8 +181,12 @@ package final class Transfer: LoadClient {
         }
         if question.isQuiet { return load.answerChallenge(.defaultHandling) }
         openTrust = nil
-        tell(.challenge(TransferChallenge(question)))
-        openChallenge = lastReport
+        ask(TransferChallenge(question))
+    }
+
+    private func ask(_ challenge: TransferChallenge) {
+        openChallenge = challenge.identifier
+        tell(.challenge(challenge))
     }
 
     package var wantsConnectionChallenges: Bool { request.asksServerTrust }
@@ -195,8 +199,7 @@ package final class Transfer: LoadClient {
             guard let self, let question, openTrust === question else { return }
             loadAsksNoMore(load)
         }
-        tell(.challenge(TransferChallenge(peer, of: question.origin)))
-        openChallenge = lastReport
+        ask(TransferChallenge(peer, of: question.origin))
         return true
     }
 

@@ -21,7 +21,7 @@ package struct TransferReport: Codable, Equatable, Sendable {
         case upgraded(url: String)
         /// A redirect was followed (BG-4).
         case redirected(TransferHead, url: String)
-        /// A server or a proxy has sent a challenge. The transfer waits for the `TransferAnswer` with this number.
+        /// A server or a proxy has sent a challenge. The transfer waits for the `TransferAnswer` to it.
         case challenge(TransferChallenge)
         /// The last challenge needs no answer any more.
         case challengeWithdrawn
@@ -84,6 +84,8 @@ package struct TransferChallenge: Codable, Equatable, Sendable {
         case serverTrust
     }
 
+    /// Distinguishes it from all other challenges, also from those of other processes that ask the same.
+    package var identifier = UInt64.random(in: 1...UInt64.max)
     package var peer: Peer
     /// "http", "https", or "socks".
     package var kind: String
@@ -132,12 +134,19 @@ package struct TransferChallenge: Codable, Equatable, Sendable {
         proposedUser = question.proposal?.user
         failures = question.failures
     }
+
+    /// Whether an answer to the other challenge is one to this challenge too.
+    package func asksTheSame(as other: TransferChallenge) -> Bool {
+        var copy = self
+        copy.identifier = other.identifier
+        return copy == other
+    }
 }
 
 /// The answer to a challenge.
 package struct TransferAnswer: Codable, Equatable, Sendable {
-    /// The number of the report with the challenge. An answer with another number is dropped.
-    package var number: UInt64
+    /// The identifier of the challenge. An answer to another one is dropped.
+    package var challenge: UInt64
     package var decision: Decision
 
     package enum Decision: Codable, Equatable, Sendable {
@@ -153,8 +162,8 @@ package struct TransferAnswer: Codable, Equatable, Sendable {
         case distrust
     }
 
-    package init(number: UInt64, decision: Decision) {
-        self.number = number
+    package init(to challenge: UInt64, decision: Decision) {
+        self.challenge = challenge
         self.decision = decision
     }
 }

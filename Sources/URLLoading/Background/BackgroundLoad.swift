@@ -219,9 +219,10 @@ final class BackgroundLoad: Load, @unchecked Sendable {
         if step == .end { session.loop.post { self.session.wasTold(self) } }
     }
 
-    func answer(_ challenge: UInt64, _ decision: TransferAnswer.Decision) {
-        self.challenge = nil
-        session.add(.answer(task: number, TransferAnswer(number: challenge, decision: decision)))
+    /// The delegate's answer to the challenge, of which another process of the service may have asked it meanwhile.
+    func answer(_ decision: TransferAnswer.Decision) {
+        guard let challenge = self.challenge.take() else { return }
+        session.add(.answer(task: number, TransferAnswer(to: challenge.identifier, decision: decision)))
     }
 
     // MARK: From the task, on the loop
@@ -286,7 +287,7 @@ final class BackgroundLoad: Load, @unchecked Sendable {
         if state.head != head { noteResponse(state.head, expectedLength: state.progress.toReceive) }
         task.restartInBackground(state.progress)
         if let challenge = state.challenge {
-            ask(challenge, state.lastReport)
+            ask(challenge)
         } else {
             withdrawChallenge()
         }
@@ -300,7 +301,7 @@ final class BackgroundLoad: Load, @unchecked Sendable {
         case .waitingForConnectivity: break
         case .upgraded(let url): task.load(self, isUpgradedTo: url)
         case .redirected(let head, let url): task.redirectInBackground(head, url)
-        case .challenge(let challenge): ask(challenge, report.number)
+        case .challenge(let challenge): ask(challenge)
         case .challengeWithdrawn: withdrawChallenge()
         case .response(let head, let expected, let offset):
             storeCredential(ifAcceptedBy: head)
@@ -329,11 +330,12 @@ final class BackgroundLoad: Load, @unchecked Sendable {
         task.delayIsOver()
     }
 
-    private func ask(_ challenge: TransferChallenge, _ number: UInt64) {
-        // The same one, after the service was attached again.
-        guard self.challenge != challenge, let task else { return }
+    private func ask(_ challenge: TransferChallenge) {
+        let asked = self.challenge
         self.challenge = challenge
-        task.ask(challenge, number, self)
+        // The delegate's answer is for the new one then, of another process of the service.
+        if asked?.asksTheSame(as: challenge) == true { return }
+        task?.ask(challenge, self)
     }
 
     private func withdrawChallenge() {

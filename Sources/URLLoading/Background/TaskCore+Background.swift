@@ -164,10 +164,10 @@ extension TaskCore {
 
     // MARK: Challenges
 
-    func ask(_ challenge: TransferChallenge, _ number: UInt64, _ load: BackgroundLoad) {
+    func ask(_ challenge: TransferChallenge, _ load: BackgroundLoad) {
         let asked: URLAuthenticationChallenge
         if challenge.scheme == .serverTrust {
-            guard let trust = SecTrust(challenge) else { return load.answer(number, .distrust) }
+            guard let trust = SecTrust(challenge) else { return load.answer(.distrust) }
             asked = URLAuthenticationChallenge(
                 protectionSpace: URLProtectionSpace(
                     host: challenge.host, port: Int(challenge.port), serverTrust: trust),
@@ -185,7 +185,7 @@ extension TaskCore {
             if asked.protectionSpace.serverTrust != nil {
                 self.core.background?.learnedTrust(asks: self.core.asksServerTrust)
             }
-            load.answer(number, self.decision(answer, asked.protectionSpace, load))
+            load.answer(self.decision(answer, asked.protectionSpace, load))
         }
     }
 

@@ -104,7 +104,7 @@ import Testing
         let decisions: [TransferAnswer.Decision] = [
             .credential(user: "u", password: "p", isKept: true), .defaultHandling, .rejectProtectionSpace, .cancel,
         ]
-        for decision in decisions { try roundTrip(TransferAnswer(number: 3, decision: decision)) }
+        for decision in decisions { try roundTrip(TransferAnswer(to: 3, decision: decision)) }
     }
 
     // RES-8, RES-13
@@ -145,7 +145,7 @@ import Testing
             .failed(failure, upload),
         ]
         let answer = TransferAnswer(
-            number: 3, decision: .credential(user: "user", password: "sesame", isKept: true))
+            to: 3, decision: .credential(user: "user", password: "sesame", isKept: true))
         let values: [Any] = [request, TransferMessage(request), answer, upload] + events.map { $0 as Any }
         for value in values {
             var dumped = ""

@@ -107,20 +107,24 @@ import Testing
         #expect(server.requests.count == 2)
     }
 
-    // BG-11, AUTH-22, AUTH-26: an answer to another report is dropped
+    // BG-11, AUTH-22, AUTH-26: an answer to another challenge is dropped
     @Test("a challenge that the program answers; the accepted credential is stored") func asked() async throws {
         let server = try Self.guarded()
         defer { server.stop() }
         let runs = try TransferRuns()
         defer { runs.end() }
         let run = runs.begin(runs.request(server.url()))
-        let number = try #require(try await run.reports.waitFor(count: 1).last?.number)
+        guard case .challenge(let challenge)? = try await run.reports.waitFor(count: 1).last?.event else {
+            Issue.record("another report")
+            return
+        }
+        let number = challenge.identifier
         runs.loop.post {
-            run.transfer?.answer(TransferAnswer(number: number + 1, decision: .cancel))
+            run.transfer?.answer(TransferAnswer(to: number &+ 1, decision: .cancel))
             run.transfer?.answer(
-                TransferAnswer(number: number, decision: .credential(user: "user", password: "pass", isKept: true)))
+                TransferAnswer(to: number, decision: .credential(user: "user", password: "pass", isKept: true)))
             // The answer to a question that has been answered.
-            run.transfer?.answer(TransferAnswer(number: number, decision: .cancel))
+            run.transfer?.answer(TransferAnswer(to: number, decision: .cancel))
         }
         #expect(
             try await run.outcome() == [

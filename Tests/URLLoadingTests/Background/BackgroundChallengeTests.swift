@@ -1,4 +1,6 @@
+import BackgroundTransfers
 import Foundation
+import LoadingPipeline
 import TestSupport
 import Testing
 import URLLoading
@@ -85,6 +87,57 @@ import URLLoading
                 == (isTrusted
                     ? [.completed(1, nil), .invalid] : [.completed(1, .serverCertificateUntrusted), .invalid]))
         #expect(calls.contains(.downloaded(1, 6)) == isTrusted)
+    }
+
+    /// The challenge of a task that is told in the notice.
+    private static func challenge(in notice: ServiceNotice) -> TransferChallenge? {
+        switch notice {
+        case .task(let state): return state.challenge
+        case .report(_, let report):
+            if case .challenge(let challenge) = report.event { return challenge }
+            return nil
+        default: return nil
+        }
+    }
+
+    private func attach(_ owner: UInt64) throws -> BackgroundPeer {
+        let peer = BackgroundPeer(try service.connect().get())
+        var description = SessionDescription(identifier: "test")
+        (description.owner, description.hasStoredCredentials) = (owner, false)
+        try peer.send(.hello(ServiceHello(application: "app")), .attach(description, again: nil))
+        return peer
+    }
+
+    private func nextChallenge(_ peer: BackgroundPeer) throws -> TransferChallenge {
+        let notices = try peer.notices { Self.challenge(in: $0) != nil }
+        return try #require(notices.last.flatMap { Self.challenge(in: $0) })
+    }
+
+    // AUTH-33, TLS-1: it may be about a certificate that the delegate has never seen
+    @Test("an answer to a challenge of a service that was killed is no answer to that of the next one")
+    func answerToAnEarlierService() async throws {
+        let server = try server(password: "right")
+        defer { server.stop() }
+        let first = try attach(1)
+        _ = try first.notices { $0 == .replayed }
+        let request = TransferRequest(url: server.url().absoluteString, folder: "")
+        try first.send(
+            .create(TransferDescription(task: 1, kind: .download, request: request)), .resume(task: 1))
+        let old = try nextChallenge(first)
+        first.close()
+        service.restart()
+        let second = try attach(2)
+        let new = try nextChallenge(second)
+        #expect(new.identifier != old.identifier && new.asksTheSame(as: old))
+        let credential = TransferAnswer.Decision.credential(user: "user", password: "right", isKept: false)
+        try second.send(
+            .answer(task: 1, TransferAnswer(to: old.identifier, decision: .cancel)),
+            .answer(task: 1, TransferAnswer(to: new.identifier, decision: credential)))
+        let notices = try second.notices { if case .ended = $0 { true } else { false } }
+        guard case .ended(1, let end)? = notices.last else { throw BackgroundPeer.Unexpected() }
+        #expect(end.outcome.code == nil && end.head?.status == 200)
+        second.close()
+        service.stop()
     }
 
     // TLS-1: a delegate that may decide is never passed over

@@ -55,18 +55,10 @@ import URLLoading
         let task = session.downloadTask(with: try #require(URL(string: "http://localhost/")))
         task.resume()
         #expect(task.taskIdentifier == 1)
-        let challenge = try JSONDecoder().decode(
-            TransferChallenge.self,
-            from: Data(
-                """
-                {"peer": "server", "kind": "http", "host": "localhost", "port": 80, "realm": "r", "scheme": "basic", \
-                "failures": 0, "certificates": []}
-                """.utf8))
-        service.send(.report(task: 1, TransferReport(number: 1, event: .challenge(challenge))))
+        service.send(.report(task: 1, TransferReport(number: 1, event: .challenge(try Self.challenge(7)))))
         let answer = ServiceCommand.answer(
             task: 1,
-            TransferAnswer(
-                number: 1, decision: .credential(user: "user", password: "very-secret", isKept: true)))
+            TransferAnswer(to: 7, decision: .credential(user: "user", password: "very-secret", isKept: true)))
         _ = try await service.commands.wait(for: answer)
         task.priority = 0.25
         _ = try await service.commands.wait(for: .setPriority(task: 1, 0.25))
@@ -78,6 +70,56 @@ import URLLoading
         // The answer has the number between them.
         let numbers = entries.map(\.number).suffix(2)
         #expect(numbers.last == numbers.first.map { $0 + 2 })
+        service.send(
+            .ended(
+                task: 1,
+                TransferEnd(
+                    order: 1, head: nil, progress: TransferProgress(), outcome: .cancelledBySystem(reason: 0),
+                    metrics: nil)))
+        session.finishTasksAndInvalidate()
+        _ = try await delegate.calls.waitUntil("the session's end") { $0.last == .invalid }
+    }
+
+    private static func challenge(_ identifier: UInt64) throws -> TransferChallenge {
+        let json = """
+            {"identifier": \(identifier), "peer": "server", "kind": "http", "host": "localhost", "port": 80, \
+            "realm": "r", "scheme": "basic", "failures": 0, "certificates": []}
+            """
+        return try JSONDecoder().decode(TransferChallenge.self, from: Data(json.utf8))
+    }
+
+    // AUTH-33, BG-12: the service was killed while the delegate was thinking, and the next one was asked the same
+    @Test("an answer is for the challenge of the present service") func answerForTheNextService() async throws {
+        let attached = EventRecorder<Int>()
+        var asksAgain = listed(1, isSuspended: false)
+        asksAgain.challenge = try Self.challenge(8)
+        let service = try ScriptedBackgroundService { [asksAgain] service, command, send in
+            guard case .attach = command else { return false }
+            attached.record(1)
+            if attached.count == 1 {
+                service.attach(send)
+            } else {
+                service.attach(send, next: 2, commands: 2, [asksAgain])
+            }
+            return true
+        }
+        defer { service.close() }
+        let replies = Watched<[BackgroundChallengeDelegate.Reply]>([])
+        let delegate = BackgroundChallengeDelegate { _, reply in replies.withValue { $0.append(reply) } }
+        let session = session(service, delegate)
+        let task = session.downloadTask(with: try #require(URL(string: "http://localhost/")))
+        task.resume()
+        _ = try await service.commands.wait(for: .resume(task: 1))
+        service.send(.report(task: 1, TransferReport(number: 5, event: .challenge(try Self.challenge(7)))))
+        try await replies.wait(for: "the challenge") { $0.isEmpty ? nil : true }
+        service.close()
+        try await eventually { attached.count == 2 }
+        // The session has read what the next service has told it.
+        #expect(await session.allTasks.count == 1)
+        replies.current.first?(.useCredential, URLCredential(user: "user", password: "p", persistence: .forSession))
+        let decision = TransferAnswer.Decision.credential(user: "user", password: "p", isKept: true)
+        _ = try await service.commands.wait(for: .answer(task: 1, TransferAnswer(to: 8, decision: decision)))
+        #expect(replies.current.count == 1)
         service.send(
             .ended(
                 task: 1,
