@@ -63,7 +63,14 @@ package struct TransferSchedule: Sendable {
 
         mutating func remove(_ task: Int) -> Bool { numbers.removeValue(forKey: task) != nil }
 
-        mutating func popFirst() -> Int? {
+        /// Takes the first one from the queue, which runs from then on. Nil if none may run now.
+        mutating func start(_ limits: Limits) -> Int? {
+            guard running.count < limits.perSession, let task = popFirst() else { return nil }
+            running.insert(task)
+            return task
+        }
+
+        private mutating func popFirst() -> Int? {
             while head < entries.count {
                 let entry = entries[head]
                 head += 1
@@ -166,13 +173,10 @@ package struct TransferSchedule: Sendable {
         defer { applications[name] = application }
         for place in application.turns.indices {
             let session = application.turns[place]
-            guard var line = application.lines[session], line.running.count < limits.perSession,
-                let task = line.popFirst()
-            else { continue }
-            line.running.insert(task)
-            application.lines[session] = line
+            // In its place, because a change of a second reference to the queue would copy it.
+            guard let task = application.lines[session]?.start(limits) else { continue }
             application.turns.remove(at: place)
-            if !line.isQueueEmpty { application.turns.append(session) }
+            if application.lines[session]?.isQueueEmpty == false { application.turns.append(session) }
             return (session, task)
         }
         return nil

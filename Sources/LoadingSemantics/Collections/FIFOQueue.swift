@@ -71,6 +71,15 @@ package struct FIFOQueue<Element> {
         }
     }
 
+    /// Copies of the elements at those places, counted from the first one. They must exist.
+    @inlinable
+    package func copies(_ places: Range<Int>) -> [Element] {
+        elements[(head + places.lowerBound)..<(head + places.upperBound)].compactMap { $0 }
+    }
+
+    /// Copies of all elements.
+    @inlinable package var all: [Element] { copies(0..<count) }
+
     /// Removes all elements and returns them.
     package mutating func popAll() -> [Element] {
         defer { self = FIFOQueue() }

@@ -1,6 +1,7 @@
 internal import BackgroundTransfers
 internal import LoadingEvents
 internal import LoadingPipeline
+internal import LoadingSemantics
 internal import LoadingTransport
 
 /// The commands of a background session, numbered, until the journal of the service has them. Thread-safe.
@@ -12,7 +13,7 @@ internal import LoadingTransport
 final class BackgroundCommands: @unchecked Sendable {
     // Sendable: `lock` guards everything.
     private let lock = Lock()
-    private var commands: [ServiceCommand] = []
+    private var commands = FIFOQueue<ServiceCommand>()
     /// The number of the first of `commands`.
     private var first: UInt64 = 1
     /// How many of `commands` were sent in the present connection.
@@ -79,7 +80,9 @@ final class BackgroundCommands: @unchecked Sendable {
             if identifierOffset == nil {
                 identifierOffset = state.nextIdentifier &- 1
                 lastIdentifier &+= state.nextIdentifier &- 1
-                commands = commands.map { $0.withIdentifiers(after: state.nextIdentifier &- 1) }
+                for command in commands.popAll() {
+                    commands.append(command.withIdentifiers(after: state.nextIdentifier &- 1))
+                }
                 first = state.commands &+ 1
                 spool = try? CommandSpool(path: state.spool)
                 spoolAll()
@@ -100,7 +103,7 @@ final class BackgroundCommands: @unchecked Sendable {
 
     private func spoolAll() {
         isSpoolIncomplete = false
-        let encoded = commands.map { EncodedCommand($0) }
+        let encoded = commands.all.map { EncodedCommand($0) }
         for run in encoded.indices.split(whereSeparator: { !encoded[$0].isSpooled }) {
             appendToSpool(Array(encoded[run]), from: first &+ UInt64(run.lowerBound))
         }
@@ -122,7 +125,7 @@ final class BackgroundCommands: @unchecked Sendable {
     private func remove(upTo number: UInt64) {
         guard number >= first else { return }
         let count = min(commands.count, Int(clamping: number - first &+ 1))
-        commands.removeFirst(count)
+        for _ in 0..<count { _ = commands.popFirst() }
         first &+= UInt64(count)
         sent = max(0, sent - count)
     }
@@ -131,9 +134,9 @@ final class BackgroundCommands: @unchecked Sendable {
     func next(_ most: Int) -> [ServiceCommand] {
         lock.withLock {
             guard isConnected else { return [] }
-            let next = commands[sent..<min(commands.count, sent + most)]
+            let next = commands.copies(sent..<min(commands.count, sent + most))
             sent += next.count
-            return Array(next)
+            return next
         }
     }
 
@@ -147,13 +150,13 @@ final class BackgroundCommands: @unchecked Sendable {
 
     /// Whether the service has yet to be told that the session is invalidated.
     var hasInvalidation: Bool {
-        lock.withLock { commands.contains { if case .invalidate = $0 { true } else { false } } }
+        lock.withLock { commands.all.contains { if case .invalidate = $0 { true } else { false } } }
     }
 
     /// The tasks that the service may not know yet.
     var newTasks: Set<Int> {
         lock.withLock {
-            Set(commands.compactMap { if case .create(let description) = $0 { description.task } else { nil } })
+            Set(commands.all.compactMap { if case .create(let description) = $0 { description.task } else { nil } })
         }
     }
 }

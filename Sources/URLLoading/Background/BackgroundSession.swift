@@ -44,8 +44,8 @@ final class BackgroundSession: @unchecked Sendable {
     /// The tasks that the service has listed, while it does.
     private var listedTasks: Set<Int> = []
     private var whenListed: [() -> Void] = []
-    /// Ends in their order. The first one is being delivered.
-    private var ends: [(load: BackgroundLoad, end: TransferEnd)] = []
+    /// Ends in their order, which wait for the one that is being delivered.
+    private var ends = FIFOQueue<(load: BackgroundLoad, end: TransferEnd)>()
     private var isEnding = false
     /// What happened while no program was attached.
     private var replay = Replay()
@@ -423,10 +423,9 @@ final class BackgroundSession: @unchecked Sendable {
         guard !isEnding else { return }
         isEnding = true
         // Most are delivered within the call, and there may be thousands, so this does not recurse.
-        while let next = ends.first {
+        while let next = ends.popFirst() {
             var (isWithinCall, isDelivered) = (true, false)
             next.load.end(next.end) { [self] in
-                ends.removeFirst()
                 isDelivered = true
                 if isWithinCall { return }
                 isEnding = false

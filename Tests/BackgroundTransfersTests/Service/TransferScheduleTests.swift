@@ -117,6 +117,18 @@ struct TransferScheduleTests {
         #expect(schedule.runningCount == 0)
     }
 
+    // BG-19: without a copy of the queue for each, which would take more than the time limit
+    @Test("the next of many transfers is found at once", .timeLimit(.minutes(1))) func nextOfMany() {
+        var schedule = TransferSchedule()
+        for task in 1...200_000 { schedule.enqueue(reference("a", "s", task), priority: 0.5) }
+        var tasks: [Int] = []
+        while tasks.count < 40_000, let next = schedule.next() {
+            tasks.append(next.task)
+            schedule.remove(next)
+        }
+        #expect(tasks == Array(1...40_000))
+    }
+
     @Test("fifty applications, of which one has ten thousand transfers") func many() {
         var schedule = TransferSchedule()
         for task in 1...10_000 { schedule.enqueue(reference("big", "s", task), priority: 0.5) }

@@ -53,6 +53,15 @@ import Testing
         #expect(queue.isEmpty && queue.popAll().isEmpty)
     }
 
+    @Test(arguments: [0, 1, 700]) func copiesStayInTheQueue(removed: Int) {
+        var queue = FIFOQueue<Int>()
+        for number in 0..<1_000 { queue.append(number) }
+        for _ in 0..<removed { _ = queue.popFirst() }
+        #expect(queue.copies(1..<3) == [removed + 1, removed + 2])
+        #expect(queue.copies(0..<0).isEmpty)
+        #expect(queue.all == Array(removed..<1_000) && queue.count == 1_000 - removed)
+    }
+
     // A removed element is released by the one who takes it, not by the queue.
     @Test func elementsAreNotKept() {
         final class Element {}

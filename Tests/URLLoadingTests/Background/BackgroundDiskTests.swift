@@ -235,6 +235,17 @@ import Testing
         #expect(commands.next(64) == [.suspend(task: 2), .suspend(task: 3)])
     }
 
+    // BG-6: without a move of all that follow for each, which would take more than the time limit
+    @Test("many commands, of which the journal gets one at a time", .timeLimit(.minutes(1))) func manyCommands() {
+        let commands = BackgroundCommands()
+        let count = 50_000
+        for task in 1...count { _ = commands.add(.suspend(task: task)) }
+        for number in 1..<count { commands.committed(UInt64(number)) }
+        #expect(!commands.isEmpty)
+        commands.committed(UInt64(count))
+        #expect(commands.isEmpty)
+    }
+
     // BG-6, BG-12: a session that is not used for a month is forgotten, and there are not more than a thousand without
     // tasks
     @Test("old sessions") func oldSessions() async throws {
