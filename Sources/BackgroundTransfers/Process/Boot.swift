@@ -13,8 +13,6 @@ package enum Boot {
         return String(decoding: bytes.prefix { $0 > 0x20 }, as: UTF8.self)
     }()
 
-    /// Whether it is known that this is not the boot of that id.
-    static func isKnownToDiffer(from other: String) -> Bool {
-        !identifier.isEmpty && !other.isEmpty && identifier != other
-    }
+    /// Whether both ids are known to be those of the same boot. Unknown ones may be those of two.
+    static func areSame(_ one: String, _ other: String) -> Bool { !one.isEmpty && one == other }
 }

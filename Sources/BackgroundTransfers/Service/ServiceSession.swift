@@ -525,8 +525,8 @@ extension TransferDescription {
 }
 
 extension TransferDescription {
-    /// Whether the machine has started again since the body was written.
-    fileprivate var mayHaveTornBody: Bool { bodyBoot.map(Boot.isKnownToDiffer) ?? false }
+    /// Whether the machine may have started again since the body was written.
+    fileprivate var mayHaveTornBody: Bool { bodyBoot.map { !Boot.areSame($0, Boot.identifier) } ?? false }
 }
 
 extension ServiceCommand {

@@ -333,7 +333,7 @@ final class ServiceTransfer {
         var record = record
         guard record.end == nil, case .download(let part)? = record.resumption else { return record }
         let length = FileKeeper.length(of: part.path).map {
-            record.boot == boot ? $0 : min($0, record.syncedBytes)
+            Boot.areSame(record.boot, boot) ? $0 : min($0, record.syncedBytes)
         }
         record.resumption = length.flatMap { part.counted(byFileOf: $0) }.map { .download($0) }
         record.progress.received = length ?? 0

@@ -71,6 +71,17 @@ struct RestoredTransferTests {
         #expect(restored.syncedBytes == min(synced, expected))
     }
 
+    // BG-5: on a system that does not tell the id of the boot
+    @Test("what counts of a file of an unknown boot", arguments: [("", ""), ("this", ""), ("", "this")])
+    func unknownBoot(boot: String, now: String) throws {
+        try write(1000, to: "part")
+        var record = record()
+        record.resumption = try part("part", received: 5000, total: 2000)
+        record.syncedBytes = 400
+        record.boot = boot
+        #expect(received(ServiceTransfer.restored(record, boot: now).resumption) == 400)
+    }
+
     // BG-5
     @Test("a file that is gone, or that is longer than the resource") func useless() throws {
         var record = record()

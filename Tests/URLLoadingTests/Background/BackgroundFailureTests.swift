@@ -36,7 +36,8 @@ import URLLoading
     }
 
     // BG-2, BG-6, BG-11: what was written of a body and not synchronized is lost in part when the power fails
-    @Test("an upload of an earlier boot, whose body may be torn") func tornBody() async throws {
+    @Test("an upload of an earlier boot or an unknown one, whose body may be torn", arguments: ["an earlier one", ""])
+    func tornBody(boot: String) async throws {
         let service = try BackgroundServiceInProcess()
         let first = try service.attach(1)
         let state = try first.attached().state
@@ -46,7 +47,7 @@ import URLLoading
         FileManager.default.createFile(atPath: now, contents: Data("the whole".utf8))
         try CommandSpool(path: state.spool).append(
             [
-                EncodedCommand(.create(1, body: body, boot: "an earlier one")), EncodedCommand(.resume(task: 1)),
+                EncodedCommand(.create(1, body: body, boot: boot)), EncodedCommand(.resume(task: 1)),
                 EncodedCommand(.create(2, body: now, boot: Boot.identifier)),
             ], from: 1)
         first.close()
