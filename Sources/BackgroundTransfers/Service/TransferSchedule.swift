@@ -4,7 +4,7 @@ package struct TransferSchedule: Sendable {
     package struct Limits: Sendable, Equatable {
         package var perSession: Int
         package var total: Int
-        /// How many of a session may leave their place to others while they wait for the program.
+        /// How many of a session may leave their place in it to others while they wait for the program.
         package var waiting: Int
 
         /// Decision: a session's transfers rarely need more to fill a link, and 32 connections at work cost little
@@ -37,6 +37,8 @@ package struct TransferSchedule: Sendable {
         var running: Set<Int> = []
         /// Those that run, but wait for the program, and have left their place to others.
         var waiting: Set<Int> = []
+        /// Those of `running` that wait for the program too, and have left their place to other sessions only.
+        var kept: Set<Int> = []
 
         var isQueueEmpty: Bool { numbers.isEmpty }
         var isUnused: Bool { numbers.isEmpty && running.isEmpty && waiting.isEmpty }
@@ -120,7 +122,7 @@ package struct TransferSchedule: Sendable {
         guard var application = applications.removeValue(forKey: transfer.application) else { return }
         if var line = application.lines.removeValue(forKey: transfer.session) {
             if !line.remove(transfer.task), line.waiting.remove(transfer.task) == nil,
-                line.running.remove(transfer.task) != nil
+                line.running.remove(transfer.task) != nil, line.kept.remove(transfer.task) == nil
             {
                 runningCount -= 1
             }
@@ -131,18 +133,26 @@ package struct TransferSchedule: Sendable {
         if !application.lines.isEmpty { applications[transfer.application] = application }
     }
 
-    /// A running transfer waits for its program, perhaps for days, and leaves its place to others, if not too many wait
-    /// already. When it goes on it counts again: there may be more than the limit then, because its server does not
-    /// wait.
+    /// A running transfer waits for its program, perhaps for days, and leaves its place to others: to those of its own
+    /// session too, if not too many of it wait already. When it goes on it counts again: there may be more than the
+    /// limit then, because its server does not wait.
     package mutating func setWaits(_ waits: Bool, _ transfer: TransferReference) {
         guard var line = applications[transfer.application]?.lines[transfer.session] else { return }
         if waits {
-            guard line.waiting.count < limits.waiting, line.running.remove(transfer.task) != nil else { return }
-            line.waiting.insert(transfer.task)
+            guard line.running.contains(transfer.task), !line.kept.contains(transfer.task) else { return }
+            if line.waiting.count < limits.waiting {
+                line.running.remove(transfer.task)
+                line.waiting.insert(transfer.task)
+            } else {
+                line.kept.insert(transfer.task)
+            }
             runningCount -= 1
         } else {
-            guard line.waiting.remove(transfer.task) != nil else { return }
-            line.running.insert(transfer.task)
+            if line.waiting.remove(transfer.task) != nil {
+                line.running.insert(transfer.task)
+            } else if line.kept.remove(transfer.task) == nil {
+                return
+            }
             runningCount += 1
         }
         applications[transfer.application]?.lines[transfer.session] = line

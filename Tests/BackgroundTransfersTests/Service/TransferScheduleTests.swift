@@ -95,10 +95,10 @@ struct TransferScheduleTests {
         // Two wait already.
         schedule.setWaits(true, reference("a", "s", 3))
         #expect(all(&schedule) == [])
-        // They have their answers: four run, and none follows before three have ended.
+        // They have their answers: three run, one waits in its place, and none follows before three of them have ended.
         schedule.setWaits(false, reference("a", "s", 1))
         schedule.setWaits(false, reference("a", "s", 2))
-        #expect(schedule.runningCount == 4)
+        #expect(schedule.runningCount == 3)
         for task in [1, 3] {
             schedule.remove(reference("a", "s", task))
             #expect(all(&schedule) == [])
@@ -114,6 +114,29 @@ struct TransferScheduleTests {
         #expect(schedule.runningCount == 1)
         #expect(all(&schedule) == ["as6"])
         for task in [4, 6, 7, 8, 9] { schedule.remove(reference("a", "s", task)) }
+        #expect(schedule.runningCount == 0)
+    }
+
+    // BG-19, AUTH-33: the programs may not be started again for days
+    @Test("those that wait for absent programs stop their session only") func waitingForAbsentPrograms() {
+        var schedule = TransferSchedule(limits: .init(perSession: 2, total: 2, waiting: 1))
+        for task in 1...5 { schedule.enqueue(reference("a", "s", task), priority: 1) }
+        #expect(all(&schedule) == ["as1", "as2"])
+        for task in [1, 2] { schedule.setWaits(true, reference("a", "s", task)) }
+        #expect(all(&schedule) == ["as3"])
+        // Those beyond the limit keep their places in the session. Another challenge changes nothing.
+        for _ in 0..<2 { schedule.setWaits(true, reference("a", "s", 3)) }
+        #expect(schedule.runningCount == 0)
+        for task in 1...3 { schedule.enqueue(reference("b", "t", task), priority: 0) }
+        #expect(all(&schedule) == ["bt1", "bt2"])
+        // One has its answer, and one ends while it waits.
+        schedule.setWaits(false, reference("a", "s", 2))
+        #expect(schedule.runningCount == 3)
+        schedule.remove(reference("a", "s", 3))
+        #expect(schedule.runningCount == 3)
+        #expect(all(&schedule) == [])
+        for task in [1, 2, 4, 5] { schedule.remove(reference("a", "s", task)) }
+        for task in 1...3 { schedule.remove(reference("b", "t", task)) }
         #expect(schedule.runningCount == 0)
     }
 
