@@ -362,8 +362,11 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
     private func sent(_ count: Int) {
         machine.sent(count)
         client?.load(self, didWrite: count)
-        // The messages that wait are sent before the close frame, however long the connection takes for them.
-        if closeDeadline != nil { closeDeadline = loop.now &+ loop.limits.webSocketClose }
+        // The messages that wait are sent before the close frame, however long the connection takes for them. A server
+        // that has closed reads only to see this end's close frame.
+        if closeDeadline != nil, machine.receivedClose == nil {
+            closeDeadline = loop.now &+ loop.limits.webSocketClose
+        }
         while let number = machine.nextSent() {
             guard let sender = senders.popFirst(where: { $0.number <= number }) else { return }
             log?.traceOnly(.webSocketMessage(isSent: true, isText: sender.isText, bytes: sender.count))

@@ -1,4 +1,5 @@
 import Foundation
+import LoadingEvents
 import LoadingSemantics
 import LoadingTestSupport
 import TestSupport
@@ -222,6 +223,39 @@ import URLLoading
                 .created(1), .opened(1, nil), .closed(1, 1000, ""), .metrics(1), .completed(1, nil), .invalid,
             ])
         _ = try await server.connection(0).waitForEnd()
+    }
+
+    // WS-11, T-7, RFC 6455 §7.1.1: also one that reads a little now and then of the message that was being sent
+    @Test("a server that closes, and reads slowly") func readsSlowly() async throws {
+        let (isClosing, mayRead) = (Signal("the server's close frame"), Signal("the server reads"))
+        let server = try ScriptedServer.webSocket { socket in
+            try socket.connection.waitForBytes()
+            try socket.send(.close(1000))
+            try socket.connection.wait(for: mayRead)
+            _ = try socket.connection.receive(exactly: 16 << 20)
+            try socket.connection.waitForClose()
+        }
+        defer { server.stop() }
+        let stepped = try SteppedLoop()
+        let run = WebSocketRun(server.webSocketURL(), RecordingWebSocketDelegate()) {
+            $0.loop = stepped.loop
+            $0.eventObserver = { if case .webSocketClosed = $0.kind { isClosing.fire() } }
+        }
+        try await run.open()
+        let task = run.task
+        task.send(.data(Data(count: 64 << 20))) { _ in }
+        try await isClosing.wait()
+        let limit = stepped.limits.webSocketClose
+        try await stepped.step(by: limit * 3 / 4)
+        let sent = task.countOfBytesSent
+        mayRead.fire()
+        try await eventually { task.countOfBytesSent > sent }
+        try await stepped.step(by: limit / 2)
+        #expect(
+            try await run.end() == [
+                .created(1), .opened(1, nil), .closed(1, 1000, ""), .metrics(1), .completed(1, nil), .invalid,
+            ])
+        try await stepped.step(by: stepped.limits.lingeringClose)
     }
 
     // WS-11, WS-17: the order of the whole
