@@ -17,6 +17,9 @@ package import LoadingTransport
 /// in the messages that came before, and what it sent in answer is written: what a message causes does not depend on
 /// what followed it in one read.
 ///
+/// **A failed write.** What waits to be sent fails at once. The load ends when the client has taken in what had arrived
+/// before, which may include the server's close frame, or when it takes in nothing for `TimeLimits.webSocketClose`.
+///
 /// **Closing.** When the server's close frame arrives, or the client closes, the close frames are exchanged within
 /// `TimeLimits.webSocketClose`.
 package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner {
@@ -67,7 +70,8 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
     private let timer = LoopTimer()
     @exclusivity(unchecked) private var clock: LoadClock
     private let totalTimeout: Double
-    /// Until when the close frames have to be exchanged.
+    /// Until when the close frames have to be exchanged, or what had arrived before a fault or a failed write has to be
+    /// taken in.
     @exclusivity(unchecked) private var closeDeadline: Int64?
     /// The time without a received octet after which a ping is sent, and after which the server then counts as lost.
     /// Nanoseconds.
@@ -182,7 +186,7 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
     package func send(
         _ payload: consuming any WebSocketPayload, _ part: MessagePart, reply: consuming @escaping Reply
     ) {
-        if !hasEnded, machine.isOpen, mustWait(part) {
+        if !hasEnded, !hasWriteFailed, machine.isOpen, mustWait(part) {
             delayed.append((payload, part, reply))
         } else {
             add(payload, part, reply)
@@ -205,15 +209,17 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
     ) {
         lastNumber += 1
         let count = payload.count
-        guard !hasEnded, machine.send(payload, part.framing, number: lastNumber) else {
-            return reply(lateError ?? .webSocketIsClosed)
+        guard !hasEnded, !hasWriteFailed, machine.send(payload, part.framing, number: lastNumber) else {
+            return reply(lateError ?? writeFailure ?? .webSocketIsClosed)
         }
         if case .part(let framing, let message) = part { openMessage = framing == .last ? nil : message }
         senders.append(Sender(number: lastNumber, isText: part.isText, count: count, reply: reply))
     }
 
     package func ping(reply: @escaping Reply) {
-        guard !hasEnded, let number = machine.ping() else { return reply(lateError ?? .webSocketIsClosed) }
+        guard !hasEnded, !hasWriteFailed, let number = machine.ping() else {
+            return reply(lateError ?? writeFailure ?? .webSocketIsClosed)
+        }
         log?.traceOnly(.webSocketPing(isSent: true))
         pings.append((number, reply))
         goOnSoon()
@@ -243,6 +249,7 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
     package func resumeReading() {
         guard isReadingStopped else { return }
         isReadingStopped = false
+        if hasWriteFailed, closeDeadline != nil { closeDeadline = loop.now &+ loop.limits.webSocketClose }
         goOn()
     }
 
@@ -283,7 +290,11 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
             if machine.isClosed, outputHead == output.count { return endClosed() }
             if hasWriteFailed, let writeFailure {
                 if machine.receivedClose != nil { return endClosed() }
-                if !wantsInput || !connection.mayHaveMore { return end(writeFailure) }
+                let isReadable = inputHead < input.count || connection.mayHaveMore
+                if wantsInput, !isReadable { return end(writeFailure) }
+                if closeDeadline == nil { closeDeadline = loop.now &+ loop.limits.webSocketClose }
+                failOperations(writeFailure)
+                if hasEnded { return }
             }
         }
         // Only closing and pings move the deadline of an armed timer.
@@ -527,7 +538,7 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
 
     /// The server takes or answers no close frame. If it has sent one, this end may still go (RFC 6455 §7.1.1).
     private func endUnanswered() {
-        if machine.receivedClose != nil { endClosed() } else { end(.timedOut) }
+        if machine.receivedClose != nil { endClosed() } else { end(writeFailure ?? .timedOut) }
     }
 
     private func end(_ error: LoadError) {
@@ -569,13 +580,17 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         connection = nil
         (output, outputHead, input, inputHead) = ([], 0, [], 0)
         if let error { client.load(self, willFailWith: error) }
-        while let sender = senders.popFirst() { sender.reply(late) }
-        while let next = delayed.popFirst() { next.reply(late) }
-        while let ping = pings.popFirst() { ping.reply(late) }
+        failOperations(late)
         record(.responseEnded(bytes: counts.received, decoded: counts.messages))
         if let error { record(.failed(code: error.code, decoded: counts.messages)) }
         record(.ended)
         client.load(self, didEndWith: error, body: .nothing)
+    }
+
+    private func failOperations(_ error: LoadError) {
+        while let sender = senders.popFirst() { sender.reply(error) }
+        while let next = delayed.popFirst() { next.reply(error) }
+        while let ping = pings.popFirst() { ping.reply(error) }
     }
 
     private func record(_ kind: LoadEvent.Kind) {

@@ -309,6 +309,44 @@ import URLLoading
         #expect(calls.filter { $0.kind == "closed" } == [])
     }
 
+    // WS-6, WS-11, WS-13, WS-17: the connection fails while the client has enough messages for now
+    @Test("a write that fails before all messages are received", arguments: [true, false])
+    func failedWrite(isReceiving: Bool) async throws {
+        let long = String(repeating: "x", count: 70_000)
+        let isReceived = Signal("the first message")
+        let server = try ScriptedServer.webSocket { socket in
+            try socket.send(text: long)
+            try socket.connection.wait(for: isReceived)
+            try socket.send(text: "last")
+            try socket.send(.close(1000))
+            socket.connection.reset()
+        }
+        defer { server.stop() }
+        let stepped = try SteppedLoop()
+        let run = WebSocketRun(server.webSocketURL()) {
+            $0.loop = stepped.loop
+            $0.eventObserver = { if case .webSocketMessage(isSent: false, _, _) = $0.kind { isReceived.fire() } }
+        }
+        try await run.open()
+        try await server.finish()
+        run.send("late")
+        #expect(try await run.delegate.results(count: 1) == ["sent late: -1005"])
+        if isReceiving {
+            run.receive()
+            run.receive()
+            #expect(try await run.delegate.results(count: 3).dropFirst() == ["received \(long)", "received last"])
+        } else {
+            try await stepped.step(by: stepped.limits.webSocketClose)
+        }
+        let calls = try await run.end().filter { $0.kind != "result" }
+        #expect(
+            calls
+                == (isReceiving
+                    ? [.created(1), .opened(1, nil), .closed(1, 1000, ""), .metrics(1), .completed(1, nil), .invalid]
+                    : [.created(1), .opened(1, nil), .metrics(1), .completed(1, .networkConnectionLost), .invalid]))
+        try await stepped.step(by: stepped.limits.lingeringClose)
+    }
+
     // WS-13, TLS-1: close_notify is no close frame
     @Test("the server ends TLS without a close frame", arguments: [true, false])
     func withoutCloseFrameInTLS(isAbrupt: Bool) async throws {
