@@ -170,12 +170,6 @@ int cll_exchange_files(const char *one, const char *other) {
     return renameat2(AT_FDCWD, one, AT_FDCWD, other, RENAME_EXCHANGE);
 }
 
-int cll_link_open_file(int descriptor, const char *path) {
-    char name[32];
-    snprintf(name, sizeof name, "/proc/self/fd/%d", descriptor);
-    return linkat(AT_FDCWD, name, AT_FDCWD, path, AT_SYMLINK_FOLLOW);
-}
-
 int cll_make_file(char *path, int suffix_length) { return mkostemps(path, suffix_length, O_CLOEXEC); }
 
 int cll_open_place(const char *path) { return open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC); }

@@ -324,8 +324,8 @@ final class ServiceSession {
         service.changed(transfer)
     }
 
-    /// The body may be another name of a large file that was just written. The changes of other sessions do not wait
-    /// for the disk then. The journal synchronizes each body once more, which also finds one that was removed
+    /// The body may be a clone of a large file that was just written. The changes of other sessions do not wait for the
+    /// disk then. The journal synchronizes each body once more, which also finds one that was removed
     /// meanwhile.
     private func holdCommits(of transfer: ServiceTransfer, until body: String) {
         let (loop, box) = (service.loop, LoopBox((self, transfer)))

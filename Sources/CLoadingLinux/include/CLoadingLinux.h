@@ -369,8 +369,6 @@ int cll_clone_file(int to, int from);
 ssize_t cll_copy_range(int from, int to, size_t count);
 // Exchanges the files of two names. -1 with errno if one is missing, or if the file system cannot.
 int cll_exchange_files(const char *one, const char *other);
-// Gives the open file another name; it must have one still.
-int cll_link_open_file(int descriptor, const char *path);
 // mkostemps with O_CLOEXEC.
 int cll_make_file(char *path, int suffix_length);
 // A descriptor that stands for what has that name, be it a link, and reads nothing of it. Closing one leaves the locks of

@@ -24,26 +24,39 @@ package enum PrivateCopy {
         deinit { close(descriptor) }
     }
 
-    /// Makes the copy without reading the file: a clone, or else another name. False if the file system can do neither.
+    /// A longer file is not copied at once. In bytes. Decision: a caller may wait some milliseconds for a new task.
+    private static let longestAtOnce: off_t = 8 << 20
+
+    /// Makes the copy if that is soon done: a clone, or else a copy of a short file. False if it takes longer, or fails.
+    ///
+    /// A hard link would be no copy: the owner may change the file in its place.
     package static func makeAtOnce(_ original: Original, at path: String) -> Bool {
         let copy = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard copy >= 0 else { return false }
         defer { close(copy) }
         if cll_clone_file(copy, original.descriptor) == 0 { return true }
+        var status = stat()
+        if fstat(original.descriptor, &status) == 0, status.st_size <= longestAtOnce,
+            (try? readAll(of: original, into: copy)) != nil
+        {
+            return true
+        }
         unlink(path)
-        return cll_link_open_file(original.descriptor, path) == 0
+        return false
     }
 
     /// Reads and writes the file.
     package static func make(_ original: Original, at path: String) throws(POSIXFailure) {
-        try write(to: path) { (copy) throws(POSIXFailure) in
-            guard lseek(original.descriptor, 0, SEEK_SET) == 0 else { throw POSIXFailure(cll_errno()) }
-            while true {
-                let count = cll_copy_range(original.descriptor, copy, 1 << 30)
-                if count == 0 { return }
-                if count > 0 || cll_errno() == EINTR { continue }
-                return try readAndWrite(original.descriptor, copy)
-            }
+        try write(to: path) { (copy) throws(POSIXFailure) in try readAll(of: original, into: copy) }
+    }
+
+    private static func readAll(of original: Original, into copy: Int32) throws(POSIXFailure) {
+        guard lseek(original.descriptor, 0, SEEK_SET) == 0 else { throw POSIXFailure(cll_errno()) }
+        while true {
+            let count = cll_copy_range(original.descriptor, copy, 1 << 30)
+            if count == 0 { return }
+            if count > 0 || cll_errno() == EINTR { continue }
+            return try readAndWrite(original.descriptor, copy)
         }
     }
 

@@ -122,8 +122,9 @@ import Testing
         #expect(metrics.transactionMetrics.map { $0.request.url?.path } == ["/first", "/second"])
     }
 
-    // BG-2: from a private copy, because the program removes the file
-    @Test("an upload from a file that is removed") func anUpload() async throws {
+    // BG-2: from a private copy, because the program removes the file, or writes something else into it
+    @Test("an upload from a file that is removed or changed", arguments: [true, false])
+    func anUpload(isRemoved: Bool) async throws {
         let server = try ScriptedServer.answering { try .echo($0) }
         defer { server.stop() }
         let delegate = BackgroundDelegate()
@@ -132,7 +133,13 @@ import Testing
         var request = URLRequest(url: server.url("/up"))
         request.httpMethod = "PUT"
         let task = session.uploadTask(with: request, fromFile: file)
-        try FileManager.default.removeItem(at: file)
+        if isRemoved {
+            try FileManager.default.removeItem(at: file)
+        } else {
+            let handle = try FileHandle(forWritingTo: file)
+            try handle.write(contentsOf: Data("changed".utf8))
+            try handle.close()
+        }
         task.resume()
         _ = try await delegate.calls.waitUntil("the task's end") { $0.contains { $0.isCompletion } }
         let calls = try await end(session, delegate)
@@ -144,6 +151,25 @@ import Testing
         // The copy is removed after the end is in the journal.
         try await eventually { [service] in service.files(in: "uploads") == [] }
         #expect(service.files(in: "files") == [])
+    }
+
+    // BG-2: more than is copied before the program gets the task
+    @Test("an upload from a large file that is removed") func aLargeUpload() async throws {
+        let server = try ScriptedServer.answering { .text("\($0.body.count)") }
+        defer { server.stop() }
+        let delegate = BackgroundDelegate()
+        let session = session(delegate)
+        let count = 9 << 20
+        let file = try service.folder.write(String(repeating: "x", count: count), to: "own/body")
+        var request = URLRequest(url: server.url("/up"))
+        request.httpMethod = "PUT"
+        let task = session.uploadTask(with: request, fromFile: file)
+        try FileManager.default.removeItem(at: file)
+        task.resume()
+        _ = try await delegate.calls.waitUntil("the task's end") { $0.contains(.completed(1, nil)) }
+        #expect(try await end(session, delegate).last == .invalid)
+        #expect(delegate.contents.events.joined().elementsEqual(Data("\(count)".utf8)))
+        try await eventually { [service] in service.files(in: "uploads") == [] }
     }
 
     // T-65: the response of an upload is told in pieces, as the delegate takes them
