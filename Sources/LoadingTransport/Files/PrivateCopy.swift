@@ -27,7 +27,7 @@ package enum PrivateCopy {
     /// A longer file is not copied at once. In bytes. Decision: a caller may wait some milliseconds for a new task.
     private static let longestAtOnce: off_t = 8 << 20
 
-    /// Makes the copy if that is soon done: a clone, or else a copy of a short file. False if it takes longer, or fails.
+    /// Makes the copy if that is soon done: a clone, or else a copy of a short file. False if it takes longer or fails.
     ///
     /// A hard link would be no copy: the owner may change the file in its place.
     package static func makeAtOnce(_ original: Original, at path: String) -> Bool {

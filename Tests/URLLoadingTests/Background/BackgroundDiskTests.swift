@@ -238,7 +238,7 @@ import Testing
     // BG-6: without a move of all that follow for each, which would take more than the time limit
     @Test("many commands, of which the journal gets one at a time", .timeLimit(.minutes(1))) func manyCommands() {
         let commands = BackgroundCommands()
-        let count = 50_000
+        let count = 80_000
         for task in 1...count { _ = commands.add(.suspend(task: task)) }
         for number in 1..<count { commands.committed(UInt64(number)) }
         #expect(!commands.isEmpty)
