@@ -372,7 +372,7 @@ struct AuthenticationStage {
     private mutating func accept(_ head: ResponseHead, _ subject: AuthenticationSubject) throws(LoadError) -> Step {
         // A redirect may lead to another challenge.
         if head.status / 100 == 2 { challengeCount = 0 }
-        let isAccepted = Self.showsAcceptance(head.status)
+        let isAccepted = source.hasAccepted(head.status)
         if isAccepted { triedSettings = [] }
         guard var attempt else { return .deliver }
         // In another space of the server, the user from the URL may be sent once more.
@@ -414,10 +414,6 @@ struct AuthenticationStage {
             of: subject)
         return attempt.credential.map { .accepted($0, attempt.space) } ?? .deliver
     }
-
-    /// Whether a response with this status shows that the credentials of its request were checked. A gateway in front
-    /// of the server may have made an error of its own, and a busy server may reject a request before it checks it.
-    private static func showsAcceptance(_ status: Int) -> Bool { status < 500 && status != 408 && status != 429 }
 
     // MARK: Connection-based authentication
 

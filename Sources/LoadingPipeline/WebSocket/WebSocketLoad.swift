@@ -293,7 +293,8 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
                 let isReadable = inputHead < input.count || connection.mayHaveMore
                 if wantsInput, !isReadable { return end(writeFailure) }
                 if closeDeadline == nil { closeDeadline = loop.now &+ loop.limits.webSocketClose }
-                failOperations(writeFailure)
+                // The pongs of pings may still come.
+                failSenders(writeFailure)
                 if hasEnded { return }
             }
         }
@@ -580,17 +581,17 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         connection = nil
         (output, outputHead, input, inputHead) = ([], 0, [], 0)
         if let error { client.load(self, willFailWith: error) }
-        failOperations(late)
+        failSenders(late)
+        while let ping = pings.popFirst() { ping.reply(late) }
         record(.responseEnded(bytes: counts.received, decoded: counts.messages))
         if let error { record(.failed(code: error.code, decoded: counts.messages)) }
         record(.ended)
         client.load(self, didEndWith: error, body: .nothing)
     }
 
-    private func failOperations(_ error: LoadError) {
+    private func failSenders(_ error: LoadError) {
         while let sender = senders.popFirst() { sender.reply(error) }
         while let next = delayed.popFirst() { next.reply(error) }
-        while let ping = pings.popFirst() { ping.reply(error) }
     }
 
     private func record(_ kind: LoadEvent.Kind) {

@@ -54,6 +54,18 @@ package enum ChallengeSource: Sendable {
         }
     }
 
+    /// Whether a response with this status shows that the source has accepted the credentials of its request (AUTH-22). A
+    /// gateway in front of the server may have made an error of its own, and a busy server may reject a request before it
+    /// checks it. A proxy makes the errors of the next hop after it has checked the user.
+    package func hasAccepted(_ status: Int) -> Bool {
+        switch status {
+        case 401: self == .proxy
+        case 407, 408, 429, 503: false
+        case 502, 504: self == .proxy
+        default: true
+        }
+    }
+
     package var challengeField: String { self == .server ? "WWW-Authenticate" : "Proxy-Authenticate" }
     package var credentialField: String { self == .server ? "Authorization" : "Proxy-Authorization" }
     package var infoField: String { self == .server ? "Authentication-Info" : "Proxy-Authentication-Info" }

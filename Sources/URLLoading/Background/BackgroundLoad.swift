@@ -344,7 +344,9 @@ final class BackgroundLoad: Load, @unchecked Sendable {
     }
 
     private func storeCredential(ifAcceptedBy head: TransferHead) {
-        guard let (credential, space) = offeredCredential, head.status != 401, head.status != 407 else { return }
+        guard let (credential, space) = offeredCredential else { return }
+        let source: ChallengeSource = space.isProxy() ? .proxy : .server
+        guard source.hasAccepted(head.status) else { return }
         offeredCredential = nil
         task?.enqueue(.credential(credential, space))
     }

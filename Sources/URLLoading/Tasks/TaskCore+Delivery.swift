@@ -183,6 +183,11 @@ extension TaskCore {
         return .cancelled
     }
 
+    /// Whether the task was created with resume data of that partial file.
+    private func wasCreated(with path: String) -> Bool {
+        if case .download(let before?) = kind { before.path == path } else { false }
+    }
+
     /// Delivers the end, and releases everything.
     private func finish(_ ending: TaskEnding) {
         // From here on, `cancel` has no effect.
@@ -197,7 +202,7 @@ extension TaskCore {
         if case .stopped(let path, _) = ending.body {
             switch resumeData {
             // The program's resume data is as valid as before (RES-9).
-            case nil where !hasStarted: break
+            case nil where !hasStarted && wasCreated(with: path): break
             case nil: uselessFile = (path, UnfinishedFiles.shared.claim(on: path))
             case .some where isResumeDataWanted: UnfinishedFiles.shared.keep(path)
             case let data?: resumeData = data.removing(path)
