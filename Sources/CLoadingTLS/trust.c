@@ -106,7 +106,8 @@ static int revocation_status(clt_roots *roots, STACK_OF(X509) *chain, const uint
     const unsigned char *next = response;
     OCSP_RESPONSE *outer = d2i_OCSP_RESPONSE(NULL, &next, (long)count);
     OCSP_BASICRESP *basic = outer == NULL ? NULL : OCSP_response_get1_basic(outer);
-    if (basic != NULL && OCSP_basic_verify(basic, chain, roots, 0) == 1) {
+    // As for the chain, an anchor need not be self-signed.
+    if (basic != NULL && OCSP_basic_verify(basic, chain, roots, OCSP_PARTIAL_CHAIN) == 1) {
         X509 *leaf = sk_X509_value(chain, 0), *issuer = sk_X509_value(chain, 1);
         for (int index = 0; status != V_OCSP_CERTSTATUS_REVOKED && index < OCSP_resp_count(basic); index++) {
             OCSP_SINGLERESP *single = OCSP_resp_get0(basic, index);

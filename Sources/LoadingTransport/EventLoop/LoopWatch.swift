@@ -9,8 +9,8 @@ internal import Synchronization
 ///
 /// It sleeps whenever no loop has been lent for one interval, so an idle process has no timer running.
 final class LoopWatch: @unchecked Sendable {
-    // Sendable because `loops` is guarded by `lock`, `awake` and `hasThread` are atomic, and the rest is confined to
-    // the watching thread.
+    // Sendable because `lock` guards `loops` and the start of the thread, `awake` and `hasThread` are atomic, and the
+    // rest is confined to the watching thread.
 
     static let shared = LoopWatch()
 
@@ -28,10 +28,13 @@ final class LoopWatch: @unchecked Sendable {
 
     /// Returns false if there is no thread and the system cannot start one now; a long callback then blocks its loop.
     private func startThread() -> Bool {
-        guard !hasThread.exchange(true, ordering: .acquiringAndReleasing) else { return true }
-        if DetachedThread.startIfPossible(named: "url-watch", { self.watch() }) { return true }
-        hasThread.store(false, ordering: .releasing)
-        return false
+        lock.withLock {
+            if hasThread.load(ordering: .relaxed) { return true }
+            guard DetachedThread.startIfPossible(named: "url-watch", { self.watch() }) else { return false }
+            // Not before: another thread that lends a loop would else wake a watch that does not exist, for ever.
+            hasThread.store(true, ordering: .releasing)
+            return true
+        }
     }
 
     /// Called by a loop's thread each time it lends the loop; usually this is one atomic load.

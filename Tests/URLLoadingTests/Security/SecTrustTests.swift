@@ -131,15 +131,19 @@ import URLLoading
         #expect(properties[kSecPolicyName] as? String == "localhost")
     }
 
-    // TLS-10
-    @Test func revocation() throws {
-        let leaf = try authority.issue(.localhost)
+    // TLS-10: also if the anchor is not self-signed
+    @Test("revocation", arguments: [false, true], [true, false])
+    func revocation(isPinnedToIntermediate: Bool, anchorsOnly: Bool) throws {
+        let issuer = try isPinnedToIntermediate ? authority.intermediate() : authority
+        let leaf = try issuer.issue(.localhost)
+        let anchor = try #require(isPinnedToIntermediate ? leaf.chain.last : authority.root)
         for (status, plain, strict) in [
             (.good, 0, 0), (.revoked, errSecCertificateRevoked, errSecCertificateRevoked),
             (.unknown, 0, errSecNotTrusted),
         ] as [(TestCertificateAuthority.RevocationStatus, OSStatus, OSStatus)] {
-            let trust = try trust(leaf, anchors: [authority.root])
-            let response = Data(try authority.ocspResponse(for: leaf.certificate, status: status))
+            let trust = try trust(leaf, anchors: [anchor])
+            #expect(SecTrustSetAnchorCertificatesOnly(trust, anchorsOnly) == errSecSuccess)
+            let response = Data(try issuer.ocspResponse(for: leaf.certificate, status: status))
             #expect(SecTrustSetOCSPResponse(trust, response as CFData) == errSecSuccess)
             #expect(verdict(trust) == Int(plain))
             let policy = try #require(SecPolicyCreateRevocation(kSecRevocationRequirePositiveResponse))
