@@ -84,7 +84,7 @@ extension HTTPLoad {
                 case .success(let body):
                     let file = self.supply?.file
                     do throws(LoadError) {
-                        try uploading?.willSend(body.length, of: file, with: request.fields)
+                        try uploading?.willSend(body.length, of: file, with: request)
                     } catch {
                         return end(error)
                     }
@@ -98,7 +98,7 @@ extension HTTPLoad {
     private func announceStream() throws(LoadError) {
         guard let uploading else { return }
         try uploading.willSend(
-            uploading.part.announcedLength(of: request.body.announcedStreamLength), of: nil, with: request.fields)
+            uploading.part.announcedLength(of: request.body.announcedStreamLength), of: nil, with: request)
     }
 
     /// The client's stream, or nil if it has none: the load then fails (T-51).

@@ -64,9 +64,9 @@ final class UploadResumptionStage: LoopTimerTarget {
 
     /// Called before a body is sent, all of it or the current part.
     ///
-    /// - Parameter fields: Of the request with the body. After a redirect they lack those that do not go to its target,
+    /// - Parameter request: The request with the body. After a redirect it lacks the fields that do not go to its target,
     ///   and neither do they go there with the follow-up requests.
-    func willSend(_ length: Int64?, of file: FileFacts?, with fields: HTTPFields) throws(LoadError) {
+    func willSend(_ length: Int64?, of file: FileFacts?, with request: LoadRequest) throws(LoadError) {
         guard !hasGoneOn else {
             // Two halves of different files do not make a valid upload (RES-13).
             if let before = self.file, file != before { throw .requestBodyStreamExhausted }
@@ -75,8 +75,8 @@ final class UploadResumptionStage: LoopTimerTarget {
         self.file = file
         knowsLength = length != nil
         var upload = ResumableUpload(
-            method: original.method, url: original.urlText, fields: fields, length: length)
-        creationFields = upload.start().fields.without(fields)
+            method: original.method, url: original.urlText, fields: request.fields, of: request.urlText, length: length)
+        creationFields = upload.start().fields.without(request.fields)
         self.upload = upload
     }
 

@@ -77,9 +77,14 @@ package struct PublicSuffixes: Sendable {
         isLoaded(for: host) ? site(of: host) : Self.topLevelDomains.site(of: host)
     }
 
+    /// In octets, with a final dot.
+    private static let longestName = 254
+
     /// The site of a host. Waits while the list is loading.
     package func site(of host: String) -> Site {
         if CookieDomain.isAddress(host) { return Site(name: host, isSuffix: false) }
+        // No name of DNS (RFC 1035 §2.3.4). Each of its labels would cost as much as its length.
+        if host.utf8.count > Self.longestName { return Site(name: host, isSuffix: false) }
         if contains(host) { return Site(name: host, isSuffix: true) }
         var site = host[...]
         // A name without a dot is a public suffix, so the loop ends.

@@ -26,6 +26,8 @@ package struct ResumableUpload: Sendable, Equatable {
     private let method: String
     private let url: String
     private var fields: HTTPFields
+    /// Where the fields belong: the URL of the request with the body, after redirects.
+    private let fieldsURL: String
     private var length: Int64?
     private var state = State.idle
     private var uploadURL: String?
@@ -48,12 +50,14 @@ package struct ResumableUpload: Sendable, Equatable {
     private var wasted: Int64 = 0
 
     /// - Parameters:
-    ///   - fields: The fields of the task's request.
+    ///   - fields: The fields of the task's request, or of the one that a redirect led to.
+    ///   - fieldsURL: The URL of that request; nil for `url`.
     ///   - length: The length of the body, or nil if unknown.
-    package init(method: String, url: String, fields: HTTPFields, length: Int64?) {
+    package init(method: String, url: String, fields: HTTPFields, of fieldsURL: String? = nil, length: Int64?) {
         self.method = method
         self.url = url
         self.fields = fields
+        self.fieldsURL = fieldsURL ?? url
         self.length = length
     }
 
@@ -366,7 +370,7 @@ package struct ResumableUpload: Sendable, Equatable {
     /// secrets if the origin differs.
     private func followUpFields(to url: String) -> HTTPFields {
         var dropped = Self.bodyFields
-        if !Self.isSameOrigin(url, as: self.url) { dropped += Self.secretFields + ["origin"] }
+        if !Self.isSameOrigin(url, as: fieldsURL) { dropped += Self.secretFields + ["origin"] }
         var result = without(dropped, fields)
         result.append(UploadFields.version, String(UploadFields.interopVersion))
         return result

@@ -68,7 +68,9 @@ struct DownloadResumeData: Codable {
 
     /// The file name, or nil if it is not the plain name of a temporary download file.
     var safeFileName: String? {
-        fileName.hasPrefix("CFNetworkDownload_") && !fileName.contains("/") && !fileName.contains("\0") ? fileName : nil
+        // Octets, because a character may be "/" and an accent.
+        let isName = !fileName.utf8.contains { $0 == UInt8(ascii: "/") || $0 == 0 }
+        return isName && fileName.hasPrefix("CFNetworkDownload_") ? fileName : nil
     }
 
     /// The path and length of the partial file, if it exists.

@@ -26,7 +26,8 @@ extension LoadRequest {
         }
         var fields = HTTPFields()
         request.appendFields(to: &fields)
-        for (name, value) in session.additionalFields where !fields.contains(name) && !dropped.contains(name) {
+        for (name, value) in session.additionalFields
+        where !fields.contains(name) && !dropped.contains(fieldNamed: name) {
             fields.append(name, value)
         }
         let body = given ?? request.loadBody(on: session)
@@ -91,5 +92,12 @@ extension URLRequest {
         // A file's length is known, and it can be sent again.
         case .streamOfFile(let url): UploadContent.file(url).body(of: self, on: session.loop)
         }
+    }
+}
+
+extension [String] {
+    /// Whether a name of a header field is among these, in any letter case.
+    func contains(fieldNamed name: String) -> Bool {
+        contains { $0.caseInsensitiveCompare(name) == .orderedSame }
     }
 }

@@ -100,7 +100,7 @@ extension URLRequest {
         values.timeoutInterval = coder.decodeDouble(forKey: Key.timeoutInterval)
         values.uncommonFields.networkServiceType = serviceType
         values.uncommonFields.attribution = attribution
-        values.method = method
+        values.setMethod(method)
         for (name, value) in zip(coder.strings(forKey: Key.fieldNames), coder.strings(forKey: Key.fieldValues)) {
             values.setField(name, value)
         }

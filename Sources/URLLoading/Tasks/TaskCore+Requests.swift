@@ -29,7 +29,7 @@ extension TaskCore {
     func withAdditionalFields(_ request: URLRequest) -> URLRequest {
         var copy = request
         for (name, value) in core.additionalFields
-        where copy.value(forHTTPHeaderField: name) == nil && !droppedFields.contains(name) {
+        where copy.value(forHTTPHeaderField: name) == nil && !droppedFields.contains(fieldNamed: name) {
             copy.setValue(value, forHTTPHeaderField: name)
         }
         return copy

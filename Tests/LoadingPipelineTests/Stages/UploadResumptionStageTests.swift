@@ -18,7 +18,12 @@ import Testing
         let own = try request(text)
         let stage = UploadResumptionStage(own, goingOn: nil)
         stage.isUpgraded(to: try request(upgraded))
-        try stage.willSend(5, of: nil, with: fields ?? own.fields)
+        var sent = own
+        if let fields {
+            sent = try request(upgraded)
+            sent.fields = fields
+        }
+        try stage.willSend(5, of: nil, with: sent)
         let fields = HTTPFields([("Upload-Draft-Interop-Version", "8"), ("Location", "/uploads/1")])
         #expect(stage.received104(fields, from: upgraded) == nil)
         guard case .send(let next, pause: 0) = stage.interrupted() else { return nil }
@@ -39,6 +44,10 @@ import Testing
         #expect(next?.url == "https://b.example/uploads/1")
         #expect(next?.fields.contains("Authorization") == false)
         #expect(next?.fields.firstValue("X-Kept") == "1")
+        // What the delegate has added for the target is for its origin.
+        let added = HTTPFields([("Authorization", "for b")])
+        let same = try followUp(of: "https://a.example/x", upgradedTo: "https://b.example/y", with: added)
+        #expect(same?.fields.firstValue("Authorization") == "for b")
     }
 
     // what a redirect led to is another server, whatever became of its scheme

@@ -1,4 +1,5 @@
 import LoadingSemantics
+import Synchronization
 import Testing
 
 /// Domain matching, path matching and sites.
@@ -78,6 +79,19 @@ import Testing
         let suffixes = PublicSuffixes { ["co.uk", "github.io", "eu.compute.cloud.example"].contains($0) }
         #expect(suffixes.site(of: host).name == name)
         #expect(suffixes.site(of: host).isSuffix == isSuffix)
+    }
+
+    // COOK-20: the host of a redirect may be as long as a head, and the list would be asked about each of its labels
+    @Test("A host that is too long for DNS is its own site") func longHosts() {
+        let asked = Mutex(0)
+        let suffixes = PublicSuffixes { _ in
+            asked.withLock { $0 += 1 }
+            return false
+        }
+        let host = String(repeating: "a.", count: 100_000) + "com"
+        let site = suffixes.site(of: host)
+        #expect(site.name == host && !site.isSuffix)
+        #expect(asked.withLock { $0 } == 0)
     }
 
     // COOK-7: RFC 6265bis §5.2

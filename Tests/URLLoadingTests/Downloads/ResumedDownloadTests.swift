@@ -558,7 +558,9 @@ import URLLoading
     }
 
     // RES-8
-    @Test("the name in resume data leads nowhere else", arguments: ["../x", "x", "CFNetworkDownload_/../../x"])
+    @Test(
+        "the name in resume data leads nowhere else",
+        arguments: ["../x", "x", "CFNetworkDownload_/../../x", "CFNetworkDownload_/\u{301}x"])
     func theNameInResumeDataLeadsNowhereElse(name: String) async throws {
         let server = try makeServer { Self.rest(of: $0) }
         defer { server.stop() }
