@@ -132,7 +132,7 @@ import URLLoading
     }
 
     // TLS-10: also if the anchor is not self-signed
-    @Test("revocation", arguments: [false, true], [true, false])
+    @Test("revocation", arguments: [(false, true), (true, true), (true, false)])
     func revocation(isPinnedToIntermediate: Bool, anchorsOnly: Bool) throws {
         let issuer = try isPinnedToIntermediate ? authority.intermediate() : authority
         let leaf = try issuer.issue(.localhost)
