@@ -81,7 +81,10 @@ struct SystemConditionsTests {
         try bus.startNetworkManager(metered: 2)
         try bus.setMetered(1)
         bus.end(MessageBus.upower)
-        try await expectNext(.metered)
+        // That may be noticed before the other daemon has told of the meter.
+        let last = try await watcher.states.waitUntil { $0.last == .metered }
+        #expect([expected + [.metered], expected + [.good, .metered]].contains(last))
+        expected = last
         // Nothing is waited for but signals.
         try await watcher.stepped.settle()
         #expect(try await watcher.nextDeadline() == .max)
