@@ -17,19 +17,7 @@ extension ExchangeRequest {
         let defaults = url.scheme.isSecure ? environment.secureDefaults : environment.clearDefaults
         self.init(
             method: method, target: .origin(path: String(decoding: url.target, as: UTF8.self), query: nil),
-            fields: fields, defaults: own.isEmpty ? defaults : defaults.without(fields), body: .none,
+            fields: fields, defaults: own.isEmpty ? defaults : defaults.without(namesOf: fields), body: .none,
             expectsContinue: own.firstValue("Expect")?.lowercased() == "100-continue", asksToClose: false)
-    }
-}
-
-extension HTTPFields {
-    /// These fields, without those that `others` also contains.
-    package func without(_ others: HTTPFields) -> HTTPFields {
-        guard !others.isEmpty, (0..<count).contains(where: { others.contains(name(at: $0)) }) else { return self }
-        var rest = HTTPFields()
-        for index in 0..<count where !others.contains(name(at: index)) {
-            rest.append(name(at: index), value(at: index))
-        }
-        return rest
     }
 }

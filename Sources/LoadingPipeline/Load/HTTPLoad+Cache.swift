@@ -73,7 +73,7 @@ extension HTTPLoad {
         case .load(let more, _), .revalidate(_, let more, _):
             if !more.isEmpty {
                 sent.fields.append(contentsOf: more)
-                sent.defaults = sent.defaults.without(more)
+                sent.defaults = sent.defaults.without(namesOf: more)
             }
             return true
         case .fail(let error, _): end(error)

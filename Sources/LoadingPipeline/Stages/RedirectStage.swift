@@ -41,16 +41,3 @@ struct RedirectStage {
         }
     }
 }
-
-extension HTTPFields {
-    func without(names: [String]) -> HTTPFields {
-        guard positions.indices.contains(where: { index in names.contains { isNamed($0, at: index) } }) else {
-            return self
-        }
-        var rest = HTTPFields()
-        for index in 0..<count where !names.contains(where: { isNamed($0, at: index) }) {
-            rest.append(name(at: index), value(at: index))
-        }
-        return rest
-    }
-}

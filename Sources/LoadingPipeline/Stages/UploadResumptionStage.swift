@@ -76,7 +76,7 @@ final class UploadResumptionStage: LoopTimerTarget {
         knowsLength = length != nil
         var upload = ResumableUpload(
             method: original.method, url: original.urlText, fields: request.fields, of: request.urlText, length: length)
-        creationFields = upload.start().fields.without(request.fields)
+        creationFields = upload.start().fields.without(namesOf: request.fields)
         self.upload = upload
     }
 

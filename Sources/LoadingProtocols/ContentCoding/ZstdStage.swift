@@ -9,8 +9,8 @@ final class ZstdStage: DecodingStage {
     private var mayHoldOutput = false
     private var isBetweenFrames = true
     private var hasDecodedFrame = false
-    /// The first bytes after a frame, at most as many as those of a header.
-    private var nextHeader: [UInt8] = []
+    /// The first bytes after a frame, at most as many as a magic number has.
+    private var bytesAfterFrame: [UInt8] = []
     private var hasEnded = false
     private(set) var failure: ContentCodingError?
 
@@ -23,9 +23,10 @@ final class ZstdStage: DecodingStage {
     /// Whether the bytes after a frame may begin another one. Some versions of the library take bytes that are too few
     /// for a header without looking at them.
     private var mayBeginFrame: Bool {
-        Self.magicNumbers.contains { magic in zip(magic, nextHeader).allSatisfy { $0.contains($1) } }
+        Self.magicNumbers.contains { magic in zip(magic, bytesAfterFrame).allSatisfy { $0.contains($1) } }
     }
 
+    private static let magicNumberLength = 4
     /// Of a frame and of a skippable one (RFC 8878 §3.1).
     private static let magicNumbers: [[ClosedRange<UInt8>]] = [
         [0x28...0x28, 0xB5...0xB5, 0x2F...0x2F, 0xFD...0xFD], [0x50...0x5F, 0x2A...0x2A, 0x4D...0x4D, 0x18...0x18],
@@ -56,10 +57,12 @@ final class ZstdStage: DecodingStage {
                 }
                 continue
             }
-            if hasDecodedFrame, nextHeader.count < 4 { nextHeader += input.prefix(min(from.pos, 4 - nextHeader.count)) }
+            if hasDecodedFrame {
+                bytesAfterFrame += input.prefix(min(from.pos, Self.magicNumberLength - bytesAfterFrame.count))
+            }
             input = input.skipping(from.pos)
             isBetweenFrames = result == 0
-            if isBetweenFrames { (hasDecodedFrame, nextHeader) = (true, []) }
+            if isBetweenFrames { (hasDecodedFrame, bytesAfterFrame) = (true, []) }
             mayHoldOutput = !isBetweenFrames && to.pos == to.size
         }
         return produced

@@ -155,22 +155,6 @@ package struct HTTPFields: Sendable {
         }
     }
 
-    /// The section without the fields whose names another section has. The values stay where they are in the block.
-    package func without(namesOf other: HTTPFields) -> HTTPFields {
-        let kept = bytes.withUnsafeBufferPointer { block in
-            other.bytes.withUnsafeBufferPointer { otherBlock in
-                positions.filter { position in
-                    let (start, length) = (Int(position.nameStart), Int(position.nameLength))
-                    // All positions lie within the block; the condition only protects memory if one did not.
-                    guard start <= block.count &- length else { return false }
-                    let name = UnsafeBufferPointer(rebasing: block[start..<start &+ length])
-                    return !other.positions.contains { Self.isNamed(name, $0, in: otherBlock) }
-                }
-            }
-        }
-        return HTTPFields(bytes: bytes, positions: kept)
-    }
-
     /// Whether the field at `index` has that name, case-insensitively.
     package func isNamed(_ name: String, at index: Int) -> Bool {
         var name = name
@@ -180,7 +164,7 @@ package struct HTTPFields: Sendable {
     }
 
     @inline(__always)
-    private static func isNamed(
+    static func isNamed(
         _ name: UnsafeBufferPointer<UInt8>, _ position: Position, in block: UnsafeBufferPointer<UInt8>
     ) -> Bool {
         // All positions lie within the block; the second condition only protects memory if one did not.

@@ -54,7 +54,7 @@ package struct DownloadResumePoint: Sendable, Equatable {
         self.init(
             originalURL: URLReference.withoutUserinfo(download.originalURL),
             url: URLReference.withoutUserinfo(download.url),
-            requestFields: Self.without(Self.secretFields, download.requestFields), validator: validator,
+            requestFields: download.requestFields.without(names: Self.secretFields), validator: validator,
             bytesReceived: download.bytesReceived, total: total, fileName: download.fileName)
     }
 
@@ -101,7 +101,7 @@ package struct DownloadResumePoint: Sendable, Equatable {
     package var resumedFields: HTTPFields {
         guard asksForRest else { return requestFields }
         // A content coding would not continue the file.
-        var fields = Self.without(["accept-encoding"], requestFields)
+        var fields = requestFields.without(names: ["accept-encoding"])
         fields.append("Accept-Encoding", "identity")
         fields.append("Range", "bytes=\(bytesReceived)-")
         fields.append("If-Range", validator.fieldValue)
@@ -128,13 +128,5 @@ package struct DownloadResumePoint: Sendable, Equatable {
         if case .modificationTime = validator { return (try? FTPURL(url)) != nil }
         guard let url = try? HTTPURL(url) else { return false }
         return url.scheme.isHTTP
-    }
-
-    private static func without(_ names: [String], _ fields: HTTPFields) -> HTTPFields {
-        var result = HTTPFields()
-        for index in 0..<fields.count where !names.contains(where: { fields.isNamed($0, at: index) }) {
-            result.append(fields.name(at: index), fields.value(at: index))
-        }
-        return result
     }
 }

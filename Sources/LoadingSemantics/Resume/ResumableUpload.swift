@@ -79,7 +79,7 @@ package struct ResumableUpload: Sendable, Equatable {
     package var resumePoint: UploadResumePoint? {
         guard let uploadURL, state != .done, state != .failed else { return nil }
         return UploadResumePoint(
-            method: method, url: URLReference.withoutUserinfo(url), fields: without(Self.secretFields, fields),
+            method: method, url: URLReference.withoutUserinfo(url), fields: fields.without(names: Self.secretFields),
             length: length, uploadURL: uploadURL, limits: limits)
     }
 
@@ -113,7 +113,7 @@ package struct ResumableUpload: Sendable, Equatable {
     package mutating func move(to url: String, without names: [String] = []) {
         guard case .creating = state, uploadURL == nil, Self.isHTTP(url) else { return }
         uploadURL = url
-        fields = without(names, fields)
+        fields = fields.without(names: names)
     }
 
     /// The request that would go to an upload resource at another origin, for the client's decision.
@@ -371,7 +371,7 @@ package struct ResumableUpload: Sendable, Equatable {
     private func followUpFields(to url: String) -> HTTPFields {
         var dropped = Self.bodyFields
         if !Self.isSameOrigin(url, as: fieldsURL) { dropped += Self.secretFields + ["origin"] }
-        var result = without(dropped, fields)
+        var result = fields.without(names: dropped)
         result.append(UploadFields.version, String(UploadFields.interopVersion))
         return result
     }
@@ -386,14 +386,6 @@ package struct ResumableUpload: Sendable, Equatable {
         "content-disposition", "transfer-encoding", "expect", "digest", "content-digest", "repr-digest",
     ]
     private static let secretFields = ["authorization", "proxy-authorization", "cookie", "cookie2"]
-
-    private func without(_ names: [String], _ fields: HTTPFields) -> HTTPFields {
-        var result = HTTPFields()
-        for index in 0..<fields.count where !names.contains(where: { fields.isNamed($0, at: index) }) {
-            result.append(fields.name(at: index), fields.value(at: index))
-        }
-        return result
-    }
 
     /// The upload resource; nil if it is not loadable, or would downgrade from TLS.
     private static func uploadURL(_ location: String, from url: String) -> String? {

@@ -22,7 +22,7 @@ extension CacheRequest {
             isSecure: url.scheme.isSecure, userAgent: RequestDefaults.userAgent(programVersion: nil))
         // A default does not count where the request has the field.
         self.init(
-            method: request.method, url: url, fields: fields, defaults: defaults.without(fields),
+            method: request.method, url: url, fields: fields, defaults: defaults.without(namesOf: fields),
             fingerprint: { HTTPLoad.fingerprint($0) })
     }
 }

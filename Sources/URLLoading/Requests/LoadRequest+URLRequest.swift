@@ -94,10 +94,3 @@ extension URLRequest {
         }
     }
 }
-
-extension [String] {
-    /// Whether a name of a header field is among these, in any letter case.
-    func contains(fieldNamed name: String) -> Bool {
-        contains { $0.caseInsensitiveCompare(name) == .orderedSame }
-    }
-}
