@@ -86,7 +86,7 @@ package struct Cookie: Sendable, Hashable {
         if sameSite == .lax, !target.isLaxEnough { return .crossSite }
         let url = target.url
         let isOfDomain =
-            isHostOnly || target.isSuffix
+            isHostOnly || target.isListedSuffix
             ? isHostOnly && url.host == domain : CookieDomain.matches(host: url.host, domain: domain)
         if !isOfDomain { return .domain }
         if isSecure, !url.scheme.isSecure { return .insecureURL }

@@ -5,16 +5,17 @@ struct CookieTarget {
     let isSameSite: Bool
     /// Whether cookies with `SameSite=Lax` are sent.
     let isLaxEnough: Bool
-    /// Whether the host is a public suffix. A domain cookie of a public suffix was set by the application, or before
-    /// the list named the suffix, and is not sent.
-    let isSuffix: Bool
+    /// Whether the host is a public suffix of two or more labels. A domain cookie of one may have been set before the
+    /// list named the suffix, and is not sent. For a name of one label, such as "localhost", only the application can
+    /// have set one.
+    let isListedSuffix: Bool
 
     init(_ request: CookieRequest, by suffixes: PublicSuffixes, isSuffix: Bool) {
         url = request.url
         path = request.path
         isSameSite = request.isSameSite(by: suffixes)
         isLaxEnough = isSameSite || request.isTopLevelNavigation && request.isSafe
-        self.isSuffix = isSuffix
+        isListedSuffix = isSuffix && url.host.utf8.contains(UInt8(ascii: "."))
     }
 }
 

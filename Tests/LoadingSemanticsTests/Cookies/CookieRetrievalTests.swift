@@ -116,6 +116,16 @@ import Testing
         #expect(try world.field("http://a.co.uk/") == nil)
     }
 
+    // COOK-4, COOK-27: no server can set one, so it is the program's
+    @Test("A domain cookie of a name of one label is sent to that host only")
+    mutating func namesOfOneLabel() throws {
+        _ = world.jar.insert(
+            Cookie(name: "wide", value: "1", domain: "localhost", isHostOnly: false, created: 0), at: world.now)
+        #expect(try world.field("http://localhost:8080/") == "wide=1")
+        #expect(try world.field("http://a.localhost/") == nil)
+        #expect(try world.exclusions("http://localhost/") == [])
+    }
+
     // COOK-5
     @Test("HttpOnly cookies are sent")
     mutating func httpOnly() throws {

@@ -52,6 +52,15 @@ import Testing
         #expect(try names("wss://example.com/") == ["host", "wide", "secure"])
     }
 
+    // COOK-4, COOK-27: as programs copy the cookies of a response that they have read themselves
+    @Test("a cookie of a server of this machine is found, however it was stored") func localServers() throws {
+        let url = try #require(URL(string: "http://localhost:8080/"))
+        let fields = ["Set-Cookie": "a=b; Domain=localhost"]
+        for cookie in HTTPCookie.cookies(withResponseHeaderFields: fields, for: url) { storage.setCookie(cookie) }
+        #expect(try names("http://localhost:8080/") == ["a"])
+        #expect(try names("http://app.localhost/") == [])
+    }
+
     // COOK-15, COOK-16: whatever the fraction of a second with which it ends
     @Test("found cookies equal the stored ones") func whatIsFoundIsEqual() throws {
         for number in 1...200 {
