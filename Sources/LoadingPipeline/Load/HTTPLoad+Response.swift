@@ -117,8 +117,8 @@ extension HTTPLoad {
         proposal = nil
         noteActivity()
         guard var next else { return deliverResponse() }
-        // The client has the URL without its user information.
-        if next.urlText == proposed.urlText { next.redirectedUser = proposed.redirectedUser }
+        // The client has the URL without its user information, and may spell it in another way.
+        if next.url.isSameOrigin(as: proposed.url) { next.redirectedUser = proposed.redirectedUser }
         follow(next)
     }
 

@@ -19,7 +19,8 @@ struct RedirectStage {
         for response: LoadResponse, to request: LoadRequest, isWebSocket: Bool
     ) throws(LoadError) -> Target? {
         let from = RedirectSource(
-            method: request.method, url: request.urlText, fields: request.fields, hasBody: request.hasBody)
+            method: request.method, url: request.urlText, fields: request.fields, hasBody: request.hasBody,
+            user: request.redirectedUser)
         switch RedirectRules.decide(
             status: response.head.status, location: response.head.fields.firstValue("Location"), from: from,
             count: count)

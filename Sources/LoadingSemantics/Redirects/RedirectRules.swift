@@ -21,11 +21,13 @@ package enum RedirectRules {
         if method != request.method { dropped += bodyFields }
         if isCrossOrigin { dropped += crossOriginFields }
         if target.isDowngrade { dropped.append("referer") }
+        // The userinfo is part of the authority, but was removed from the URL.
+        let user = target.user ?? (target.inheritsAuthority ? request.user : nil)
         return .follow(
             RedirectedRequest(
                 method: method, url: target.url, droppedFields: present(dropped, in: request.fields),
                 keepsBody: request.hasBody && !losesBody, isCrossOrigin: isCrossOrigin, leavesHTTP: target.leavesHTTP,
-                user: target.user, password: target.password))
+                user: user?.user, password: user?.password))
     }
 
     ///

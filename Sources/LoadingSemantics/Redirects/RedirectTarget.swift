@@ -6,15 +6,17 @@ extension RedirectRules {
         /// From https to http.
         var isDowngrade = false
         var leavesHTTP = false
-        var user: String?
-        var password: String?
+        /// Whether the reference has no authority, so that it has that of the base.
+        var inheritsAuthority = false
+        var user: (user: String, password: String?)?
     }
 
     /// Returns nil if the field is not a loadable URL. The response is then the result.
     static func target(of location: String, from url: String) -> Target? {
-        guard let reference = written(location) else { return nil }
+        guard let written = written(location) else { return nil }
         let base = URLReference(Array(url.utf8))
-        var resolved = URLReference(reference).resolved(against: base)
+        let reference = URLReference(written)
+        var resolved = reference.resolved(against: base)
         //
         if resolved.fragment == nil { resolved.fragment = base.fragment }
         let source = try? HTTPURL(url)
@@ -30,7 +32,7 @@ extension RedirectRules {
                 url: String(decoding: resolved.bytes, as: UTF8.self),
                 isSameOrigin: source?.isSameOrigin(as: destination) ?? false,
                 isDowngrade: source?.scheme.isSecure == true && !destination.scheme.isSecure,
-                user: destination.credential?.user, password: destination.credential?.password)
+                inheritsAuthority: reference.scheme == nil && reference.authority == nil, user: destination.credential)
         } catch .unsupportedScheme {
             // "http:path" has the scheme but no host.
             let scheme = (resolved.scheme ?? []).map(asciiLowercase)

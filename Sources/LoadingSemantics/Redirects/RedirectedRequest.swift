@@ -6,12 +6,17 @@ package struct RedirectSource: Sendable {
     /// As the application set them.
     package var fields: HTTPFields
     package var hasBody: Bool
+    /// The user that an earlier redirect has named for the URL, which has no userinfo.
+    package var user: (user: String, password: String?)?
 
-    package init(method: String, url: String, fields: HTTPFields, hasBody: Bool) {
+    package init(
+        method: String, url: String, fields: HTTPFields, hasBody: Bool, user: (user: String, password: String?)? = nil
+    ) {
         self.method = method
         self.url = url
         self.fields = fields
         self.hasBody = hasBody
+        self.user = user
     }
 }
 
@@ -28,7 +33,7 @@ package struct RedirectedRequest: Sendable, Equatable {
     package var isCrossOrigin: Bool
     /// Whether the target is not an HTTP URL: −1002 unless a URLProtocol loads it.
     package var leavesHTTP: Bool
-    /// From the userinfo of `Location`: proposed for the new protection space.
+    /// From the userinfo of `Location`, or of the URL that it completes: proposed for the new protection space.
     package var user: String?
     package var password: String?
 

@@ -107,12 +107,25 @@ import Testing
         #expect(next.assumesHTTP3 && next.allowsEarlyData && next.redirectedUser == nil)
     }
 
-    // R-24: each redirect names a user anew, or none
-    @Test("the user of the address that a redirect names") func users() throws {
-        var request = try request()
+    // R-24: each redirect names a user anew, or none; one without an authority has that of the URL that it completes
+    @Test(
+        "the user of the address that a redirect names",
+        arguments: [
+            (
+                "https://a.example/x", ["https://u:p@a.example/y", "https://v@a.example/y", "https://a.example/y"],
+                ["u:p", "v:-", nil]
+            ),
+            (
+                "https://u:p@a.example/x", ["y", "/z", "?q", "//a.example/z", "y"],
+                ["u:p", "u:p", "u:p", nil, nil]
+            ),
+            ("https://a.example/x", ["https://u@b.example/y", "z", "https://b.example:444/z"], ["u:-", "u:-", nil]),
+        ] as [(String, [String], [String?])])
+    func users(start: String, locations: [String], expected: [String?]) throws {
+        var request = try request("POST", start)
         var stage = RedirectStage()
         var users: [String?] = []
-        for location in ["https://u:p@a.example/y", "https://v@a.example/y", "https://a.example/y"] {
+        for location in locations {
             guard case .follow(let next)? = try stage.next(for: response(307, location, from: request), to: request)
             else {
                 Issue.record("not followed")
@@ -121,7 +134,8 @@ import Testing
             users.append(next.redirectedUser.map { "\($0.user):\($0.password ?? "-")" })
             request = next
         }
-        #expect(users == ["u:p", "v:-", nil])
+        #expect(users == expected)
+        #expect(!request.urlText.contains("@"))
     }
 
     // R-7, R-8

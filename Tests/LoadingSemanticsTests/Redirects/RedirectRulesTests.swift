@@ -4,11 +4,13 @@ import Testing
 @Suite struct RedirectRulesTests {
     private func decide(
         _ status: Int, _ location: String?, method: String = "GET", url: String = "http://a.example/x/y?q#frag",
-        fields: [(String, String)] = [], hasBody: Bool = false, count: Int = 0
+        fields: [(String, String)] = [], hasBody: Bool = false, user: (user: String, password: String?)? = nil,
+        count: Int = 0
     ) -> RedirectDecision {
         RedirectRules.decide(
             status: status, location: location,
-            from: RedirectSource(method: method, url: url, fields: HTTPFields(fields), hasBody: hasBody), count: count)
+            from: RedirectSource(
+                method: method, url: url, fields: HTTPFields(fields), hasBody: hasBody, user: user), count: count)
     }
 
     private func followed(_ url: String, isCrossOrigin: Bool = false) -> RedirectDecision {
@@ -139,6 +141,20 @@ import Testing
         // The expected values are literal, because a comparison with the input proves nothing.
         let made = RedirectedRequest(method: "GET", url: "http://b.example/", user: "me", password: "secret")
         #expect(made.user == "me" && made.password == "secret")
+    }
+
+    // the userinfo is part of the authority (RFC 3986 §3.2)
+    @Test("a reference without an authority keeps the user of the URL that it completes")
+    func relativeReferencesKeepTheUser() {
+        let kept = RedirectDecision.follow(
+            RedirectedRequest(method: "GET", url: "http://a.example/z#frag", user: "me", password: "secret"))
+        #expect(decide(302, "/z", url: "http://me:secret@a.example/x#frag") == kept)
+        #expect(decide(302, "/z", user: ("me", "secret")) == kept)
+        #expect(decide(302, "http://a.example/z", user: ("me", "secret")) == followed("http://a.example/z#frag"))
+        #expect(decide(302, "//a.example/z", user: ("me", "secret")) == followed("http://a.example/z#frag"))
+        #expect(
+            decide(302, "//b.example/z", user: ("me", "secret"))
+                == followed("http://b.example/z#frag", isCrossOrigin: true))
     }
 
     // CONN-21: the next stage requires ASCII.

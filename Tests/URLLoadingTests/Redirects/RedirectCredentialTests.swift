@@ -34,4 +34,29 @@ import URLLoading
         #expect(task.currentRequest?.url == target.url("/"))
         #expect(proposed.events == (isAsked ? ["Mufasa"] : []))
     }
+
+    // R-13, R-24: Foundation encodes the brackets in the URL that the delegate has
+    @Test(
+        "the user of a URL stays with relative redirects, and with a URL that the delegate spells in another way",
+        arguments: ["next", "http://Mufasa:Circle%20of%20Life@HOST/next?a[b]=c"], [true, false])
+    func theUserStays(location: String, asks: Bool) async throws {
+        let basicAuth = basicAuth
+        let server = try ScriptedServer.answering { (request: ReceivedRequest) -> CannedResponse in
+            switch request.path {
+            case "/start":
+                .redirect(to: location.replacingOccurrences(of: "HOST", with: request["Host"] ?? ""))
+            case "/next": .redirect(to: "/end")
+            default: basicAuth.answer(request)
+            }
+        }
+        defer { server.stop() }
+        let userinfo = location == "next" ? "Mufasa:Circle%20of%20Life@" : ""
+        let start = try #require(URL(string: "http://\(userinfo)127.0.0.1:\(server.port)/start"))
+        let session = asks ? URLSession(RecordingDelegate()) : URLSession { _ in }
+        defer { session.finishTasksAndInvalidate() }
+        let (_, response) = try await session.data(from: start)
+        #expect((response as? HTTPURLResponse)?.statusCode == 200)
+        #expect(
+            server.authorizations == ["/start -", "/next -", "/end -", "/end \(basicAuth.field())"])
+    }
 }
