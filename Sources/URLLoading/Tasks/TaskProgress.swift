@@ -19,13 +19,11 @@ final class TaskProgress: Sendable {
 
     init(of task: URLSessionTask) {
         // Not a child of the current progress: the program adds it to a parent itself.
-        let progress = Progress(parent: nil)
+        let progress = ActingProgress(parent: nil)
         progress.totalUnitCount = -1
         progress.isCancellable = true
         progress.isPausable = true
-        progress.cancellationHandler = { [weak task] in task?.cancel() }
-        progress.pausingHandler = { [weak task] in task?.suspend() }
-        progress.resumingHandler = { [weak task] in task?.resume() }
+        progress.task = task
         self.progress = progress
     }
 
@@ -67,5 +65,31 @@ final class TaskProgress: Sendable {
     private func setCompleted(_ completed: Int64) {
         let total = progress.totalUnitCount
         progress.completedUnitCount = min(completed, total >= 0 ? total : Self.most)
+    }
+}
+
+/// A progress that acts on its task within the call.
+///
+/// Not with handlers: Foundation on Linux calls them from a concurrent queue, so that one of `resume()` overtakes that of
+/// a `pause()` just before, and the task stays suspended for ever.
+private final class ActingProgress: Progress, @unchecked Sendable {
+    // Sendable as its superclass. The task is set before the program has the progress.
+    weak var task: URLSessionTask?
+
+    override func cancel() {
+        super.cancel()
+        task?.cancel()
+    }
+
+    /// Suspensions of a task are counted, and pauses are not: a second one in a row has no effect.
+    override func pause() {
+        let isRepeated = isPaused && task?.state == .suspended
+        super.pause()
+        if !isRepeated { task?.suspend() }
+    }
+
+    override func resume() {
+        super.resume()
+        task?.resume()
     }
 }

@@ -305,15 +305,43 @@ import URLLoading
         try await delegate.calls.wait(for: .response(1, 200))
         for (act, state) in [(progress.pause, URLSessionTask.State.suspended), (progress.resume, .running)] {
             act()
-            // Its handlers are called from a queue of Foundation's.
-            let end = ContinuousClock.now + .testDeadline
-            while task.state != state, ContinuousClock.now < end { await Task.yield() }
             #expect(task.state == state)
         }
         progress.cancel()
         session.finishTasksAndInvalidate()
         let calls = try await delegate.callsUntilInvalid()
         #expect(calls.suffix(3) == [.metrics(1), .completed(1, .cancelled), .invalid])
+    }
+
+    // T-21, T-2: in the order of the calls, also those of a parent
+    @Test("a task goes on after the pauses of its progress") func pausesOfItsProgress() async throws {
+        let permits = Permits()
+        let server = try ScriptedServer.answering(.paced(.init(repeating: 120, count: 1), portion: 1, by: permits))
+        defer { server.stop() }
+        let session = URLSession { _ in }
+        let calls = EventRecorder<Call>()
+        let task = session.dataTask(with: server.url(), completionHandler: calls.handler)
+        let all = Progress(totalUnitCount: 1)
+        all.addChild(task.progress, withPendingUnitCount: 1)
+        task.resume()
+        for _ in 0..<100 {
+            all.pause()
+            all.resume()
+        }
+        // Suspended once only.
+        all.pause()
+        task.progress.pause()
+        #expect(task.state == .suspended)
+        // Resumed by itself, it can be paused again.
+        task.resume()
+        #expect(task.state == .running)
+        all.pause()
+        #expect(task.state == .suspended)
+        all.resume()
+        #expect(task.state == .running)
+        permits.release()
+        #expect(try await calls.waitFor(count: 1) == [.handled("x", 200, nil)])
+        session.invalidateAndCancel()
     }
 
     // MISC-21
