@@ -10,7 +10,10 @@ extension TaskCore {
         if let background { return beginInBackground(background) }
         guard !hasEnded, load == nil else { return }
         makeLog()
-        if log?.keepsEvents == true { fetches = [URLSessionTaskMetrics.Fetch(request: originalRequest)] }
+        if log?.keepsEvents == true {
+            // A resumed download does not begin with the original one.
+            fetches = [URLSessionTaskMetrics.Fetch(request: currentRequest ?? originalRequest)]
+        }
         beginLoading()
     }
 

@@ -467,6 +467,23 @@ import URLLoading
         #expect(try Data(contentsOf: file) == Data(Self.whole))
     }
 
+    // MET-1, MET-17, S-43
+    @Test("the metrics of a resumed download have the request that was sent") func metricsOfAResumedDownload()
+        async throws
+    {
+        let other = try makeServer(stops: .close) { Self.rest(of: $0) }
+        defer { other.stop() }
+        let server = try ScriptedServer.answering(.redirect(to: other.url("/file").absoluteString, status: 307))
+        defer { server.stop() }
+        let first = URLSession { _ in }
+        let failure = await #expect(throws: URLError.self) { try await first.download(from: server.url("/file")) }
+        first.invalidateAndCancel()
+        let (delegate, _) = try await resume(#require(failure?.downloadTaskResumeData))
+        let metrics = try #require(delegate.metrics.events.first)
+        #expect(metrics.transactionMetrics.map(\.request.url) == [other.url("/file")])
+        #expect(metrics.redirectCount == 0)
+    }
+
     // going on begins where a redirect led, and what belongs to the first server stays with it
     @Test("the session's secrets do not follow the resume data") func theSessionsSecretsDoNotFollowTheResumeData()
         async throws
