@@ -60,9 +60,12 @@ extension TaskCore {
 
     /// Makes a call with the loop lent or given back, because the caller's executor and deinits are the program's code
     /// and may block.
-    private func callWithoutQueue(_ callout: any Callout) {
+    ///
+    /// - Parameter usesFiles: Whether the call waits for the disk too. A thread of the caller, which has borrowed the
+    ///   loop, does not make it then.
+    private func callWithoutQueue(_ callout: any Callout, usesFiles: Bool = false) {
         guard loop.isServed else { return WorkWithoutLoop.perform { callout.callOut() } }
-        loop.callOut(callout, isResumption: true)
+        loop.callOut(callout, isResumption: !usesFiles)
     }
 
     fileprivate func resumeCallers() {
@@ -133,24 +136,23 @@ extension TaskCore {
         log?.traceOnly(error.map { .taskFailed(code: $0.code, reason: $0.reasonForTrace) } ?? .taskEnded)
         load = nil
         withdrawChallenge()
-        // File operations may block on the disk.
-        let hasFile =
-            switch body {
-            case .file, .stopped: true
-            case .nothing, .whole, .unsent: false
-            }
         let usesQueue =
-            result.usesQueue || hasFile || !delegates.isEmpty || locked { $0.resumeDataHandlers?.isEmpty == false }
+            result.usesQueue || !delegates.isEmpty || locked { $0.resumeDataHandlers?.isEmpty == false }
         deliver(TaskEnding(error: error, body: body), usesQueue: usesQueue)
     }
 
     /// Schedules the end after undelivered events: in the current delivery if there is one; otherwise on the queue, or,
     /// without a queue, with the loop lent.
     func deliver(_ ending: TaskEnding, usesQueue: Bool) {
+        let usesFiles =
+            switch ending.body {
+            case .file, .stopped: true
+            case .nothing, .whole, .unsent: false
+            }
         // Dropped events are released outside the lock.
         let (mustSchedule, _) = lock.withLock { events.end(ending) }
         guard mustSchedule else { return }
-        if usesQueue { delivery.schedule(self) } else { callWithoutQueue(self) }
+        if usesQueue { delivery.schedule(self) } else { callWithoutQueue(self, usesFiles: usesFiles) }
     }
 
     private var typeName: String { heldTask.map { String(describing: type(of: $0)) } ?? "Task" }
@@ -170,7 +172,8 @@ extension TaskCore {
         // The body first: most tasks have nothing to resume, and the comparison copies the error.
         switch body {
         case .stopped(_, let point?):
-            return isWanted || failure != .cancelled ? DownloadResumeData(point).encoded : nil
+            guard isWanted || failure != .cancelled else { return nil }
+            return DownloadResumeData(point, of: currentRequest ?? originalRequest).encoded
         case .unsent(let stopped): return isWanted || failure != .cancelled ? resumeData(stopped) : nil
         default: return nil
         }

@@ -467,6 +467,14 @@ import URLLoading
         #expect(try Data(contentsOf: file) == Data(Self.whole))
     }
 
+    // T-55, T-57, RES-12, S-75: as `data(from:)`
+    @Test("async downloads need no queue", .timeLimit(.minutes(2))) func asyncDownloadsNeedNoQueue() async throws {
+        let server = try makeServer(stops: .close) { Self.rest(of: $0) }
+        defer { server.stop() }
+        try await URLSession.withSuspendedQueue { try await loadInTwo(server.url("/file"), in: $0) }
+        #expect(server.requests.map { $0["Range"] } == [nil, "bytes=\(Self.half)-"])
+    }
+
     // MET-1, MET-17, S-43
     @Test("the metrics of a resumed download have the request that was sent") func metricsOfAResumedDownload()
         async throws
