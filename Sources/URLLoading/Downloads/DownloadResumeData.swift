@@ -17,11 +17,14 @@ struct DownloadResumeData: Codable {
     private var bytesReceived: Int64
     private var total: Int64?
     private var fileName: String
+    private var options: RequestOptions?
     /// Created while the download was running. Then the length of the file counts, not `bytesReceived`.
     private var isUnderWay: Bool?
 
-    init(_ point: DownloadResumePoint, isUnderWay: Bool = false) {
+    /// - Parameter request: That of the download.
+    init(_ point: DownloadResumePoint, of request: URLRequest, isUnderWay: Bool = false) {
         self.isUnderWay = isUnderWay ? true : nil
+        options = RequestOptions(request)
         originalURL = point.originalURL
         url = point.url
         let names = point.requestFields
@@ -97,6 +100,7 @@ struct DownloadResumeData: Codable {
             return nil
         }
         var request = URLRequest(url: originalURL)
+        if let options { request = options.applied(to: request) }
         for index in 0..<point.requestFields.count {
             request.addValue(
                 point.requestFields.value(at: index), forHTTPHeaderField: point.requestFields.name(at: index))

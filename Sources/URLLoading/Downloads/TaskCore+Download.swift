@@ -10,7 +10,8 @@ extension TaskCore {
             let point = load?.resumePointUnderWay
             // The file must exist after the process has ended.
             if let point { UnfinishedFiles.shared.keep(named: point.fileName) }
-            handler(point.flatMap { DownloadResumeData($0, isUnderWay: true).encoded })
+            let request = currentRequest ?? originalRequest
+            handler(point.flatMap { DownloadResumeData($0, of: request, isUnderWay: true).encoded })
         }
     }
 }

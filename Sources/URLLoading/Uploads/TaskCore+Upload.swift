@@ -33,7 +33,7 @@ extension TaskCore {
     /// Resume data for another upload task (RES-13).
     func resumeData(_ stopped: StoppedUpload) -> Data? {
         guard case .upload(let content, _) = kind else { return nil }
-        return UploadResumeData(stopped, of: content)?.encoded
+        return UploadResumeData(stopped, of: content, currentRequest ?? originalRequest)?.encoded
     }
 
     // MARK: From the load

@@ -22,10 +22,12 @@ struct UploadResumeData: Codable {
     private var path: String?
     private var fileLength: Int64?
     private var fileModified: Int64?
+    private var options: RequestOptions?
 
     /// Nil if the content cannot be resumed.
-    init?(_ stopped: StoppedUpload, of content: UploadContent) {
+    init?(_ stopped: StoppedUpload, of content: UploadContent, _ request: URLRequest) {
         let point = stopped.point
+        options = RequestOptions(request)
         method = point.method
         url = point.url
         let names = point.fields
@@ -82,6 +84,7 @@ struct UploadResumeData: Codable {
     var request: URLRequest? {
         guard let address = URL(string: url) else { return nil }
         var request = URLRequest(url: address)
+        if let options { request = options.applied(to: request) }
         request.httpMethod = method
         for field in fields where field.count == 2 { request.addValue(field[1], forHTTPHeaderField: field[0]) }
         return request

@@ -475,6 +475,38 @@ import URLLoading
         #expect(server.requests.map { $0["Range"] } == [nil, "bytes=\(Self.half)-"])
     }
 
+    // RES-10, S-43, MISC-20: what is neither URL, method nor field
+    @Test("the options of a request follow its resume data") func optionsOfARequest() async throws {
+        let server = try makeServer(stops: .close) { Self.rest(of: $0) }
+        defer { server.stop() }
+        let session = URLSession { _ in }
+        let cookie = HTTPCookie(properties: [
+            .name: "a", .value: "1", .domain: server.url().host ?? "", .path: "/",
+        ])
+        session.configuration.httpCookieStorage?.setCookie(try #require(cookie))
+        var request = URLRequest(
+            url: server.url("/file"), cachePolicy: .reloadIgnoringLocalCacheData, timeoutInterval: 47)
+        request.httpShouldHandleCookies = false
+        request.mainDocumentURL = server.url("/page")
+        request.cookiePartitionIdentifier = "jar"
+        request.networkServiceType = .background
+        request.attribution = .user
+        request.allowsPersistentDNS = true
+        let asked = request
+        let failure = await #expect(throws: URLError.self) { try await session.download(for: asked) }
+        let data = try #require(failure?.downloadTaskResumeData)
+        let contents = EventRecorder<Data?>()
+        let task = session.downloadTask(withResumeData: data) { file, _, _ in
+            contents.record(file.flatMap { try? Data(contentsOf: $0) })
+        }
+        #expect(task.originalRequest == request)
+        #expect(task.currentRequest == request)
+        task.resume()
+        #expect(try await contents.waitFor(count: 1) == [Data(Self.whole)])
+        #expect(server.requests.map { $0["Cookie"] } == [nil, nil])
+        session.invalidateAndCancel()
+    }
+
     // MET-1, MET-17, S-43
     @Test("the metrics of a resumed download have the request that was sent") func metricsOfAResumedDownload()
         async throws

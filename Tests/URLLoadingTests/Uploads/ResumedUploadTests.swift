@@ -19,6 +19,7 @@ import URLLoading
         let file: URL
         var fields: [String: String] = [:]
         var userInformation = ""
+        var change: (inout URLRequest) -> Void = { _ in }
         var configure: (URLSessionConfiguration) -> Void = { _ in }
 
         init(_ options: ResumableUploadServer.Options) throws {
@@ -37,6 +38,7 @@ import URLLoading
                 $0.httpMethod = method
                 $0.setValue("text/x", forHTTPHeaderField: "Content-Type")
                 for (name, value) in fields { $0.setValue(value, forHTTPHeaderField: name) }
+                change(&$0)
             }
         }
 
@@ -383,6 +385,25 @@ import URLLoading
         #expect(calls.filter { if case .needsStream = $0 { false } else { true } } == [.created(1)] + Self.end)
         #expect(setting.server.uploads.map(\.bytes) == [Data(Self.body)])
         #expect(setting.server.faults == [])
+    }
+
+    // RES-10, RES-13, MISC-20: what is neither URL, method nor field
+    @Test("the options of a request follow its resume data") func optionsOfARequest() async throws {
+        var setting = try Setting(Self.stalling)
+        defer { setting.server.stop() }
+        setting.change = {
+            $0.httpShouldHandleCookies = false
+            $0.attribution = .user
+            $0.mainDocumentURL = URL(string: "http://a.example/")
+        }
+        let data = try #require(try await interrupted(.file, setting))
+        let session = URLSession { _ in }
+        let task = session.uploadTask(withResumeData: data)
+        let request = try #require(task.originalRequest)
+        #expect(!request.httpShouldHandleCookies)
+        #expect(request.attribution == .user)
+        #expect(request.mainDocumentURL?.absoluteString == "http://a.example/")
+        session.invalidateAndCancel()
     }
 
     // RES-13
