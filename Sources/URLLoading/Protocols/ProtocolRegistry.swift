@@ -8,7 +8,7 @@ final class ProtocolRegistry: @unchecked Sendable {
     static let shared = ProtocolRegistry()
 
     private let lock = Lock()
-    /// The last registered class comes first (MISC-18).
+    /// The last registered class comes first (MISC-18). Each is there once.
     private var registered: [URLProtocol.Type] = []
     /// The number of classes, to avoid the lock in the usual case of 0.
     private let count = Atomic<Int>(0)
@@ -19,15 +19,15 @@ final class ProtocolRegistry: @unchecked Sendable {
 
     func register(_ protocolClass: URLProtocol.Type) {
         lock.withLock {
+            registered.removeAll { $0 == protocolClass }
             registered.insert(protocolClass, at: 0)
             count.store(registered.count, ordering: .relaxed)
         }
     }
 
-    /// Removes the last registration of a class.
     func unregister(_ protocolClass: URLProtocol.Type) {
         lock.withLock {
-            if let index = registered.firstIndex(where: { $0 == protocolClass }) { registered.remove(at: index) }
+            registered.removeAll { $0 == protocolClass }
             count.store(registered.count, ordering: .relaxed)
         }
     }

@@ -42,6 +42,24 @@ import URLLoading
         #expect(error?.code == .unsupportedURL)
     }
 
+    // C-28, MISC-18: however often it was registered
+    @Test("an unregistered class is not queried any more") func anUnregisteredClass() async throws {
+        let script = ScriptedProtocol.script { _ in }
+        for protocolClass in [First.self, First.self, Second.self, First.self] as [AnyClass] {
+            #expect(URLProtocol.registerClass(protocolClass))
+        }
+        defer {
+            URLProtocol.unregisterClass(First.self)
+            URLProtocol.unregisterClass(Second.self)
+        }
+        #expect(try await text(script, URLSession { _ in }) == "first")
+        URLProtocol.unregisterClass(First.self)
+        #expect(try await text(script, URLSession { _ in }) == "second")
+        URLProtocol.unregisterClass(Second.self)
+        let error = await #expect(throws: URLError.self) { try await text(script, URLSession { _ in }) }
+        #expect(error?.code == .unsupportedURL)
+    }
+
     // CACHE-26, CACHE-3: it may take its time
     @Test("no loop asks a cache of the caller's how much it takes") func cacheOfTheCallers() async throws {
         final class Own: URLCache, @unchecked Sendable {
