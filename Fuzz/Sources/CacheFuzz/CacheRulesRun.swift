@@ -37,6 +37,8 @@ enum CacheRulesRun {
                 wasServed = false
                 precondition(indices == [0], "asks about what is not there")
                 check(stored, wanted, adding, now)
+            case .servePart:
+                preconditionFailure("a part of a body that was not given")
             case .load, .fail:
                 wasServed = false
             }

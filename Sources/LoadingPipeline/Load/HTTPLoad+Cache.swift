@@ -80,11 +80,14 @@ extension HTTPLoad {
         case .serve(_, let age, _):
             guard let entry = cache.entry else { return true }
             serve(entry, fields: age.map { entry.response.fields(age: $0) } ?? entry.response.fields)
+        case .servePart(_, let bytes, let age, _):
+            guard let entry = cache.entry else { return true }
+            serve(entry.part(bytes), fields: entry.response.fields(ofPart: bytes, of: entry.length, age: age))
         }
         return false
     }
 
-    /// Delivers the stored response.
+    /// Delivers the stored response, or a part of it.
     private func serve(_ entry: CacheEntry, fields: HTTPFields) {
         releaseHeldConnection()
         record(.servedFromCache)

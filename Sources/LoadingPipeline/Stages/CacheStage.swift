@@ -72,7 +72,9 @@ struct CacheStage {
     /// The cache's decision on a request that is ready to be sent.
     mutating func decide(_ request: CacheRequest, now: Int64) -> CacheDecision {
         let stored = contents.map { found in isUnconditional ? [] : found.entry.map { [$0.response] } ?? [] }
-        let decision = CacheRules.decide(request, stored: stored, now: now)
+        // The array is not allocated for other requests.
+        let lengths = request.isForRange ? entry.map { [$0.length] } ?? [] : []
+        let decision = CacheRules.decide(request, stored: stored, bodyLengths: lengths, now: now)
         isUnconditional = false
         if case .revalidate = decision { isValidating = true }
         if contents != nil { self.request = request }

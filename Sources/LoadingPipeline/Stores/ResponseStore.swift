@@ -38,6 +38,21 @@ package struct CacheEntry: Sendable {
     }
 }
 
+extension CacheEntry {
+    /// The length of the body, in bytes.
+    var length: Int64 { Int64(body.count) }
+
+    /// A 206 with those bytes, which are within the body.
+    func part(_ bytes: ClosedRange<Int64>) -> CacheEntry {
+        var part = self
+        part.response.status = 206
+        let start = body.startIndex + Int(bytes.lowerBound)
+        // Not a slice, whose indices do not begin at 0, and which would keep the whole body in memory.
+        part.body = body.subdata(in: start..<start + bytes.count)
+        return part
+    }
+}
+
 /// The stored response for a request, and the size limit of the cache.
 package struct CacheContents: Sendable {
     package var entry: CacheEntry?

@@ -2,6 +2,8 @@
 package enum CacheDecision: Sendable, Equatable {
     /// Serve the stored response with that index. `age` is nil if the clock moved back since it was stored.
     case serve(Int, age: Int64?, because: CacheReason)
+    /// Serve those bytes of the stored response with that index as 206, because the request has `Range` (CACHE-20).
+    case servePart(Int, ClosedRange<Int64>, age: Int64?, because: CacheReason)
     /// Send the request with additional conditional fields, which validate the stored responses with these indices.
     /// `CacheValidation` interprets the response.
     case revalidate([Int], adding: HTTPFields, because: CacheReason)
@@ -12,7 +14,7 @@ package enum CacheDecision: Sendable, Equatable {
     /// The name in traces.
     package var name: String {
         switch self {
-        case .serve: "serve"
+        case .serve, .servePart: "serve"
         case .revalidate: "revalidate"
         case .load: "load"
         case .fail: "fail"
@@ -21,7 +23,9 @@ package enum CacheDecision: Sendable, Equatable {
 
     package var reason: CacheReason {
         switch self {
-        case .serve(_, _, let reason), .revalidate(_, _, let reason), .load(_, let reason), .fail(_, let reason): reason
+        case .serve(_, _, let reason), .servePart(_, _, _, let reason), .revalidate(_, _, let reason),
+            .load(_, let reason), .fail(_, let reason):
+            reason
         }
     }
 }

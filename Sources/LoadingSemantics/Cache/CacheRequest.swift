@@ -80,7 +80,13 @@ package final class CacheRequest: Sendable {
     /// Whether the caller has set conditional fields (CACHE-15).
     var isConditional: Bool { named.contains(.condition) }
 
-    var isForRange: Bool { named.contains(.range) }
+    package var isForRange: Bool { named.contains(.range) }
+
+    /// The range of bytes that the request asks for; nil if it asks for several, or for none.
+    var range: RequestedRange? {
+        guard isForRange, case let ranges = values("Range"), ranges.count == 1 else { return nil }
+        return RequestedRange(ranges[0])
+    }
 
     /// The values of all fields with that name, in order.
     private func values(_ name: String) -> [String] {

@@ -2,8 +2,11 @@
 package enum CacheRules {
     /// - Parameters:
     ///   - stored: The stored responses for the request's `CacheKey`; nil if the session has no cache (C-27).
+    ///   - bodyLengths: The lengths of their bodies, in bytes. No part is served of a response that has none here.
     ///   - now: Seconds since 1970.
-    package static func decide(_ request: CacheRequest, stored: [StoredResponse]?, now: Int64) -> CacheDecision {
+    package static func decide(
+        _ request: CacheRequest, stored: [StoredResponse]?, bodyLengths: [Int64] = [], now: Int64
+    ) -> CacheDecision {
         guard let stored else {
             // The directives of the request are for intermediate caches only.
             return request.policy == .returnCacheDataDontLoad
@@ -14,7 +17,9 @@ package enum CacheRules {
         guard CacheKey.exists(method: request.method, url: request.url) else {
             return miss(request, because: .notCacheable)
         }
-        if request.isForRange { return miss(request, because: .range) }
+        if request.isForRange {
+            return part(of: stored, bodyLengths, for: request, now: now) ?? miss(request, because: .range)
+        }
 
         let selected = select(stored, for: request)
         if request.policy.returnsAnythingStored, let selected {
@@ -35,6 +40,25 @@ package enum CacheRules {
         return isServed
             ? .serve(selected, age: freshness.age, because: reason)
             : validate(selected, of: stored, for: request, because: reason)
+    }
+
+    /// The decision to serve a part, where the whole response would be served without validation. Nil if the request
+    /// goes to the server, also if none of the bytes are stored, because the resource may have become longer.
+    private static func part(
+        of stored: [StoredResponse], _ bodyLengths: [Int64], for request: CacheRequest, now: Int64
+    ) -> CacheDecision? {
+        guard !request.isConditional, request.policy != .reloadRevalidatingCacheData, let range = request.range,
+            let selected = select(stored, for: request), bodyLengths.indices.contains(selected),
+            stored[selected].isDivisible, let bytes = range.bytes(of: bodyLengths[selected])
+        else { return nil }
+        if request.policy.returnsAnythingStored {
+            let age = CacheFreshness.age(of: stored[selected], now: now)
+            return .servePart(selected, bytes, age: age, because: .policy)
+        }
+        let control = CacheControl(stored[selected].fields)
+        let freshness = CacheFreshness(stored[selected], control, now: now)
+        let (isServed, reason) = judge(stored[selected], control, freshness, for: request)
+        return isServed ? .servePart(selected, bytes, age: freshness.age, because: reason) : nil
     }
 
     /// §4.1: of the matching responses, those with `Vary` come before those without, and then the most recent.

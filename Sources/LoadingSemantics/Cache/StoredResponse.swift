@@ -79,6 +79,25 @@ package struct StoredResponse: Sendable, Equatable {
         return result
     }
 
+    /// Whether the stored body is that of which a range is requested: it is complete, and was not decoded.
+    var isDivisible: Bool { status == 200 && DownloadResumePoint.hasNoCoding(fields) }
+
+    /// The fields of a 206 with a part of the body (RFC 9110 §15.3.7).
+    ///
+    /// - Parameters:
+    ///   - length: That of the whole body.
+    ///   - age: Nil if it is unknown.
+    package func fields(ofPart bytes: ClosedRange<Int64>, of length: Int64, age: Int64?) -> HTTPFields {
+        let whole = age.map { fields(age: $0) } ?? fields
+        var result = whole.filtered { index in !Self.ofTheContent.contains { whole.isNamed($0, at: index) } }
+        result.append("Content-Length", String(bytes.upperBound - bytes.lowerBound + 1))
+        result.append("Content-Range", "bytes \(bytes.lowerBound)-\(bytes.upperBound)/\(length)")
+        return result
+    }
+
+    /// Fields that describe the bytes of the message (RFC 9110 §8.6, §14.4, RFC 9530 §2).
+    private static let ofTheContent = ["Content-Length", "Content-Range", "Content-Digest", "Content-MD5"]
+
     /// Of two responses with one date, the one that arrived earlier is older.
     func isOlder(than other: StoredResponse) -> Bool {
         (date, responseTime) < (other.date, other.responseTime)

@@ -31,7 +31,8 @@ package struct ContentRange: Sendable, Equatable {
         bytes = first...last
     }
 
-    private static func number(_ digits: Substring.UTF8View) -> Int64? {
+    /// Returns nil unless the text consists of digits, for a number that fits.
+    static func number(_ digits: Substring.UTF8View) -> Int64? {
         guard !digits.isEmpty, digits.allSatisfy({ $0 &- 0x30 < 10 }) else { return nil }
         return Int64(Substring(digits))
     }

@@ -207,13 +207,42 @@ import Testing
         #expect("\(decision.name) \(decision.reason)" == table.decision)
         switch decision {
         // There is no response.
-        case .serve, .fail: return
+        case .serve, .servePart, .fail: return
         case .load, .revalidate: break
         }
         #expect(Self.read(&stage, table) == table.effect)
         #expect(stage.isGathering == table.gathers)
         let hadOlder = stage.stopGathering()
         #expect(hadOlder == (table.gathers && stage.entry != nil) && !stage.isGathering)
+    }
+
+    // CACHE-20: the stored body has 6 bytes
+    @Test(
+        "a range of the stored body is served",
+        arguments: [("bytes=4-", 4...5), ("bytes=6-", nil)] as [(String, ClosedRange<Int64>?)])
+    func part(range: String, part: ClosedRange<Int64>?) throws {
+        var stage = CacheStage()
+        stage.contents = try Self.contents(Table(stored: "max-age=60"))
+        let fields = HTTPFields([("Range", range)])
+        let request = CacheRequest(url: try HTTPURL("https://example.com/"), fields: fields)
+        let expected: CacheDecision =
+            if let part {
+                .servePart(0, part, age: 30, because: .fresh)
+            } else {
+                .load(adding: HTTPFields(), because: .range)
+            }
+        let decision = stage.decide(request, now: 1_030)
+        #expect(decision == expected)
+    }
+
+    // CACHE-20: programs index `Data` from 0
+    @Test("a part of an entry", arguments: [0, 2]) func partOfAnEntry(start: Int) throws {
+        var entry = try #require(try Self.contents(Table(stored: "max-age=60"))?.entry)
+        entry.body = entry.body.dropFirst(start)
+        let part = entry.part(1...2)
+        #expect(part.response.status == 206)
+        #expect(part.body == Data((start == 0 ? "to" : "re").utf8))
+        #expect(part.body.startIndex == 0)
     }
 
     // CACHE-13, RFC 9111 §4.3.3: the conditions were wrong, and go once

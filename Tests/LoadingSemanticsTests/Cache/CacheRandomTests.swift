@@ -136,6 +136,8 @@ import Testing
             return !isServed && exchange.hasValidator && indices == [0] && !ignoresStored(policy)
                 && !exchange.wantsOnlyCached && fields.contains("If-None-Match") == exchange.hasTag
                 && fields.contains("If-Modified-Since") == (exchange.lastModified != nil)
+        case .servePart:
+            return false
         case .load:
             return !isServed && (ignoresStored(policy) || !exchange.hasValidator && !exchange.wantsOnlyCached)
         case .fail(let error, _):
@@ -216,6 +218,9 @@ import Testing
                 now += random.number(0...3)
                 body = try keep(fields(origin, language, &random), request, sent, now, &stored)
                 #expect(body.version == origin.version)
+            case .servePart(_, let bytes, _, _):
+                Issue.record("\(bytes)")
+                return
             case .fail(let error, _):
                 Issue.record(error)
                 return
@@ -265,7 +270,7 @@ import Testing
         "must-understand", "public", ",", ", ", "=", "\"", "\\", ";", " ", "\t", "0", "60", "99999999999999999999",
         "-1",
         "*", "W/", "\"a\"", "Accept", "é", "\u{1}", "x", CacheFixtures.date(0), CacheFixtures.date(-900_000), "Mon, ",
-        "http://a.example/", "/", "#",
+        "http://a.example/", "/", "#", "bytes=0-", "bytes=-",
     ]
 
     private func anyFields(_ random: inout CacheRandom) -> HTTPFields {
@@ -298,11 +303,17 @@ import Testing
                 stored.append(StoredResponse(status: 200, fields: fields))
             }
             let now = random.element(times)
-            switch CacheRules.decide(request, stored: stored, now: now) {
+            let lengths: [Int64] = stored.map { _ in random.element([0, 1, 60, 61, 1000, .max]) }
+            switch CacheRules.decide(request, stored: stored, bodyLengths: lengths, now: now) {
             case .serve(let index, let age, _):
                 #expect(stored.indices.contains(index))
                 #expect(age.map { $0 >= 0 } ?? true)
                 _ = stored[index].fields(age: age ?? 0)
+            case .servePart(let index, let bytes, let age, _):
+                #expect(stored.indices.contains(index))
+                #expect(bytes.lowerBound >= 0 && bytes.upperBound < lengths[index])
+                #expect(age.map { $0 >= 0 } ?? true)
+                _ = stored[index].fields(ofPart: bytes, of: lengths[index], age: age)
             case .revalidate(let indices, let adding, _):
                 #expect(!indices.isEmpty)
                 #expect(adding.contains("If-None-Match") || adding.contains("If-Modified-Since"))

@@ -9,7 +9,7 @@ import Testing
 
     private func outcome(_ decision: CacheDecision) -> Outcome {
         switch decision {
-        case .serve: .serve
+        case .serve, .servePart: .serve
         case .revalidate: .validate
         case .load: .load
         case .fail: .fail
@@ -18,10 +18,12 @@ import Testing
 
     private func decide(
         _ stored: [StoredResponse]?, _ requestFields: [(String, String)] = [], method: String = "GET",
-        url: String = "https://a.example/x", policy: CachePolicy = .useProtocolCachePolicy, after seconds: Int64 = 10
+        url: String = "https://a.example/x", policy: CachePolicy = .useProtocolCachePolicy, after seconds: Int64 = 10,
+        bodyLengths: [Int64] = []
     ) throws -> CacheDecision {
         let request = try CacheFixtures.request(requestFields, method: method, url: url, policy: policy)
-        return CacheRules.decide(request, stored: stored, now: CacheFixtures.start + seconds)
+        return CacheRules.decide(
+            request, stored: stored, bodyLengths: bodyLengths, now: CacheFixtures.start + seconds)
     }
 
     private static let fresh = [("Cache-Control", "max-age=60"), ("ETag", CacheFixtures.tag)]
@@ -365,6 +367,90 @@ import Testing
         let decision = try decide([stored], [("Range", "bytes=0-1")], policy: policy)
         #expect(outcome(decision) == .load)
         #expect(decision.reason == .range)
+    }
+
+    struct PartRow: Sendable, CustomTestStringConvertible {
+        var request = [("Range", "bytes=2-4")]
+        var stored = [("Cache-Control", "max-age=60")]
+        var status = 200
+        var policy = CachePolicy.useProtocolCachePolicy
+        var part: ClosedRange<Int64>?
+        var because = CacheReason.range
+        var testDescription: String { "\(request), \(stored), \(status), \(policy)" }
+    }
+
+    // CACHE-8, CACHE-15, CACHE-18, CACHE-20: RFC 9110 §14.2. The stored body has 10 bytes.
+    @Test(arguments: [
+        PartRow(part: 2...4, because: .fresh),
+        PartRow(request: [("Range", "bytes=-3")], part: 7...9, because: .fresh),
+        PartRow(
+            stored: [("Cache-Control", "max-age=60"), ("Content-Encoding", "identity")], part: 2...4, because: .fresh),
+        PartRow(stored: stale, policy: .returnCacheDataElseLoad, part: 2...4, because: .policy),
+        PartRow(
+            request: [("Range", "bytes=2-4"), ("Cache-Control", "max-stale")], stored: stale, part: 2...4,
+            because: .staleAllowed),
+        // The whole response would be validated.
+        PartRow(stored: stale),
+        PartRow(request: [("Range", "bytes=2-4"), ("Cache-Control", "no-cache")]),
+        PartRow(policy: .reloadRevalidatingCacheData),
+        PartRow(policy: .reloadIgnoringLocalCacheData, because: .policy),
+        // The resource may have more bytes by now.
+        PartRow(request: [("Range", "bytes=10-")]),
+        PartRow(request: [("Range", "bytes=10-")], policy: .returnCacheDataElseLoad),
+        PartRow(request: [("Range", "bytes=0-1,4-5")]),
+        PartRow(request: [("Range", "bytes=0-1"), ("Range", "bytes=4-5")]),
+        PartRow(request: [("Range", "bytes=2-4"), ("If-Range", CacheFixtures.tag)]),
+        PartRow(
+            request: [("Range", "bytes=2-4"), ("If-Range", CacheFixtures.tag)], policy: .returnCacheDataElseLoad),
+        // The range is that of the coded body.
+        PartRow(stored: [("Cache-Control", "max-age=60"), ("Content-Encoding", "gzip")]),
+        PartRow(status: 203),
+        PartRow(
+            request: [("Range", "bytes=2-4"), ("Accept", "a/b")],
+            stored: [("Cache-Control", "max-age=60"), ("Vary", "Accept")]),
+    ])
+    func partOfAStoredBody(row: PartRow) throws {
+        let stored = try CacheFixtures.response(row.stored, status: row.status)
+        let decision = try decide([stored], row.request, policy: row.policy, bodyLengths: [10])
+        if let part = row.part {
+            #expect(decision == .servePart(0, part, age: 10, because: row.because))
+        } else {
+            #expect(outcome(decision) == .load)
+            #expect(decision.reason == row.because)
+        }
+    }
+
+    // CACHE-9, CACHE-20: RFC 9111 §5.2.1.7
+    @Test func partThatIsNotStored() throws {
+        let stored = try CacheFixtures.response(Self.fresh)
+        let asked = [("Range", "bytes=10-")]
+        #expect(
+            try decide([stored], asked, policy: .returnCacheDataDontLoad, bodyLengths: [10])
+                == .fail(.resourceUnavailable, because: .range))
+        #expect(
+            try decide([stored], asked + [("Cache-Control", "only-if-cached")], bodyLengths: [10])
+                == .fail(.resourceUnavailable, because: .range))
+    }
+
+    // CACHE-20: RFC 9110 §15.3.7
+    @Test func fieldsOfAPart() throws {
+        let date = CacheFixtures.date(0)
+        let stored = try CacheFixtures.response([
+            ("Cache-Control", "max-age=60"), ("Content-Length", "10"), ("A", "1"), ("content-digest", "sha-256=:x:"),
+            ("Content-MD5", "x"), ("Age", "1"), ("Date", date),
+        ])
+        #expect(
+            stored.fields(ofPart: 2...4, of: 10, age: 11)
+                == HTTPFields([
+                    ("Cache-Control", "max-age=60"), ("A", "1"), ("Date", date), ("Age", "11"),
+                    ("Content-Length", "3"), ("Content-Range", "bytes 2-4/10"),
+                ]))
+        #expect(
+            stored.fields(ofPart: 2...4, of: 10, age: nil)
+                == HTTPFields([
+                    ("Cache-Control", "max-age=60"), ("A", "1"), ("Age", "1"), ("Date", date),
+                    ("Content-Length", "3"), ("Content-Range", "bytes 2-4/10"),
+                ]))
     }
 
     // CACHE-15

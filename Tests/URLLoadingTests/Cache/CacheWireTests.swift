@@ -355,11 +355,40 @@ import URLLoading
         #expect(try await session.data(from: fresh()).0 == Data("body 3".utf8))
     }
 
+    private func range(_ range: String, of url: URL) -> URLRequest {
+        URLRequest(url: url).with { $0.setValue(range, forHTTPHeaderField: "Range") }
+    }
+
     // CACHE-20
-    @Test("parts are not kept, nor served")
+    @Test("the response to a range request is not stored")
     func ranges() async throws {
-        let part = URLRequest(url: fresh()).with { $0.setValue("bytes=0-1", forHTTPHeaderField: "Range") }
-        #expect(try await load([URLRequest(url: fresh()), part]) == ["200 body 1", "200 body 2"])
+        let part = range("bytes=0-1", of: fresh())
+        #expect(try await load([part, part, URLRequest(url: fresh())]) == ["200 body 1", "200 body 2", "200 body 3"])
+    }
+
+    // CACHE-20: RFC 9110 §14.2, §15.3.7. The server answers for bytes that are not stored.
+    @Test("a range of a fresh stored response is served as 206")
+    func rangeOfAStoredResponse() async throws {
+        let session = URLSession(configuration: configuration)
+        defer {
+            session.finishTasksAndInvalidate()
+            server.stop()
+        }
+        _ = try await session.data(from: fresh())
+        let (data, response) = try await session.data(for: range("bytes=-3", of: fresh()))
+        #expect(data == Data("y 1".utf8) && data.startIndex == 0)
+        let http = try #require(response as? HTTPURLResponse)
+        #expect(http.statusCode == 206)
+        #expect(http.value(forHTTPHeaderField: "Content-Range") == "bytes 3-5/6")
+        #expect(http.value(forHTTPHeaderField: "Content-Length") == "3")
+        #expect(http.value(forHTTPHeaderField: "Cache-Control") == "max-age=3600")
+        #expect(http.value(forHTTPHeaderField: "Age") != nil)
+        #expect(http.expectedContentLength == 3)
+        #expect(server.requests.count == 1)
+        // The part has not replaced the whole.
+        #expect(try await session.data(from: fresh()).0 == Data("body 1".utf8))
+        #expect(try await session.data(for: range("bytes=6-", of: fresh())).0 == Data("body 2".utf8))
+        #expect(server.requests.map { $0["Range"] } == [nil, "bytes=6-"])
     }
 
     // CACHE-3

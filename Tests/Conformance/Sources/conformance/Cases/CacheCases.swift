@@ -279,8 +279,9 @@ let cacheCases: [Case] = [
         let (session, _) = cachingSession()
         _ = await session.load(server.url())
         await quiet(100)
-        _ = await session.load(request(server.url(), "GET", ["Range": "bytes=0-0"]))
-        try equal(server.requests.count, 2, "requests")
+        // A part may come from the cache, as 206.
+        let summary = await session.load(request(server.url(), "GET", ["Range": "bytes=0-0"])).summary
+        try check(summary != "200 1", "the stored response was served")
     },
     Case("CACHE-20", name: "206 is not stored") {
         let fields = [("Cache-Control", "max-age=600"), ("Content-Range", "bytes 0-3/10")]
