@@ -6,9 +6,10 @@
 package struct CacheChanges: Sendable {
     /// The number of changes. A load notes it before it sends its request.
     package private(set) var count: UInt64 = 0
-    /// The last removal and the last storing of a key with that hash, as values of `count`. Keys that share a place
-    /// cost at most one load more than necessary. Empty before the first change.
+    /// The last removal, the last one by a load, and the last storing of a key with that hash, as values of `count`.
+    /// Keys that share a place cost at most one load more than necessary. Empty before the first change.
     private var removals: [UInt64] = []
+    private var invalidations: [UInt64] = []
     private var stores: [UInt64] = []
     private var lastRemovalOfAll: UInt64 = 0
 
@@ -20,6 +21,13 @@ package struct CacheChanges: Sendable {
         if keys.isEmpty { return }
         count &+= 1
         for key in keys { Self.note(count, key, in: &removals) }
+    }
+
+    /// Notes a removal by a load: the resource may have changed.
+    package mutating func note(invalidated keys: [CacheKey]) {
+        if keys.isEmpty { return }
+        note(removed: keys)
+        for key in keys { Self.note(count, key, in: &invalidations) }
     }
 
     package mutating func noteRemovalOfAll() {
@@ -36,6 +44,11 @@ package struct CacheChanges: Sendable {
     package func includeRemoval(of key: CacheKey, since count: UInt64) -> Bool {
         if self.count == count { return false }
         return lastRemovalOfAll > count || Self.last(key, in: removals) > count
+    }
+
+    /// Whether a load has removed the response for the key since `count` had that value.
+    package func includeInvalidation(of key: CacheKey, since count: UInt64) -> Bool {
+        self.count != count && Self.last(key, in: invalidations) > count
     }
 
     /// Whether a response for the key was stored since `count` had that value.

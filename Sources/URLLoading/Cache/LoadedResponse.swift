@@ -62,6 +62,12 @@ struct LoadedResponse: Sendable {
         return cache.wasRemoved(key, since: changeCount)
     }
 
+    /// Whether another load has removed or replaced the stored response since this one began.
+    func isOvertaken(in cache: URLCache?) -> Bool {
+        guard let key, let cache else { return false }
+        return cache.wasInvalidated(key, since: changeCount) || cache.wasStored(key, since: changeCount)
+    }
+
     /// Whether another response was stored since the load began.
     func isReplaced(in cache: URLCache?) -> Bool {
         guard let key, let cache else { return false }

@@ -65,14 +65,14 @@ final class SessionResponses: ResponseStore {
                 if let response, let entry {
                     cache.store(response, for: key, loadedSince: entry.changeCount)
                 } else {
-                    cache.remove([key])
+                    cache.invalidate([key])
                 }
             }
             return .now
         }
         guard let object = task.dataTask else { return .now }
         let loaded = response.map { LoadedResponse($0, of: load, since: entry?.changeCount ?? 0) }
-        if loaded == nil, let key = load.request.cacheKey { cache.noteRemoval(of: [key]) }
+        if loaded == nil, let key = load.request.cacheKey { cache.noteInvalidation(of: [key]) }
         let finish = LoopBox({ load.finishStoring() })
         task.core.loop.callOut(
             CalledOut {
@@ -140,9 +140,9 @@ final class SessionResponses: ResponseStore {
 
     func remove(_ keys: [CacheKey], of load: HTTPLoad) {
         guard let task = load.client as? TaskCore, let cache = task.core.urlCache else { return }
-        if type(of: cache) == URLCache.self { return cache.remove(keys) }
+        if type(of: cache) == URLCache.self { return cache.invalidate(keys) }
         // Before the subclass is called, which may store responses elsewhere.
-        cache.noteRemoval(of: keys)
+        cache.noteInvalidation(of: keys)
         let requests = keys.compactMap { key in URL(string: key.address).map { load.request(forStored: $0) } }
         task.core.loop.callOut(CalledOut { for request in requests { cache.removeCachedResponse(for: request) } })
     }
@@ -182,8 +182,10 @@ extension TaskCore {
         enqueue(
             .willCache(proposed) { answered in
                 let wanted = answered?.withFacts(of: proposed)
-                // What the delegate removes makes room for this response.
-                let count = isOvertaken ? entry.changeCount : cache?.changeCount ?? 0
+                // What the delegate removes makes room for this response, but not what other loads have done meanwhile.
+                // The count comes first, so that a later change counts when the response is stored.
+                var count = cache?.changeCount ?? 0
+                if isOvertaken || loaded.isOvertaken(in: cache) { count = entry.changeCount }
                 lookup.answer(
                     wanted.map {
                         CacheEntry(response: entry.response, body: $0.data, object: $0, changeCount: count)

@@ -130,7 +130,7 @@ open class URLCache: NSObject, @unchecked Sendable {
     /// Removes the cached response to a request.
     open func removeCachedResponse(for request: URLRequest) {
         guard let key = Self.key(of: request) else { return }
-        remove([key])
+        remove([key]) { $0.note(removed: [key]) }
     }
 
     /// Removes all responses.
@@ -239,8 +239,10 @@ extension URLCache {
         return disk
     }
 
-    /// - Parameter count: For a response from the loader: `changeCount` when its load began. It is not stored if its
-    ///   key was removed since, or if a more recent response was stored since. Nil if the program stores it.
+    /// - Parameters:
+    ///   - count: For a response from the loader: `changeCount` when its load began. It is not stored if its key was
+    ///     removed since, or if a more recent response was stored since. Nil if the program stores it.
+    ///   - checksRemovals: False if only removals by loads count.
     private func store(
         _ response: CachedURLResponse, for key: CacheKey, in tiers: CacheEntryLimits.Tiers,
         loadedSince count: UInt64?, checksRemovals: Bool
@@ -255,7 +257,10 @@ extension URLCache {
             if let count {
                 let isReplaced = changes.includeStoring(of: key, since: count)
                 loaded = isReplaced ? response.recordedFacts : nil
-                isOutdated = checksRemovals && changes.includeRemoval(of: key, since: count)
+                isOutdated =
+                    checksRemovals
+                    ? changes.includeRemoval(of: key, since: count)
+                    : changes.includeInvalidation(of: key, since: count)
                 // What has survived the removal is older than this response.
                 removesOlder = isOutdated && !isReplaced
                 if removesOlder { memory.remove(key.text) }
@@ -369,7 +374,12 @@ extension URLCache {
         lock.withLock { changes.includeStoring(of: key, since: count) }
     }
 
-    func noteRemoval(of keys: [CacheKey]) { lock.withLock { changes.note(removed: keys) } }
+    /// Whether a load has removed the response for a key since `changeCount` had that value.
+    func wasInvalidated(_ key: CacheKey, since count: UInt64) -> Bool {
+        lock.withLock { changes.includeInvalidation(of: key, since: count) }
+    }
+
+    func noteInvalidation(of keys: [CacheKey]) { lock.withLock { changes.note(invalidated: keys) } }
 
     /// Looks up a response that is not in memory.
     ///
@@ -394,7 +404,7 @@ extension URLCache {
         if !tiers.isEmpty {
             store(response, for: key, in: tiers, loadedSince: count, checksRemovals: true)
         } else if count.map({ wasStored(key, since: $0) }) != true {
-            remove([key])
+            invalidate([key])
         }
     }
 
@@ -414,9 +424,14 @@ extension URLCache {
         disk?.replaceHead(of: old, with: new, for: key)
     }
 
-    func remove(_ keys: [CacheKey]) {
+    /// Removes responses, because a load has shown that they are outdated.
+    func invalidate(_ keys: [CacheKey]) {
+        remove(keys) { $0.note(invalidated: keys) }
+    }
+
+    private func remove(_ keys: [CacheKey], _ note: (inout CacheChanges) -> Void) {
         change(keys) { memory in
-            changes.note(removed: keys)
+            note(&changes)
             for key in keys { memory.remove(key.text) }
         }?.remove(keys)
     }

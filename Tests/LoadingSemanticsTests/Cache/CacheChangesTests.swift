@@ -25,6 +25,21 @@ import Testing
         #expect(!changes.includeRemoval(of: Self.key("c"), since: changes.count))
     }
 
+    // CACHE-19, CACHE-25: the program's own removals are no invalidations
+    @Test func invalidations() {
+        var changes = CacheChanges()
+        changes.note(removed: [Self.key("a")])
+        changes.noteRemovalOfAll()
+        #expect(!changes.includeInvalidation(of: Self.key("a"), since: 0))
+        let count = changes.count
+        changes.note(invalidated: [])
+        #expect(changes.count == count)
+        changes.note(invalidated: [Self.key("a"), Self.key("b")])
+        #expect(changes.includeInvalidation(of: Self.key("b"), since: count))
+        #expect(changes.includeRemoval(of: Self.key("b"), since: count))
+        #expect(!changes.includeInvalidation(of: Self.key("b"), since: changes.count))
+    }
+
     // CACHE-25: RFC 9111 §4
     @Test func stores() {
         var changes = CacheChanges()

@@ -92,6 +92,55 @@ import URLLoading
         #expect(bodies == ["body 3", "body 3"])
     }
 
+    /// Allows each response to be stored, but only after the signal.
+    private final class LateDelegate: NSObject, URLSessionDataDelegate, Sendable {
+        let asked = Signal("the question of the delegate")
+        let answer = Signal("the answer of the delegate")
+        let ended = Signal("the end of the task")
+
+        func urlSession(
+            _ session: URLSession, dataTask: URLSessionDataTask, willCacheResponse proposedResponse: CachedURLResponse
+        ) async -> CachedURLResponse? {
+            asked.fire()
+            try? await answer.wait()
+            return proposedResponse
+        }
+
+        func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+            ended.fire()
+        }
+    }
+
+    // CACHE-5, CACHE-19, CACHE-25: RFC 9111 §4, §4.4. A GET by another session brings a more recent response.
+    @Test(
+        "what another load does while the delegate is asked", arguments: Kind.allCases,
+        [("POST", nil), ("GET", "body 2")] as [(String, String?)])
+    func changeWhileTheDelegateIsAsked(kind: Kind, other: (String, String?)) async throws {
+        let (method, expected) = other
+        let cache = cache(kind)
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.urlCache = cache
+        let delegate = LateDelegate()
+        let session = URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
+        configuration.requestCachePolicy = .reloadIgnoringLocalCacheData
+        let otherSession = URLSession(configuration: configuration)
+        defer {
+            session.finishTasksAndInvalidate()
+            otherSession.finishTasksAndInvalidate()
+            server.stop()
+        }
+        release.fire()
+        let get = URLRequest(url: server.url())
+        session.dataTask(with: get).resume()
+        try await delegate.asked.wait()
+        _ = try await otherSession.data(for: get.with { $0.httpMethod = method })
+        delegate.answer.fire()
+        try await delegate.ended.wait()
+        let stored = cache.cachedResponse(for: get)?.data
+        #expect(stored.map { String(decoding: $0, as: UTF8.self) } == expected)
+        await session.flush()
+    }
+
     // CACHE-25, CACHE-28
     @Test("nor one that was loaded while the program removed the stored one", arguments: Kind.allCases, [true, false])
     func removal(kind: Kind, ofAll: Bool) async throws {
