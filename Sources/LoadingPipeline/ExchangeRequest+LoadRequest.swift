@@ -1,6 +1,6 @@
 internal import LoadingConnections
 internal import LoadingProtocols
-package import LoadingSemantics
+internal import LoadingSemantics
 
 extension ExchangeRequest {
     /// The request as sent: Host first, the caller's fields, then the session's defaults for fields that the caller has

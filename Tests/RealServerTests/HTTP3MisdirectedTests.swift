@@ -40,17 +40,19 @@ import URLLoading
         defer { quic.stop() }
         let (a, b) = (tcp.url("/", host: "a.localhost"), tcp.url("/", host: "b.localhost"))
         try await TransactionRecorder.record(isDirect: true) { session, metrics async throws in
-            #expect(try await text(session, a, assumesHTTP3: true) == "h3")
+            // TCP wins while the server's first handshake takes longer than the head start (CONN-6).
+            var overTCP = 0
+            while try await text(session, a, assumesHTTP3: true) != "h3", overTCP < 100 { overTCP += 1 }
             #expect(try await text(session, b, method) == "tcp \(method)")
             #expect(try await text(session, b) == "tcp GET")
             #expect(try await text(session, a) == "h3")
             // The rejected transaction is in the metrics too.
-            let transactions = try await metrics.transactions.waitFor(count: 5)
+            let transactions = try await metrics.transactions.waitFor(count: overTCP + 5).suffix(5)
             #expect(transactions.map(\.networkProtocolName) == ["h3", "h3", "http/1.1", "http/1.1", "h3"])
-            #expect(transactions.map(\.isReusedConnection) == [false, true, false, true, true])
+            #expect(transactions.dropFirst().map(\.isReusedConnection) == [true, false, true, true])
         }
         #expect(quic.events == ["connection", "GET a.localhost", "\(method) b.localhost", "GET a.localhost"])
-        #expect(tcp.connectionCount == 1)
+        #expect(tcp.requests.filter { $0["Host"]?.hasPrefix("b.") == true }.count == 2)
     }
 
     // CONN-3

@@ -50,7 +50,19 @@ final class RunningCommand {
         var errors = ""
     }
 
-    func write(_ bytes: some Sequence<UInt8>) throws { try input?.write(contentsOf: Data(bytes)) }
+    /// What a program that has ended does not read is lost, as in a shell.
+    func write(_ bytes: some Sequence<UInt8>) throws {
+        guard let descriptor = input?.fileDescriptor else { return }
+        var rest = Array(bytes)[...]
+        while !rest.isEmpty {
+            let written = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+            guard written >= 0 else {
+                if errno == EPIPE { return }
+                throw POSIXFailure("write")
+            }
+            rest = rest.dropFirst(written)
+        }
+    }
 
     /// The number of bytes that the program has taken when it has taken nothing for a while, or `limit`.
     func fill(upTo limit: Int, quiet: Duration) throws -> Int {
