@@ -203,8 +203,20 @@ final class ServiceSession {
 
     // MARK: Commands
 
+    /// Goes on with the transfers after the start of the service, then with the commands that the journal does not
+    /// have.
+    func goOn(with spools: [SessionSpool]) {
+        // The program is not launched for what the commands have answered.
+        launch.attached()
+        // What the journal has is older than what is in the spools.
+        for transfer in transfersInOrder { transfer.handle(.timePassed) }
+        perform(spools)
+        launch.detached()
+        considerLaunch()
+    }
+
     /// The commands of the session's owners before the start of the service, in their order.
-    func perform(_ spools: [SessionSpool]) {
+    private func perform(_ spools: [SessionSpool]) {
         for (index, spool) in spools.enumerated() {
             if spool.attachment > record.attachment ?? 0 {
                 (record.attachment, record.description.owner) = (spool.attachment, spool.owner)
@@ -447,7 +459,8 @@ final class ServiceSession {
         considerLaunch()
     }
 
-    /// Launches the program when all is done, or when a transfer needs it (BG-11).
+    /// Launches the program when all is done, or when a transfer needs it (BG-11). Called whenever one of these may
+    /// have become true.
     func considerLaunch() {
         launchTime = nil
         guard let method = record.description.launch else { return }

@@ -95,7 +95,13 @@ final class ServiceTransfer {
             if let wakeUp { service.wake(at: wakeUp, .transfer(reference)) }
         }
         count()
-        if machine.phase != before, isKnown { service.changed(self) }
+        guard machine.phase != before, isKnown else { return }
+        service.changed(self)
+        switch machine.phase {
+        // The delegate decides, or the others have ended. An end is considered when it is in the journal.
+        case .waiting(.decision), .suspended: session.considerLaunch()
+        default: break
+        }
     }
 
     func timePassed() {

@@ -122,10 +122,7 @@ package final class TransferService {
         noticeClock()
         // The session that was used first is the first one in the schedule.
         for session in sessions.values.sorted(by: { $0.record.lastUsed < $1.record.lastUsed }) {
-            // What the journal has is older than what is in the spool.
-            for transfer in session.transfersInOrder { transfer.handle(.timePassed) }
-            session.perform(spools[session.reference] ?? [])
-            session.considerLaunch()
+            session.goOn(with: spools[session.reference] ?? [])
         }
         removeOldSessions()
         acceptEarly()

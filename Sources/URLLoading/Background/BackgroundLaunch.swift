@@ -2,8 +2,8 @@ internal import BackgroundTransfers
 internal import Foundation
 
 /// How the program is launched when the transfers of a background session need it: all have ended, or one has a
-/// challenge for the delegate, and no process of the program has a session with that identifier. An addition to Apple's
-/// API, where the system knows the app.
+/// challenge or a delayed request for the delegate, and no process of the program has a session with that identifier.
+/// An addition to Apple's API, where the system knows the app.
 ///
 /// The launched program finds the identifier with ``URLSession/handleEventsForBackgroundSessions(_:)``, and makes a
 /// session with it. It is not launched a second time while it runs, and after it has failed to make the session only
