@@ -79,6 +79,8 @@ final class BackgroundLoad: Load, @unchecked Sendable {
     /// The challenge that the delegate is asked about.
     private var challenge: TransferChallenge?
     private var isDue = false
+    /// The delegate's request in the place of the task's (BG-17).
+    private var decidedRequest: URLRequest?
     private var body: ResponseBody?
     /// A credential that is stored when a server accepts it (AUTH-22).
     var offeredCredential: (ChallengeCredential, URLProtectionSpace)?
@@ -272,6 +274,7 @@ final class BackgroundLoad: Load, @unchecked Sendable {
         do throws(LoadError) {
             let new = try request.map { (request) throws(LoadError) in try TransferRequest(request, of: task) }
             session.add(.begin(task: number, new))
+            decidedRequest = request
         } catch {
             end(error)
             session.add(.cancel(task: number))
@@ -285,7 +288,7 @@ final class BackgroundLoad: Load, @unchecked Sendable {
         guard !hasEnded, !isEnding, let task else { return }
         lastReport = state.lastReport
         if state.head != head { noteResponse(state.head, expectedLength: state.progress.toReceive) }
-        task.restartInBackground(state.progress)
+        task.countInBackground(state.progress)
         if let challenge = state.challenge {
             ask(challenge)
         } else {
@@ -320,8 +323,8 @@ final class BackgroundLoad: Load, @unchecked Sendable {
     }
 
     func restarted(_ progress: TransferProgress) {
-        guard !hasEnded, !isEnding else { return }
-        task?.restartInBackground(progress)
+        guard !hasEnded, !isEnding, let task else { return }
+        task.restartInBackground(progress, with: decidedRequest ?? task.originalRequest)
     }
 
     func becomeDue() {

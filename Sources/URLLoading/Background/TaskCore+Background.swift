@@ -82,8 +82,17 @@ extension TaskCore {
         }
     }
 
-    /// The counters fall back (S-96).
-    func restartInBackground(_ progress: TransferProgress) {
+    /// Another attempt begins with the first request: its redirects follow again, and its metrics replace those of the
+    /// attempt before. The counters fall back (S-96).
+    func restartInBackground(_ progress: TransferProgress, with request: URLRequest) {
+        if !fetches.isEmpty {
+            setCurrentRequest(request)
+            fetches = [URLSessionTaskMetrics.Fetch(request: request)]
+        }
+        countInBackground(progress)
+    }
+
+    func countInBackground(_ progress: TransferProgress) {
         storeCounters(progress)
         updateProgress()
     }

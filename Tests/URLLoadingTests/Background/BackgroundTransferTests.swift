@@ -122,6 +122,39 @@ import Testing
         #expect(metrics.transactionMetrics.map { $0.request.url?.path } == ["/first", "/second"])
     }
 
+    // BG-8, BG-25: the metrics are those of the last attempt
+    @Test("a redirected transfer that starts again") func aRedirectedTransferThatStartsAgain() async throws {
+        let attempts = EventRecorder<Int>()
+        let server = try ScriptedServer { connection in
+            while let request = try connection.nextRequest() {
+                if request.target == "/first" {
+                    try connection.send("HTTP/1.1 302 Found\r\nLocation: /second\r\nContent-Length: 0\r\n\r\n")
+                    continue
+                }
+                attempts.record(1)
+                try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nth")
+                if attempts.count == 1 { return }
+                try connection.send("ere")
+            }
+        }
+        defer { server.stop() }
+        let delegate = BackgroundDelegate()
+        let session = session(delegate)
+        let task = session.downloadTask(with: server.url("/first"))
+        task.resume()
+        _ = try await delegate.calls.waitUntil("the task's end") { $0.contains { $0.isCompletion } }
+        _ = try await end(session, delegate)
+        #expect(server.requests.map(\.target) == ["/first", "/second", "/first", "/second"])
+        #expect(delegate.contents.events == [Data("there".utf8)])
+        #expect(task.currentRequest?.url == server.url("/second"))
+        let metrics = try #require(delegate.metrics.events.first)
+        #expect(metrics.redirectCount == 1)
+        #expect(metrics.transactionMetrics.map { $0.request.url?.path } == ["/first", "/second"])
+        let responses = metrics.transactionMetrics.map { $0.response as? HTTPURLResponse }
+        #expect(responses.map { $0?.statusCode } == [302, 200])
+        #expect(responses.map { $0?.url?.path } == ["/first", "/second"])
+    }
+
     // BG-2: from a private copy, because the program removes the file, or writes something else into it
     @Test("an upload from a file that is removed or changed", arguments: [true, false])
     func anUpload(isRemoved: Bool) async throws {
