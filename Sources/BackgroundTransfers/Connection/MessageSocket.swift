@@ -29,8 +29,10 @@ package final class MessageSocket<Incoming: Codable & Sendable, Outgoing: Codabl
     /// The peer has closed its side. What it has sent before can still be read.
     private var isBroken = false
 
-    /// The bytes that the socket has not accepted yet, as chunks. `sentOfFirst` bytes of the first one were sent.
-    private var queue: [Data] = []
+    /// The bytes that the socket has not accepted yet, as chunks, of which there are tens of thousands for a peer that
+    /// has not read for hours. `sentOfFirst` bytes of the first one were sent.
+    private var first: Data?
+    private var others = FIFOQueue<Data>()
     private var sentOfFirst = 0
     package private(set) var queuedBytes = 0
     private let largestMessage: Int
@@ -76,7 +78,7 @@ package final class MessageSocket<Incoming: Codable & Sendable, Outgoing: Codabl
         registration = nil
         Glibc.close(descriptor)
         (receive, ended, drained) = (nil, nil, nil)
-        (queue, queuedBytes, sentOfFirst) = ([], 0, 0)
+        dropQueue()
         frames = MessageFrames()
     }
 
@@ -86,7 +88,7 @@ package final class MessageSocket<Incoming: Codable & Sendable, Outgoing: Codabl
         receive = nil
         isEnding = true
         guard !isClosed, pendingEnd == nil else { return }
-        if queue.isEmpty {
+        if first == nil {
             end(with: .closed)
         } else {
             loop.arm(closeTimer, at: loop.now &+ loop.limits.lingeringClose, for: self)
@@ -124,7 +126,7 @@ package final class MessageSocket<Incoming: Codable & Sendable, Outgoing: Codabl
             end(with: .backlog)
             return true
         }
-        queue.append(chunk)
+        if first == nil { first = chunk } else { others.append(chunk) }
         queuedBytes += chunk.count
         if isState { backlogLimit = queuedBytes + largestBacklog }
         write()
@@ -133,8 +135,8 @@ package final class MessageSocket<Incoming: Codable & Sendable, Outgoing: Codabl
 
     private func write() {
         let before = queuedBytes
-        while mayWrite, let first = queue.first {
-            let count = first.withUnsafeBytes { bytes in
+        while mayWrite, let chunk = first {
+            let count = chunk.withUnsafeBytes { bytes in
                 let rest = UnsafeRawBufferPointer(rebasing: bytes[sentOfFirst...])
                 return cll_send(descriptor, rest.baseAddress, rest.count)
             }
@@ -144,14 +146,19 @@ package final class MessageSocket<Incoming: Codable & Sendable, Outgoing: Codabl
             }
             queuedBytes -= count
             sentOfFirst += count
-            if sentOfFirst == first.count {
-                queue.removeFirst()
+            if sentOfFirst == chunk.count {
+                first = others.popFirst()
                 sentOfFirst = 0
             }
         }
         if queuedBytes <= largestBacklog { backlogLimit = largestBacklog }
-        if isEnding, queue.isEmpty, pendingEnd == nil { end(with: .closed) }
+        if isEnding, first == nil, pendingEnd == nil { end(with: .closed) }
         if before > drainMark, queuedBytes <= drainMark, !isBroken { drained?() }
+    }
+
+    private func dropQueue() {
+        (first, others) = (nil, FIFOQueue())
+        (queuedBytes, sentOfFirst) = (0, 0)
     }
 
     private func writeFailed(_ code: Int32) {
@@ -159,7 +166,7 @@ package final class MessageSocket<Incoming: Codable & Sendable, Outgoing: Codabl
         if code == EAGAIN || code == EWOULDBLOCK { return }
         // Messages that the peer has sent before come first, then the end.
         isBroken = true
-        (queue, queuedBytes, sentOfFirst) = ([], 0, 0)
+        dropQueue()
         mayRead = true
         loop.callAgain(self)
     }
