@@ -16,6 +16,9 @@ final class ServiceTransfer {
     private var metrics: TransferMetrics?
     private var unsyncedFrom: Int64 = 0
     private var isSyncing = false
+    /// Why the disk has not taken a part of the file, which is of no use then. The kernel reports it only once: the
+    /// file can be synchronized afterwards.
+    private var partFailure: StorageFailure?
     /// The end whose file waits for a free descriptor.
     private var postponedEnd: TransferEnd.Outcome?
     private let endTimer = LoopTimer()
@@ -159,6 +162,7 @@ final class ServiceTransfer {
 
     private func start(_ request: TransferRequest) {
         hasCheckpoint = false
+        partFailure = nil
         metrics = nil
         var request = request
         request.asksServerTrust = session.record.description.asksServerTrust
@@ -184,7 +188,8 @@ final class ServiceTransfer {
     private func synchronized(_ outcome: TransferEnd.Outcome, _ result: Result<Int64, StorageFailure>) {
         // The file belongs to the next service.
         if service.hasStopped { return }
-        switch result {
+        let written: Result<Int64, StorageFailure> = if let partFailure { .failure(partFailure) } else { result }
+        switch written {
         case .success: ended(with: outcome)
         case .failure(let failure) where failure.isOfDescriptors:
             postponedEnd = outcome
@@ -267,6 +272,12 @@ final class ServiceTransfer {
             handle(.finished(file: file))
         case .failed(let failure, let resumption):
             ended()
+            if let partFailure {
+                if case .download(let part)? = resumption { removePart(part.path) }
+                // Unless it was told to stop before.
+                let reason = machine.phase == .running ? Self.failure(partFailure) : failure
+                return handle(.failed(reason, nil, jitter: 0))
+            }
             handle(.failed(failure, resumption, jitter: .random(in: 0..<1)))
         }
     }
@@ -319,15 +330,37 @@ final class ServiceTransfer {
         isSyncing = true
         let (box, loop) = (LoopBox(self), service.loop)
         service.keeper.synchronize(part.path) { result in
-            loop.post { box.value.synced(try? result.get(), of: part.path) }
+            loop.post { box.value.synced(result, of: part.path) }
         }
     }
 
-    private func synced(_ length: Int64?, of path: String) {
+    func synced(_ result: Result<Int64, StorageFailure>, of path: String) {
         isSyncing = false
-        guard let length, case .download(let part)? = record.resumption, part.path == path else { return }
-        unsyncedFrom = length
-        if !hasEnded { update { $0.syncedBytes = length } }
+        guard !hasEnded, case .download(let part)? = record.resumption, part.path == path else { return }
+        switch result {
+        case .success(let length):
+            unsyncedFrom = length
+            update { $0.syncedBytes = length }
+        case .failure(let failure) where failure.action == .write && failure.path == path: losePart(path, failure)
+        // Nothing was written, for want of a descriptor for example.
+        case .failure: break
+        }
+    }
+
+    private func losePart(_ path: String, _ failure: StorageFailure) {
+        partFailure = failure
+        // Another process must not go on with it.
+        update { $0.resumption = nil }
+        if let load {
+            load.cancel()
+        } else if machine.phase != .ended {
+            // The next attempt begins anew.
+            removePart(path)
+        }
+    }
+
+    private func removePart(_ path: String) {
+        if service.folders.owns(path) { service.keeper.remove(path) }
     }
 
     // MARK: After a start of the service
