@@ -60,6 +60,7 @@ struct WaitingLine {
             let place = ranks[index].place(of: request.arrival)
             guard place < ranks[index].requests.count, ranks[index].requests[place] === request else { return }
             ranks[index].requests.remove(at: place)
+            if ranks[index].head == ranks[index].requests.count { ranks.remove(at: index) }
         }
         let index = rank(of: priority)
         ranks[index].requests.insert(request, at: ranks[index].place(of: request.arrival))
@@ -75,19 +76,20 @@ struct WaitingLine {
     }
 
     mutating func popFirst() -> ConnectionRequest? {
+        guard let request = first() else { return nil }
+        ranks[0].head += 1
+        forgetServed(in: 0)
+        request.isWaiting = false
+        count -= 1
+        return request
+    }
+
+    /// The request that is served next. Forgets the ranks before its own, whose requests were all served or removed:
+    /// there may be as many ranks as there are numbers.
+    mutating func first() -> ConnectionRequest? {
         while !ranks.isEmpty {
-            while ranks[0].head < ranks[0].requests.count {
-                let request = ranks[0].requests[ranks[0].head]
-                ranks[0].head += 1
-                forgetServed(in: 0)
-                guard request.isWaiting else {
-                    gone -= 1
-                    continue
-                }
-                request.isWaiting = false
-                count -= 1
-                return request
-            }
+            stepOverGone(in: 0)
+            if ranks[0].head < ranks[0].requests.count { return ranks[0].requests[ranks[0].head] }
             if ranks.count == 1 {
                 // Kept, so that a line that repeatedly fills and empties does not allocate each time.
                 ranks[0].requests.removeAll(keepingCapacity: ranks[0].requests.count <= 1024)
@@ -95,15 +97,6 @@ struct WaitingLine {
                 return nil
             }
             ranks.removeFirst()
-        }
-        return nil
-    }
-
-    /// The request that is served next.
-    mutating func first() -> ConnectionRequest? {
-        for rank in ranks.indices {
-            stepOverGone(in: rank)
-            if ranks[rank].head < ranks[rank].requests.count { return ranks[rank].requests[ranks[rank].head] }
         }
         return nil
     }
