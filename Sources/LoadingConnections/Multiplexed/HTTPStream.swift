@@ -112,6 +112,7 @@ final class HTTPStream: HTTPExchangeStream, LoopTimerTarget {
 
     func setPriority(_ priority: Float) {
         let urgency = HTTPStream.urgency(of: priority)
+        guard urgency != self.urgency else { return }
         self.urgency = urgency
         if let number, observer != nil { connection.setUrgency(urgency, isIncremental: isIncremental, of: number) }
     }

@@ -484,6 +484,43 @@ import URLLoading
         }
     }
 
+    // T-19
+    @Test("a priority that means the same to the server is not told again") func samePriority() async throws {
+        let server = try ScriptedServer(tls: try TrustedAuthority.server().with { $0.applicationProtocols = ["h2"] }) {
+            let http2 = try HTTP2ServerConnection($0, settings: [(9, 1)])
+            let stream = try http2.readRequest()
+            try http2.sendHead(on: stream)
+            try http2.sendBody(Array("a".utf8), on: stream, ends: false)
+            let update = try http2.readFrame(FrameType.priorityUpdate)
+            try http2.sendBody(Array(update.payload.dropFirst(4)), on: stream, ends: false)
+            var updates = 0
+            var frame = try http2.readFrame()
+            while frame.type != FrameType.headers {
+                if frame.type == FrameType.priorityUpdate { updates += 1 }
+                frame = try http2.readFrame()
+            }
+            try http2.respond(on: frame.stream, body: "\(updates)")
+            try http2.sendBody([], on: stream, ends: true)
+            try $0.waitForClose()
+        }
+        defer { server.stop() }
+        try await using { session async throws in
+            let url = server.url("/", host: "localhost")
+            let (bytes, _) = try await session.bytes(for: URLRequest(url: url))
+            var iterator = bytes.makeAsyncIterator()
+            _ = try await iterator.next()
+            bytes.task.priority = URLSessionTask.highPriority
+            var told: [UInt8] = []
+            while told.count < 3, let byte = try await iterator.next() { told.append(byte) }
+            #expect(String(decoding: told, as: UTF8.self) == "u=1")
+            bytes.task.priority = URLSessionTask.highPriority + 0.01
+            let (updates, _) = try await session.data(from: url)
+            #expect(String(decoding: updates, as: UTF8.self) == "0")
+            let end = try await iterator.next()
+            #expect(end == nil)
+        }
+    }
+
     // CONN-23: the body waits for the server's word, and does not go without it
     @Test("a body that the server is asked about", arguments: [true, false]) func expect(isWanted: Bool) async throws {
         let hasCome = Watched(false)
