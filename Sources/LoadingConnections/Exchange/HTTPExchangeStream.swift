@@ -79,12 +79,12 @@ extension ConnectionFacts {
         let remote = stream.remoteAddress
         // TLS that ends at a proxy is not TLS with the server.
         let isForwarded = if case .forwarding = origin.proxyMode { true } else { false }
-        let secure = origin.isSecure && !isForwarded ? stream.tls?.session : nil
+        let tls = origin.isSecure && !isForwarded ? stream.tls : nil
         self.init(
             protocolName: protocolName, isReused: isReused, isProxied: origin.proxyMode != nil,
             localAddress: local?.description, localPort: local.map { Int($0.port) },
             remoteAddress: remote?.description, remotePort: remote.map { Int($0.port) },
-            tlsVersion: secure?.version.rawValue, tlsCipherSuite: secure?.cipherSuite)
+            tlsVersion: tls?.version.rawValue, tlsCipherSuite: tls?.cipherSuite)
         if origin.service.isMultipath { isMultipath = stream.isMultipath }
     }
 }

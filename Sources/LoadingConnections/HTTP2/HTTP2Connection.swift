@@ -8,6 +8,8 @@ internal import LoadingTransport
 final class HTTP2Connection: MultiplexedConnectionState, MultiplexedConnection, ByteStreamOwner {
     let isAlternative = false
     let stream: ByteStream
+    /// Stored, because it is compared with the addresses of each host that is looked up.
+    let remoteAddress: SocketAddress?
     private(set) lazy var session = HTTP2Session(observer: self)
     /// Output that the socket did not take. The session owns its memory until the next output is requested.
     @exclusivity(unchecked) private var unsent = UnsafeRawBufferPointer(start: nil, count: 0)
@@ -31,6 +33,7 @@ final class HTTP2Connection: MultiplexedConnectionState, MultiplexedConnection, 
 
     init(stream: ByteStream, primaryOrigin: OriginConnections, pool: ConnectionPool) {
         self.stream = stream
+        remoteAddress = stream.remoteAddress
         requestLimit = pool.requestLimits[primaryOrigin.key]
         super.init(.http2, primaryOrigin: primaryOrigin, pool: pool)
         stream.owner = self
@@ -41,16 +44,15 @@ final class HTTP2Connection: MultiplexedConnectionState, MultiplexedConnection, 
 
     var peer: ConnectedPeer? {
         // A client certificate was for this server only.
-        guard let tls = stream.tls, !tls.isIdentityRequested, let address = stream.remoteAddress else { return nil }
+        guard let tls = stream.tls, !tls.isIdentityRequested else { return nil }
         let session = tls.session
         return ConnectedPeer(
-            address: address, certificates: session.peerCertificates,
+            certificates: session.peerCertificates,
             agreement: ServerTrustDecision.Agreement(
                 version: session.version.rawValue, cipherSuite: session.cipherSuite))
     }
 
     var localAddresses: [SocketAddress] { stream.localAddresses }
-    var remoteAddress: SocketAddress? { stream.remoteAddress }
 
     func localAddressWasLost() {
         // What earlier losses have taught may have had its cause in the former network.

@@ -190,7 +190,6 @@ extension MultiplexedConnection {
 
 /// The server of a connection.
 struct ConnectedPeer {
-    let address: SocketAddress
     /// In DER, the leaf first.
     let certificates: [[UInt8]]
     let agreement: ServerTrustDecision.Agreement

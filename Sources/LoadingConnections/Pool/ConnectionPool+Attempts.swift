@@ -124,15 +124,17 @@ extension ConnectionPool {
         guard origin.mayShare, origin.proxyMode == nil, !coalescingDisallowed.contains(origin),
             !destinations.replaces(origin.place)
         else { return nil }
+        // A session may have connections to thousands of servers, so what costs little and excludes most comes first.
         return origins.values.lazy.compactMap(\.shared).first { connection in
-            guard !connection.isRetired, !connection.isClosed, connection.isTrusted,
-                connection.primaryOrigin.key.proxyMode == nil,
-                connection.primaryOrigin.key.port == origin.port,
-                !destinations.replaces(connection.primaryOrigin.key.place),
-                connection.primaryOrigin.key.service == origin.service,
-                let peer = connection.peer
+            guard let address = connection.remoteAddress,
+                addresses.contains(where: { $0.with(port: origin.port) == address })
             else { return false }
-            return addresses.contains { $0.with(port: origin.port) == peer.address }
+            return !connection.isRetired && !connection.isClosed && connection.isTrusted
+                && connection.primaryOrigin.key.proxyMode == nil
+                && connection.primaryOrigin.key.port == origin.port
+                && !destinations.replaces(connection.primaryOrigin.key.place)
+                && connection.primaryOrigin.key.service == origin.service
+                && connection.peer != nil
         }
     }
 

@@ -236,12 +236,16 @@ package final class TLSStream {
         return lower?.shutdown() ?? true
     }
 
-    /// The negotiated parameters. Valid after the handshake.
+    /// The negotiated version and cipher suite. Valid after the handshake.
+    package var version: TLSVersion { TLSVersion(rawValue: clt_stream_version(pointer)) }
+    package var cipherSuite: UInt16 { clt_stream_cipher(pointer) }
+
+    /// All negotiated parameters. Valid after the handshake. Copies the certificates.
     package var session: TLSSessionFacts {
         var count = 0
         let name = clt_stream_protocol(pointer, &count)
         return TLSSessionFacts(
-            version: TLSVersion(rawValue: clt_stream_version(pointer)), cipherSuite: clt_stream_cipher(pointer),
+            version: version, cipherSuite: cipherSuite,
             applicationProtocol: name.map {
                 String(decoding: UnsafeBufferPointer(start: $0, count: count), as: UTF8.self)
             },
