@@ -33,6 +33,8 @@ final class OriginConnections {
     /// The number that counts against `ConnectionPool.maximumPerHost`.
     var liveCount: Int { connections.count + attempts.count + (shared == nil ? 0 : 1) }
     var attemptCount: Int { attempts.count }
+    /// Whether there is a connection of HTTP/1.1.
+    var hasHTTP1: Bool { !connections.isEmpty }
     /// Whether a challenge of an attempt is open.
     var isAsking: Bool { attempts.values.contains(where: \.isAsking) }
     /// Whether requests wait, which are served before new ones.

@@ -123,6 +123,27 @@ import Testing
         await connectionPool.close()
     }
 
+    // CONN-3, C-24: the pool remembers a limited number of such servers
+    @Test("a server whose connections speak HTTP/1.1 is known, even if the pool has forgotten it")
+    func aForgottenServerOfHTTP1() async throws {
+        let server = try ScriptedServer(tls: TrustedAuthority.server(), steps: [.waitForClose])
+        defer { server.stop() }
+        var configuration = TLSConfiguration()
+        configuration.applicationProtocols = ["h2", "http/1.1"]
+        let connectionPool = PoolOnLoop(
+            to: server.port, host: "localhost", isSecure: true, limit: 3, configuration: configuration)
+        _ = await connectionPool.customer("a", keeps: true)
+        try await connectionPool.recorded.wait(for: "a took a new one")
+        let attempts = await connectionPool.onLoop { [origin = connectionPool.origin] pool -> Int? in
+            pool.serversOfHTTP1 = []
+            for name in ["b", "c"] { Customer(name, of: connectionPool, keeps: true, sends: nil).ask() }
+            return pool.origins[origin]?.attemptCount
+        }
+        #expect(attempts == 2)
+        try await connectionPool.recorded.waitUntil { $0.count { $0.hasSuffix("took a new one") } == 3 }
+        await connectionPool.close()
+    }
+
     // CONN-12, CONN-1: each attempt fails for one, and the others get one of their own
     @Test("a server that refuses") func aServerThatRefuses() async throws {
         let refusing = try RefusingPort()
