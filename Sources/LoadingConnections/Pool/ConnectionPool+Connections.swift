@@ -19,23 +19,49 @@ extension ConnectionPool {
         hand(connection, of: origin, to: next, isReused: true, events: [])
     }
 
-    /// Serves waiting requests with streams of the connection.
+    /// Serves waiting requests with streams of the connection. Origins that share it take turns, so that a long line of
+    /// one keeps no stream from the others; a request of a higher priority comes before those of all of them.
     func serve(from connection: any MultiplexedConnection) {
-        serve(connection.primaryOrigin, from: connection)
-        for origin in connection.coalescedOrigins { serve(origin, from: connection) }
+        if connection.coalescedOrigins.isEmpty { return serve(connection.primaryOrigin, from: connection) }
+        while let origin = nextInTurn(on: connection), serveFirst(of: origin, from: connection) {}
+        for origin in [connection.primaryOrigin] + connection.coalescedOrigins { origin.noteStreamCredit() }
     }
 
     /// - Parameter events: For the first of them.
     func serve(_ origin: OriginConnections, from connection: any MultiplexedConnection, events: [LoadEvent] = []) {
         var events = events
-        while origin.shared === connection, let next = origin.waiting.first(),
-            let stream = connection.openStream(isRepeatable: next.isRepeatable, for: origin)
-        {
-            origin.waiting.remove(next)
-            hand(stream, of: origin, to: next, isReused: true, events: events)
-            events = []
-        }
+        while serveFirst(of: origin, from: connection, events: events) { events = [] }
         origin.noteStreamCredit()
+    }
+
+    /// Returns false if no request of the origin waits for the connection, or if it has no stream.
+    private func serveFirst(
+        of origin: OriginConnections, from connection: any MultiplexedConnection, events: [LoadEvent] = []
+    ) -> Bool {
+        guard origin.shared === connection, let next = origin.waiting.first(),
+            let stream = connection.openStream(isRepeatable: next.isRepeatable, for: origin)
+        else { return false }
+        origin.waiting.remove(next)
+        turnCount &+= 1
+        origin.lastTurn = turnCount
+        hand(stream, of: origin, to: next, isReused: true, events: events)
+        return true
+    }
+
+    /// Of the origins that share the connection, the one with the most urgent waiting request; among equals, the one
+    /// whose last turn was first. Nil if no request waits.
+    private func nextInTurn(on connection: any MultiplexedConnection) -> OriginConnections? {
+        var best: (origin: OriginConnections, priority: Float)?
+        for origin in [connection.primaryOrigin] + connection.coalescedOrigins where origin.shared === connection {
+            guard let priority = origin.waiting.first()?.priority else { continue }
+            guard let other = best else {
+                best = (origin, priority)
+                continue
+            }
+            let isBefore = priority == other.priority && origin.lastTurn < other.origin.lastTurn
+            if priority > other.priority || isBefore { best = (origin, priority) }
+        }
+        return best?.origin
     }
 
     /// Serves waiting requests from the shared connection, if there is one.

@@ -17,7 +17,7 @@ package import LoadingTransport
 /// 4. Waiting, by priority and then first come, first served (CONN-1). A released connection goes to the first waiting
 ///    request. A new connection goes to the request that it was made for, if that still waits. A request that was lost
 ///    on a reused HTTP/1.1 connection gets only a new connection, for which a released one is closed if none is being
-///    made.
+///    made. Origins that share a connection take turns.
 ///
 /// A server may close an idle connection at any time, and a request in transit is then lost. It may also send bytes
 /// that are no response to the next request. So a connection's socket is checked before it carries a request that
@@ -39,12 +39,14 @@ package final class ConnectionPool {
     let isAlwaysDirect: Bool
     @exclusivity(unchecked) private(set) var origins: [ConnectionKey: OriginConnections] = [:]
     let http3Services: HTTP3Services
-    /// Servers that negotiate HTTP/1.1 although HTTP/2 was offered.
+    /// Servers that negotiate HTTP/1.1 although HTTP/2 was offered. Bounded.
     @exclusivity(unchecked) var serversOfHTTP1: Set<ConnectionKey> = []
     /// The number of flushes. Connections from before a flush have a smaller number and are not kept.
     @exclusivity(unchecked) private(set) var generation = 0
     /// The pending wait for changes of the machine's routes.
     var routes: RouteWait?
+    /// The number of requests that were served from shared connections after they had waited.
+    @exclusivity(unchecked) var turnCount: UInt64 = 0
     /// The request head being encoded; one buffer for all, because encoding and the first write are one step.
     @exclusivity(unchecked) var encodeBuffer: [UInt8] = []
 

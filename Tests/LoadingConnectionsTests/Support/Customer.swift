@@ -33,14 +33,17 @@ final class PoolOnLoop: @unchecked Sendable {
     }
 
     /// A customer who has asked, and puts back each connection that he does not `keep`.
+    ///
+    /// - Parameter host: Another host than the pool's, on the same port.
     func customer(
-        _ name: String, priority: Float = 0.5, acceptsReused: Bool = true, isRepeatable: Bool = true,
-        assumesHTTP3: Bool = false, keeps: Bool = false, sends method: String? = nil, body: Int = 0,
-        pauses: Bool = false
+        _ name: String, of host: String? = nil, priority: Float = 0.5, acceptsReused: Bool = true,
+        isRepeatable: Bool = true, assumesHTTP3: Bool = false, keeps: Bool = false, sends method: String? = nil,
+        body: Int = 0, pauses: Bool = false
     ) async -> Customer {
         await loop.run {
             let customer = Customer(name, of: self, keeps: keeps, sends: method, body: body)
             customer.pauses = pauses
+            customer.host = host
             customer.ask(
                 priority: priority, acceptsReused: acceptsReused, isRepeatable: isRepeatable, assumesHTTP3: assumesHTTP3
             )
@@ -87,14 +90,18 @@ final class Customer: ConnectionRequestDelegate, ExchangeObserver, @unchecked Se
 
     /// Whether he stops to read when the response begins.
     var pauses = false
+    /// Another host than the pool's.
+    var host: String?
 
     func goOn() { carrier?.setPaused(false) }
 
     func ask(
         priority: Float = 0.5, acceptsReused: Bool = true, isRepeatable: Bool = true, assumesHTTP3: Bool = false
     ) {
+        let own = connectionPool.origin
+        let origin = host.map { ConnectionKey(isSecure: own.isSecure, host: $0, port: own.port) } ?? own
         let request = ConnectionRequest(
-            origin: connectionPool.origin, priority: priority, acceptsReused: acceptsReused, isRepeatable: isRepeatable,
+            origin: origin, priority: priority, acceptsReused: acceptsReused, isRepeatable: isRepeatable,
             assumesHTTP3: assumesHTTP3, delegate: self)
         self.request = request
         connectionPool.pool.request(request)
