@@ -43,6 +43,7 @@ package final class ConnectionPool {
     @exclusivity(unchecked) var serversOfHTTP1: Set<ConnectionKey> = []
     /// The number of flushes. Connections from before a flush have a smaller number and are not kept.
     @exclusivity(unchecked) private(set) var generation = 0
+    private(set) lazy var descriptorLine = DescriptorLine(of: self)
     /// The pending wait for changes of the machine's routes.
     var routes: RouteWait?
     /// The number of requests that were served from shared connections after they had waited.
