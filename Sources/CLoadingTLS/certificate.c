@@ -24,7 +24,6 @@ static clt_bytes taken(unsigned char *bytes, int count) {
 }
 
 clt_certificate *clt_certificate_new(const uint8_t *der, size_t count) {
-    OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, NULL);
     if (count > LONG_MAX) return NULL;
     const unsigned char *next = der;
     X509 *certificate = d2i_X509(NULL, &next, (long)count);
@@ -82,7 +81,7 @@ static clt_bytes summary(const X509 *certificate) {
     return found.bytes != NULL ? found : first_alternative_name(certificate);
 }
 
-// Lower case, single spaces, one kind of string: what OpenSSL compares names by, with its header in front.
+// Upper case, single spaces, one kind of string, so that names that are equal have the same bytes.
 static clt_bytes normalized(X509_NAME *name) {
     X509_NAME *copy = X509_NAME_new();
     clt_bytes result = { 0 };

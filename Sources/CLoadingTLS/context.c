@@ -67,8 +67,6 @@ static bool prefer_short_keys(SSL_CTX *context) {
 
 clt_context *clt_context_new(
     uint16_t minimum, uint16_t maximum, const uint8_t *protocols, size_t count, bool asks_later, clt_failure *failure) {
-    // OpenSSL must not tear itself down at exit while other threads are still in it.
-    OPENSSL_init_ssl(OPENSSL_INIT_NO_ATEXIT, NULL);
     ERR_clear_error();
     SSL_CTX *context = SSL_CTX_new(TLS_client_method());
     if (context == NULL) { *failure = clt_failure_take("no TLS context"); return NULL; }

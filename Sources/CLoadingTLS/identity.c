@@ -53,7 +53,6 @@ static int give_password(char *buffer, int capacity, int writing, void *password
 }
 
 clt_identity *clt_identity_from_pem(const uint8_t *bytes, size_t count, const char *password, clt_failure *failure) {
-    OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, NULL);
     ERR_clear_error();
     BIO *keys = count > INT_MAX ? NULL : BIO_new_mem_buf(bytes, (int)count);
     BIO *certificates = count > INT_MAX ? NULL : BIO_new_mem_buf(bytes, (int)count);
@@ -76,7 +75,6 @@ clt_identity *clt_identity_from_pem(const uint8_t *bytes, size_t count, const ch
 
 clt_identity *clt_identity_from_der(
     const clt_chain *chain, const uint8_t *key_bytes, size_t key_count, clt_failure *failure) {
-    OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, NULL);
     ERR_clear_error();
     STACK_OF(X509) *intermediates = X509_chain_up_ref((STACK_OF(X509) *)chain);
     const unsigned char *next = key_bytes;
@@ -151,7 +149,6 @@ static bool parse_legacy(
 }
 
 clt_archive clt_pkcs12_try(const uint8_t *bytes, size_t count, const char *password) {
-    OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, NULL);
     PKCS12 *box = pkcs12_from(bytes, count, NULL);
     clt_archive result = CLT_ARCHIVE_IS_NONE;
     if (box != NULL) {
@@ -167,7 +164,6 @@ clt_archive clt_pkcs12_try(const uint8_t *bytes, size_t count, const char *passw
 
 clt_identity *clt_identity_from_pkcs12(
     const uint8_t *bytes, size_t count, const char *password, clt_failure *failure) {
-    OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, NULL);
     ERR_clear_error();
     EVP_PKEY *key = NULL;
     X509 *leaf = NULL;

@@ -137,7 +137,6 @@ static EVP_PKEY *new_elliptic(bool is_private, const uint8_t *bytes, size_t coun
 }
 
 clt_key *clt_key_new(clt_key_kind kind, bool is_private, const uint8_t *bytes, size_t count) {
-    OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, NULL);
     EVP_PKEY *key = NULL;
     const unsigned char *next = bytes;
     if (kind == CLT_RSA && count <= LONG_MAX) {

@@ -42,6 +42,9 @@ static bool load(void) {
         if (dlsym(ssl, function->name) == NULL) return refuse();
     for (struct function *function = clt_openssl_functions; function < clt_openssl_functions_end; function++)
         atomic_store(&function->address, dlsym(ssl, function->name));
+    // OpenSSL must not tear itself down at exit while other threads are still in it. It decides that with its first call, whichever
+    // that is, so this has to come before all others.
+    OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, NULL);
     return true;
 }
 

@@ -47,10 +47,7 @@ size_t clt_chain_certificate(const clt_chain *chain, size_t index, uint8_t *der)
 
 // ---- roots
 
-clt_roots *clt_roots_new(void) {
-    OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, NULL);
-    return X509_STORE_new();
-}
+clt_roots *clt_roots_new(void) { return X509_STORE_new(); }
 void clt_roots_free(clt_roots *roots) { X509_STORE_free(roots); }
 
 bool clt_roots_add_directory(clt_roots *roots, const char *path) {

@@ -30,6 +30,9 @@ static void load(void) {
     is_loaded = is_loaded && functions.name != NULL;
     CLTT_FUNCTIONS(FIND)
 #undef FIND
+    // OpenSSL must not tear itself down at exit while threads of servers, or of the client, are still in it. It decides that with its
+    // first call.
+    if (is_loaded) functions.OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, NULL);
 }
 
 const struct cltt_openssl *cltt_openssl(void) {

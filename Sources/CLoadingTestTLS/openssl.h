@@ -15,7 +15,7 @@
 
 #define CLTT_FUNCTIONS(use) \
     use(ASN1_INTEGER_set_uint64) use(ERR_clear_error) use(ERR_error_string_n) use(ERR_peek_last_error) \
-    use(EVP_PKEY_Q_keygen) use(EVP_PKEY_free) use(EVP_sha256) use(SSL_CTX_free) use(SSL_CTX_new) \
+    use(EVP_PKEY_Q_keygen) use(EVP_PKEY_free) use(EVP_sha256) use(OPENSSL_init_crypto) use(SSL_CTX_free) use(SSL_CTX_new) \
     use(SSL_CTX_set_alpn_select_cb) use(SSL_CTX_set_cert_cb) use(SSL_accept) use(SSL_free) \
     use(SSL_get_error) use(SSL_get_servername) use(SSL_new) use(SSL_read) use(SSL_set_fd) use(SSL_shutdown) \
     use(SSL_use_PrivateKey) use(SSL_use_certificate) use(SSL_write) use(TLS_server_method) use(X509V3_EXT_conf_nid) \

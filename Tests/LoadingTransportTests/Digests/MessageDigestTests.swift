@@ -1,3 +1,4 @@
+import Glibc
 import LoadingSemantics
 import LoadingTransport
 import Testing
@@ -23,3 +24,20 @@ import Testing
         octets.map { $0.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined() }
     }
 }
+
+#if compiler(>=6.2)
+    @Suite struct OpenSSLAtExitTests {
+        // Other threads may be in OpenSSL when a process ends, so it must not clean up, whatever it was used for first.
+        @Test("OpenSSL is not torn down at exit after a digest") func openSSLIsNotTornDownAtExitAfterDigest() async {
+            await #expect(processExitsWith: .success) {
+                guard MessageDigest.hash(.sha256, []) != nil else { exit(2) }
+                guard let library = dlopen("libssl.so.3", RTLD_NOW), let symbol = dlsym(library, "OPENSSL_atexit")
+                else { exit(3) }
+                typealias Handler = @convention(c) () -> Void
+                let callAtCleanup = unsafeBitCast(symbol, to: (@convention(c) (Handler) -> Int32).self)
+                guard callAtCleanup({ _exit(4) }) == 1 else { exit(5) }
+                exit(EXIT_SUCCESS)
+            }
+        }
+    }
+#endif
