@@ -174,8 +174,9 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "LoadingTransportTests",
-            dependencies: ["LoadingTransport", "LoadingSemantics", "LoadingTestSupport", "TestSupport"],
-            swiftSettings: strict),
+            dependencies: [
+                "LoadingTransport", "LoadingSemantics", "CLoadingTLS", "LoadingTestSupport", "TestSupport",
+            ], swiftSettings: strict),
         .testTarget(
             name: "LoadingStorageTests",
             dependencies: ["LoadingStorage", "LoadingSemantics", "StorageSteps", "TestSupport"], swiftSettings: strict),

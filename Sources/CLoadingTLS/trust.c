@@ -47,7 +47,15 @@ size_t clt_chain_certificate(const clt_chain *chain, size_t index, uint8_t *der)
 
 // ---- roots
 
-clt_roots *clt_roots_new(void) { return X509_STORE_new(); }
+clt_roots *clt_roots_new(void) {
+    X509_STORE *roots = X509_STORE_new();
+    // OpenSSL adds a way of lookup without a lock, while other threads may go through the list. Files are added to a store that is in
+    // use, so theirs has to be there before: then it is only found.
+    if (roots != NULL && X509_STORE_add_lookup(roots, X509_LOOKUP_file()) != NULL) return roots;
+    X509_STORE_free(roots);
+    ERR_clear_error();
+    return NULL;
+}
 void clt_roots_free(clt_roots *roots) { X509_STORE_free(roots); }
 
 bool clt_roots_add_directory(clt_roots *roots, const char *path) {

@@ -1,3 +1,4 @@
+import CLoadingTLS
 import Foundation
 import TestSupport
 import Testing
@@ -172,6 +173,49 @@ extension SystemTrustTests {
             }
         }
     #endif
+}
+
+/// Threads that add a file to the same stores at once. In a process of its own, which a fault of the memory would end.
+@Suite struct SimultaneousRootsTests {
+    #if compiler(>=6.2)
+        // TLS-4
+        @Test("threads may load a bundle into one store at once") func threadsMayLoadBundleIntoOneStoreAtOnce()
+            async throws
+        {
+            let directory = try TemporaryDirectory()
+            let bundle = try directory.write(TestCertificateAuthority().root.pem, to: "bundle.pem").path
+            await #expect(processExitsWith: .success) { [bundle = bundle as String] in
+                StoreUsers.add(bundle, toStores: 5_000)
+                exit(EXIT_SUCCESS)
+            }
+            withExtendedLifetime(directory) {}
+        }
+    #endif
+}
+
+private enum StoreUsers {
+    private static let threads: UInt32 = 4
+    // Set before the threads start. The barriers keep them in step.
+    nonisolated(unsafe) private static var stores: [OpaquePointer] = []
+    nonisolated(unsafe) private static let step = UnsafeMutablePointer<pthread_barrier_t>.allocate(capacity: 1)
+    nonisolated(unsafe) private static let end = UnsafeMutablePointer<pthread_barrier_t>.allocate(capacity: 1)
+
+    static func add(_ file: String, toStores count: Int) {
+        stores = (0..<count).compactMap { _ in clt_roots_new() }
+        pthread_barrier_init(step, nil, threads)
+        pthread_barrier_init(end, nil, threads + 1)
+        for _ in 0..<threads {
+            Thread {
+                for store in stores {
+                    pthread_barrier_wait(step)
+                    if !clt_roots_add_file(store, file) { _exit(2) }
+                }
+                pthread_barrier_wait(end)
+            }.start()
+        }
+        pthread_barrier_wait(end)
+        for store in stores { clt_roots_free(store) }
+    }
 }
 
 @Suite struct ServerNameTests {
