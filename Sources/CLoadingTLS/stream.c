@@ -421,9 +421,10 @@ uint16_t clt_session_version(const clt_session *session) { return (uint16_t)SSL_
 static int64_t time_of(const clt_session *session) { return SSL_SESSION_get_time(session); }
 #pragma GCC diagnostic pop
 
-int64_t clt_session_expiry(const clt_session *session) {
-    int64_t begin = time_of(session), lifetime = SSL_SESSION_get_timeout(session);
-    int64_t hint = (int64_t)SSL_SESSION_get_ticket_lifetime_hint(session);
-    if (hint > 0 && (SSL_SESSION_get_protocol_version(session) == TLS1_3_VERSION || hint < lifetime)) lifetime = hint;
-    return begin + lifetime;
+clt_session_times clt_session_times_of(const clt_session *session) {
+    return (clt_session_times){
+        .received = time_of(session),
+        .lifetime = SSL_SESSION_get_timeout(session),
+        .hint = (int64_t)SSL_SESSION_get_ticket_lifetime_hint(session),
+    };
 }

@@ -122,8 +122,14 @@ const uint8_t *clt_stream_protocol(const clt_stream *stream, size_t *count);
 clt_session *clt_stream_take_session(clt_stream *stream);
 void clt_session_free(clt_session *session);
 uint16_t clt_session_version(const clt_session *session);
-// When the session stops being of use, in seconds since 1970.
-int64_t clt_session_expiry(const clt_session *session);
+
+typedef struct {
+    int64_t received;  // in seconds since 1970
+    int64_t lifetime;  // OpenSSL's own limit, in seconds
+    int64_t hint;      // the lifetime that the server names with a ticket, in seconds; 0 also if there is no ticket
+} clt_session_times;
+
+clt_session_times clt_session_times_of(const clt_session *session);
 
 // ---- certificate chains, the leaf first
 

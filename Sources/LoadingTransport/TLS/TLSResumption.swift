@@ -1,4 +1,5 @@
 internal import CLoadingTLS
+internal import LoadingSemantics
 
 /// A resumable session: a handshake with it is shorter and needs no certificates.
 ///
@@ -30,5 +31,17 @@ package final class TLSResumption: @unchecked Sendable {
     package var isSingleUse: Bool { version >= .tls13 }
 
     /// In seconds since 1970.
-    package var expiry: Int64 { clt_session_expiry(pointer) }
+    package var expiry: Int64 {
+        let times = clt_session_times_of(pointer)
+        return times.received + Self.lifetime(of: version, default: times.lifetime, hint: times.hint)
+    }
+
+    /// How long a session can be resumed, in seconds.
+    ///
+    /// In TLS 1.3 a ticket has the lifetime that the server names, but at most seven days; with 0 it must not be used
+    /// (RFC 8446 §4.6.1). Before TLS 1.3, 0 means that the server names none (RFC 5077 §3.3).
+    package static func lifetime(of version: TLSVersion, default standard: Int64, hint: Int64) -> Int64 {
+        if version >= .tls13 { return min(hint, TimeLimits.standard.longestTicketLifetime) }
+        return hint > 0 ? min(hint, standard) : standard
+    }
 }

@@ -64,6 +64,18 @@ import Testing
     }
 
     // TLS-8
+    @Test(
+        "the lifetime of a session is the server's, within limits",
+        arguments: [
+            (TLSVersion.tls13, Int64(300), Int64(300)), (.tls13, 100_000, 100_000), (.tls13, 604_800, 604_800),
+            (.tls13, 604_801, 604_800), (.tls13, Int64(UInt32.max), 604_800), (.tls13, 0, 0), (.tls12, 300, 300),
+            (.tls12, 100_000, 7_200), (.tls12, 0, 7_200),
+        ])
+    func lifetimeOfSessionIsTheServersWithinLimits(version: TLSVersion, hint: Int64, lifetime: Int64) {
+        #expect(TLSResumption.lifetime(of: version, default: 7_200, hint: hint) == lifetime)
+    }
+
+    // TLS-8
     @Test("a session remains usable after a truncated connection", arguments: [TLSServerOptions.Version.tls12, .tls13])
     func sessionRemainsUsableAfterTruncatedConnection(version: TLSServerOptions.Version) throws {
         let server = try serve(version)
