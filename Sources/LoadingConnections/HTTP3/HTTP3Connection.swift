@@ -96,8 +96,7 @@ final class HTTP3Connection: MultiplexedConnectionState, MultiplexedConnection, 
         }
         if TLSKeyLog.hasFile { configuration.secretLog = { TLSKeyLog.write($0) } }
         return HTTP3Session(
-            configuration: configuration,
-            serverName: SocketAddress(literal: primaryOrigin.key.host, port: 0) == nil ? primaryOrigin.key.host : nil,
+            configuration: configuration, serverName: ServerName(host: primaryOrigin.key.host)?.indication,
             endpoints: HTTP3Endpoints(socket), resumption: resumed?.resumption, allowsEarlyData: beginsEarly,
             identity: identity, at: pool.loop.now, observer: self)
     }

@@ -41,14 +41,8 @@ package final class TLSStream {
                 nil as TLSResumption?
             }
         var failure = clt_failure()
-        let pointer =
-            switch host {
-            case .name(let name):
-                clt_stream_new(context.pointer, descriptor, lower?.pointer, name, session?.pointer, &failure)
-            // RFC 6066 §3: SNI must not contain IP addresses.
-            case .address:
-                clt_stream_new(context.pointer, descriptor, lower?.pointer, nil, session?.pointer, &failure)
-            }
+        let pointer = clt_stream_new(
+            context.pointer, descriptor, lower?.pointer, host.indication, session?.pointer, &failure)
         guard let pointer else { throw TLSError(failure) }
         self.pointer = pointer
         self.context = context

@@ -231,4 +231,14 @@ private enum StoreUsers {
     func hostIsNameOrAddress(host: String, name: ServerName?) {
         #expect(ServerName(host: host) == name)
     }
+
+    // TLS-11: RFC 6066 §3
+    @Test(
+        "a name is sent to the server without a final dot, and an address is not",
+        arguments: [
+            ("example.test", "example.test"), ("example.test.", "example.test"), ("127.0.0.1", nil), ("::1%eth0", nil),
+        ])
+    func nameIsSentToServerWithoutFinalDot(host: String, indication: String?) {
+        #expect(ServerName(host: host)?.indication == indication)
+    }
 }
