@@ -1,3 +1,4 @@
+internal import CLoadingLinux
 internal import Glibc
 internal import LoadingEvents
 internal import LoadingTransport
@@ -23,11 +24,12 @@ final class QlogFile: Callout, @unchecked Sendable {
     private static let most = 4 * 1024 * 1024
     private static let number = Atomic(0)
 
-    /// Nil unless the environment variable `QLOGDIR` names a folder for such files.
+    /// Nil unless the environment variable `QLOGDIR` names a folder for such files. A process that has other privileges
+    /// than the user who started it ignores the variable.
     ///
     /// - Parameter host: Is part of the file's name.
     init?(of host: String, on loop: EventLoop) {
-        guard let folder = getenv("QLOGDIR").map({ String(cString: $0) }), !folder.isEmpty else { return nil }
+        guard let folder = cll_environment("QLOGDIR").map({ String(cString: $0) }), !folder.isEmpty else { return nil }
         let name = host.utf8.prefix(100).map { octet in
             Self.mayStand(octet) ? Character(UnicodeScalar(octet)) : "_"
         }
