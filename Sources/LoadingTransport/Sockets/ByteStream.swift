@@ -39,22 +39,15 @@ package final class ByteStream: ReadinessHandler {
         _ = cll_no_delay(descriptor)
         // Best effort: the connection works without the traffic class.
         if service.trafficClass != 0 { _ = cll_traffic_class(descriptor, isIPv6 ? 1 : 0, Int32(service.trafficClass)) }
-        guard let stream = ByteStream(descriptor: descriptor, loop: loop, owner: owner) else {
-            let failure = POSIXFailure(cll_errno())
-            Glibc.close(descriptor)
-            throw failure
-        }
         let result = address.withSockaddr { pointer, length in
             Glibc.connect(descriptor, pointer.assumingMemoryBound(to: sockaddr.self), length)
         }
-        if result != 0 {
-            let code = cll_errno()
-            if code != EINPROGRESS && code != EINTR {
-                stream.close()
-                throw POSIXFailure(code)
-            }
+        let code = result == 0 ? 0 : cll_errno()
+        guard [0, EINPROGRESS, EINTR].contains(code) else {
+            Glibc.close(descriptor)
+            throw POSIXFailure(code)
         }
-        return stream
+        return try register(descriptor, on: loop, owner: owner)
     }
 
     /// The same for a local socket (unix(7)). A path that begins with NUL is a name in the abstract namespace.
@@ -72,9 +65,7 @@ package final class ByteStream: ReadinessHandler {
         let length = socklen_t(headSize + bytes.count + (isAbstract ? 0 : 1))
         let descriptor = cll_stream_socket(AF_UNIX, 0)
         guard descriptor >= 0 else { throw POSIXFailure(cll_errno()) }
-        guard !DescriptorReserve.contains(descriptor),
-            let stream = ByteStream(descriptor: descriptor, loop: loop, owner: owner)
-        else {
+        guard !DescriptorReserve.contains(descriptor) else {
             Glibc.close(descriptor)
             throw POSIXFailure(EMFILE)
         }
@@ -84,8 +75,23 @@ package final class ByteStream: ReadinessHandler {
         guard result == 0 else {
             // EAGAIN: the queue of the server is full.
             let code = cll_errno()
-            stream.close()
+            Glibc.close(descriptor)
             throw POSIXFailure(code)
+        }
+        return try register(descriptor, on: loop, owner: owner)
+    }
+
+    /// Makes the stream of a socket for which `connect` was called; closes the socket if that fails.
+    ///
+    /// The kernel reports a socket that is not even connecting as writable and hung up. While the loop is borrowed, its
+    /// own thread would fetch that event, and `finishConnecting()` would take it for an established connection.
+    private static func register(
+        _ descriptor: Int32, on loop: EventLoop, owner: any ByteStreamOwner
+    ) throws(POSIXFailure) -> ByteStream {
+        guard let stream = ByteStream(descriptor: descriptor, loop: loop, owner: owner) else {
+            let failure = POSIXFailure(cll_errno())
+            Glibc.close(descriptor)
+            throw failure
         }
         return stream
     }

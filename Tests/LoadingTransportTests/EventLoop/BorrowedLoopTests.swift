@@ -151,6 +151,43 @@ import Testing
         #expect(try handler.events.waitFor(count: 2) == ["job", "ready"])
     }
 
+    /// Records what it is told about a stream.
+    private final class StreamOwner: ByteStreamOwner, @unchecked Sendable {
+        // Sendable because the stream is used on the loop only.
+
+        let outcomes = EventRecorder<String>()
+        var stream: ByteStream?
+
+        func streamBecameReady(_ stream: ByteStream) {
+            switch stream.finishConnecting() {
+            case nil: outcomes.record("pending")
+            case .success: outcomes.record("connected")
+            case .failure(let failure): outcomes.record("failed with \(failure.code)")
+            }
+        }
+    }
+
+    // CONN-9: the address that seems to answer would win the race
+    @Test("a connection that is begun while the loop is borrowed is not taken for an established one")
+    func connecting() async throws {
+        let stepped = try SteppedLoop()
+        let loop = stepped.loop
+        let silent = try SaturatedPort()
+        let address = try #require(SocketAddress(literal: "127.0.0.1", port: UInt16(silent.port)))
+        // The loop's thread wakes up, or not, before the socket connects.
+        for _ in 0..<50 {
+            let owner = StreamOwner()
+            try Self.borrow(loop) { owner.stream = try? ByteStream.connect(to: address, on: loop, owner: owner) }
+            try await stepped.settle()
+            let isMade = try await stepped.run {
+                owner.stream?.close()
+                return owner.stream != nil
+            }
+            #expect(isMade)
+            #expect(owner.outcomes.events == [])
+        }
+    }
+
     @Test("a caller is resumed by the thread that has borrowed the loop, when it has given it back")
     func resumed() throws {
         let stepped = try SteppedLoop()
