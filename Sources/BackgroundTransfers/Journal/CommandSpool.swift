@@ -42,18 +42,16 @@ package final class CommandSpool {
         replacementSize = smallestReplacement
         descriptor = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
         size = 0
+        // From here on `deinit` closes the file, also when this throws.
         guard descriptor >= 0 else { throw Failure(code: cll_errno()) }
-        do { try Self.check(descriptor) } catch {
-            close(descriptor)
-            throw error
-        }
+        try Self.check(descriptor)
         let bytes = Self.bytes(of: descriptor)
         let end = Self.parse(bytes).end
         size = bytes.count
         if end < bytes.count, ftruncate(descriptor, off_t(end)) == 0 { size = end }
     }
 
-    deinit { close(descriptor) }
+    deinit { if descriptor >= 0 { close(descriptor) } }
 
     private static func check(_ descriptor: Int32) throws(Failure) {
         var status = stat()

@@ -9,19 +9,23 @@ package enum PrivateCopy {
     package final class Original: Sendable {
         fileprivate let descriptor: Int32
 
-        /// Nil with the reason if it is no regular file that can be read.
+        /// Throws the reason if it is no regular file that can be read.
         package init(path: String) throws(POSIXFailure) {
             descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+            // From here on `deinit` closes the file, also when this throws.
             guard descriptor >= 0 else { throw POSIXFailure(cll_errno()) }
             var status = stat()
-            let code = fstat(descriptor, &status) == 0 ? 0 : cll_errno()
-            guard code == 0, status.st_mode & S_IFMT == S_IFREG else {
-                close(descriptor)
-                throw POSIXFailure(code != 0 ? code : status.st_mode & S_IFMT == S_IFDIR ? EISDIR : EINVAL)
+            guard fstat(descriptor, &status) == 0 else { throw POSIXFailure(cll_errno()) }
+            switch status.st_mode & S_IFMT {
+            case S_IFREG: break
+            case S_IFDIR: throw POSIXFailure(EISDIR)
+            default: throw POSIXFailure(EINVAL)
             }
         }
 
-        deinit { close(descriptor) }
+        deinit {
+            if descriptor >= 0 { close(descriptor) }
+        }
     }
 
     /// A longer file is not copied at once. In bytes. Decision: a caller may wait some milliseconds for a new task.
@@ -54,8 +58,9 @@ package enum PrivateCopy {
         guard lseek(original.descriptor, 0, SEEK_SET) == 0 else { throw POSIXFailure(cll_errno()) }
         while true {
             let count = cll_copy_range(original.descriptor, copy, 1 << 30)
-            if count == 0 { return }
-            if count > 0 || cll_errno() == EINTR { continue }
+            if count > 0 || count < 0 && cll_errno() == EINTR { continue }
+            // Also at the end: the kernel believes the size of a file, which some file systems give as 0
+            // (copy_file_range(2), "Bugs").
             return try readAndWrite(original.descriptor, copy)
         }
     }

@@ -59,6 +59,18 @@ struct CommandSpoolTests {
         }
     }
 
+    // BG-6: the errno is EBADF if the descriptor is closed again, which another thread may have been given meanwhile
+    @Test("a file that has another name too is refused, and closed once") func otherName() throws {
+        let folder = try TemporaryDirectory()
+        let file = try folder.write("", to: "spool")
+        try FileManager.default.linkItem(at: file, to: folder.file("other"))
+        errno = 0
+        let spool = try? CommandSpool(path: file.path)
+        let code = errno
+        #expect(spool == nil)
+        #expect(code == 0)
+    }
+
     // BG-12: a program is killed within a write, and the next one goes on
     @Test("a torn entry hides nothing that follows") func torn() throws {
         let folder = try TemporaryDirectory()

@@ -1,0 +1,42 @@
+import Foundation
+import Glibc
+import LoadingTransport
+import TestSupport
+import Testing
+
+/// Copies of files that a background transfer sends.
+@Suite(.leakChecked) struct PrivateCopyTests {
+    private let folder: TemporaryDirectory
+
+    init() throws { folder = try TemporaryDirectory() }
+
+    /// The code of the failure to open a file, and the errno that it leaves: EBADF if a descriptor was closed that is
+    /// not open, and which another thread may have been given meanwhile.
+    private static func failure(at path: String) -> [Int32?] {
+        var code: Int32?
+        errno = 0
+        do throws(LoadingTransport.POSIXFailure) { _ = try PrivateCopy.Original(path: path) } catch {
+            code = error.code
+        }
+        return [code, errno]
+    }
+
+    // BG-2, ERR-8
+    @Test("what is no file is closed once") func noFile() {
+        #expect(Self.failure(at: folder.path) == [EISDIR, 0])
+        let pipe = folder.path + "/pipe"
+        #expect(mkfifo(pipe, 0o600) == 0)
+        #expect(Self.failure(at: pipe) == [EINVAL, 0])
+        #expect(Self.failure(at: folder.path + "/missing") == [ENOENT, ENOENT])
+    }
+
+    // BG-2
+    @Test("a copy has all bytes, also of a file whose size is said to be 0") func copied() throws {
+        let content = Data((0..<300_000).map { UInt8(truncatingIfNeeded: $0 / 7) })
+        let file = try folder.write(content, to: "file")
+        try PrivateCopy.make(PrivateCopy.Original(path: file.path), at: folder.path + "/copy")
+        #expect(try Data(contentsOf: folder.file("copy")) == content)
+        try PrivateCopy.make(PrivateCopy.Original(path: "/proc/version"), at: folder.path + "/version")
+        #expect(try String(contentsOf: folder.file("version"), encoding: .utf8).hasPrefix("Linux version "))
+    }
+}
