@@ -51,7 +51,11 @@ extension TaskCore {
                 switch result {
                 case .success(let found):
                     // The name is that of the certificate, if the stream uses TLS. Its addresses came with the service.
-                    if let origin = try? StreamEndpoint.origin(host: found.host, port: Int(found.port), .ordinary) {
+                    // Anyone in the local network publishes services, and may say where names of `.local` are, but not
+                    // where other hosts of the session are.
+                    if let origin = try? StreamEndpoint.origin(host: found.host, port: Int(found.port), .ordinary),
+                        MulticastLookup.isResponsible(for: origin.host)
+                    {
                         core.environment.pool.resolver.remember(found.addresses, of: origin.host, on: loop)
                     }
                     beginStream(toHost: found.host, port: Int(found.port))

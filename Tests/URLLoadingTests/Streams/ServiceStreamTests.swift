@@ -1,0 +1,42 @@
+import Foundation
+import LoadingTransport
+import TestSupport
+import Testing
+import URLLoading
+
+/// Stream tasks to services, with a scripted bus, so without Avahi.
+@Suite(.needs("libdbus-1.so.3", of: "libdbus-1-3", dlopen("libdbus-1.so.3", RTLD_NOW) != nil), .leavesNothing)
+struct ServiceStreamTests {
+    /// A bus on which a service is found whose host and address are these.
+    private static func bus(host: String, address: String, port: Int) throws -> ScriptedBus {
+        let found: [ScriptedBus.Value] = [
+            .int32(1), .int32(0), .text("one"), .text("_http._tcp"), .text("local"), .text(host), .int32(0),
+            .text(address), .uint16(UInt16(port)), .byteArrays([]), .uint32(0),
+        ]
+        return try NetServiceTests.resolvingBus([.signal(path: "/r", member: "Found", found)])
+    }
+
+    /// What a stream task to the service reads, up to its end.
+    private static func read(_ bus: ScriptedBus, in session: URLSession) async throws -> String {
+        let task = session.streamTask(with: NetServiceTests.service(on: bus))
+        task.resume()
+        let (data, _) = try await task.readData(ofMinLength: 100, maxLength: 100, timeout: 10)
+        task.closeWrite()
+        return data.map { String(decoding: $0, as: UTF8.self) } ?? ""
+    }
+
+    // STREAM-10: anyone in the local network publishes services, and other requests of the session use the same names
+    @Test("the address that comes with a service counts for names of .local only") func address() async throws {
+        let server = try ScriptedServer { try $0.send("hello\n") }
+        defer { server.stop() }
+        try await URLSession.withSuspendedQueue { session in
+            let local = try Self.bus(host: "host.local", address: "127.0.0.1", port: server.port)
+            defer { local.stop() }
+            #expect(try await Self.read(local, in: session) == "hello\n")
+            // Nothing listens at the address that this one claims.
+            let claimed = try Self.bus(host: "localhost", address: "127.0.0.2", port: server.port)
+            defer { claimed.stop() }
+            #expect(try await Self.read(claimed, in: session) == "hello\n")
+        }
+    }
+}
