@@ -49,6 +49,8 @@ open class NetService: NSObject {
         var text: Data?
         var monitor: DiscoveryOperation?
         var monitorGeneration: UInt64 = 0
+        /// The monitored TXT record for which a callback is due.
+        var newText: Data?
         var failureReason: String?
     }
 
@@ -157,6 +159,20 @@ open class NetService: NSObject {
         }
     }
 
+    /// Has a callback come for what `take` takes out of the state then, if it is not nil. It is taken without a delegate
+    /// too, so that a later delegate gets later changes.
+    private func deliver<News: Sendable>(
+        _ take: @escaping @Sendable (inout State) -> News?,
+        to body: @escaping @Sendable (NetService, any NetServiceDelegate, News) -> Void
+    ) {
+        let reference = WeakReference(self)
+        schedule.perform {
+            guard let service = reference.object else { return }
+            let (news, delegate) = service.lock.withLock { (take(&service.state), service.state.delegate) }
+            if let news, let delegate { body(service, delegate, news) }
+        }
+    }
+
     // MARK: Activities
 
     /// Begins one. Returns its generation; nil if another one runs.
@@ -258,8 +274,11 @@ open class NetService: NSObject {
                 return !found.addresses.isEmpty && !state.hasNews
             }
             guard isNews else { return }
-            deliver(in: generation) { service, delegate in
-                service.lock.withLock { service.state.hasNews = false }
+            deliver { state -> Void? in
+                guard state.generation == generation, state.hasNews else { return nil }
+                state.hasNews = false
+                return ()
+            } to: { service, delegate, _ in
                 delegate.netServiceDidResolveAddress(service)
             }
         case .finished:
@@ -343,6 +362,7 @@ open class NetService: NSObject {
         let generation = lock.withLock { () -> UInt64? in
             guard state.monitor == nil else { return nil }
             state.monitorGeneration += 1
+            state.newText = nil
             return state.monitorGeneration
         }
         guard let generation else { return }
@@ -362,6 +382,7 @@ open class NetService: NSObject {
     open func stopMonitoring() {
         let monitor = lock.withLock {
             state.monitorGeneration += 1
+            state.newText = nil
             defer { state.monitor = nil }
             return state.monitor
         }
@@ -372,14 +393,17 @@ open class NetService: NSObject {
         switch event {
         case .resolved(let found):
             guard let text = TXTRecord.data(of: found.text).map({ Data($0) }) else { return }
-            let isCurrent = lock.withLock {
+            let isFirst = lock.withLock {
                 guard state.monitorGeneration == generation else { return false }
                 state.text = text
-                return true
+                // A delegate that is slow gets one callback for several changes: others in the network make them.
+                defer { state.newText = text }
+                return state.newText == nil
             }
-            guard isCurrent else { return }
-            deliver(in: nil) { service, delegate in
-                guard service.lock.withLock({ service.state.monitorGeneration == generation }) else { return }
+            guard isFirst else { return }
+            deliver { state in
+                state.monitorGeneration == generation ? state.newText.take() : nil
+            } to: { service, delegate, text in
                 delegate.netService(service, didUpdateTXTRecord: text)
             }
         case .finished: break
@@ -388,6 +412,7 @@ open class NetService: NSObject {
                 guard state.monitorGeneration == generation else { return }
                 // Also if it fails before the operation is known.
                 state.monitorGeneration += 1
+                state.newText = nil
                 state.monitor = nil
                 state.failureReason = failure.reason
             }

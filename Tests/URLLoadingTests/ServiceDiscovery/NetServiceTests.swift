@@ -151,6 +151,61 @@ struct NetServiceTests {
         #expect(recorder.events.count == 2)
     }
 
+    // STREAM-10: others in the local network decide how often it changes
+    @Test("a delegate that is slow gets the last of several TXT records") func slowMonitor() throws {
+        let bus = try Self.resolvingBus([.signal(path: "/r", member: "Found", Self.found("", text: ["a=1"]))])
+        defer { bus.stop() }
+        let entered = Signal("the callback")
+        let left = Signal("its end")
+        let recorder = NetServiceRecorder { _ in
+            entered.fire()
+            try? left.wait()
+        }
+        let service = Self.service(on: bus)
+        service.delegate = recorder
+        service.startMonitoring()
+        try entered.wait()
+        for value in 2...4 { bus.say(.signal(path: "/r", member: "Found", Self.found("", text: ["a=\(value)"]))) }
+        let last = NetService.data(fromTXTRecord: ["a": Data("4".utf8)])
+        while service.txtRecordData() != last { sched_yield() }
+        left.fire()
+        #expect(try recorder.events.waitFor(count: 2) == [.text(["a": "1"]), .text(["a": "4"])])
+        service.stopMonitoring()
+        try bus.waitForEnd()
+        #expect(recorder.events.count == 2)
+    }
+
+    // STREAM-10
+    @Test("a delegate that is set while a service is resolved gets later changes") func laterDelegate() throws {
+        // Keeps the shared queue busy, and has its second callback after those that are due meanwhile.
+        let entered = Signal("the callback")
+        let left = Signal("its end")
+        let busy = NetServiceRecorder { _ in
+            entered.fire()
+            try? left.wait()
+        }
+        let invalid = NetService(domain: "", type: "_http._tcp", name: "one", port: -1)
+        invalid.delegate = busy
+        invalid.publish()
+        try entered.wait()
+        let bus = try Self.resolvingBus([.signal(path: "/r", member: "Found", Self.found("127.0.0.1"))])
+        defer { bus.stop() }
+        let service = Self.service(on: bus)
+        service.resolve(withTimeout: 0)
+        try bus.waitForCall(of: "ServiceResolverNew", count: 2)
+        bus.say(.signal(path: "/r", member: "Found", Self.found("127.0.0.2")))
+        while (service.addresses?.count ?? 0) < 2 { sched_yield() }
+        left.fire()
+        try busy.events.waitFor(count: 2)
+        let recorder = NetServiceRecorder()
+        service.delegate = recorder
+        bus.say(.signal(path: "/r", member: "Found", Self.found("127.0.0.3")))
+        #expect(
+            try recorder.events.waitFor(count: 1) == [.didResolve(["127.0.0.1", "127.0.0.2", "127.0.0.3"], 8080)])
+        service.stop()
+        try bus.waitForEnd()
+    }
+
     // STREAM-10
     @Test("a service is published with its TXT record, which may change") func publish() throws {
         let bus = try ScriptedBus { call in
