@@ -121,7 +121,7 @@ package final class BusClient: ReadinessHandler, LoopTimerTarget {
     }
 
     private func sendWaitingCalls() {
-        guard case .open(let connection, _, _) = state else { return armTimer() }
+        guard case .open(let connection, _, _) = state else { return }
         while calls.count < Self.mostPendingCalls, !waitingCalls.isEmpty {
             let next = waitingCalls.removeFirst()
             do throws(BusFailure) {
@@ -143,6 +143,8 @@ package final class BusClient: ReadinessHandler, LoopTimerTarget {
     }
 
     package func timerFired(_ timer: LoopTimer) {
+        // The bus has no room for another client.
+        if case .opening = state { return fail(.connectionLost) }
         let now = loop.now
         var late = waitingCalls.filter { $0.pending.deadline <= now }.map(\.pending)
         waitingCalls.removeAll { $0.pending.deadline <= now }
@@ -157,7 +159,11 @@ package final class BusClient: ReadinessHandler, LoopTimerTarget {
     // MARK: Messages
 
     package func becameReady(_ readiness: Readiness) {
-        if case .ended(let failure) = state { return failWaitingCalls(failure) }
+        switch state {
+        case .opening: return armTimer()
+        case .ended(let failure): return failWaitingCalls(failure)
+        case .open: break
+        }
         for _ in 0..<Self.readsTogether {
             guard case .open(let connection, _, _) = state else { return }
             var entries = connection.pollEntries()
