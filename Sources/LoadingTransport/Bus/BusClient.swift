@@ -20,11 +20,6 @@ package final class BusClient: ReadinessHandler, LoopTimerTarget {
         let pending: PendingCall
     }
 
-    /// Carries the connection from the thread that opens it, which does not use it afterwards.
-    private struct Opened: @unchecked Sendable {
-        let result: Result<BusConnection, BusFailure>
-    }
-
     private enum State {
         case opening
         /// The descriptor is a duplicate: libdbus may close its own at any time.
@@ -61,12 +56,7 @@ package final class BusClient: ReadinessHandler, LoopTimerTarget {
         self.ended = ended
         let box = LoopBox(self, on: loop)
         let isStarted = DetachedThread.startIfPossible(named: "url-bus") {
-            let opened: Opened
-            do throws(BusFailure) {
-                opened = Opened(result: .success(try BusConnection(address: address)))
-            } catch {
-                opened = Opened(result: .failure(error))
-            }
+            let opened = OpenedBus(address: address)
             loop.post { box.value.becameOpen(opened.result) }
         }
         if !isStarted { loop.post { box.value.fail(.noResources) } }

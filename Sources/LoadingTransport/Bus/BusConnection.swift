@@ -238,6 +238,28 @@ final class BusConnection {
     }
 }
 
+/// A connection, or why there is none, on its way from the thread that has opened it, which does not use it afterwards.
+struct OpenedBus: @unchecked Sendable {
+    // Sendable because one thread at a time has it.
+
+    let result: Result<BusConnection, BusFailure>
+
+    /// Waits while the bus has no room for another client.
+    ///
+    /// - Parameter address: Nil if there is no bus that may be used.
+    init(address: String?) {
+        do throws(BusFailure) {
+            guard let address else { throw .busMissing(address: nil) }
+            result = .success(try BusConnection(address: address))
+        } catch {
+            result = .failure(error)
+        }
+    }
+
+    /// For a connection that nothing uses.
+    func close() { if case .success(let connection) = result { connection.close() } }
+}
+
 /// Why a message bus, or a program on it, did not complete a request.
 package enum BusFailure: Error, Hashable, Sendable {
     /// libdbus is not installed. With the name of its file.

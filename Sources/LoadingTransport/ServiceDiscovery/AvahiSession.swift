@@ -48,12 +48,9 @@ final class AvahiSession {
     /// Decision: the daemon sends a handful before its reply.
     private static let mostEarlySignals = 256
 
-    init(address: String) throws(DiscoveryFailure) {
-        do throws(BusFailure) {
-            bus = try BusConnection(address: address)
-        } catch {
-            throw DiscoveryFailure(error)
-        }
+    /// Owns the connection.
+    init(_ bus: BusConnection) {
+        self.bus = bus
         callBus("Hello") { [unowned self] result in
             self.afterwards(result) { _ in self.addRules() }
         }

@@ -5,9 +5,11 @@ internal import LoadingSemantics
 
 /// Finds and publishes services in the local network (DNS-SD, RFC 6763), through Avahi on the D-Bus system bus.
 ///
-/// Nothing exists until the first operation: then a thread connects to the bus and serves all operations. It ends, with
-/// the connection, after the last of them. Methods never block. Events come on that thread, except for the failure of
-/// an operation that cannot begin (invalid names, or no thread): it comes on the caller's, before the method returns.
+/// Nothing exists until the first operation: then a thread serves all operations over a connection to the bus. It ends,
+/// with the connection, after the last of them. Another thread opens the connection, because the socket of a bus that
+/// hangs may have no room for another client; timeouts go on meanwhile. Methods never block. Events come on the first
+/// thread, except for the failure of an operation that cannot begin (invalid names, or no thread): it comes on the
+/// caller's, before the method returns.
 package final class ServiceDiscovery: @unchecked Sendable {
     // Sendable because what is not constant is guarded by `lock`.
 
@@ -25,6 +27,10 @@ package final class ServiceDiscovery: @unchecked Sendable {
     private var commands: [Command] = []
     /// An eventfd that wakes the thread; -1 without one.
     private var wakeup: Int32 = -1
+    /// Whether a thread opens the connection. If the bus hangs, it may outlast the operations, and serves later ones.
+    private var isConnecting = false
+    /// What it has come to, until the thread of the operations takes it.
+    private var opened: OpenedBus?
 
     package init(busAddress: String?) {
         self.busAddress = busAddress
@@ -179,23 +185,27 @@ package final class ServiceDiscovery: @unchecked Sendable {
 
     /// What has been posted. Nil, and the thread must end, if there is nothing to do.
     private func takeCommands(isIdle: Bool) -> [Command]? {
-        let taken = lock.withLock { () -> (commands: [Command], ended: Int32)? in
+        let taken = lock.withLock { () -> (commands: [Command], ended: Int32, unused: OpenedBus?) in
             if commands.isEmpty, isIdle {
-                defer { wakeup = -1 }
-                return ([], wakeup)
+                defer { (wakeup, opened) = (-1, nil) }
+                return ([], wakeup, opened)
             }
             defer { commands = [] }
-            return (commands, -1)
+            return (commands, -1, nil)
         }
-        guard let taken, taken.ended >= 0 else { return taken?.commands }
+        guard taken.ended >= 0 else { return taken.commands }
         Glibc.close(taken.ended)
+        taken.unused?.close()
         return nil
     }
 
     private func run(_ wakeup: Int32) {
         var operations: [DiscoveryOperation] = []
         var session: AvahiSession?
+        // Until when there must be a connection, while operations wait for it.
+        var connectLimit: Int64?
         while let commands = takeCommands(isIdle: operations.isEmpty) {
+            if operations.isEmpty { connectLimit = nil }
             for command in commands {
                 switch command {
                 case .begin(let operation):
@@ -204,7 +214,7 @@ package final class ServiceDiscovery: @unchecked Sendable {
                     } else {
                         operation.begin(at: cll_now())
                         operations.append(operation)
-                        start(operation, in: &session)
+                        if let session { operation.start(in: session) }
                     }
                 case .cancel(let operation): operation.end()
                 case .perform(let operation, let body): if !operation.isEnded { body() }
@@ -212,8 +222,27 @@ package final class ServiceDiscovery: @unchecked Sendable {
             }
             removeEnded(from: &operations)
             if operations.isEmpty { continue }
-            wait(wakeup, operations, session)
+            if session == nil, connectLimit == nil {
+                guard connect() else {
+                    fail(operations, .noResources)
+                    operations = []
+                    continue
+                }
+                connectLimit = cll_now() + TimeLimits.standard.discoveryReply
+            }
+            wait(wakeup, operations, session, connectLimit)
+            if session == nil, let opened = takeOpened() {
+                connectLimit = nil
+                switch opened.result {
+                case .success(let bus):
+                    let new = AvahiSession(bus)
+                    session = new
+                    for operation in operations where !operation.isEnded { operation.start(in: new) }
+                case .failure(let failure): fail(operations, DiscoveryFailure(failure))
+                }
+            }
             let now = cll_now()
+            if let limit = connectLimit, limit <= now { fail(operations, .connectionLost) }
             for operation in operations {
                 if let deadline = operation.deadline, deadline <= now { operation.wake(at: now) }
             }
@@ -222,7 +251,7 @@ package final class ServiceDiscovery: @unchecked Sendable {
                 for operation in operations where !operation.awaitsDaemon { operation.fail(absence) }
             }
             if let failed = session, let failure = failed.failure {
-                for operation in operations { operation.fail(failure) }
+                fail(operations, failure)
                 failed.close()
                 session = nil
             }
@@ -231,33 +260,57 @@ package final class ServiceDiscovery: @unchecked Sendable {
         session?.close()
     }
 
+    private func fail(_ operations: [DiscoveryOperation], _ failure: DiscoveryFailure) {
+        for operation in operations { operation.fail(failure) }
+    }
+
     private func removeEnded(from operations: inout [DiscoveryOperation]) { operations.removeAll { $0.isEnded } }
 
-    private func start(_ operation: DiscoveryOperation, in session: inout AvahiSession?) {
-        do throws(DiscoveryFailure) {
-            let running: AvahiSession
-            if let known = session {
-                running = known
-            } else {
-                running = try connect()
-                session = running
-            }
-            operation.start(in: running)
-        } catch {
-            operation.fail(error)
+    // MARK: Connecting
+
+    /// Has a thread open the connection, unless one does already. Returns false if the system cannot start one now.
+    private func connect() -> Bool {
+        let mustStart = lock.withLock {
+            if isConnecting || opened != nil { return false }
+            isConnecting = true
+            return true
+        }
+        guard mustStart else { return true }
+        let isStarted = DetachedThread.startIfPossible(named: "url-bus") {
+            let address =
+                self.busAddress ?? SystemBus.address { name in cll_environment(name).map { String(cString: $0) } }
+            self.connected(OpenedBus(address: address))
+        }
+        if !isStarted { lock.withLock { isConnecting = false } }
+        return isStarted
+    }
+
+    /// Called on the thread that has opened the connection.
+    private func connected(_ new: OpenedBus) {
+        let isAwaited = lock.withLock {
+            isConnecting = false
+            guard wakeup >= 0 else { return false }
+            opened = new
+            cll_eventfd_signal(wakeup)
+            return true
+        }
+        if !isAwaited { new.close() }
+    }
+
+    private func takeOpened() -> OpenedBus? {
+        lock.withLock {
+            defer { opened = nil }
+            return opened
         }
     }
 
-    private func connect() throws(DiscoveryFailure) -> AvahiSession {
-        let address =
-            busAddress ?? SystemBus.address { name in cll_environment(name).map { String(cString: $0) } }
-        guard let address else { throw .busMissing(address: nil) }
-        return try AvahiSession(address: address)
-    }
+    // MARK: Waiting
 
     /// Waits for the bus, a command or a deadline.
-    private func wait(_ wakeup: Int32, _ operations: [DiscoveryOperation], _ session: AvahiSession?) {
-        let deadlines = operations.compactMap(\.deadline) + [session?.deadline].compactMap(\.self)
+    private func wait(
+        _ wakeup: Int32, _ operations: [DiscoveryOperation], _ session: AvahiSession?, _ connectLimit: Int64?
+    ) {
+        let deadlines = operations.compactMap(\.deadline) + [session?.deadline, connectLimit].compactMap(\.self)
         var entries = [pollfd(fd: wakeup, events: Int16(POLLIN), revents: 0)] + (session?.pollEntries ?? [])
         var milliseconds: Int32 = -1
         if let earliest = deadlines.min() {

@@ -1,6 +1,5 @@
 import BackgroundTransfers
 import Foundation
-import Glibc
 import LoadingSemantics
 import LoadingTestSupport
 import LoadingTransport
@@ -153,48 +152,6 @@ struct SystemConditionsTests {
         #expect(watcher.states.events == [.good])
         try await watcher.end()
     }
-
-    /// Listens where a bus would, and takes no more clients: connecting waits. Closed with the last reference.
-    private final class HangingBus {
-        let address: String
-        private let folder: TemporaryDirectory
-        private var sockets: [Int32] = []
-
-        init() throws {
-            folder = try TemporaryDirectory()
-            let path = folder.path + "/bus"
-            address = "unix:path=\(path)"
-            let listener = try open()
-            guard Self.call({ bind($0, $1, $2) }, listener, path), listen(listener, 0) == 0 else { throw Failure("listen") }
-            while try Self.call({ connect($0, $1, $2) }, open(), path) {}
-            guard errno == EAGAIN else { throw Failure("connect") }
-        }
-
-        deinit { for socket in sockets { close(socket) } }
-
-        private func open() throws -> Int32 {
-            let type = SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue
-            let descriptor = socket(AF_UNIX, Int32(type), 0)
-            guard descriptor >= 0 else { throw Failure("socket") }
-            sockets.append(descriptor)
-            return descriptor
-        }
-
-        private static func call(
-            _ function: (Int32, UnsafePointer<sockaddr>, socklen_t) -> Int32, _ socket: Int32, _ path: String
-        ) -> Bool {
-            var address = sockaddr_un()
-            address.sun_family = sa_family_t(AF_UNIX)
-            withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
-            return withUnsafePointer(to: address) { pointer in
-                pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                    function(socket, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) == 0
-                }
-            }
-        }
-    }
-
-    private typealias Failure = TestSupport.POSIXFailure
 
     // BG-23
     @Test("a bus that takes no more clients forbids nothing") func hangingBus() async throws {

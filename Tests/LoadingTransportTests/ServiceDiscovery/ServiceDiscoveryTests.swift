@@ -482,6 +482,22 @@ struct ServiceDiscoveryTests {
     }
 
     // STREAM-10
+    @Test("a bus that takes no more clients is a timeout too, and one thread waits for it") func hangingBus() throws {
+        var bus: HangingBus? = try HangingBus()
+        let address = try #require(bus?.address)
+        let discovery = ServiceDiscovery(busAddress: address)
+        func failure(within timeout: Int64?) throws -> [ResolveEvent] {
+            let events = EventRecorder<ResolveEvent>()
+            let operation = discovery.resolve(Self.one, timeout: timeout) { events.record($0) }
+            return try withExtendedLifetime(operation) { try events.waitFor(count: 1) }
+        }
+        for _ in 0..<3 { #expect(try failure(within: 20_000_000) == [.failed(.timedOut)]) }
+        #expect(ProcessResources.current.threads.count { $0.name == "url-bus" } <= 1)
+        bus = nil
+        #expect(try failure(within: nil) == [.failed(.busMissing(address: address))])
+    }
+
+    // STREAM-10
     @Test("the daemon is asked again after it gave up, until the timeout") func retry() throws {
         let timeout: [ScriptedBus.Value] = [.text("org.freedesktop.Avahi.TimeoutError")]
         let bus = try Self.resolving(
