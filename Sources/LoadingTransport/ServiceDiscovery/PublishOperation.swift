@@ -17,6 +17,8 @@ package final class PublishOperation: DiscoveryOperation, @unchecked Sendable {
     private let mayRename: Bool
     private var event: ((PublishEvent) -> Void)?
     private var path: String?
+    /// Whether the daemon has the service by its present name, or has been called to add it.
+    private var isAdded = false
     private var renames = 0
 
     private static let interface = "EntryGroup"
@@ -85,6 +87,7 @@ package final class PublishOperation: DiscoveryOperation, @unchecked Sendable {
     }
 
     private func addService() {
+        isAdded = true
         call("AddService", identity + [.text(""), .uint16(port), .byteArrays(text)]) { [weak self] in
             self?.addSubtypes(self?.subtypes[...] ?? [])
         }
@@ -99,8 +102,8 @@ package final class PublishOperation: DiscoveryOperation, @unchecked Sendable {
 
     private func change(_ text: [[UInt8]]) {
         self.text = text
-        // Before it is added, the record is sent with it.
-        guard path != nil else { return }
+        // Before it is added, also again by another name, the record is sent with it.
+        guard isAdded else { return }
         call("UpdateServiceTxt", identity + [.byteArrays(text)]) {}
     }
 
@@ -120,6 +123,7 @@ package final class PublishOperation: DiscoveryOperation, @unchecked Sendable {
     private func rename() {
         guard mayRename, renames < Self.mostRenames else { return fail(.collision) }
         renames += 1
+        isAdded = false
         session?.callServer("GetAlternativeServiceName", [.text(service.instance)]) { [weak self] result in
             guard let self, !self.isEnded else { return }
             switch result {

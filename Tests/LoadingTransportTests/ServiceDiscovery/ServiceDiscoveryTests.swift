@@ -614,6 +614,48 @@ struct ServiceDiscoveryTests {
         withExtendedLifetime(operation) {}
     }
 
+    // STREAM-10: another service with the name may come at any time
+    @Test("a TXT record that is replaced while the name is changed is no failure") func updateWhileRenaming() throws {
+        let discovery = Watched<ServiceDiscovery?>(nil)
+        let operation = Watched<PublishOperation?>(nil)
+        let commits = Watched(0)
+        let bus = try ScriptedBus { call in
+            switch call.member {
+            case "EntryGroupNew": return [.reply([.path("/group")])]
+            case "Commit":
+                let count = commits.withValue { commits in
+                    commits += 1
+                    return commits
+                }
+                return [.reply([]), Self.state(count == 1 ? 3 : 2)]
+            case "GetAlternativeServiceName": return [.reply([.text("one #2")])]
+            case "Reset":
+                // Until this has its reply, the daemon has no service in the group.
+                try? operation.wait(for: "the operation", until: { $0 }).update(text: [[1]])
+                // An operation that begins after the update, and ends at once, without the bus.
+                let ends = EventRecorder<ResolveEvent>()
+                let other = discovery.current?.resolve(Self.one, timeout: 0) { ends.record($0) }
+                _ = try? ends.waitFor(count: 1)
+                withExtendedLifetime(other) {}
+                return [.reply([])]
+            case "UpdateServiceTxt": return [.error("org.freedesktop.Avahi.NotFoundError")]
+            default: return nil
+            }
+        }
+        defer { bus.stop() }
+        let own = ServiceDiscovery(busAddress: bus.address)
+        discovery.withValue { $0 = own }
+        let events = EventRecorder<PublishEvent>()
+        let published = own.publish(Self.one, port: 80, text: [], mayRename: true) { events.record($0) }
+        operation.withValue { $0 = published }
+        var renamed = Self.one
+        renamed.instance = "one #2"
+        #expect(try events.waitFor(count: 1) == [.published(renamed)])
+        #expect(!bus.calls.contains { $0.member == "UpdateServiceTxt" })
+        published.cancel()
+        try bus.waitForEnd()
+    }
+
     // MARK: The process
 
     // STREAM-10
