@@ -43,6 +43,8 @@ final class ServiceEndpoint: @unchecked Sendable {
 
     init(_ lookup: ServiceLookup) { self.lookup = lookup }
 
+    var isResolving: Bool { operation != nil }
+
     /// Calls `completion` once, on the loop, unless `cancel` is called before.
     ///
     /// - Parameter timeout: Seconds.

@@ -45,23 +45,36 @@ extension TaskCore {
     func beginStream(to endpoint: StreamEndpoint) {
         switch endpoint {
         case .host(let host, let port): beginStream(toHost: host, port: port)
-        case .service(let service):
-            let limit = min(streamLimits.idle, streamLimits.total)
-            service.resolve(within: limit, on: loop) { [self] result in
-                switch result {
-                case .success(let found):
-                    // The name is that of the certificate, if the stream uses TLS. Its addresses came with the service.
-                    // Anyone in the local network publishes services, and may say where names of `.local` are, but not
-                    // where other hosts of the session are.
-                    if let origin = try? StreamEndpoint.origin(host: found.host, port: Int(found.port), .ordinary),
-                        MulticastLookup.isResponsible(for: origin.host)
-                    {
-                        core.environment.pool.resolver.remember(found.addresses, of: origin.host, on: loop)
-                    }
-                    beginStream(toHost: found.host, port: Int(found.port))
-                case .failure(let failure): if load == nil { end(LoadError(failure), body: .nothing) }
+        case .service: applyStateToResolution()
+        }
+    }
+
+    private func resolve(_ service: ServiceEndpoint) {
+        service.resolve(within: min(streamLimits.idle, streamLimits.total), on: loop) { [self] result in
+            switch result {
+            case .success(let found):
+                // The name is that of the certificate, if the stream uses TLS. Its addresses came with the service.
+                // Anyone in the local network publishes services, and may say where names of `.local` are, but not
+                // where other hosts of the session are.
+                if let origin = try? StreamEndpoint.origin(host: found.host, port: Int(found.port), .ordinary),
+                    MulticastLookup.isResponsible(for: origin.host)
+                {
+                    core.environment.pool.resolver.remember(found.addresses, of: origin.host, on: loop)
                 }
+                beginStream(toHost: found.host, port: Int(found.port))
+            case .failure(let failure): if load == nil { end(LoadError(failure), body: .nothing) }
             }
+        }
+    }
+
+    /// Looks for the service of a stream that has none yet. Not while the task is suspended: then no time limit runs
+    /// (T-2).
+    func applyStateToResolution() {
+        guard case .stream(.service(let service)?) = kind, load == nil, !hasEnded else { return }
+        switch state {
+        case .running: if !service.isResolving { resolve(service) }
+        case .suspended: service.cancel()
+        default: break
         }
     }
 

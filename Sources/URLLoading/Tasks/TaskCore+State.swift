@@ -79,6 +79,7 @@ extension TaskCore {
             load?.resume()
             passMessages()
         }
+        applyStateToResolution()
     }
 
     /// Cancels the task. A task that never ran completes too (T-6), and needs `task` for its callbacks.

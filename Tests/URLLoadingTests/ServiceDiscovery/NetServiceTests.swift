@@ -17,10 +17,12 @@ struct NetServiceTests {
             discovery: ServiceDiscovery(busAddress: bus.address))
     }
 
-    static func found(_ address: String = "127.0.0.1", text: [String] = []) -> [ScriptedBus.Value] {
+    static func found(
+        _ address: String = "127.0.0.1", host: String = "host.local", port: UInt16 = 8080, text: [String] = []
+    ) -> [ScriptedBus.Value] {
         [
-            .int32(1), .int32(0), .text("one"), .text("_http._tcp"), .text("local"), .text("host.local"), .int32(0),
-            .text(address), .uint16(8080), .byteArrays(text.map { Array($0.utf8) }), .uint32(0),
+            .int32(1), .int32(0), .text("one"), .text("_http._tcp"), .text("local"), .text(host), .int32(0),
+            .text(address), .uint16(port), .byteArrays(text.map { Array($0.utf8) }), .uint32(0),
         ]
     }
 

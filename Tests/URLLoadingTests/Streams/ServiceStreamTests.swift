@@ -9,10 +9,7 @@ import URLLoading
 struct ServiceStreamTests {
     /// A bus on which a service is found whose host and address are these.
     private static func bus(host: String, address: String, port: Int) throws -> ScriptedBus {
-        let found: [ScriptedBus.Value] = [
-            .int32(1), .int32(0), .text("one"), .text("_http._tcp"), .text("local"), .text(host), .int32(0),
-            .text(address), .uint16(UInt16(port)), .byteArrays([]), .uint32(0),
-        ]
+        let found = NetServiceTests.found(address, host: host, port: UInt16(port))
         return try NetServiceTests.resolvingBus([.signal(path: "/r", member: "Found", found)])
     }
 
@@ -38,5 +35,32 @@ struct ServiceStreamTests {
             defer { claimed.stop() }
             #expect(try await Self.read(claimed, in: session) == "hello\n")
         }
+    }
+
+    // T-2, STREAM-10
+    @Test("a suspended task does not look for its service, and has no timeout") func suspended() async throws {
+        let server = try ScriptedServer { try $0.send("hello\n") }
+        defer { server.stop() }
+        let port = UInt16(server.port)
+        let isThere = Watched(false)
+        let bus = try ScriptedBus { call in
+            guard call.member == "ServiceResolverNew" else { return nil }
+            let found = ScriptedBus.Step.signal(
+                path: "/r", member: "Found", NetServiceTests.found("127.0.0.1", port: port))
+            return [.reply([.path("/r")])] + (isThere.current ? [found] : [])
+        }
+        defer { bus.stop() }
+        let session = URLSession { $0.timeoutIntervalForRequest = 5 }
+        defer { session.invalidateAndCancel() }
+        let task = session.streamTask(with: NetServiceTests.service(on: bus))
+        task.resume()
+        try bus.waitForCall(of: "ServiceResolverNew", count: 2)
+        task.suspend()
+        try bus.waitForEnd()
+        isThere.withValue { $0 = true }
+        task.resume()
+        let (data, _) = try await task.readData(ofMinLength: 100, maxLength: 100, timeout: 10)
+        #expect(data == Data("hello\n".utf8))
+        task.closeWrite()
     }
 }
