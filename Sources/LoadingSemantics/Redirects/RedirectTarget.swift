@@ -19,11 +19,12 @@ extension RedirectRules {
         var resolved = reference.resolved(against: base)
         //
         if resolved.fragment == nil { resolved.fragment = base.fragment }
+        resolved.repairComponents()
         let source = try? HTTPURL(url)
         do throws(HTTPURL.Failure) {
             let destination = try HTTPURL(String(decoding: resolved.bytes, as: UTF8.self))
-            // unchanged, except that userinfo is removed and a host that needs decoding is replaced by its
-            // ASCII form.
+            // otherwise unchanged, except that userinfo is removed and a host that needs decoding is
+            // replaced by its ASCII form.
             let authority = resolved.authority ?? []
             if destination.userinfo != nil || authority.contains(UInt8(ascii: "%")) && authority.first != 0x5B {
                 resolved.authority = destination.authority

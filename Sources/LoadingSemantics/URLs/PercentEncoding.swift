@@ -33,6 +33,34 @@ enum PercentEncoding {
         return result
     }
 
+    /// Encodes what no path, query or fragment contains (RFC 3986 §3.3 to §3.5): brackets, "#", and each "%" that is not
+    /// followed by two hexadecimal digits.
+    static func repaired(_ component: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+        guard component.contains(where: { isBracketOrNumberSign($0) || $0 == UInt8(ascii: "%") }) else {
+            return component
+        }
+        var result: [UInt8] = []
+        result.reserveCapacity(component.count + 8)
+        for (index, byte) in zip(component.indices, component) {
+            if isBracketOrNumberSign(byte) || byte == UInt8(ascii: "%") && !hasDigits(component[(index + 1)...]) {
+                append(byte, to: &result)
+            } else {
+                result.append(byte)
+            }
+        }
+        return result[...]
+    }
+
+    private static func isBracketOrNumberSign(_ byte: UInt8) -> Bool {
+        byte == UInt8(ascii: "[") || byte == UInt8(ascii: "]") || byte == UInt8(ascii: "#")
+    }
+
+    /// Whether the text begins with two hexadecimal digits.
+    private static func hasDigits(_ text: ArraySlice<UInt8>) -> Bool {
+        let digits = text.prefix(2)
+        return digits.count == 2 && digits.allSatisfy { hexadecimal($0) != nil }
+    }
+
     private static func hexadecimal(_ byte: UInt8) -> UInt8? {
         switch byte {
         case 0x30...0x39: byte - 0x30

@@ -75,6 +75,14 @@ package struct URLReference: Equatable {
         return result
     }
 
+    /// Percent-encodes what the components after the authority must not contain. Foundation's `URL` encodes a component
+    /// with such a character anew, and with it the escapes that it has: "/[a]%20" would become "/%5Ba%5D%2520".
+    mutating func repairComponents() {
+        path = PercentEncoding.repaired(path)
+        query = query.map(PercentEncoding.repaired)
+        fragment = fragment.map(PercentEncoding.repaired)
+    }
+
     private static func isScheme(_ bytes: ArraySlice<UInt8>) -> Bool {
         guard let first = bytes.first, asciiLowercase(first) &- 0x61 < 26 else { return false }
         return bytes.allSatisfy { byte in

@@ -92,16 +92,23 @@ import Testing
         #expect(decide(200, "z", count: 20) == .notARedirect)
     }
 
-    // R-13: verbatim
+    // R-13: verbatim, unless it is no URL
     @Test(arguments: [
         ("z", "http://a.example/x/z#frag"), ("../z?a=%7e&b=+", "http://a.example/z?a=%7e&b=+#frag"),
         ("?only", "http://a.example/x/y?only#frag"), ("HTTP://A.example:80", "HTTP://A.example:80#frag"),
         ("http://a.example/%2f/%41", "http://a.example/%2f/%41#frag"), ("  /z\t", "http://a.example/z#frag"),
         ("\t/z ", "http://a.example/z#frag"),
-        ("/a b|ü", "http://a.example/a%20b%7C%C3%BC#frag"), ("/100%", "http://a.example/100%#frag"),
+        ("/a b|ü", "http://a.example/a%20b%7C%C3%BC#frag"), ("/100%", "http://a.example/100%25#frag"),
+        ("/[a]%20?b[c]=%5b&d=%e", "http://a.example/%5Ba%5D%20?b%5Bc%5D=%5b&d=%25e#frag"),
+        ("/%4?%#[%41]#", "http://a.example/%254?%25#%5B%41%5D%23"),
     ])
     func locationsAreResolved(location: String, url: String) {
         #expect(decide(302, location) == followed(url))
+    }
+
+    // R-13: brackets belong around an address, and nowhere else
+    @Test func bracketsOfAnAddress() {
+        #expect(decide(302, "[a]", url: "http://[::1]:80/") == followed("http://[::1]:80/%5Ba%5D"))
     }
 
     // R-14

@@ -66,6 +66,25 @@ import URLLoading
         #expect(task.currentRequest == expected.with { $0.url = server.url("/end") })
     }
 
+    // what `URL` would encode anew, and the escapes with it, is encoded before
+    @Test(
+        "a delegate that passes on a location that is no URL",
+        arguments: [
+            ("/a[1]?b[]=c%20d", "/a%5B1%5D?b%5B%5D=c%20d"), ("/100%/%20", "/100%25/%20"), ("/%20|", "/%20%7C"),
+        ])
+    func aLocationThatIsNoURL(location: String, target: String) async throws {
+        let server = try ScriptedServer.answering { request in
+            request.path == "/start" ? .redirect(to: location) : .text(request.target)
+        }
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let (calls, task) = try await calls(delegate, URLRequest(url: server.url("/start")))
+        #expect(calls.contains(.data(1, target)))
+        #expect(delegate.proposed.events.map(\.url) == [server.url(target)])
+        #expect(task.currentRequest == delegate.proposed.events.last)
+        #expect(server.requests.map(\.target) == ["/start", target])
+    }
+
     // a request whose address is said in another way than it was written
     @Test("an address without a path is no redirect") func anAddressWithoutAPathIsNoRedirect() async throws {
         let server = try server()

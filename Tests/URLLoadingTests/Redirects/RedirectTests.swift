@@ -123,6 +123,7 @@ import URLLoading
             ("/end#own", "/end", "/end#own"), ("#own", "/dir/start?a", "/dir/start?a#own"),
             ("//HOST/end", "/end", "/end#part"), ("http://HOST/end", "/end", "/end#part"),
             ("HTTP://HOST", "/", "#part"), ("http://me:secret@HOST/end", "/end", "/end#part"),
+            ("/a[1]%20?b[]=%7E", "/a%5B1%5D%20?b%5B%5D=%7E", "/a%5B1%5D%20?b%5B%5D=%7E#part"),
             (" /end ", "/end", "/end#part"), ("/a b\u{FC}", "/a%20b%C3%BC", "/a%20b%C3%BC#part"),
         ])
     func locations(location: String, target: String, shown: String) async throws {
