@@ -187,12 +187,13 @@ extension HTTPLoad: BodySinkOwner {
     /// The point at which another download may resume. All bytes received so far are in the file.
     private func resumePoint(of path: String) -> DownloadResumePoint? {
         guard let response else { return nil }
+        let offset = response.resumedOffset ?? 0
         return DownloadResumePoint(
             PartialDownload(
                 method: request.method, originalURL: resumption?.download.point.originalURL ?? originalURL,
                 url: request.urlText, requestFields: resumption?.download.point.requestFields ?? request.fields,
-                status: response.head.status, responseFields: response.head.fields,
-                bytesReceived: (response.resumedOffset ?? 0) + sink.deliveredBytes,
+                status: response.head.status, responseFields: response.head.fields, responseOffset: offset,
+                bytesReceived: offset + sink.deliveredBytes,
                 fileName: FileWriter.name(of: path)))
     }
 }

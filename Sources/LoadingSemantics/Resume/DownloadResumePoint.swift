@@ -44,9 +44,10 @@ package struct DownloadResumePoint: Sendable, Equatable {
         case 200:
             total = download.responseFields.firstValue("Content-Length").flatMap(Int64.init)
         case 206:
-            guard let range = download.responseFields.firstValue("Content-Range").flatMap(ContentRange.init) else {
-                return nil
-            }
+            // Without a `Range` in the request, a range that begins later is a part whose place in the file is wrong.
+            guard let range = download.responseFields.firstValue("Content-Range").flatMap(ContentRange.init),
+                range.bytes?.lowerBound == download.responseOffset
+            else { return nil }
             total = range.total
         default:
             return nil

@@ -8,13 +8,15 @@ package struct PartialDownload: Sendable, Equatable {
     package var requestFields: HTTPFields
     package var status: Int
     package var responseFields: HTTPFields
+    /// Where the body of the response begins in the file: not 0 if it continued an earlier attempt.
+    package var responseOffset: Int64
     /// The length of the file, including earlier attempts.
     package var bytesReceived: Int64
     package var fileName: String
 
     package init(
         method: String, originalURL: String, url: String, requestFields: HTTPFields, status: Int,
-        responseFields: HTTPFields, bytesReceived: Int64, fileName: String
+        responseFields: HTTPFields, responseOffset: Int64 = 0, bytesReceived: Int64, fileName: String
     ) {
         self.method = method
         self.originalURL = originalURL
@@ -22,6 +24,7 @@ package struct PartialDownload: Sendable, Equatable {
         self.requestFields = requestFields
         self.status = status
         self.responseFields = responseFields
+        self.responseOffset = responseOffset
         self.bytesReceived = bytesReceived
         self.fileName = fileName
     }

@@ -8,11 +8,12 @@ import Testing
 
     private func partial(
         method: String = "GET", url: String = "https://a.example/f", requestFields: [(String, String)] = [],
-        status: Int = 200, _ fields: [(String, String)] = [tag, ("Content-Length", "1000")], received: Int64 = 400
+        status: Int = 200, _ fields: [(String, String)] = [tag, ("Content-Length", "1000")], from offset: Int64 = 0,
+        received: Int64 = 400
     ) -> PartialDownload {
         PartialDownload(
             method: method, originalURL: url, url: url, requestFields: HTTPFields(requestFields), status: status,
-            responseFields: HTTPFields(fields), bytesReceived: received, fileName: "f.tmp")
+            responseFields: HTTPFields(fields), responseOffset: offset, bytesReceived: received, fileName: "f.tmp")
     }
 
     private func point(
@@ -61,6 +62,8 @@ import Testing
             ("own range", partial(requestFields: [("Range", "bytes=5-")])),
             ("own condition", partial(requestFields: [("if-range", "\"x\"")])), ("404", partial(status: 404)),
             ("204", partial(status: 204)), ("206 without range", partial(status: 206)),
+            ("206 of an unasked part", partial(status: 206, [Self.tag, ("Content-Range", "bytes 100-999/1000")])),
+            ("206 of no part", partial(status: 206, [Self.tag, ("Content-Range", "bytes */1000")])),
             ("more than all", partial(received: 1001)), ("negative", partial(received: -1)),
         ]
         #expect(hopeless.filter { DownloadResumePoint($0.1) != nil }.map(\.0) == [])
@@ -75,7 +78,11 @@ import Testing
             (partial([Self.modified, Self.laterDate]), .lastModified(Self.modified.1), nil),
             (partial([Self.modified]), .lastModified(Self.modified.1), nil),
             (partial([("ETag", "W/\"v1\""), Self.modified, Self.laterDate]), .lastModified(Self.modified.1), nil),
-            (partial(status: 206, [Self.tag, ("Content-Range", "bytes 100-999/1000")]), .entityTag("\"v1\""), 1000),
+            (
+                partial(status: 206, [Self.tag, ("Content-Range", "bytes 100-999/1000")], from: 100),
+                .entityTag("\"v1\""), 1000
+            ),
+            (partial(status: 206, [Self.tag, ("Content-Range", "bytes 0-499/1000")]), .entityTag("\"v1\""), 1000),
             (partial(received: 0), .entityTag("\"v1\""), 1000), (partial(received: 1000), .entityTag("\"v1\""), 1000),
         ]
         for (download, validator, total) in cases {
