@@ -38,7 +38,7 @@ final class UploadResumptionStage: LoopTimerTarget {
         original = request
         target = request.url
         guard let stopped else { return }
-        upload = ResumableUpload(resuming: stopped.point)
+        upload = ResumableUpload(resuming: stopped.point, fields: request.fields, of: request.urlText)
         file = stopped.file
         knowsLength = stopped.point.length != nil
         hasGoneOn = true
@@ -100,6 +100,8 @@ final class UploadResumptionStage: LoopTimerTarget {
     func request(for next: UploadRequest) throws(LoadError) -> LoadRequest {
         isFollowUp = next.purpose != .creation
         hasGoneOn = true
+        // An upload of another task is created anew. That other task has sent the first request.
+        if !isFollowUp, creationFields.isEmpty { creationFields = next.fields.without(original.fields) }
         sentBytes = 0
         var request = isFollowUp ? try followUp(next) : original
         carriesBody = next.body != nil

@@ -62,8 +62,16 @@ package struct ResumableUpload: Sendable, Equatable {
     }
 
     /// Resumes an upload of another task.
-    package init(resuming point: UploadResumePoint) {
-        self.init(method: point.method, url: point.url, fields: point.fields, length: point.length)
+    ///
+    /// - Parameters:
+    ///   - fields: The fields of the request that resumes it. They may contain secrets, which the point does not. They
+    ///     are used at the origin of that request only: a redirect, or the client, may have removed some of them.
+    ///   - fieldsURL: The URL of that request.
+    package init(resuming point: UploadResumePoint, fields: HTTPFields, of fieldsURL: String) {
+        let isOwnOrigin = Self.isSameOrigin(point.uploadURL, as: fieldsURL)
+        self.init(
+            method: point.method, url: point.url, fields: isOwnOrigin ? fields : point.fields, of: fieldsURL,
+            length: point.length)
         uploadURL = point.uploadURL
         limits = point.limits
     }

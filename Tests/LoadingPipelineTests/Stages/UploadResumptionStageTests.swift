@@ -1,3 +1,5 @@
+import LoadingConnections
+import LoadingProtocols
 import LoadingSemantics
 import Testing
 
@@ -52,5 +54,44 @@ import Testing
             of: "https://a.example/x", upgradedTo: "https://a.example:8080/y", with: HTTPFields([("X-Kept", "1")]))
         #expect(next?.url == "https://a.example:8080/uploads/1")
         #expect(next?.fields.contains("Authorization") == false)
+    }
+
+    /// Resumes another task's upload of five bytes, with a request to `https://a.example/x`.
+    private func resumed(at uploadURL: String) throws -> (stage: UploadResumptionStage, first: LoadRequest) {
+        let point = UploadResumePoint(
+            method: "POST", url: "https://a.example/x", fields: HTTPFields([("X-Kept", "1")]), length: 5,
+            uploadURL: uploadURL, limits: UploadLimits())
+        let stage = UploadResumptionStage(
+            try request("https://a.example/x"), goingOn: StoppedUpload(point: try #require(point), file: nil))
+        return (stage, try #require(try stage.start()))
+    }
+
+    // RES-10, RES-16: resume data has no secrets, but the session may have
+    @Test("an upload of another task goes on with the secrets of this one") func secretsOfThisTask() throws {
+        let (_, first) = try resumed(at: "https://a.example/uploads/1")
+        #expect(first.method == "HEAD")
+        #expect(first.fields.firstValue("Authorization") == "secret")
+        #expect(try resumed(at: "https://b.example/uploads/1").first.fields.contains("Authorization") == false)
+    }
+
+    // RES-14, RES-16
+    @Test("an upload of another task that the server has forgotten can resume again") func forgotten() throws {
+        let (stage, _) = try resumed(at: "https://a.example/uploads/1")
+        let head = ResponseHead(status: 404, version: .http11, fields: HTTPFields(), byteCount: 0)
+        guard case .send(let next, pause: 0) = stage.received(head) else {
+            Issue.record("not created anew")
+            return
+        }
+        let request = try stage.request(for: next)
+        var exchange = ExchangeRequest(
+            method: request.method, target: .origin(path: "/x", query: nil), fields: request.fields,
+            defaults: HTTPFields(), body: .none, expectsContinue: false, asksToClose: false)
+        stage.mark(&exchange, to: request.url)
+        #expect(
+            exchange.fields
+                == HTTPFields([
+                    ("Authorization", "secret"), ("Upload-Draft-Interop-Version", "8"), ("Upload-Complete", "?1"),
+                    ("Upload-Length", "5"),
+                ]))
     }
 }

@@ -50,7 +50,7 @@ import Testing
             request = following
             // Sometimes resumed in another process.
             if random.next() % 16 == 0, let point = upload.resumePoint {
-                upload = ResumableUpload(resuming: point)
+                upload = ResumableUpload(resuming: point, fields: point.fields, of: point.url)
                 if isStream, random.next() % 2 == 0 { upload.bodyEnded(at: length) }
                 request = upload.start()
             }

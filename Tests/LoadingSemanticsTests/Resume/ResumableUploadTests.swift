@@ -429,12 +429,25 @@ import Testing
                     method: "POST", url: Self.url, fields: kept, length: 1000, uploadURL: Self.uploadURL,
                     limits: UploadLimits(maximumAppendSize: 400)))
 
-        var second = ResumableUpload(resuming: point)
+        var second = ResumableUpload(resuming: point, fields: kept, of: Self.url)
         let request = second.start()
         #expect(request.method == "HEAD")
         #expect(request.url == Self.uploadURL)
         #expect(request.fields == HTTPFields([("X-Own", "1"), Self.version]))
         #expect(text(second.received(status: 204, fields: state(offset: 350))) == "PATCH 350+400")
+    }
+
+    // RES-10, RES-13: the secrets are those of the request that resumes, and stay at its origin
+    @Test(arguments: [(url, "Bearer y"), ("https://b.example/files", nil)] as [(String, String?)])
+    func secretsAfterResumption(of url: String, secret: String?) throws {
+        let point = try #require(offered().resumePoint)
+        let own = HTTPFields([("X-Own", "2"), ("Authorization", "Bearer y"), ("X-Session", "3")])
+        var second = ResumableUpload(resuming: point, fields: own, of: url)
+        let fields = second.start().fields
+        #expect(fields.firstValue("Authorization") == secret)
+        #expect(fields.firstValue("X-Own") == (secret == nil ? "1" : "2"))
+        #expect(fields.firstValue("X-Session") == (secret == nil ? nil : "3"))
+        #expect(second.resumePoint?.fields.contains("Authorization") == false)
     }
 
     // RES-13: nil unless the server speaks the protocol.

@@ -406,6 +406,27 @@ import URLLoading
         session.invalidateAndCancel()
     }
 
+    // RES-10, RES-14, RES-16: the secrets are those of the session, and what is created anew can resume again
+    @Test("resumed in a session with secrets", arguments: [false, true])
+    func resumedInASessionWithSecrets(forgets: Bool) async throws {
+        var options = Self.stalling
+        options.losses = forgets ? 1 : 0
+        let setting = try Setting(options)
+        defer { setting.server.stop() }
+        let data = try #require(try await interrupted(.file, setting))
+        let calls = EventRecorder<Call>()
+        let session = URLSession { $0.httpAdditionalHeaders = ["Authorization": "Bearer s"] }
+        session.uploadTask(withResumeData: data, completionHandler: calls.handler).resume()
+        #expect(try await calls.waitFor(count: 1) == [.handled("\(Self.size)", 200, nil)])
+        session.invalidateAndCancel()
+        let last = forgets ? "POST /" : "PATCH /uploads/0 from 300000"
+        #expect(setting.server.requests == ["POST /", "HEAD /uploads/0", last])
+        #expect(setting.server.scripted.requests.map { $0["Authorization"] } == [nil, "Bearer s", "Bearer s"])
+        // The server requires the fields of the protocol.
+        #expect(setting.server.faults == [])
+        #expect(setting.server.uploads.last?.bytes == Data(Self.body))
+    }
+
     // RES-13
     @Test("resumed with a handler and with await") func resumedWithAHandlerAndWithAwait() async throws {
         let setting = try Setting(Self.stalling)
