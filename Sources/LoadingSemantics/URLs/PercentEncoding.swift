@@ -33,8 +33,8 @@ enum PercentEncoding {
         return result
     }
 
-    /// Encodes what no path, query or fragment contains (RFC 3986 §3.3 to §3.5): brackets, "#", and each "%" that is not
-    /// followed by two hexadecimal digits.
+    /// Encodes what no path, query or fragment contains (RFC 3986 §3.3 to §3.5): brackets, "#", and each "%" that is
+    /// not followed by two hexadecimal digits.
     static func repaired(_ component: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
         guard component.contains(where: { isBracketOrNumberSign($0) || $0 == UInt8(ascii: "%") }) else {
             return component
