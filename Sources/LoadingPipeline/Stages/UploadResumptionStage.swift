@@ -101,7 +101,7 @@ final class UploadResumptionStage: LoopTimerTarget {
         isFollowUp = next.purpose != .creation
         hasGoneOn = true
         // An upload of another task is created anew. That other task has sent the first request.
-        if !isFollowUp, creationFields.isEmpty { creationFields = next.fields.without(original.fields) }
+        if !isFollowUp, creationFields.isEmpty { creationFields = next.fields.without(namesOf: original.fields) }
         sentBytes = 0
         var request = isFollowUp ? try followUp(next) : original
         carriesBody = next.body != nil
