@@ -230,10 +230,7 @@ extension TaskCore {
         } else if case .file(let path) = ending.body {
             uselessFile = (path, UnfinishedFiles.shared.claim(on: path))
         }
-        // Afterwards, because a disk may hang; unless another download has continued the file meanwhile.
-        if let uselessFile, UnfinishedFiles.shared.claim(on: uselessFile.path) == uselessFile.claim {
-            UnfinishedFiles.shared.remove(uselessFile.path)
-        }
+        if let uselessFile { remove(uselessFile.path, of: uselessFile.claim) }
         // Released outside the lock, because deinits may run the program's code.
         let held = locked { [result] values in
             let held = (values.delegate, values.delegateReference, values.session, values.task, task, result)
@@ -248,6 +245,20 @@ extension TaskCore {
         result = .delivered
         core.ended(self)
         _ = held
+    }
+}
+
+extension TaskCore {
+    /// Removes the file of a download that has failed, unless another download has continued it meanwhile. The disk may
+    /// hang, so this is a callout of its own: the queue of the deliveries goes on.
+    private func remove(_ path: String, of claim: UInt64?) {
+        loop.post { [loop] in
+            loop.callOut(
+                CalledOut {
+                    guard UnfinishedFiles.shared.claim(on: path) == claim else { return }
+                    UnfinishedFiles.shared.remove(path)
+                })
+        }
     }
 }
 
