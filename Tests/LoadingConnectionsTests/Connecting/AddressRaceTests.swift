@@ -266,7 +266,9 @@ import Testing
         for hasWaitedLong in [false, true] {
             let started = Watched<LoopBox<AddressRace<ByteStream>>?>(nil)
             await start("silent", silent.port) { race in started.withValue { $0 = LoopBox(race) } }
-            _ = try await events.waitUntil { $0.last?.kind == .connectStarted(address: "127.0.0.1") }
+            _ = try await events.waitUntil { events in
+                events.filter { $0.kind == .connectStarted(address: "127.0.0.1") }.count == (hasWaitedLong ? 2 : 1)
+            }
             if hasWaitedLong { try await stepped.step(by: loop.limits.addressSilence + 1) }
             await loop.run { started.current?.value.cancel() }
             // Asked anew after the long silence alone.
