@@ -1,10 +1,9 @@
 extension HTTPFields {
-    /// The fields whose index satisfies `isKept`.
+    /// The fields whose index satisfies `isKept`. Nothing is allocated if all do, which is usual.
     func filtered(_ isKept: (Int) -> Bool) -> HTTPFields {
-        let kept = positions.indices.filter(isKept)
-        if kept.count == count { return self }
+        if positions.indices.allSatisfy(isKept) { return self }
         var result = HTTPFields()
-        result.append(kept, of: self)
+        result.append(positions.indices.filter(isKept), of: self)
         return result
     }
 
@@ -14,20 +13,22 @@ extension HTTPFields {
         filtered { index in !names.contains { isNamed($0, at: index) } }
     }
 
-    /// The fields whose names another section does not have. The block of bytes stays as it is.
+    /// The fields whose names another section does not have. The block of bytes stays as it is. Nothing is allocated if
+    /// no name is in both, which is usual.
     package func without(namesOf other: HTTPFields) -> HTTPFields {
-        let kept = bytes.withUnsafeBufferPointer { block in
+        bytes.withUnsafeBufferPointer { block in
             other.bytes.withUnsafeBufferPointer { otherBlock in
-                positions.filter { position in
+                func isKept(_ position: Position) -> Bool {
                     let (start, length) = (Int(position.nameStart), Int(position.nameLength))
                     // All positions lie within the block; the condition only protects memory if one did not.
                     guard start <= block.count &- length else { return false }
                     let name = UnsafeBufferPointer(rebasing: block[start..<start &+ length])
                     return !other.positions.contains { Self.isNamed(name, $0, in: otherBlock) }
                 }
+                if positions.allSatisfy(isKept) { return self }
+                return HTTPFields(bytes: bytes, positions: positions.filter(isKept))
             }
         }
-        return kept.count == count ? self : HTTPFields(bytes: bytes, positions: kept)
     }
 
     /// Copies octets, so that values that are not UTF-8 are unchanged.
