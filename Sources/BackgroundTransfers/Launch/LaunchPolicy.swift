@@ -61,7 +61,8 @@ package struct LaunchPolicy: Equatable, Sendable {
 
     // MARK: What happens
 
-    /// Whether the session has something for the program: everything is done, or a challenge waits.
+    /// Whether the session has something for the program: everything is done, or a challenge or a delayed request
+    /// waits.
     package mutating func setNeeded(_ isNeeded: Bool, at now: Double) {
         // The clock was set back: a delay counts from now on, and not from now on each time it is looked at.
         lastLaunch = lastLaunch.map { min($0, now) }

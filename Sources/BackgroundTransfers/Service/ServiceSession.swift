@@ -194,8 +194,11 @@ final class ServiceSession {
         isInvalidating = false
         record.lastUsed = service.now
         service.commits.save(self)
-        launch.detached()
+        // The program is not launched for what the commands in its spool have answered.
         readSpool { [self] in
+            // Of several detachments, the last one that is read: the spools are read in their order.
+            guard owner == nil, spoolReads == 0 else { return }
+            launch.detached()
             considerLaunch()
             closeIfUnused()
         }

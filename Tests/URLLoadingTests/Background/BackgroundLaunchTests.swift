@@ -36,6 +36,26 @@ import Testing
         service.stop()
     }
 
+    // BG-11: what the program was told is in its spool when the service notices that it has ended
+    @Test("an end that the program has acknowledged at last") func acknowledgedInTheSpool() async throws {
+        let service = try BackgroundServiceInProcess()
+        let launched = service.folder.file("launched")
+        let peer = try service.attach(1, launch: .command(["/bin/touch", launched.path]))
+        let spool = try peer.attached().state.spool
+        try peer.send(.create(1), .cancel(task: 1), .create(2), .cancel(task: 2))
+        _ = try peer.notices { if case .ended(2, _) = $0 { true } else { false } }
+        // The first command is done while the program has another end to take.
+        try CommandSpool(path: spool).append(
+            [EncodedCommand(.acknowledge(task: 1, .end)), EncodedCommand(.acknowledge(task: 2, .end))], from: 5)
+        peer.close()
+        try await eventually { (try? service.journalContents().sessions.first?.commands) == 6 }
+        let launches = service.onLoop { service in
+            service.session("app", SessionDescription(identifier: "test")).launch.launches
+        }
+        #expect(launches == 0)
+        service.stop()
+    }
+
     // BG-11, BG-17: what the program has answered is in its spool when another service starts
     @Test("a delayed request whose answer the journal does not have") func answered() async throws {
         let service = try BackgroundServiceInProcess { path in
