@@ -79,8 +79,9 @@ final class BackgroundLoad: Load, @unchecked Sendable {
     /// The challenge that the delegate is asked about.
     private var challenge: TransferChallenge?
     private var isDue = false
-    /// The delegate's request in the place of the task's (BG-17).
-    private var decidedRequest: URLRequest?
+    /// The request with which each attempt begins. A resumed download begins where redirects had led, and the delegate
+    /// may have decided on another request (BG-17).
+    private var firstRequest: URLRequest
     private var body: ResponseBody?
     /// A credential that is stored when a server accepts it (AUTH-22).
     var offeredCredential: (ChallengeCredential, URLProtectionSpace)?
@@ -99,6 +100,7 @@ final class BackgroundLoad: Load, @unchecked Sendable {
         self.task = task
         self.session = session
         number = task.number
+        firstRequest = task.currentRequest ?? task.originalRequest
         creation = .preparing
     }
 
@@ -107,6 +109,7 @@ final class BackgroundLoad: Load, @unchecked Sendable {
         self.task = task
         self.session = session
         number = task.number
+        firstRequest = task.originalRequest.at(state.description.request.url)
         creation = .created
         lastReport = state.lastReport
         head = state.head
@@ -274,7 +277,7 @@ final class BackgroundLoad: Load, @unchecked Sendable {
         do throws(LoadError) {
             let new = try request.map { (request) throws(LoadError) in try TransferRequest(request, of: task) }
             session.add(.begin(task: number, new))
-            decidedRequest = request
+            if let request { firstRequest = request }
         } catch {
             end(error)
             session.add(.cancel(task: number))
@@ -324,7 +327,7 @@ final class BackgroundLoad: Load, @unchecked Sendable {
 
     func restarted(_ progress: TransferProgress) {
         guard !hasEnded, !isEnding, let task else { return }
-        task.restartInBackground(progress, with: decidedRequest ?? task.originalRequest)
+        task.restartInBackground(progress, with: firstRequest)
     }
 
     func becomeDue() {

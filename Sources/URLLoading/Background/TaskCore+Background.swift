@@ -82,7 +82,7 @@ extension TaskCore {
         }
     }
 
-    /// Another attempt begins with the first request: its redirects follow again, and its metrics replace those of the
+    /// Another attempt begins with that request: its redirects follow again, and its metrics replace those of the
     /// attempt before. The counters fall back (S-96).
     func restartInBackground(_ progress: TransferProgress, with request: URLRequest) {
         if !fetches.isEmpty {
@@ -298,8 +298,7 @@ extension SessionCore {
                 URLRequest(url: $0)
             }
             ?? .withoutURL
-        var current = original
-        if let url = (state.head?.url).flatMap({ URL(string: $0) }) { current.url = url }
+        let current = original.at(state.head?.url ?? description.request.url)
         let kind: TaskKind =
             switch description.kind {
             case .download: .download(nil)

@@ -71,6 +71,14 @@ extension URLRequest {
         (try? NSKeyedArchiver.archivedData(withRootObject: NSURLRequest(self), requiringSecureCoding: true)) ?? Data()
     }
 
+    /// The request to the URL with that text.
+    func at(_ text: String) -> URLRequest {
+        guard url?.absoluteString != text, let url = URL(string: text) else { return self }
+        var copy = self
+        copy.url = url
+        return copy
+    }
+
     init?(archived data: Data) {
         guard let known = try? NSKeyedUnarchiver.unarchivedObject(ofClass: NSURLRequest.self, from: data) else {
             return nil

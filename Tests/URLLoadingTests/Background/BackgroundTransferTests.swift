@@ -155,6 +155,44 @@ import Testing
         #expect(responses.map { $0?.url?.path } == ["/first", "/second"])
     }
 
+    // BG-8, BG-25, S-43: each attempt of a resumed download begins where the redirect had led
+    @Test("a resumed download that starts again") func aResumedDownloadThatStartsAgain() async throws {
+        let whole = [UInt8].pattern(count: 30_000)
+        let server = try ScriptedServer { connection in
+            while let request = try connection.nextRequest() {
+                if request.target == "/first" {
+                    try connection.send("HTTP/1.1 302 Found\r\nLocation: /second\r\nContent-Length: 0\r\n\r\n")
+                    continue
+                }
+                let start = ["bytes=10000-": 10_000, "bytes=20000-": 20_000][request["Range"] ?? ""] ?? 0
+                let range = start > 0 ? "Content-Range: bytes \(start)-\(whole.count - 1)/\(whole.count)\r\n" : ""
+                try connection.send(
+                    "HTTP/1.1 \(start > 0 ? "206 Partial Content" : "200 OK")\r\nETag: \"v1\"\r\n\(range)"
+                        + "Accept-Ranges: bytes\r\nContent-Length: \(whole.count - start)\r\n\r\n")
+                try connection.send(Array(whole[start..<(start + 10_000)]))
+                if start == 0 { return _ = try? connection.waitForClose() }
+                if start == 10_000 { return }
+            }
+        }
+        defer { server.stop() }
+        let delegate = BackgroundDelegate()
+        let session = session(delegate)
+        let first = session.downloadTask(with: server.url("/first"))
+        first.resume()
+        _ = try await delegate.calls.waitUntil("the part") { $0.contains(.wrote(1, 10_000, 30_000)) }
+        let data = try #require(await first.cancelByProducingResumeData())
+        let next = session.downloadTask(withResumeData: data)
+        next.resume()
+        _ = try await delegate.calls.waitUntil("the second end") { $0.contains(.completed(2, nil)) }
+        _ = try await end(session, delegate)
+        #expect(delegate.contents.events == [Data(whole)])
+        #expect(server.requests.map(\.target) == ["/first", "/second", "/second", "/second"])
+        #expect(next.originalRequest?.url == server.url("/first"))
+        #expect(next.currentRequest?.url == server.url("/second"))
+        let metrics = try #require(delegate.metrics.events.last)
+        #expect(metrics.transactionMetrics.map { $0.request.url?.path } == ["/second"])
+    }
+
     // BG-2: from a private copy, because the program removes the file, or writes something else into it
     @Test("an upload from a file that is removed or changed", arguments: [true, false])
     func anUpload(isRemoved: Bool) async throws {
