@@ -165,21 +165,23 @@ extension HTTPLoad {
             stopGathering()
             return false
         }
-        let mayHoldOlder = cache.mayHoldOlder
+        let (changeCount, mayHoldOlder) = (cache.changeCount, cache.mayHoldOlder)
         // The response is stored as the client decides, even if the load has been cancelled meanwhile.
         let answer = client.load(
             self, willStore: entry,
             PendingLookup(on: environment.loop) { [self] wanted in
-                if !store(wanted, for: client, mayHoldOlder) { finishStoring() }
+                if !store(wanted, for: client, since: changeCount, mayHoldOlder) { finishStoring() }
             })
         guard case .now(let wanted) = answer else { return true }
-        return store(wanted, for: client, mayHoldOlder)
+        return store(wanted, for: client, since: changeCount, mayHoldOlder)
     }
 
     /// True if `finishStoring` follows.
-    private func store(_ entry: CacheEntry?, for client: any LoadClient, _ mayHoldOlder: Bool) -> Bool {
+    private func store(
+        _ entry: CacheEntry?, for client: any LoadClient, since changeCount: UInt64, _ mayHoldOlder: Bool
+    ) -> Bool {
         guard let store = environment.responses, entry != nil || mayHoldOlder else { return false }
-        if case .later = store.store(entry, of: self, for: client) { return true }
+        if case .later = store.store(entry, of: self, since: changeCount, for: client) { return true }
         return false
     }
 

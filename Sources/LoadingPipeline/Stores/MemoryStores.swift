@@ -82,7 +82,9 @@ package final class MemoryResponseStore: ResponseStore {
         return .now(CacheContents(entry: entry, limit: capacity / 20, isLookedUp: !ignoresStored))
     }
 
-    package func store(_ entry: CacheEntry?, of load: HTTPLoad, for client: any LoadClient) -> ClientAnswer<Void> {
+    package func store(
+        _ entry: CacheEntry?, of load: HTTPLoad, since changeCount: UInt64, for client: any LoadClient
+    ) -> ClientAnswer<Void> {
         if let key = load.request.cacheKey { replace(with: entry, for: key) }
         return .now
     }

@@ -9,8 +9,12 @@ package protocol ResponseStore: AnyObject {
     /// Stores a complete response. Nil removes the older one: the client stores neither. After `.later`, the load
     /// ends with `load.finishStoring`.
     ///
-    /// - Parameter client: The load's client, also when the load has ended before its client has answered.
-    func store(_ entry: CacheEntry?, of load: HTTPLoad, for client: any LoadClient) -> ClientAnswer<Void>
+    /// - Parameters:
+    ///   - changeCount: That of the contents with which the load began. A response that was stored since is not older.
+    ///   - client: The load's client, also when the load has ended before its client has answered.
+    func store(
+        _ entry: CacheEntry?, of load: HTTPLoad, since changeCount: UInt64, for client: any LoadClient
+    ) -> ClientAnswer<Void>
     /// Stores a permanent redirect that the load follows.
     func store(redirect entry: CacheEntry, of load: HTTPLoad)
     /// The server has confirmed the stored response, which now has this head.

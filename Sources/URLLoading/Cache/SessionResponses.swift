@@ -55,11 +55,15 @@ final class SessionResponses: ResponseStore {
         return .later
     }
 
-    func store(_ entry: CacheEntry?, of load: HTTPLoad, for client: any LoadClient) -> ClientAnswer<Void> {
+    func store(
+        _ entry: CacheEntry?, of load: HTTPLoad, since changeCount: UInt64, for client: any LoadClient
+    ) -> ClientAnswer<Void> {
         guard let task = client as? TaskCore, let cache = task.core.urlCache else { return .now }
         let response = entry.flatMap { entry in
             entry.object as? CachedURLResponse ?? task.url(of: load).map { CachedURLResponse(entry, at: $0) }
         }
+        // Another load has stored it, or the delegate itself.
+        if response == nil, let key = load.request.cacheKey, cache.wasStored(key, since: changeCount) { return .now }
         if type(of: cache) == URLCache.self {
             if let key = load.request.cacheKey {
                 if let response, let entry {

@@ -92,18 +92,21 @@ import URLLoading
         #expect(bodies == ["body 3", "body 3"])
     }
 
-    /// Allows each response to be stored, but only after the signal.
+    /// Decides about each response only after the signal.
     private final class LateDelegate: NSObject, URLSessionDataDelegate, Sendable {
         let asked = Signal("the question of the delegate")
         let answer = Signal("the answer of the delegate")
         let ended = Signal("the end of the task")
+        let keeps: Bool
+
+        init(keeps: Bool = true) { self.keeps = keeps }
 
         func urlSession(
             _ session: URLSession, dataTask: URLSessionDataTask, willCacheResponse proposedResponse: CachedURLResponse
         ) async -> CachedURLResponse? {
             asked.fire()
             try? await answer.wait()
-            return proposedResponse
+            return keeps ? proposedResponse : nil
         }
 
         func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
@@ -138,6 +141,40 @@ import URLLoading
         try await delegate.ended.wait()
         let stored = cache.cachedResponse(for: get)?.data
         #expect(stored.map { String(decoding: $0, as: UTF8.self) } == expected)
+        await session.flush()
+    }
+
+    // CACHE-5, CACHE-25: another session stores the response of a later request, or the program one of its own
+    @Test("a delegate that keeps nothing removes only what is older", arguments: Kind.allCases, [true, false])
+    func nothingKept(kind: Kind, isLoaded: Bool) async throws {
+        let cache = cache(kind)
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.urlCache = cache
+        // Nothing is known of what the cache holds.
+        configuration.requestCachePolicy = .reloadIgnoringLocalCacheData
+        let delegate = LateDelegate(keeps: false)
+        let session = URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
+        let otherSession = URLSession(configuration: configuration)
+        defer {
+            session.finishTasksAndInvalidate()
+            otherSession.finishTasksAndInvalidate()
+            server.stop()
+        }
+        release.fire()
+        let get = URLRequest(url: server.url())
+        session.dataTask(with: get).resume()
+        try await delegate.asked.wait()
+        if isLoaded {
+            _ = try await otherSession.data(for: get)
+        } else {
+            let response = try #require(
+                HTTPURLResponse(url: server.url(), statusCode: 200, httpVersion: nil, headerFields: nil))
+            cache.storeCachedResponse(CachedURLResponse(response: response, data: Data("own".utf8)), for: get)
+        }
+        delegate.answer.fire()
+        try await delegate.ended.wait()
+        let stored = cache.cachedResponse(for: get)?.data
+        #expect(stored == Data((isLoaded ? "body 2" : "own").utf8))
         await session.flush()
     }
 
