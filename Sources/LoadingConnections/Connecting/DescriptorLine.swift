@@ -49,6 +49,7 @@ final class DescriptorLine: LoopTimerTarget {
             count -= 1
             again()
         }
-        if count > 0, !timer.isArmed { arm() }
+        // Behind the last may be some that have ended, which would keep the pool.
+        if count == 0 { waits = FIFOQueue() } else if !timer.isArmed { arm() }
     }
 }

@@ -63,9 +63,35 @@ import Testing
         #expect(counts == [1, 0])
         await connectionPool.close()
     }
+
+    // CONN-14, T-5: it would keep its pool
+    @Test("a wait that has ended behind the last one is forgotten") func forgotten() async throws {
+        let stepped = try SteppedLoop()
+        let connectionPool = PoolOnLoop(to: 1, on: stepped.loop)
+        let together = DescriptorLine.together
+        let ended = EventRecorder<Int>()
+        let waits = Waits()
+        await connectionPool.onLoop { pool in
+            for number in 0...together {
+                waits.all.append(DescriptorWait(pool))
+                waits.all[number].begin { ended.record(number) }
+            }
+            waits.all[together].end()
+            waits.last = waits.all[together]
+        }
+        try await stepped.step(by: stepped.limits.descriptorRetry)
+        #expect(ended.events == Array(0..<together))
+        let isForgotten = await connectionPool.onLoop { _ in
+            waits.all = []
+            return waits.last == nil
+        }
+        #expect(isForgotten)
+        await connectionPool.close()
+    }
 }
 
 private final class Waits: @unchecked Sendable {
     // Sendable because it is used on the pool's loop only.
     var all: [DescriptorWait] = []
+    weak var last: DescriptorWait?
 }
