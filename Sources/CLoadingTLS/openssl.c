@@ -40,11 +40,14 @@ static bool load(void) {
     // What libssl depends on is found through it too.
     for (struct function *function = clt_openssl_functions; function < clt_openssl_functions_end; function++)
         if (dlsym(ssl, function->name) == NULL) return refuse();
+    __typeof__(OPENSSL_init_crypto) *initialize =
+        (__typeof__(OPENSSL_init_crypto) *)dlsym(ssl, "OPENSSL_init_crypto");
+    if (initialize == NULL) return refuse();
+    // OpenSSL must not tear itself down at exit while other threads are still in it. It decides that with its first call, whichever
+    // that is, so this has to come before all others: before the addresses, which other threads use as soon as they are stored.
+    initialize(OPENSSL_INIT_NO_ATEXIT, NULL);
     for (struct function *function = clt_openssl_functions; function < clt_openssl_functions_end; function++)
         atomic_store(&function->address, dlsym(ssl, function->name));
-    // OpenSSL must not tear itself down at exit while other threads are still in it. It decides that with its first call, whichever
-    // that is, so this has to come before all others.
-    OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, NULL);
     return true;
 }
 
