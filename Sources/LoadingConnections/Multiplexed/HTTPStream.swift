@@ -17,7 +17,8 @@ final class HTTPStream: HTTPExchangeStream, LoopTimerTarget {
     /// Whether the server has accepted the extended CONNECT. Each direction then ends on its own.
     private var isTunnel = false
     private var isIncremental = false
-    private var urgency: Int?
+    /// What the server knows, or the request will tell it. 3 is the default (RFC 9218 §4.1).
+    private var urgency = 3
 
     // The request's body.
     private var body = RequestBodyPump()

@@ -488,18 +488,23 @@ import URLLoading
     @Test("a priority that means the same to the server is not told again") func samePriority() async throws {
         let server = try ScriptedServer(tls: try TrustedAuthority.server().with { $0.applicationProtocols = ["h2"] }) {
             let http2 = try HTTP2ServerConnection($0, settings: [(9, 1)])
+            /// Answers the next request with the number of updates before it.
+            func tellUpdates() throws {
+                var updates = 0
+                var frame = try http2.readFrame()
+                while frame.type != FrameType.headers {
+                    if frame.type == FrameType.priorityUpdate { updates += 1 }
+                    frame = try http2.readFrame()
+                }
+                try http2.respond(on: frame.stream, body: "\(updates)")
+            }
             let stream = try http2.readRequest()
             try http2.sendHead(on: stream)
             try http2.sendBody(Array("a".utf8), on: stream, ends: false)
+            try tellUpdates()
             let update = try http2.readFrame(FrameType.priorityUpdate)
             try http2.sendBody(Array(update.payload.dropFirst(4)), on: stream, ends: false)
-            var updates = 0
-            var frame = try http2.readFrame()
-            while frame.type != FrameType.headers {
-                if frame.type == FrameType.priorityUpdate { updates += 1 }
-                frame = try http2.readFrame()
-            }
-            try http2.respond(on: frame.stream, body: "\(updates)")
+            try tellUpdates()
             try http2.sendBody([], on: stream, ends: true)
             try $0.waitForClose()
         }
@@ -509,6 +514,10 @@ import URLLoading
             let (bytes, _) = try await session.bytes(for: URLRequest(url: url))
             var iterator = bytes.makeAsyncIterator()
             _ = try await iterator.next()
+            // The server knows the default.
+            bytes.task.priority = URLSessionTask.defaultPriority + 0.01
+            let (before, _) = try await session.data(from: url)
+            #expect(String(decoding: before, as: UTF8.self) == "0")
             bytes.task.priority = URLSessionTask.highPriority
             var told: [UInt8] = []
             while told.count < 3, let byte = try await iterator.next() { told.append(byte) }
