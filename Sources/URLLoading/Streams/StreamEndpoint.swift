@@ -40,25 +40,32 @@ final class ServiceEndpoint: @unchecked Sendable {
 
     let lookup: ServiceLookup
     private var operation: DiscoveryOperation?
+    /// Counts the calls of `resolve` and `cancel`: a completion of an earlier one may still be posted.
+    private var generation = 0
+    /// Whether the service is looked for, or was found.
+    private(set) var isResolving = false
 
     init(_ lookup: ServiceLookup) { self.lookup = lookup }
 
-    var isResolving: Bool { operation != nil }
-
-    /// Calls `completion` once, on the loop, unless `cancel` is called before.
+    /// Calls `completion` once, on the loop and in a later turn, unless `cancel` is called before.
     ///
     /// - Parameter timeout: Seconds.
     func resolve(
         within timeout: Double, on loop: EventLoop,
         _ completion: @escaping (Result<ResolvedService, DiscoveryFailure>) -> Void
     ) {
+        generation += 1
+        isResolving = true
+        let own = generation
         let completion = LoopBox(completion)
-        operation = lookup.start(timeout: timeout < 9e9 ? Int64(max(0, timeout) * 1e9) : nil) { result in
-            loop.post { completion.value(result) }
+        operation = lookup.start(timeout: timeout < 9e9 ? Int64(max(0, timeout) * 1e9) : nil) { [self] result in
+            loop.post { if own == self.generation { completion.value(result) } }
         }
     }
 
     func cancel() {
+        generation += 1
+        isResolving = false
         operation?.cancel()
         operation = nil
     }
