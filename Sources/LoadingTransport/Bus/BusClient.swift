@@ -31,6 +31,7 @@ package final class BusClient: ReadinessHandler, LoopTimerTarget {
     private let signal: (BusMessage) -> Void
     private let ended: (BusFailure) -> Void
     private var state = State.opening
+    private var opening: BusOpening?
     private var calls: [UInt32: PendingCall] = [:]
     /// Calls that were made before the connection was open, or when too many had no reply.
     private var waitingCalls: [WaitingCall] = []
@@ -55,14 +56,12 @@ package final class BusClient: ReadinessHandler, LoopTimerTarget {
         self.signal = signal
         self.ended = ended
         let box = LoopBox(self, on: loop)
-        let isStarted = DetachedThread.startIfPossible(named: "url-bus") {
-            let opened = OpenedBus(address: address)
-            loop.post { box.value.becameOpen(opened.result) }
-        }
-        if !isStarted { loop.post { box.value.fail(.noResources) } }
+        opening = BusOpening.begin(address) { opened in loop.post { box.value.becameOpen(opened.result) } }
+        if opening == nil { loop.post { box.value.fail(.noResources) } }
     }
 
     private func becameOpen(_ result: Result<BusConnection, BusFailure>) {
+        opening = nil
         switch result {
         case .failure(let failure): fail(failure)
         case .success(let connection):
@@ -204,6 +203,8 @@ package final class BusClient: ReadinessHandler, LoopTimerTarget {
     private func end(_ failure: BusFailure) {
         let state = state
         self.state = .ended(failure)
+        opening?.abandon()
+        opening = nil
         loop.disarm(timer)
         guard case .open(let connection, let descriptor, let registration) = state else { return }
         loop.unregister(descriptor, registration)

@@ -172,6 +172,24 @@ struct SystemConditionsTests {
     }
 
     // BG-23
+    @Test("one thread waits for a bus that hangs, however often the bus is tried") func oneThread() async throws {
+        var bus: HangingBus? = try HangingBus()
+        let address = try #require(bus?.address)
+        let watcher = try Watcher()
+        for _ in 1...2 {
+            try await watcher.watch(address)
+            let (reply, retry) = (watcher.stepped.limits.busReply, watcher.stepped.limits.busRetry)
+            // The first try, and six others with doubled delays.
+            try await watcher.stepped.step(by: 7 * reply + 63 * retry)
+            #expect(try await watcher.nextDeadline() == .max)
+            try await watcher.end()
+        }
+        #expect(ProcessResources.current.threads.count { $0.name == "url-bus" } <= 1)
+        bus = nil
+        try await eventually { !ProcessResources.current.threads.contains { $0.name == "url-bus" } }
+    }
+
+    // BG-23
     @Test("signals of strangers count for nothing")
     func strangers() async throws {
         let bus = try ScriptedBus { $0.member == "Get" ? [.reply([.variant(.boolean(false))])] : nil }
