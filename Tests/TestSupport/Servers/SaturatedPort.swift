@@ -16,9 +16,8 @@ package final class SaturatedPort: Sendable {
         queued = try address.makeSocket()
         let socket = queued
         guard address.withAddress(port: listener.port, { connect(socket, $0, $1) }) == 0 else {
-            let failure = POSIXFailure("connect")
-            close(queued)
-            throw failure
+            // `deinit` closes it.
+            throw POSIXFailure("connect")
         }
     }
 
