@@ -24,7 +24,8 @@ extension ConnectionPool {
     func serve(from connection: any MultiplexedConnection) {
         if connection.coalescedOrigins.isEmpty { return serve(connection.primaryOrigin, from: connection) }
         while let origin = nextInTurn(on: connection), serveFirst(of: origin, from: connection) {}
-        for origin in [connection.primaryOrigin] + connection.coalescedOrigins { origin.noteStreamCredit() }
+        connection.primaryOrigin.noteStreamCredit()
+        for origin in connection.coalescedOrigins { origin.noteStreamCredit() }
     }
 
     /// - Parameter events: For the first of them.
@@ -50,17 +51,20 @@ extension ConnectionPool {
 
     /// Of the origins that share the connection, the one with the most urgent waiting request; among equals, the one
     /// whose last turn was first. Nil if no request waits.
+    ///
+    /// Called after each response, also if no request waits, so it makes no list of the origins.
     private func nextInTurn(on connection: any MultiplexedConnection) -> OriginConnections? {
         var best: (origin: OriginConnections, priority: Float)?
-        for origin in [connection.primaryOrigin] + connection.coalescedOrigins where origin.shared === connection {
-            guard let priority = origin.waiting.first()?.priority else { continue }
-            guard let other = best else {
-                best = (origin, priority)
-                continue
+        func consider(_ origin: OriginConnections) {
+            guard origin.shared === connection, let priority = origin.waiting.first()?.priority else { return }
+            if let other = best {
+                let isBefore = priority == other.priority && origin.lastTurn < other.origin.lastTurn
+                guard priority > other.priority || isBefore else { return }
             }
-            let isBefore = priority == other.priority && origin.lastTurn < other.origin.lastTurn
-            if priority > other.priority || isBefore { best = (origin, priority) }
+            best = (origin, priority)
         }
+        consider(connection.primaryOrigin)
+        for origin in connection.coalescedOrigins { consider(origin) }
         return best?.origin
     }
 
