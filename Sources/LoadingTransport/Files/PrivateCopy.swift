@@ -29,19 +29,23 @@ package enum PrivateCopy {
     }
 
     /// A longer file is not copied at once. In bytes. Decision: a caller may wait some milliseconds for a new task.
-    private static let longestAtOnce: off_t = 8 << 20
+    package static let longestAtOnce = 8 << 20
 
     /// Makes the copy if that is soon done: a clone, or else a copy of a short file. False if it takes longer or fails.
     ///
     /// A hard link would be no copy: the owner may change the file in its place.
-    package static func makeAtOnce(_ original: Original, at path: String) -> Bool {
+    ///
+    /// - Parameter most: The length of a short file.
+    package static func makeAtOnce(
+        _ original: Original, at path: String, most: Int = PrivateCopy.longestAtOnce
+    ) -> Bool {
         let copy = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard copy >= 0 else { return false }
         defer { close(copy) }
         if cll_clone_file(copy, original.descriptor) == 0 { return true }
         var status = stat()
-        if fstat(original.descriptor, &status) == 0, status.st_size <= longestAtOnce,
-            (try? readAll(of: original, into: copy)) != nil
+        if fstat(original.descriptor, &status) == 0, status.st_size <= most,
+            (try? readAll(of: original, into: copy, most: most)) != nil
         {
             return true
         }
@@ -54,14 +58,22 @@ package enum PrivateCopy {
         try write(to: path) { (copy) throws(POSIXFailure) in try readAll(of: original, into: copy) }
     }
 
-    private static func readAll(of original: Original, into copy: Int32) throws(POSIXFailure) {
+    /// - Parameter most: Fails if there are more bytes. The size does not say so of a file that grows, or that some file
+    ///   systems give as 0.
+    private static func readAll(
+        of original: Original, into copy: Int32, most: Int = .max
+    ) throws(POSIXFailure) {
         guard lseek(original.descriptor, 0, SEEK_SET) == 0 else { throw POSIXFailure(cll_errno()) }
+        var left = most
         while true {
-            let count = cll_copy_range(original.descriptor, copy, 1 << 30)
-            if count > 0 || count < 0 && cll_errno() == EINTR { continue }
-            // Also at the end: the kernel believes the size of a file, which some file systems give as 0
-            // (copy_file_range(2), "Bugs").
-            return try readAndWrite(original.descriptor, copy)
+            let count = cll_copy_range(original.descriptor, copy, min(left, 1 << 30))
+            if count > 0 {
+                left -= count
+                continue
+            }
+            if count < 0, cll_errno() == EINTR { continue }
+            // Also at the end: the kernel believes the size of a file (copy_file_range(2), "Bugs").
+            return try readAndWrite(original.descriptor, copy, most: left)
         }
     }
 
@@ -93,14 +105,17 @@ package enum PrivateCopy {
         }
     }
 
-    private static func readAndWrite(_ original: Int32, _ copy: Int32) throws(POSIXFailure) {
+    private static func readAndWrite(_ original: Int32, _ copy: Int32, most: Int) throws(POSIXFailure) {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 18, alignment: 16)
         defer { buffer.deallocate() }
+        var left = most
         while true {
             let count = read(original, buffer.baseAddress, buffer.count)
             if count == 0 { return }
             if count < 0, cll_errno() == EINTR { continue }
             guard count > 0 else { throw POSIXFailure(cll_errno()) }
+            guard count <= left else { throw POSIXFailure(EFBIG) }
+            left -= count
             if let failure = write(UnsafeRawBufferPointer(rebasing: buffer[..<count]), to: copy) { throw failure }
         }
     }

@@ -39,4 +39,14 @@ import Testing
         try PrivateCopy.make(PrivateCopy.Original(path: "/proc/version"), at: folder.path + "/version")
         #expect(try String(contentsOf: folder.file("version"), encoding: .utf8).hasPrefix("Linux version "))
     }
+
+    // BG-2: the program's thread waits for it
+    @Test("what is copied at once is short, whatever its size is said to be") func atOnce() throws {
+        let original = try PrivateCopy.Original(path: "/proc/version")
+        let path = folder.path + "/version"
+        #expect(!PrivateCopy.makeAtOnce(original, at: path, most: 13))
+        #expect(!FileManager.default.fileExists(atPath: path))
+        #expect(PrivateCopy.makeAtOnce(original, at: path))
+        #expect(try String(contentsOf: folder.file("version"), encoding: .utf8).hasPrefix("Linux version "))
+    }
 }
