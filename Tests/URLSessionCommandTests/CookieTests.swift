@@ -50,6 +50,51 @@ import URLLoading
         #expect(try harness.runInFolder(["-s", "-H", "Cookie: own=3", harness.url()]).output == "own=3 - -")
     }
 
+    /// A server must not set cookies of another host, which the next run would send there.
+    // COOK-1
+    @Test("a line break of Unicode in a cookie does not end its line", arguments: ["\u{85}", "\u{2028}", "\u{2029}"])
+    func lineBreaksInACookie(_ mark: String) throws {
+        let harness = try CommandHarness(
+            .answering { request in
+                guard request.path == "/set" else { return .text(request["Cookie"] ?? "-") }
+                return CannedResponse.text("set")
+                    .with(field: "Set-Cookie", "a=x\(mark)Set-Cookie: b=2; Path=/")
+                    .with(field: "Set-Cookie", "c=x\(mark)localhost\tFALSE\t/\tFALSE\t0\td\t4; Path=/")
+            })
+        defer { harness.server.stop() }
+        let other = "http://localhost:\(harness.server.port)/"
+        #expect(try harness.runInFolder(["-s", "-c", "jar", harness.url("/set")]).output == "set")
+        #expect(try harness.runInFolder(["-s", "-b", "jar", other]).output == "-")
+        let own = try harness.runInFolder(["-s", "-b", "jar", harness.url()]).output
+        #expect(own.hasPrefix("a=x") && own.hasSuffix("Set-Cookie: b=2"), "\(own)")
+        // As another program may have written it.
+        _ = try harness.write("127.0.0.1\tFALSE\t/\tFALSE\t0\ta\tx\(mark)Set-Cookie: b=2\r\n", to: "jar")
+        #expect(try harness.runInFolder(["-s", "-b", "jar", other]).output == "-")
+        let read = try harness.runInFolder(["-s", "-b", "jar", harness.url()]).output
+        #expect(read.hasPrefix("a=x") && read.hasSuffix("Set-Cookie: b=2"), "\(read)")
+    }
+
+    // COOK-1: the cookies of a text count in one run, and remove none from a file
+    @Test(
+        "the cookies of a text replace those of files and sessions",
+        arguments: [["-b", "jar", "-c", "jar"], ["--session", "./jar"]],
+        [["-b", "kept=9"], ["-H", "Cookie: kept=9"]])
+    func textInPlaceOfAFile(_ file: [String], _ text: [String]) throws {
+        let harness = try harness()
+        defer { harness.server.stop() }
+        func cookies(_ path: String, _ words: [String]) throws -> [String] {
+            try harness.runInFolder(["-s", harness.url(path)] + words).output.split(separator: " ")
+                .map { $0.replacing(";", with: "") }.filter { $0.contains("=") }.sorted()
+        }
+        #expect(try cookies("/set", file) == [])
+        #expect(try cookies("/", text + file) == ["kept=9", "short=2"])
+        #expect(try cookies("/", file + text) == ["kept=9", "short=2"])
+        #expect(try cookies("/", file) == ["kept=1", "short=2"])
+        // What the server sets replaces both.
+        #expect(try cookies("/set", file + text) == ["kept=9", "short=2"])
+        #expect(try cookies("/", file) == ["kept=1", "short=2"])
+    }
+
     @Test func sessionStaysInItsFolderAndOrigin() throws {
         let harness = try harness()
         defer { harness.server.stop() }

@@ -16,9 +16,12 @@ enum CookieFile {
 
     /// Cookies that have expired, and lines that are no cookies, are left out.
     ///
+    /// Only LF and CRLF end a line. A server may send the other line breaks of Unicode in a value: what follows them
+    /// there must not become a cookie for another host.
+    ///
     /// - Parameter host: The host for header fields, which name none.
     static func cookies(in text: String, host: String) -> [HTTPCookie] {
-        text.split(whereSeparator: \.isNewline).compactMap { line in
+        text.split { $0 == "\n" || $0 == "\r\n" }.compactMap { line in
             if let field = field(line) { return cookie(ofField: field, host) }
             return cookie(ofLine: line)
         }
@@ -62,14 +65,16 @@ enum CookieFile {
         return HTTPCookie(properties: properties)
     }
 
+    /// Cookies with a tab are left out, because tabs separate the fields of a line.
     static func text(of cookies: [HTTPCookie]) -> String {
-        let lines = cookies.filter { $0.comment != commentOfText }.map { cookie in
+        let lines = cookies.filter { $0.comment != commentOfText }.compactMap { (cookie) -> String? in
             let includesSubdomains = cookie.domain.hasPrefix(".")
             let expiry = cookie.isSessionOnly ? 0 : cookie.expiresDate.map(seconds) ?? 0
             let fields = [
                 (cookie.isHTTPOnly ? "#HttpOnly_" : "") + cookie.domain, includesSubdomains ? "TRUE" : "FALSE",
                 cookie.path, cookie.isSecure ? "TRUE" : "FALSE", "\(expiry)", cookie.name, cookie.value,
             ]
+            guard fields.allSatisfy({ $0.utf8.allSatisfy { $0 >= 0x20 } }) else { return nil }
             return fields.joined(separator: "\t") + "\n"
         }
         return heading + lines.joined()

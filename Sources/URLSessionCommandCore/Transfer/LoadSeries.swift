@@ -47,10 +47,8 @@ final class LoadSeries: @unchecked Sendable {
             for index in requests.indices { session.apply(to: &requests[index]) }
             session.update(from: first)
             kept = selection.isReadOnly ? nil : (session, path)
-            jar = try CookieJarFile(first, urls: urls)
-            for cookie in CookieFile.cookies(in: session.cookies, host: url.host ?? "") {
-                jar?.storage.setCookie(cookie)
-            }
+            let cookies = CookieFile.cookies(in: session.cookies, host: url.host ?? "")
+            jar = try CookieJarFile(first, urls: urls, kept: cookies)
         } else {
             jar = if let first = requests.first { try CookieJarFile(first, urls: urls) } else { nil }
         }
@@ -74,7 +72,7 @@ final class LoadSeries: @unchecked Sendable {
             // What no server has answered may be a mistake.
             if let kept, lock.withLock({ hasResponse }) {
                 var session = kept.session
-                session.cookies = CookieFile.text(of: jar?.storage.cookies ?? [])
+                session.cookies = jar?.text ?? CookieFile.text(of: [])
                 try session.write(kept.path)
             }
             return code
