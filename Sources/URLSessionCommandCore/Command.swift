@@ -11,6 +11,7 @@ package enum Command {
     package static let version = "0.1.0"
 
     package static func runAndExit(arguments: [String]) -> Never {
+        StandardDescriptors.openClosed()
         exit(run(arguments: arguments, terminal: .current()).rawValue)
     }
 

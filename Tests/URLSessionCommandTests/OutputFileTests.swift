@@ -31,6 +31,52 @@ import Testing
         return harness
     }
 
+    @Test func textOfWriteOutThatCannotBeWritten() throws {
+        let harness = try harness()
+        defer { harness.server.stop() }
+        let message = "urlsession: cannot write standard output: No space left on device\n"
+        for (switches, expected) in [("", message), ("-s", ""), ("-sS", message)] {
+            let line = "exec \"$0\" \(switches) -w x -o body \"$1\" > /dev/full"
+            let (exit, output) = try ChildProcess.run(
+                "/bin/sh",
+                ["-c", "cd \"$2\"; " + line, CommandHarness.executable(), harness.url(), harness.folder.path])
+            #expect(exit == .code(23))
+            #expect(output == expected)
+        }
+    }
+
+    /// The next file must not get the number of a descriptor that is closed.
+    @Test(
+        "closed standard streams",
+        arguments: [
+            ("-v -o body", "2>&-", 0, "/x"), ("-v --har - -o body", "2>&-", 0, "/x"),
+            ("-o body", "<&- >&- 2>&-", 0, "/x"),
+            ("-s", ">&-", 23, nil), ("-s -o body --data-binary @-", "<&-", 26, nil),
+        ] as [(String, String, Int32, String?)])
+    func closedStreams(_ switches: String, _ closing: String, _ code: Int32, _ body: String?) throws {
+        let harness = try harness()
+        defer { harness.server.stop() }
+        let line = "cd \"$2\"; exec \"$0\" \(switches) \"$1\" \(closing)"
+        let (exit, _) = try ChildProcess.run(
+            "/bin/sh", ["-c", line, CommandHarness.executable(), harness.url("/x"), harness.folder.path])
+        #expect(exit == .code(code))
+        #expect((try? harness.text("body")) == body)
+    }
+
+    @Test func closedStreamsAreNamed() throws {
+        let harness = try harness()
+        defer { harness.server.stop() }
+        func output(_ words: String) throws -> String {
+            try ChildProcess.run(
+                "/bin/sh", ["-c", "exec \"$0\" \"$1\" \(words)", CommandHarness.executable(), harness.url()]
+            )
+            .output
+        }
+        #expect(try output(">&-") == "urlsession: cannot write standard output: Bad file descriptor\n")
+        #expect(
+            try output("--data-binary @- <&-").hasPrefix("urlsession: cannot read the body (bad file descriptor): "))
+    }
+
     @Test func headsGoToAFile() throws {
         let harness = try harness()
         defer { harness.server.stop() }

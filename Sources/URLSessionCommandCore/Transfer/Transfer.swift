@@ -83,7 +83,10 @@ final class Transfer: CommandLoad, URLSessionDataDelegate, @unchecked Sendable {
     }
 
     func printWarning(_ text: String) {
-        guard !command.isSilent else { return }
+        if !command.isSilent { printMessage(text) }
+    }
+
+    private func printMessage(_ text: String) {
         let line = "urlsession: \(text)\n"
         if let board = shared.board { board.interrupt { StandardError.write(line) } } else { StandardError.write(line) }
     }
@@ -118,7 +121,9 @@ final class Transfer: CommandLoad, URLSessionDataDelegate, @unchecked Sendable {
             }
             return nil
         } catch {
-            return TransferFailure(error).exitCode
+            let failure = TransferFailure(error)
+            if !failure.message.isEmpty, !command.isSilent || command.showsErrors { printMessage(failure.message) }
+            return failure.exitCode
         }
     }
 
