@@ -28,13 +28,14 @@ private final class InterruptionSignals: @unchecked Sendable {
     private let lock = NSLock()
     private var handlers: [Int: @Sendable (ExitCode) -> Void] = [:]
     private var lastNumber = 0
+    private var isWatching = false
     private var sources: [any DispatchSourceSignal] = []
     /// Empty when all sources are registered.
     private let registrations = DispatchGroup()
 
     func add(_ handler: @escaping @Sendable (ExitCode) -> Void) -> Int {
         let number = lock.withLock {
-            if sources.isEmpty { watch() }
+            if !isWatching { watch() }
             lastNumber += 1
             handlers[lastNumber] = handler
             return lastNumber
@@ -47,9 +48,12 @@ private final class InterruptionSignals: @unchecked Sendable {
     func remove(_ number: Int) { lock.withLock { handlers[number] = nil } }
 
     private func watch() {
+        isWatching = true
         let queue = DispatchQueue(label: "urlsession.interruption")
-        sources = [(SIGINT, ExitCode.interrupted), (SIGTERM, .terminated)].map { number, code in
-            signal(number, SIG_IGN)
+        sources = [(SIGINT, ExitCode.interrupted), (SIGTERM, .terminated)].compactMap { number, code in
+            let before = signal(number, SIG_IGN)
+            // A shell lets background jobs of a script ignore SIGINT, so that Ctrl-C does not end them. It stays so.
+            if unsafeBitCast(before, to: Int.self) == unsafeBitCast(SIG_IGN, to: Int.self) { return nil }
             let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
             source.setEventHandler { [self] in
                 signal(number, SIG_DFL)
