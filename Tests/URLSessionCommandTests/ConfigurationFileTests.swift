@@ -32,6 +32,16 @@ import Testing
             ])
     }
 
+    /// A value may begin with a colon, as `:8080/path` does.
+    @Test(arguments: [
+        ("url = :80/a", ":80/a"), ("url=:80/a", ":80/a"), ("url :80/a", ":80/a"), ("--url :80/a", ":80/a"),
+        ("url: :80/a", ":80/a"), ("url:a", "a"), ("url : a", "a"), ("url = a", "a"), ("url =a", "a"),
+        ("url = \"a\u{2028}b\u{85}c\"\r\n", "a\u{2028}b\u{85}c"),
+    ])
+    func values(_ line: String, _ value: String) throws {
+        #expect(try entries(line) == [["", "url", value]])
+    }
+
     @Test(arguments: [
         ("url = \"a", "'f', line 1: the quotation marks do not match"),
         ("\nurl = a b", "'f', line 2: a value with blanks needs quotation marks"),

@@ -12,7 +12,8 @@ enum ConfigurationText {
 
     static func entries(of text: String, _ path: String) throws(UsageError) -> [Entry] {
         var entries: [Entry] = []
-        let lines = text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
+        // As in curl. Other line breaks of Unicode may be part of a value.
+        let lines = text.split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r\n" }
         for (index, line) in lines.enumerated() {
             let line = line.drop(while: \.isWhitespace)
             if line.isEmpty || line.first == "#" { continue }
@@ -24,9 +25,7 @@ enum ConfigurationText {
     private static func entry(_ line: Substring, _ number: Int, _ path: String) throws(UsageError) -> Entry {
         let isDashed = line.hasPrefix("-")
         let written = line.prefix { !$0.isWhitespace && (isDashed || $0 != "=" && $0 != ":") }
-        var rest = line.dropFirst(written.count)
-        // Between a switch without dashes and its value there may be one separator.
-        rest = rest.drop { $0.isWhitespace || !isDashed && ($0 == "=" || $0 == ":") }
+        let rest = value(after: line.dropFirst(written.count), isDashed)
         let isLetter = isDashed && !written.hasPrefix("--")
         var name = written.drop { $0 == "-" }
         var value: String?
@@ -48,6 +47,17 @@ enum ConfigurationText {
             name = name.prefix(1)
         }
         return Entry(line: number, name: String(name), isLetter: isLetter && name.count == 1, value: value)
+    }
+
+    /// Between a switch without dashes and its value there may be one separator. A colon after a blank is one only if
+    /// another blank follows: in `url :8080` it belongs to the value.
+    private static func value(after rest: Substring, _ isDashed: Bool) -> Substring {
+        let value = rest.drop(while: \.isWhitespace)
+        guard !isDashed, let first = value.first, first == "=" || first == ":" else { return value }
+        let isAttached = value.startIndex == rest.startIndex
+        let next = value.dropFirst()
+        guard first == "=" || isAttached || next.first?.isWhitespace ?? true else { return value }
+        return next.drop(while: \.isWhitespace)
     }
 
     private static func isEnd(_ rest: Substring) -> Bool {
