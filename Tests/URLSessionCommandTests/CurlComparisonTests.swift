@@ -37,6 +37,7 @@ import Testing
         ["-F", "f=@lines.txt;type=x/y;filename=other.bin"], ["-F", "f=@lines.txt;filename=\"a\\\"b;c\""],
         ["-F", "a=\"x;y\""], ["-F", "a=b;type=text/plain;charset=utf-8"], ["-F", "a=b;headers=\"X-A: 1\""],
         ["-F", "p=@picture.png", "-F", "q=@odd\"name", "-F", "a=b"], ["-F", "=nameless"], ["-F", "f=@empty"],
+        ["-H", "Content-Type: multipart/form-data", "-F", "a=1"],
         ["--oauth2-bearer", "t0ken"], ["-e", "http://before/"], ["-b", "a=b; c=d"],
         ["-r", "0-1"], ["-r", "5"], ["-r", "-5"], ["-r", "0-1,-2"],
         ["-z", "Tue, 02 Jan 2024 03:04:05 GMT"], ["-z", "-Tue, 02 Jan 2024 03:04:05 GMT"], ["-z", "20240102"],

@@ -45,6 +45,23 @@ import URLSessionCommandCore
             ])
     }
 
+    @Test("the type of -H has the form's boundary", arguments: ["Multipart/mixed; a=b", "x/y"])
+    func typeOfForm(_ type: String) throws {
+        let line = ["http://h/", "-H", "Content-Type: \(type)", "-F", "a=b"]
+        guard case .load(let command) = try Arguments.parse(line) else { return Issue.record("unexpected") }
+        let builder = try RequestBuilder(command)
+        guard case .data(let body) = builder.body else { return Issue.record("unexpected") }
+        let text = String(decoding: body, as: UTF8.self)
+        let boundary = try #require(text.split(separator: "\r\n").first?.dropFirst(2))
+        let isForm = type.hasPrefix("M")
+        #expect(
+            builder.request.value(forHTTPHeaderField: "Content-Type") == type + (isForm ? "; boundary=\(boundary)" : "")
+        )
+        #expect(
+            try refusal("-H", "Content-Type: multipart/form-data; Boundary=x", "-F", "a=b")
+                == "-F makes its own boundary: leave it out of the Content-Type of -H")
+    }
+
     private func refusal(_ line: String...) throws -> String? { try refusal(line) }
 
     private func refusal(_ line: [String]) throws -> String? {

@@ -7,6 +7,15 @@ struct MultipartForm {
 
     var contentType: String { "multipart/form-data; boundary=\(boundary)" }
 
+    /// The type of `-H`. As in curl, one of several parts gets the boundary.
+    func contentType(as type: String) throws(UsageError) -> String {
+        guard type.lowercased().hasPrefix("multipart/") else { return type }
+        guard !type.lowercased().contains("boundary=") else {
+            throw UsageError("-F makes its own boundary: leave it out of the Content-Type of -H")
+        }
+        return "\(type); boundary=\(boundary)"
+    }
+
     /// - Parameter boundary: Nil for a random one.
     init(_ parts: [FormPart], boundary: String? = nil) throws(UsageError) {
         let random = String(UInt64.random(in: .min ... .max), radix: 16)

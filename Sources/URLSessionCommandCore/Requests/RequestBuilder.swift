@@ -55,7 +55,9 @@ package struct RequestBuilder {
         if case .form(let parts) = command.body {
             let form = try MultipartForm(parts)
             body = form.body.asBody
-            if !fields.contains(where: { $0.name.lowercased() == "content-type" }) {
+            if let index = fields.firstIndex(where: { $0.name.lowercased() == "content-type" }) {
+                fields[index].value = try form.contentType(as: fields[index].value)
+            } else {
                 fields.append(("Content-Type", form.contentType))
             }
         } else {
