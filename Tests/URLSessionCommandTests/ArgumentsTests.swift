@@ -250,6 +250,10 @@ import URLSessionCommandCore
             ["http://a/", "-F", "a=b;c"],
             "-F: 'c' is not type=, filename= or headers=: put a text with a semicolon in quotation marks"
         ),
+        (
+            ["http://a/", "-x", "p", "-U", "me"],
+            "-U needs NAME:PASSWORD, or NAME: without a password: it is not asked for"
+        ),
         (["http://a/", "--tls-max", "1.1"], "--tls-max 1.1 needs --tls-min: TLS 1.2 is the lowest by default"),
         (["http://a/", "--tls-min", "1.3", "--tls-max", "1.2"], "--tls-max is lower than --tls-min"),
         (["http://a/", "--tls-min", "2"], "--tls-min is 1.0, 1.1, 1.2 or 1.3, not '2'"),

@@ -65,7 +65,7 @@ import Testing
         .pin: ["--pin", "--pinnedpubkey"],
         .tlsMinimum: ["--tls-min"],
         .tlsMaximum: ["--tls-max"],
-        .tls1: ["--tlsv1"],
+        .tls1: ["-1", "--tlsv1"],
         .tls10: ["--tlsv1.0"],
         .tls11: ["--tlsv1.1"],
         .tls12: ["--tlsv1.2"],

@@ -236,7 +236,11 @@ package struct Arguments {
         case .parallelMaximum: series.maximumParallel = try Self.count(value, "--parallel-max", from: 1)
         case .failEarly: series.failsEarly = true
         case .proxy: request.network.proxy = try NetworkOptions.proxy(value)
-        case .proxyUser: request.network.proxyUser = value
+        case .proxyUser:
+            guard value.contains(":") else {
+                throw UsageError("-U needs NAME:PASSWORD, or NAME: without a password: it is not asked for")
+            }
+            request.network.proxyUser = value
         case .noProxy: request.network.noProxy = value
         case .resolve: try request.network.resolve(value)
         case .connectTo: try request.network.connect(value)

@@ -102,7 +102,7 @@ extension CommandOption {
                 "the hash that the server's key must have")
         case .tlsMinimum: Facts(.trust, "tls-min", value: "VERSION", "the lowest version of TLS: 1.0, 1.1, 1.2 or 1.3")
         case .tlsMaximum: Facts(.trust, "tls-max", value: "VERSION", "the highest version of TLS, or default")
-        case .tls1: Facts(.trust, "tlsv1", "TLS 1.0 or later")
+        case .tls1: Facts(.trust, "tlsv1", "1", "TLS 1.0 or later")
         case .tls10: Facts(.trust, "tlsv1.0", "TLS 1.0 or later")
         case .tls11: Facts(.trust, "tlsv1.1", "TLS 1.1 or later")
         case .tls12: Facts(.trust, "tlsv1.2", "TLS 1.2 or later, as by default")
