@@ -77,6 +77,15 @@ import Testing
         #expect(ProgressBoard.mostTransfers(inRows: rows) == count)
     }
 
+    @Test("no bar on a dumb terminal", arguments: [false, true]) func dumbTerminal(_ movesCursor: Bool) throws {
+        var command = CommandLineRequest(url: "http://h/")
+        command.destination = .file("f")
+        let transfer = try Transfer(
+            command, terminal: Terminal(errorIsTerminal: true, movesCursor: movesCursor), shared: LoadSeries.Shared(),
+            retrying: RetryPolicy(RetryOptions()), since: 0)
+        #expect((transfer.progress != nil) == movesCursor)
+    }
+
     @Test(arguments: [
         (nil, nil, "de_DE.UTF-8", true), (nil, "C", "de_DE.UTF-8", false), ("C.utf8", "C", nil, true),
         ("", "", "en_US.UTF-8", true), ("C", nil, "en_US.UTF-8", false), (nil, nil, nil, false),

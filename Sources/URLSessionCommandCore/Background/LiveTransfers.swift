@@ -24,7 +24,7 @@ struct LiveTransfers {
 
     init(_ table: TransferTable, terminal: Terminal) {
         self.table = table
-        isTerminal = terminal.outputIsTerminal
+        isTerminal = terminal.outputIsTerminal && terminal.movesCursor
         isUTF8 = terminal.isUTF8
         nextDrawing = isTerminal ? Date(timeIntervalSinceNow: 0.1) : .distantFuture
     }

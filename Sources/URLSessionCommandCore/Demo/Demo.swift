@@ -17,7 +17,7 @@ struct Demo {
 
     init(color: CommandLineRequest.ColorChoice, showsProgress: Bool, terminal: Terminal) {
         style = TextStyle(color, isTerminal: terminal.outputIsTerminal, terminal: terminal)
-        self.showsProgress = showsProgress && terminal.errorIsTerminal
+        self.showsProgress = showsProgress && terminal.showsProgress
         self.terminal = terminal
     }
 

@@ -110,7 +110,7 @@ final class ProgressBoard: @unchecked Sendable {
             let size = Terminal.sizeOfErrorTerminal()
             let columns = size?.columns ?? terminal.columns
             var lines = shown.prefix(Self.mostTransfers(inRows: size?.rows)).map { line(of: $0, now, columns) }
-            if shown.count > lines.count { lines.append("… and \(shown.count - lines.count) more") }
+            if shown.count > lines.count { lines.append("\(ellipsis) and \(shown.count - lines.count) more") }
             guard !lines.isEmpty || drawnLines > 0 else { return }
             clear()
             StandardError.write(lines.map { $0 + "\n" }.joined())
@@ -118,10 +118,12 @@ final class ProgressBoard: @unchecked Sendable {
         }
     }
 
+    private var ellipsis: String { terminal.isUTF8 ? "…" : "..." }
+
     /// The name takes at most a third of the line.
     private func line(of row: Row, _ now: Double, _ columns: Int) -> String {
         let width = max(4, min(24, columns / 3))
-        let name = row.name.count <= width ? row.name : "…" + row.name.suffix(width - 1)
+        let name = row.name.count <= width ? row.name : ellipsis + row.name.suffix(width - ellipsis.count)
         let text = ProgressText(
             received: row.received, expected: row.expected, bytesPerSecond: row.meter.bytesPerSecond,
             elapsed: now - row.start)

@@ -12,16 +12,19 @@ package struct Terminal: Equatable, Sendable {
     package var isUTF8: Bool
     /// False if `NO_COLOR` is set or `TERM` is `dumb`.
     package var allowsColor: Bool
+    /// Whether what is drawn can be replaced. False if `TERM` is `dumb`.
+    package var movesCursor: Bool
 
     package init(
         outputIsTerminal: Bool = false, errorIsTerminal: Bool = false, columns: Int = 80, isUTF8: Bool = true,
-        allowsColor: Bool = true
+        allowsColor: Bool = true, movesCursor: Bool = true
     ) {
         self.outputIsTerminal = outputIsTerminal
         self.errorIsTerminal = errorIsTerminal
         self.columns = columns
         self.isUTF8 = isUTF8
         self.allowsColor = allowsColor
+        self.movesCursor = movesCursor
     }
 
     package static func current() -> Terminal {
@@ -33,8 +36,12 @@ package struct Terminal: Equatable, Sendable {
             columns: columns(),
             isUTF8: isUTF8(
                 all: environment("LC_ALL"), characters: environment("LC_CTYPE"), language: environment("LANG")),
-            allowsColor: !noColor && kind != "dumb")
+            allowsColor: !noColor && kind != "dumb",
+            movesCursor: kind != "dumb")
     }
+
+    /// Whether progress can be drawn on standard error.
+    var showsProgress: Bool { errorIsTerminal && movesCursor }
 
     /// The first of the three variables that is set decides, as in `setlocale`.
     package static func isUTF8(all: String?, characters: String?, language: String?) -> Bool {

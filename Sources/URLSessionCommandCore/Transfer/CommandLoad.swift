@@ -44,7 +44,7 @@ class CommandLoad: NSObject, URLSessionTaskDelegate, @unchecked Sendable {
             verboseOutput, retaining: retaining, keepsTunnels: command.harPath != nil || command.writeOut != nil)
         let limit = Self.connects(to: builder.request.url) ? command.connectTimeout : nil
         connectDeadline = limit.map { ConnectDeadline($0) }
-        let isShown = terminal.errorIsTerminal && drawsProgress && Self.allowsProgress(command)
+        let isShown = terminal.showsProgress && drawsProgress && Self.allowsProgress(command)
         if let board, isShown {
             progress = board.row(name: Self.shortName(command))
         } else {

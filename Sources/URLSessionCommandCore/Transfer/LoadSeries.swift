@@ -58,7 +58,7 @@ final class LoadSeries: @unchecked Sendable {
         self.terminal = terminal
         let first = requests.first
         dump = first?.headPath.map { HeadDump(path: $0, createsFolders: first?.createsFolders ?? false) }
-        let showsBoard = options.isParallel && requests.count > 1 && terminal.errorIsTerminal
+        let showsBoard = options.isParallel && requests.count > 1 && terminal.showsProgress
         board = showsBoard && first.map(CommandLoad.allowsProgress) ?? false ? ProgressBoard(terminal: terminal) : nil
     }
 
