@@ -14,7 +14,7 @@ final class TransferRuns: @unchecked Sendable {
     let loop = EventLoops.assign()
     let cookies = MemoryCookieStore()
     let credentials = MemoryCredentialStore()
-    let responses = MemoryResponseStore(capacity: 1 << 20)
+    let responses = MemoryResponseStore()
     private let pool: ConnectionPool
     private let environment: LoadingEnvironment
 
