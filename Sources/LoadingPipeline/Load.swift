@@ -35,7 +35,8 @@ package protocol Load: AnyObject {
 extension Load {
     package func answerResponse() { answerResponse(nil) }
 
-    // Streams and WebSockets have no body, no redirects and no resumable transfers.
+    // Streams and WebSockets have no body, no redirects and no resumable transfers; for the task of a background
+    // session, the service has them.
     package func abandon() {}
     package func handOver(to client: any LoadClient) {}
     package func resumeReading() {}

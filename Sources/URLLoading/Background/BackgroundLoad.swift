@@ -242,7 +242,6 @@ final class BackgroundLoad: Load, @unchecked Sendable {
     /// The service was told when the state of the task changed.
     func suspend() {}
     func resume() {}
-    func setPriority(_ priority: Float) {}
 
     func cancel(_ error: LoadError) {
         guard !hasEnded, !isEnding, !isCancelled, let task else { return }
@@ -255,14 +254,6 @@ final class BackgroundLoad: Load, @unchecked Sendable {
         case .preparing, .failed: end(error, body: task.unstartedBody)
         }
     }
-
-    /// Only loads of other schemes are replaced.
-    func abandon() {}
-    func handOver(to client: any LoadClient) {}
-    func answerResponse(_ destination: BodyDestination?) {}
-    func answerRedirect(_ next: LoadRequest?) {}
-    func answerChallenge(_ answer: AuthenticationAnswer) {}
-    var resumePointUnderWay: DownloadResumePoint? { nil }
 
     func resumeReading() {
         guard body?.isStopped == true else { return }
