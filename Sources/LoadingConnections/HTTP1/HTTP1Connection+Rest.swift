@@ -18,7 +18,7 @@ extension HTTP1Connection {
 
     /// Holds the bytes after the head, unread where possible, until `resumeBody` or `detachConnection`. Only has an
     /// effect while the head is delivered.
-    package func holdBody() { isRestHeld = isTellingHead }
+    package func holdBody() { isRestHeld = isDeliveringHead }
 
     /// Continues with the bytes after the head.
     package func resumeBody() {

@@ -52,7 +52,7 @@ package final class HTTP1Connection: HTTPExchangeStream, ByteStreamOwner, LoopTi
     /// conversation.
     @exclusivity(unchecked) private var isHeld = false
     @exclusivity(unchecked) package private(set) var hasGivenUpDraining = false
-    @exclusivity(unchecked) private(set) var isTellingHead = false
+    @exclusivity(unchecked) private(set) var isDeliveringHead = false
     /// Bytes that were read after the head, while the head is delivered.
     @exclusivity(unchecked) private(set) var unparsed = UnsafeRawBufferPointer(start: nil, count: 0)
     /// Whether the response has switched the connection to another protocol.
@@ -155,7 +155,7 @@ package final class HTTP1Connection: HTTPExchangeStream, ByteStreamOwner, LoopTi
             // of such requests does not recurse.
             self.observer = nil
             let box = LoopBox(self)
-            pool.loop.post { box.value.giveBack() }
+            pool.loop.post { box.value.returnUnused() }
             return observer.exchangeFailed(ExchangeFailure(error: LoadError(error), progress: .unsent))
         }
         unsent.begin(head: head.count)
@@ -169,7 +169,7 @@ package final class HTTP1Connection: HTTPExchangeStream, ByteStreamOwner, LoopTi
     }
 
     /// Returns a connection that was handed out and has carried nothing. The server may have closed it meanwhile.
-    private func giveBack() {
+    package func returnUnused() {
         if isClosed { return }
         // It was unused while it was reserved, and may be handed out again at once.
         idleSince = pool.loop.now
@@ -315,10 +315,10 @@ package final class HTTP1Connection: HTTPExchangeStream, ByteStreamOwner, LoopTi
             if let text = head.fields.firstValue("Keep-Alive"), let lifetime = Self.idleLifetime(announced: text) {
                 announcedIdleLifetime = lifetime
             }
-            isTellingHead = true
+            isDeliveringHead = true
             unparsed = leftOver
             observer.exchangeReceived(head: head, body: body.length)
-            isTellingHead = false
+            isDeliveringHead = false
             unparsed = UnsafeRawBufferPointer(start: nil, count: 0)
         case .body(let bytes):
             observer.exchangeReceived(body: bytes)
@@ -328,9 +328,9 @@ package final class HTTP1Connection: HTTPExchangeStream, ByteStreamOwner, LoopTi
             hasHead = true
             hasSwitched = true
             stopIfUnwanted(after: head.status)
-            isTellingHead = true
+            isDeliveringHead = true
             observer.exchangeReceived(head: head, body: .none)
-            isTellingHead = false
+            isDeliveringHead = false
             // A connection that is not detached closes.
             if !isRestHeld { finish(mayReuse: false) }
         }
@@ -373,8 +373,6 @@ package final class HTTP1Connection: HTTPExchangeStream, ByteStreamOwner, LoopTi
     /// Keeps the connection out of the pool when this exchange ends. The caller starts another exchange or calls
     /// `endHold`.
     package func hold() { isHeld = true }
-
-    package func returnUnused() { giveBack() }
 
     package func confirm() -> Bool {
         // Checks the kernel's state: the loop may not have reported yet what arrived a moment ago.

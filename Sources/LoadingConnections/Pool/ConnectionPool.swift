@@ -219,14 +219,14 @@ package final class ConnectionPool {
     }
 
     func hand(
-        _ carrier: any HTTPExchangeStream, of origin: OriginConnections, to request: ConnectionRequest, isReused: Bool,
+        _ stream: any HTTPExchangeStream, of origin: OriginConnections, to request: ConnectionRequest, isReused: Bool,
         events: [LoadEvent]
     ) {
         passOnAttempt(of: request, at: origin)
         request.sharedAttempt = nil
-        guard let delegate = request.delegate else { return carrier.returnUnused() }
+        guard let delegate = request.delegate else { return stream.returnUnused() }
         request.delegate = nil
-        delegate.connectionBecameAvailable(carrier, isReused: isReused, events: events)
+        delegate.connectionBecameAvailable(stream, isReused: isReused, events: events)
     }
 
     func discardIfUnused(_ origin: OriginConnections) {
