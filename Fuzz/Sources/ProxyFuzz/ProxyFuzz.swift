@@ -119,8 +119,8 @@ private func checkDestination(_ text: String) {
 
 private func checkInquiry(_ text: String) {
     guard let url = try? HTTPURL(text) else { return }
-    let inquiry = ProxyQuery(url)
-    guard let shown = try? HTTPURL(inquiry.url) else { preconditionFailure("an address that is none") }
+    let query = ProxyQuery(url)
+    guard let shown = try? HTTPURL(query.url) else { preconditionFailure("an address that is none") }
     precondition(shown.host == url.host.prefix { $0 != "%" } && shown.port == url.port && shown.userinfo == nil)
     if url.scheme.isSecure { precondition(Array(shown.target) == Array("/".utf8), "more than the host") }
 }

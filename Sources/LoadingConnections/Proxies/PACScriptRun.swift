@@ -15,11 +15,11 @@ struct PACScriptRun {
     private var run: clx_run
     private var addresses: [String: String] = [:]
 
-    static func answer(of source: String, to inquiry: ProxyQuery) -> ProxyResolution {
+    static func answer(of source: String, to query: ProxyQuery) -> ProxyResolution {
         guard ProxyResolver.runsScripts else { return .nothing }
         let deadline = cll_now() + TimeLimits.standard.proxyScript
         while true {
-            if var run = PACScriptRun(source, inquiry) {
+            if var run = PACScriptRun(source, query) {
                 defer { clx_end(&run.run) }
                 return run.listen()
             }
@@ -30,12 +30,12 @@ struct PACScriptRun {
     }
 
     /// Nil if no process can be started now.
-    private init?(_ source: String, _ inquiry: ProxyQuery) {
+    private init?(_ source: String, _ query: ProxyQuery) {
         var run = clx_run()
         let isRunning = Self.withText(PACScriptFunctions.source) { functions in
             Self.withText(source) { source in
-                Self.withText(inquiry.url) { url in
-                    Self.withText(inquiry.host) { host in clx_begin(functions, source, url, host, &run) }
+                Self.withText(query.url) { url in
+                    Self.withText(query.host) { host in clx_begin(functions, source, url, host, &run) }
                 }
             }
         }

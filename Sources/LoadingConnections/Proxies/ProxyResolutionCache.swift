@@ -16,13 +16,13 @@ struct ProxyResolutionCache: ResolverCache {
 
     private var answers = ExpiringAnswers<ProxyResolverQuery, ProxyResolution>(limit: most)
     /// Timeouts since the last answer.
-    private var silences: [ProxyResolverQuery.Adviser: Silence] = [:]
+    private var silences: [ProxyResolverQuery.Source: Silence] = [:]
 
     var count: Int { answers.count }
 
     func answer(to question: ProxyResolverQuery, at now: Int64) -> ProxyResolution? {
         if let answer = answers.answer(to: question, at: now) { return answer }
-        guard let silence = silences[question.adviser], silence.expiry > now, silence.count >= Self.patience else {
+        guard let silence = silences[question.source], silence.expiry > now, silence.count >= Self.patience else {
             return nil
         }
         return .silence
@@ -31,15 +31,15 @@ struct ProxyResolutionCache: ResolverCache {
     mutating func remember(_ answer: ProxyResolution, to question: ProxyResolverQuery, at now: Int64) {
         if answer == .silence {
             silences = silences.filter { $0.value.expiry > now }
-            silences[question.adviser, default: Silence()].count += 1
-            silences[question.adviser]?.expiry = now + TimeLimits.standard.proxyAnswerLifetime
+            silences[question.source, default: Silence()].count += 1
+            silences[question.source]?.expiry = now + TimeLimits.standard.proxyAnswerLifetime
         } else if !silences.isEmpty {
-            silences[question.adviser] = nil
+            silences[question.source] = nil
         }
         answers.set(answer, to: question, until: now + TimeLimits.standard.proxyAnswerLifetime, at: now)
     }
 
-    mutating func forget(_ host: String) { answers.remove { $0.inquiry.host == host } }
+    mutating func forget(_ host: String) { answers.remove { $0.query.host == host } }
 
     mutating func forgetAll() {
         answers.removeAll()

@@ -21,13 +21,13 @@ package final class ProxyResolver: Sendable {
     private static let mostScripts = 4
 
     package init(
-        askScript: @escaping @Sendable (_ source: String, _ inquiry: ProxyQuery) -> ProxyResolution,
+        askScript: @escaping @Sendable (_ source: String, _ query: ProxyQuery) -> ProxyResolution,
         askDesktop: @escaping @Sendable (ProxyQuery) -> ProxyResolution
     ) {
         let ask: @Sendable (ProxyResolverQuery) -> ProxyResolution = { question in
-            switch question.adviser {
-            case .script(let script): askScript(script.content, question.inquiry)
-            case .desktop: askDesktop(question.inquiry)
+            switch question.source {
+            case .script(let script): askScript(script.content, question.query)
+            case .desktop: askDesktop(question.query)
             }
         }
         scripts = InFlightQueries(
@@ -47,10 +47,10 @@ package final class ProxyResolver: Sendable {
 
     /// Calls `answer` on `loop`, once, never before this returns, and not after the ticket is withdrawn.
     package func ask(
-        script: PACScriptText?, _ inquiry: ProxyQuery, on loop: EventLoop,
+        script: PACScriptText?, _ query: ProxyQuery, on loop: EventLoop,
         answer: @escaping @Sendable (ProxyResolution) -> Void
     ) -> Ticket {
-        let question = ProxyResolverQuery(adviser: script.map { .script($0) } ?? .desktop, inquiry: inquiry)
+        let question = ProxyResolverQuery(source: script.map { .script($0) } ?? .desktop, query: query)
         let line = script == nil ? desktop : scripts
         return Ticket(
             place: line.ask(question, on: loop) { advice, _ in answer(advice) }, isOfScript: script != nil)
@@ -69,13 +69,13 @@ package final class ProxyResolver: Sendable {
 
 /// A query for the route to a server: to a PAC script or the desktop's settings.
 struct ProxyResolverQuery: Hashable, Sendable {
-    enum Adviser: Hashable, Sendable {
+    enum Source: Hashable, Sendable {
         case script(PACScriptText)
         case desktop
     }
 
-    let adviser: Adviser
-    let inquiry: ProxyQuery
+    let source: Source
+    let query: ProxyQuery
 }
 
 /// The result of a query.
@@ -89,8 +89,8 @@ package enum ProxyResolution: Sendable, Equatable {
 
 /// The desktop's proxy settings, read with libproxy. May block for any time; only one thread may use it at a time.
 enum DesktopProxies {
-    static func route(for inquiry: ProxyQuery) -> ProxyResolution {
-        guard let text = clx_ask_desktop(inquiry.url) else { return .nothing }
+    static func route(for query: ProxyQuery) -> ProxyResolution {
+        guard let text = clx_ask_desktop(query.url) else { return .nothing }
         defer { free(text) }
         return .route(ProxyRouteList(desktop: String(cString: text)))
     }

@@ -19,7 +19,7 @@ final class ProxyTunnel: ByteStreamOwner {
     struct Introduction {
         let authorization: String
         /// The authorizer that made it.
-        let speaker: any ProxyAuthorizer
+        let authorizer: any ProxyAuthorizer
     }
 
     private let stream: ByteStream
@@ -33,8 +33,8 @@ final class ProxyTunnel: ByteStreamOwner {
     private var connectTunnel: ConnectTunnel?
     private var socksHandshake: SOCKSHandshake?
     private var introduction: Introduction?
-    /// The authorizer of the current request.
-    private var speaker: (any ProxyAuthorizer)?
+    /// Authorizes the current request.
+    private var authorizer: (any ProxyAuthorizer)?
     /// The authorizer's number for the current request.
     private var round: UInt64 = 0
     private var unsent: ArraySlice<UInt8> = []
@@ -69,8 +69,8 @@ final class ProxyTunnel: ByteStreamOwner {
 
     func start() {
         if let action = socksHandshake?.start() { return perform(action) }
-        speaker = introduction?.speaker ?? challengeDelegate?.proxyAuthorizer
-        request(introduction?.authorization ?? speaker?.authorization(for: proxy, to: destination))
+        authorizer = introduction?.authorizer ?? challengeDelegate?.proxyAuthorizer
+        request(introduction?.authorization ?? authorizer?.authorization(for: proxy, to: destination))
     }
 
     func cancel() {
@@ -167,32 +167,32 @@ final class ProxyTunnel: ByteStreamOwner {
         } catch {
             return end(.failed(.badCredentials))
         }
-        if let speaker, let connectTunnel {
-            round = speaker.tunnelRequested(connectTunnel.authority, connectTunnel.requestFields)
+        if let authorizer, let connectTunnel {
+            round = authorizer.tunnelRequested(connectTunnel.authority, connectTunnel.requestFields)
         }
         write()
     }
 
     /// - Parameter hasMore: Whether bytes follow the response, although the host does not send first.
     private func apply(_ event: ConnectTunnel.Event, hasMore: Bool) {
-        if let head = event.head { speaker?.tunnelAnswered(head, to: round) }
+        if let head = event.head { authorizer?.tunnelAnswered(head, to: round) }
         switch event {
         case .open(let head):
-            guard isBelieved(head) else { return }
+            guard verify(head) else { return }
             end(hasMore ? .failed(.malformedTunnelResponse("bytes behind the answer")) : .open(stream))
         case .challenged(let head): challenge = head
         case .challengeEnded(let mayReuse):
             if !mayReuse || hasMore { isSpent = true }
             ask()
         case .refused(let head):
-            if isBelieved(head) { end(.failed(.tunnelRefused(status: head.status))) }
+            if verify(head) { end(.failed(.tunnelRefused(status: head.status))) }
         case .failed(let failure): end(.failed(failure))
         }
     }
 
     /// A response of a proxy that fails to authenticate itself is discarded.
-    private func isBelieved(_ head: ResponseHead) -> Bool {
-        if speaker?.isBelieved(head, of: proxy, to: destination) ?? true { return true }
+    private func verify(_ head: ResponseHead) -> Bool {
+        if authorizer?.verify(head, of: proxy, to: destination) ?? true { return true }
         end(.failed(.malformedTunnelResponse("the proxy's own proof is wrong")))
         return false
     }
@@ -202,9 +202,9 @@ final class ProxyTunnel: ByteStreamOwner {
     private func ask() {
         guard let challenge else { return end(.failed(.tunnelLost)) }
         // A different authorizer does not continue the authentication of the previous one.
-        let speaker = challengeDelegate?.proxyAuthorizer
-        if speaker !== self.speaker { isSpent = true }
-        self.speaker = speaker
+        let authorizer = challengeDelegate?.proxyAuthorizer
+        if authorizer !== self.authorizer { isSpent = true }
+        self.authorizer = authorizer
         let about = TunnelChallenge(head: challenge, proxy: proxy, destination: destination)
         let isPresented = challenges.present(.tunnel(about)) { [weak self] in
             self?.ask()
@@ -217,13 +217,14 @@ final class ProxyTunnel: ByteStreamOwner {
 
     private func take(_ answer: ConnectionChallenge.Answer) {
         guard outcome != nil else { return }
-        guard case .authorization(let value, let isBound) = answer, let speaker else {
+        guard case .authorization(let value, let isBound) = answer, let authorizer else {
             return end(.failed(.tunnelRefused(status: 407)))
         }
         // The proxy may have closed the connection without an event on the loop yet.
         if isSpent || !stream.isSilent {
             // A proxy that closes between two steps of an authentication exchange rejects it.
-            return end(isBound ? .failed(.tunnelLost) : .again(Introduction(authorization: value, speaker: speaker)))
+            let introduction = Introduction(authorization: value, authorizer: authorizer)
+            return end(isBound ? .failed(.tunnelLost) : .again(introduction))
         }
         challenge = nil
         request(value)
@@ -246,7 +247,7 @@ package protocol ProxyAuthorizer: AnyObject {
     /// The preemptive value of `Proxy-Authorization`; nil for none.
     func authorization(for proxy: ProxyServer, to destination: ProxyDestination) -> String?
     /// The proxy has responded without a challenge. Returns false if it fails to authenticate itself.
-    func isBelieved(_ head: ResponseHead, of proxy: ProxyServer, to destination: ProxyDestination) -> Bool
+    func verify(_ head: ResponseHead, of proxy: ProxyServer, to destination: ProxyDestination) -> Bool
     /// A request is sent. Returns a number that identifies it when its response arrives.
     func tunnelRequested(_ authority: String, _ fields: HTTPFields) -> UInt64
     /// The proxy has responded to the request with that number.

@@ -36,7 +36,7 @@ final class InFlightQueries<Memory: ResolverCache>: @unchecked Sendable {
     /// Identifies one request for an answer.
     struct Ticket: Sendable {
         /// Nil if the answer was cached.
-        fileprivate let inquiry: PendingQuery?
+        fileprivate let query: PendingQuery?
         fileprivate let number: UInt64
     }
 
@@ -113,20 +113,20 @@ final class InFlightQueries<Memory: ResolverCache>: @unchecked Sendable {
         if usesCache, let known = memories[client]?.answer(to: question, at: loop.clock.now) {
             pthread_mutex_unlock(mutex)
             loop.post { answer(known, true) }
-            return Ticket(inquiry: nil, number: 0)
+            return Ticket(query: nil, number: 0)
         }
-        let inquiry: PendingQuery
+        let query: PendingQuery
         if let known = pending[question], !known.staleFor.contains(client) {
-            inquiry = known
+            query = known
         } else {
-            inquiry = PendingQuery(question)
-            pending[question] = inquiry
-            queue.append(inquiry)
+            query = PendingQuery(question)
+            pending[question] = query
+            queue.append(query)
         }
-        inquiry.clients[client] = loop.clock
+        query.clients[client] = loop.clock
         lastNumber &+= 1
-        let ticket = Ticket(inquiry: inquiry, number: lastNumber)
-        inquiry.waiting[ticket.number] = { result in loop.post { answer(result, false) } }
+        let ticket = Ticket(query: query, number: lastNumber)
+        query.waiting[ticket.number] = { result in loop.post { answer(result, false) } }
         let mustStart = idleThreads < queuedCount && threads < mostThreads
         if mustStart { threads += 1 } else { pthread_cond_signal(condition) }
         pthread_mutex_unlock(mutex)
@@ -140,9 +140,9 @@ final class InFlightQueries<Memory: ResolverCache>: @unchecked Sendable {
     func withdraw(_ ticket: Ticket) {
         // The closure may hold the last reference to other objects, so it is released outside the lock.
         let dropped = locked { () -> (@Sendable (Answer) -> Void)? in
-            guard let inquiry = ticket.inquiry, let waiting = inquiry.waiting.removeValue(forKey: ticket.number)
+            guard let query = ticket.query, let waiting = query.waiting.removeValue(forKey: ticket.number)
             else { return nil }
-            if inquiry.waiting.isEmpty, !inquiry.isBegun { drop(inquiry) }
+            if query.waiting.isEmpty, !query.isBegun { drop(query) }
             return waiting
         }
         _ = dropped
@@ -162,7 +162,7 @@ final class InFlightQueries<Memory: ResolverCache>: @unchecked Sendable {
         locked {
             for client in client.map({ [$0] }) ?? Array(memories.keys) { memories[client]?.forgetAll() }
             guard let client else { return pending = pending.filter { !$0.value.isBegun } }
-            for inquiry in pending.values where inquiry.isBegun { inquiry.staleFor.insert(client) }
+            for query in pending.values where query.isBegun { query.staleFor.insert(client) }
         }
     }
 
@@ -177,19 +177,19 @@ final class InFlightQueries<Memory: ResolverCache>: @unchecked Sendable {
 
     private var queuedCount: Int { queue.count - droppedCount }
 
-    private func drop(_ inquiry: PendingQuery) {
-        pending[inquiry.question] = nil
+    private func drop(_ query: PendingQuery) {
+        pending[query.question] = nil
         droppedCount += 1
         guard droppedCount > 32, droppedCount > queuedCount else { return }
-        for inquiry in queue.popAll() where !inquiry.waiting.isEmpty { queue.append(inquiry) }
+        for query in queue.popAll() where !query.waiting.isEmpty { queue.append(query) }
         droppedCount = 0
     }
 
     private func takeFirst() -> PendingQuery? {
-        while let inquiry = queue.popFirst() {
-            if !inquiry.waiting.isEmpty {
-                inquiry.isBegun = true
-                return inquiry
+        while let query = queue.popFirst() {
+            if !query.waiting.isEmpty {
+                query.isBegun = true
+                return query
             }
             droppedCount -= 1
         }
@@ -204,33 +204,33 @@ final class InFlightQueries<Memory: ResolverCache>: @unchecked Sendable {
             threads -= 1
             guard threads == 0 else { return [] }
             var answers: [@Sendable (Answer) -> Void] = []
-            while let inquiry = takeFirst() { answers += end(inquiry) }
+            while let query = takeFirst() { answers += end(query) }
             return answers
         }
         for answer in answers { answer(unavailable) }
     }
 
     private func answerQuestions() {
-        while let inquiry = nextQuery() {
-            let answer = ask(inquiry.question)
+        while let query = nextQuery() {
+            let answer = ask(query.question)
             let waiting = locked {
-                if pending[inquiry.question] === inquiry {
+                if pending[query.question] === query {
                     // A removed client has no cache.
-                    for (client, clock) in inquiry.clients where !inquiry.staleFor.contains(client) {
-                        memories[client]?.remember(answer, to: inquiry.question, at: clock.now)
+                    for (client, clock) in query.clients where !query.staleFor.contains(client) {
+                        memories[client]?.remember(answer, to: query.question, at: clock.now)
                     }
                 }
-                return end(inquiry)
+                return end(query)
             }
             for deliver in waiting { deliver(answer) }
         }
     }
 
     /// The waiting requests, in the order of their arrival. Called with the mutex held.
-    private func end(_ inquiry: PendingQuery) -> [@Sendable (Answer) -> Void] {
-        if pending[inquiry.question] === inquiry { pending[inquiry.question] = nil }
-        defer { inquiry.waiting = [:] }
-        return inquiry.waiting.sorted { $0.key < $1.key }.map(\.value)
+    private func end(_ query: PendingQuery) -> [@Sendable (Answer) -> Void] {
+        if pending[query.question] === query { pending[query.question] = nil }
+        defer { query.waiting = [:] }
+        return query.waiting.sorted { $0.key < $1.key }.map(\.value)
     }
 
     /// Waits for a query. Returns nil after an idle time; then the thread ends.
@@ -241,7 +241,7 @@ final class InFlightQueries<Memory: ResolverCache>: @unchecked Sendable {
         clock_gettime(CLOCK_MONOTONIC, &deadline)
         deadline.tv_sec += idleSeconds
         while true {
-            if let inquiry = takeFirst() { return inquiry }
+            if let query = takeFirst() { return query }
             idleThreads += 1
             let outcome = pthread_cond_timedwait(condition, mutex, &deadline)
             idleThreads -= 1

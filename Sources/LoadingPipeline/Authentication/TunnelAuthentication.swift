@@ -31,7 +31,7 @@ final class TunnelAuthentication: ProxyAuthorizer, AuthenticatorOwner {
         authenticator.fieldValue(for: .tunnel(to: destination, by: proxy))
     }
 
-    func isBelieved(_ head: ResponseHead, of proxy: ProxyServer, to destination: ProxyDestination) -> Bool {
+    func verify(_ head: ResponseHead, of proxy: ProxyServer, to destination: ProxyDestination) -> Bool {
         do throws(LoadError) {
             _ = try authenticator.isAsked(by: head, to: .tunnel(to: destination, by: proxy))
             return true

@@ -220,9 +220,9 @@ extension HTTPLoad: TunnelClient {
 
     /// Authenticates the user to a proxy that opens a tunnel.
     var proxyAuthorizer: any ProxyAuthorizer {
-        let speaker = tunnelAuthentication ?? TunnelAuthentication(for: self, in: environment)
-        tunnelAuthentication = speaker
-        return speaker
+        let made = tunnelAuthentication ?? TunnelAuthentication(for: self, in: environment)
+        tunnelAuthentication = made
+        return made
     }
 
     func exchangeAsks(_ question: ConnectionChallenge) -> Bool {

@@ -11,9 +11,9 @@ package final class ProxyRoutes {
 
     package let rules: ProxyRules
     let loop: EventLoop
-    private let makeAdvisory: () -> ProxyResolver
+    private let makeResolver: () -> ProxyResolver
     /// Made for the first script or desktop that is asked.
-    private(set) lazy var advisory = makeAdvisory()
+    private(set) lazy var resolver = makeResolver()
     private let fetch: Fetch
     private var scripts: [String: Script] = [:]
     /// The desktop did not answer and is not asked again until this time.
@@ -51,12 +51,12 @@ package final class ProxyRoutes {
     }
 
     package init(
-        _ rules: ProxyRules, on loop: EventLoop, advisory: @autoclosure @escaping () -> ProxyResolver = .shared,
+        _ rules: ProxyRules, on loop: EventLoop, resolver: @autoclosure @escaping () -> ProxyResolver = .shared,
         fetch: @escaping Fetch
     ) {
         self.rules = rules
         self.loop = loop
-        makeAdvisory = advisory
+        makeResolver = resolver
         self.fetch = fetch
     }
 
@@ -87,14 +87,14 @@ package final class ProxyRoutes {
     }
 
     private func find(
-        _ destination: ProxyDestination, _ inquiry: () -> ProxyQuery, _ found: @escaping (ProxyRouteList) -> Void
+        _ destination: ProxyDestination, _ query: () -> ProxyQuery, _ found: @escaping (ProxyRouteList) -> Void
     ) -> ProxySearch? {
-        guard let adviser = rules.externalSource(for: destination), adviser != .desktop || loop.now >= desktopPause
+        guard let source = rules.externalSource(for: destination), source != .desktop || loop.now >= desktopPause
         else {
             found(rules.route(for: destination))
             return nil
         }
-        let search = ProxySearch(for: destination, inquiry(), asking: adviser, in: self, found: found)
+        let search = ProxySearch(for: destination, query(), asking: source, in: self, found: found)
         search.start()
         return search
     }

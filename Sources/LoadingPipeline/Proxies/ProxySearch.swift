@@ -6,8 +6,8 @@ internal import LoadingTransport
 /// once, never within `start` and not after `cancel`.
 final class ProxySearch: LoopTimerTarget {
     private let destination: ProxyDestination
-    private let inquiry: ProxyQuery
-    private let adviser: ExternalProxySource
+    private let query: ProxyQuery
+    private let source: ExternalProxySource
     private let routes: ProxyRoutes
     /// Nil when the search has ended.
     private var found: ((ProxyRouteList) -> Void)?
@@ -15,19 +15,19 @@ final class ProxySearch: LoopTimerTarget {
     private let timer = LoopTimer()
 
     init(
-        for destination: ProxyDestination, _ inquiry: ProxyQuery, asking adviser: ExternalProxySource,
+        for destination: ProxyDestination, _ query: ProxyQuery, asking source: ExternalProxySource,
         in routes: ProxyRoutes, found: @escaping (ProxyRouteList) -> Void
     ) {
         self.destination = destination
-        self.inquiry = inquiry
-        self.adviser = adviser
+        self.query = query
+        self.source = source
         self.routes = routes
         self.found = found
     }
 
     func start() {
         routes.loop.arm(timer, at: routes.loop.now + routes.loop.limits.routeSearch, for: self)
-        switch adviser {
+        switch source {
         case .desktop: ask(nil)
         case .script(.source(let text)): ask(text)
         case .script(.url(let address)):
@@ -40,12 +40,12 @@ final class ProxySearch: LoopTimerTarget {
     func cancel() {
         found = nil
         routes.loop.disarm(timer)
-        if let ticket { routes.advisory.withdraw(ticket) }
+        if let ticket { routes.resolver.withdraw(ticket) }
         ticket = nil
     }
 
     func timerFired(_ timer: LoopTimer) {
-        if adviser == .desktop { routes.desktopWasSilent() }
+        if source == .desktop { routes.desktopWasSilent() }
         end(nil)
     }
 
@@ -62,14 +62,14 @@ final class ProxySearch: LoopTimerTarget {
     }
 
     private func ask(_ script: PACScriptText?) {
-        let took = LoopBox({ [weak self] (advice: ProxyResolution) -> Void in self?.end(advice) })
-        ticket = routes.advisory.ask(script: script, inquiry, on: routes.loop) { took.value($0) }
+        let took = LoopBox({ [weak self] (resolution: ProxyResolution) -> Void in self?.end(resolution) })
+        ticket = routes.resolver.ask(script: script, query, on: routes.loop) { took.value($0) }
     }
 
-    private func end(_ advice: ProxyResolution?) {
+    private func end(_ resolution: ProxyResolution?) {
         guard let found else { return }
         cancel()
-        let answer: ProxyRouteList? = if case .route(let route) = advice { route } else { nil }
+        let answer: ProxyRouteList? = if case .route(let route) = resolution { route } else { nil }
         found(routes.rules.route(for: destination, answer: answer))
     }
 }

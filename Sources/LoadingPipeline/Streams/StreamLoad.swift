@@ -279,9 +279,9 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
     }
 
     package var proxyAuthorizer: (any ProxyAuthorizer)? {
-        let speaker = tunnelAuthentication ?? TunnelAuthentication(for: self, in: environment)
-        tunnelAuthentication = speaker
-        return speaker
+        let made = tunnelAuthentication ?? TunnelAuthentication(for: self, in: environment)
+        tunnelAuthentication = made
+        return made
     }
 
     package func connectionIsActive() {

@@ -7,7 +7,7 @@ import Testing
 @testable import LoadingConnections
 
 @Suite struct DesktopProxiesTests {
-    private func inquiry(_ url: String) throws -> ProxyQuery { ProxyQuery(try HTTPURL(url)) }
+    private func query(_ url: String) throws -> ProxyQuery { ProxyQuery(try HTTPURL(url)) }
 
     // PROXY-8: its library reads the environment too, which is how a test can tell it something
     @Test("what libproxy says", .needs("libproxy", of: "libproxy1v5", ProxyResolver.knowsDesktop))
@@ -19,25 +19,25 @@ import Testing
             unsetenv("no_proxy")
         }
         let server = try #require(ProxyServer("http://a.test:3128"))
-        #expect(DesktopProxies.route(for: try inquiry("http://c.test/")) == .route(.through(server)))
-        #expect(DesktopProxies.route(for: try inquiry("http://c.b.test/")) == .route(.direct))
+        #expect(DesktopProxies.route(for: try query("http://c.test/")) == .route(.through(server)))
+        #expect(DesktopProxies.route(for: try query("http://c.b.test/")) == .route(.direct))
     }
 
     // PROXY-8
     @Test("loads ask, and share what was said") func asked() async throws {
         let asked = EventRecorder<String>()
-        let advisory = ProxyResolver(
+        let resolver = ProxyResolver(
             askScript: { _, _ in .nothing },
-            askDesktop: { inquiry in
-                asked.record(inquiry.url)
+            askDesktop: { query in
+                asked.record(query.url)
                 return .route(ProxyRouteList(desktop: "socks5://s:1\ndirect://\n"))
             })
         let loop = EventLoops.assign()
         let server = try #require(ProxyServer("socks5://s:1"))
         for _ in 0..<2 {
-            let inquiry = try inquiry("http://c.test/x")
+            let query = try query("http://c.test/x")
             let advice = await withCheckedContinuation { continuation in
-                _ = advisory.ask(script: nil, inquiry, on: loop) { continuation.resume(returning: $0) }
+                _ = resolver.ask(script: nil, query, on: loop) { continuation.resume(returning: $0) }
             }
             #expect(advice == .route(ProxyRouteList([.through(server), .direct])))
         }

@@ -8,10 +8,10 @@ import Testing
 /// Scripts that pick proxies, in the engine of the system.
 @Suite(.needs("Duktape", of: "libduktape207", ProxyResolver.runsScripts))
 struct PACScriptRunTests {
-    private func inquiry(_ url: String) throws -> ProxyQuery { ProxyQuery(try HTTPURL(url)) }
+    private func query(_ url: String) throws -> ProxyQuery { ProxyQuery(try HTTPURL(url)) }
 
     private func answer(_ source: String, _ url: String = "http://www.a.example/x?y") throws -> ProxyResolution {
-        PACScriptRun.answer(of: source, to: try inquiry(url))
+        PACScriptRun.answer(of: source, to: try query(url))
     }
 
     /// What an expression comes to, as text; nil if it comes to nothing. It stands in the name of a proxy.
@@ -98,9 +98,9 @@ struct PACScriptRunTests {
         try #require(page != MAP_FAILED)
         defer { munmap(page, 4096) }
         #expect(shared(by: "self") ?? 0 > 0)
-        let inquiry = try inquiry("http://a.example/")
+        let query = try query("http://a.example/")
         let before = try children()
-        async let ended = Task.detached { PACScriptRun.answer(of: "/* shut in */ for (;;);", to: inquiry) }.value
+        async let ended = Task.detached { PACScriptRun.answer(of: "/* shut in */ for (;;);", to: query) }.value
         // It computes until its time is over.
         try await eventually {
             (try? children())?.subtracting(before).contains { process in

@@ -5,7 +5,7 @@ import Testing
 
 @Suite struct ProxyResolutionCacheTests {
     private func question(_ url: String, _ script: String = "a") throws -> ProxyResolverQuery {
-        ProxyResolverQuery(adviser: .script(PACScriptText(script)), inquiry: ProxyQuery(try HTTPURL(url)))
+        ProxyResolverQuery(source: .script(PACScriptText(script)), query: ProxyQuery(try HTTPURL(url)))
     }
 
     // PROXY-1

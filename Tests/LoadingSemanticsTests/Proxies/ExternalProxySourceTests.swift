@@ -67,9 +67,9 @@ import Testing
             ("https://a.example:444/x", "https://a.example:444/", "a.example"),
             ("http://[2001:db8::1]:81/x", "http://[2001:db8::1]:81/x", "2001:db8::1"),
         ])
-    func inquiry(address: String, url: String, host: String) throws {
-        let inquiry = ProxyQuery(try HTTPURL(address))
-        #expect(inquiry.url == url && inquiry.host == host)
+    func query(address: String, url: String, host: String) throws {
+        let query = ProxyQuery(try HTTPURL(address))
+        #expect(query.url == url && query.host == host)
     }
 
     // PROXY-11
