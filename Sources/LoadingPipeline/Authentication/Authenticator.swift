@@ -63,8 +63,8 @@ final class Authenticator {
     /// Processes a response. True if it is a challenge that may be answered; the owner is notified of the result later.
     ///
     /// - Parameter mayBeShared: Whether an authenticated connection may carry the requests of other users.
-    func isAsked(
-        by head: ResponseHead, to subject: AuthenticationSubject, mayBeShared: Bool = false
+    func handle(
+        _ head: ResponseHead, to subject: AuthenticationSubject, mayBeShared: Bool = false
     ) throws(LoadError) -> Bool {
         let step = try stage.step(after: head, to: subject, mayBeShared: mayBeShared)
         switch step {
@@ -72,7 +72,7 @@ final class Authenticator {
         case .accepted(let credential, let space):
             owner?.authenticator(self, hasUsed: credential, for: space)
             return false
-        case .ask, .speak, .sendAgain:
+        case .ask, .advance, .sendAgain:
             self.subject = subject
             number += 1
         }
@@ -87,7 +87,7 @@ final class Authenticator {
         return true
     }
 
-    var isFindingOut: Bool { subject != nil }
+    var isAnswering: Bool { subject != nil }
 
     /// Applies the client's answer to the challenge.
     func take(_ answer: AuthenticationAnswer) {
@@ -109,11 +109,11 @@ final class Authenticator {
         case .sendAgain: end(.sendAgain, number)
         case .deliver, .accepted: end(.deliver, number)
         case .ask(let question): owner?.authenticator(self, asks: question)
-        case .speak(let conversation, let token, let identity): speak(conversation, token, as: identity)
+        case .advance(let conversation, let token, let identity): advance(conversation, token, as: identity)
         }
     }
 
-    private func speak(_ conversation: GSSSecurityContext, _ token: [UInt8], as identity: UInt64) {
+    private func advance(_ conversation: GSSSecurityContext, _ token: [UInt8], as identity: UInt64) {
         owner?.authenticator(self, goesOn: conversation.steps > 0, as: identity)
         let number = number
         conversation.next(token) { [self] outcome in
@@ -139,6 +139,6 @@ protocol AuthenticatorOwner: AnyObject {
     /// `identity`: the identity of the connections that it authenticates.
     func authenticator(_ authenticator: Authenticator, goesOn isBound: Bool, as identity: UInt64)
     func authenticator(_ authenticator: Authenticator, hasUsed credential: LoadCredential, for space: ProtectionSpace)
-    /// The outcome for the challenge. It may be reported before `isAsked` returns.
+    /// The outcome for the challenge. It may be reported before `handle` returns.
     func authenticator(_ authenticator: Authenticator, hasFound verdict: Authenticator.Verdict)
 }

@@ -33,7 +33,7 @@ final class TunnelAuthentication: ProxyAuthorizer, AuthenticatorOwner {
 
     func verify(_ head: ResponseHead, of proxy: ProxyServer, to destination: ProxyDestination) -> Bool {
         do throws(LoadError) {
-            _ = try authenticator.isAsked(by: head, to: .tunnel(to: destination, by: proxy))
+            _ = try authenticator.handle(head, to: .tunnel(to: destination, by: proxy))
             return true
         } catch {
             return false
@@ -74,9 +74,9 @@ final class TunnelAuthentication: ProxyAuthorizer, AuthenticatorOwner {
         isTaking = true
         question.onWithdrawal = { [weak self] in self?.withdraw() }
         let subject = AuthenticationSubject.tunnel(to: challenge.destination, by: challenge.proxy)
-        let isAsked = (try? authenticator.isAsked(by: challenge.head, to: subject)) ?? false
+        let isAnswered = (try? authenticator.handle(challenge.head, to: subject)) ?? false
         isTaking = false
-        if isAsked, self.question != nil { return true }
+        if isAnswered, self.question != nil { return true }
         // There is no answer.
         question.onWithdrawal = nil
         self.question = nil
@@ -86,7 +86,7 @@ final class TunnelAuthentication: ProxyAuthorizer, AuthenticatorOwner {
     private func withdraw() {
         question = nil
         lookup?.withdraw()
-        guard authenticator.isFindingOut, let user else { return }
+        guard authenticator.isAnswering, let user else { return }
         authenticator.giveUp()
         user.loadClient?.loadAsksNoMore(user)
     }
@@ -94,7 +94,7 @@ final class TunnelAuthentication: ProxyAuthorizer, AuthenticatorOwner {
     // MARK: For the load
 
     /// Whether the client's next answer is for a tunnel.
-    var isFindingOut: Bool { authenticator.isFindingOut }
+    var isAnswering: Bool { authenticator.isAnswering }
 
     func take(_ answer: AuthenticationAnswer) { authenticator.take(answer) }
 

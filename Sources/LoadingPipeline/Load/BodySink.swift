@@ -138,10 +138,10 @@ final class BodySink: LoopTimerTarget {
 
     /// Bytes of the body as received, still encoded.
     func receive(_ bytes: UnsafeRawBufferPointer) {
-        guard isFlowing, backlog.count == 0 else { return putBy(bytes) }
+        guard isFlowing, backlog.count == 0 else { return appendToBacklog(bytes) }
         var input = bytes
         process(&input)
-        if !input.isEmpty { putBy(input) }
+        if !input.isEmpty { appendToBacklog(input) }
     }
 
     /// Delivers the backlog as far as the client accepts it.
@@ -152,11 +152,11 @@ final class BodySink: LoopTimerTarget {
         put.withUnsafeBytes { bytes in
             var input = bytes
             process(&input)
-            if !input.isEmpty { putBy(input) }
+            if !input.isEmpty { appendToBacklog(input) }
         }
     }
 
-    private func putBy(_ bytes: UnsafeRawBufferPointer) {
+    private func appendToBacklog(_ bytes: UnsafeRawBufferPointer) {
         if !backlog.append(bytes) { fail(.outOfMemory) }
     }
 
@@ -175,7 +175,7 @@ final class BodySink: LoopTimerTarget {
         } else if isFlowing {
             deliverBuffer(count)
         } else if let buffer {
-            putBy(UnsafeRawBufferPointer(start: buffer, count: count))
+            appendToBacklog(UnsafeRawBufferPointer(start: buffer, count: count))
         }
     }
 
@@ -318,7 +318,7 @@ final class BodySink: LoopTimerTarget {
         do {
             while isFlowing, let event = try parts?.next(&input) {
                 if case .partHead = event { partCount += 1 }
-                tell(event)
+                deliver(event)
                 // A part may have five bytes, and costs a response.
                 if partCount == Self.partsPerTurn, isFlowing { yieldTurn() }
             }
@@ -328,7 +328,7 @@ final class BodySink: LoopTimerTarget {
         }
     }
 
-    private func tell(_ event: MultipartEvent) {
+    private func deliver(_ event: MultipartEvent) {
         switch event {
         case .partHead(let fields): beginPart(fields)
         case .body(let bytes): deliver(bytes)
@@ -353,7 +353,7 @@ final class BodySink: LoopTimerTarget {
     /// How a body that was expected to have parts ended.
     enum PartsEnd {
         /// There were parts, or the body was not split.
-        case told
+        case delivered
         /// There were none: the response is an ordinary one without a body.
         case none
     }
@@ -365,16 +365,16 @@ final class BodySink: LoopTimerTarget {
     /// body is complete. The delimiter is then optional, because many cameras omit it.
     func finishParts(endsWithConnection: Bool) throws(LoadError) -> PartsEnd {
         if try followedParts?.isCutOff() == true { throw .networkConnectionLost }
-        guard parts != nil else { return .told }
+        guard parts != nil else { return .delivered }
         var isClosed = true
         while let event = try parts?.inputEnded() {
             if case .end(false) = event { isClosed = false }
-            tell(event)
+            deliver(event)
         }
         let hadParts = parts.map { $0.partCount > 0 } ?? true
         if !isClosed, hadParts, endsWithConnection { throw .networkConnectionLost }
         parts = nil
-        return hadParts ? .told : .none
+        return hadParts ? .delivered : .none
     }
 }
 

@@ -10,18 +10,18 @@ extension HTTPLoad: AuthenticatorOwner {
     /// the connection is free when the answer arrives.
     static let mostChallengeBody = 64 * 1024
 
-    /// Whether the response is a challenge, so that it is not delivered, or not yet.
-    func isChallenge(_ response: LoadResponse) throws(LoadError) -> Bool {
+    /// True if the response is a challenge that is being answered: it is not delivered, or not yet.
+    func handleChallenge(_ response: LoadResponse) throws(LoadError) -> Bool {
         let status = response.head.status
         // Without an authenticator, only these statuses are challenges.
         if status != 401, status != 407, serverAuthenticator == nil, forwardingAuthenticator == nil { return false }
-        if exchange?.withheldProof(askedBy: status) == true {
-            sayWithheldProof()
+        if exchange?.isChallengeForWithheldField(status: status) == true {
+            sendWithheldField()
             return true
         }
         if let proxy = exchange?.forwarder {
             if status == 407 { _ = authenticatorOfProxies }
-            if try isAsked(by: response, forwardingAuthenticator, .forwarded(request, by: proxy)) { return true }
+            if try handleChallenge(response, forwardingAuthenticator, .forwarded(request, by: proxy)) { return true }
         }
         if status == 401 { _ = authenticatorOfServers }
         // The exchange may end before the client answers.
@@ -29,7 +29,7 @@ extension HTTPLoad: AuthenticatorOwner {
         // A proxy that loads requests itself may send other users' requests on a connection that is authenticated for
         // this user, unless it announces that it does not (RFC 4559 §6).
         let mayBeShared = exchange?.forwarder != nil && !response.head.fields.supportsSessionBasedAuthentication
-        return try isAsked(by: response, serverAuthenticator, .request(request), mayBeShared: mayBeShared)
+        return try handleChallenge(response, serverAuthenticator, .request(request), mayBeShared: mayBeShared)
     }
 
     private var authenticatorOfServers: Authenticator {
@@ -44,14 +44,14 @@ extension HTTPLoad: AuthenticatorOwner {
         return made
     }
 
-    private func isAsked(
-        by response: LoadResponse, _ authenticator: Authenticator?, _ subject: @autoclosure () -> AuthenticationSubject,
+    private func handleChallenge(
+        _ response: LoadResponse, _ authenticator: Authenticator?, _ subject: @autoclosure () -> AuthenticationSubject,
         mayBeShared: Bool = false
     ) throws(LoadError) -> Bool {
         guard let authenticator, !authenticator.ignores(response.head.status) else { return false }
         let subject = subject()
         machine.receive(.asks(.challenge))
-        if try authenticator.isAsked(by: response.head, to: subject, mayBeShared: mayBeShared) { return true }
+        if try authenticator.handle(response.head, to: subject, mayBeShared: mayBeShared) { return true }
         machine.receive(.dropsChallenge)
         return false
     }
@@ -105,14 +105,14 @@ extension HTTPLoad: AuthenticatorOwner {
     /// The client's answer to the challenge.
     package func answerChallenge(_ answer: AuthenticationAnswer) {
         if machine.hasEnded { return }
-        if tunnelAuthentication?.isFindingOut == true { tunnelAuthentication?.take(answer) }
+        if tunnelAuthentication?.isAnswering == true { tunnelAuthentication?.take(answer) }
         guard machine.stage == .challenge else { return }
-        let isProxys = forwardingAuthenticator?.isFindingOut == true
+        let isProxys = forwardingAuthenticator?.isAnswering == true
         (isProxys ? forwardingAuthenticator : serverAuthenticator)?.take(answer)
     }
 
     func releaseHeldConnection() {
-        heldConnection?.carrier.endHold()
+        heldConnection?.stream.endHold()
         heldConnection = nil
     }
 
@@ -129,7 +129,7 @@ extension HTTPLoad: AuthenticatorOwner {
     }
 
     /// The connection was not authenticated. The request is sent on it again, with the field that it omitted before.
-    private func sayWithheldProof() {
+    private func sendWithheldField() {
         machine.receive(.asks(.challenge))
         releaseHeldConnection()
         heldConnection = exchange?.hold(isBeginning: true)
@@ -149,9 +149,9 @@ extension HTTPLoad: AuthenticatorOwner {
 
     private func fetchAgain(_ response: LoadResponse) {
         guard machine.stage == .challenge else { return }
-        if let heldConnection, heldConnection.carrier.isClosed {
+        if let heldConnection, heldConnection.stream.isClosed {
             // A server that closes the connection between two steps of an authentication refuses it.
-            guard heldConnection.isBeginning || heldConnection.carrier.hasGivenUpDraining && beginsAnew() else {
+            guard heldConnection.isBeginning || heldConnection.stream.hasGivenUpDraining && beginsAnew() else {
                 return end(.networkConnectionLost)
             }
             releaseHeldConnection()
@@ -198,10 +198,10 @@ extension HTTPLoad: AuthenticatorOwner {
     func authorization(for proxy: ProxyServer, of route: ProxyRouteList) -> String? {
         let authenticator = authenticatorOfProxies
         // The use of TLS is part of the proxy's identity: a value meant for a TLS proxy is not sent in the clear.
-        let confidant = confidant ?? route.firstProxy.map { AuthenticationPeer($0, as: .http) }
-        self.confidant = confidant
+        let callersProxy = callersProxy ?? route.firstProxy.map { AuthenticationPeer($0, as: .http) }
+        self.callersProxy = callersProxy
         if let value = authenticator.fieldValue(for: .forwarded(request, by: proxy)) { return value }
-        return AuthenticationPeer(proxy, as: .http) == confidant
+        return AuthenticationPeer(proxy, as: .http) == callersProxy
             ? request.fields.firstValue(authenticator.fieldName) : nil
     }
 
@@ -236,7 +236,7 @@ extension HTTPLoad: TunnelClient {
 /// A connection that is kept for the next step of its authentication. The step belongs to the peer of this connection,
 /// whichever route would be selected now (PROXY-11).
 struct HeldConnection {
-    let carrier: any HTTPExchangeStream
+    let stream: any HTTPExchangeStream
     let route: ProxyRoute
     /// Whether no step of the authentication has been sent. Another connection is then as good.
     let isBeginning: Bool

@@ -95,7 +95,7 @@ extension HTTPLoad: BodySinkOwner {
         }
         sink.parts = parts
         stopGathering()
-        machine.receive(.tellsParts)
+        machine.receive(.deliversParts)
         flow()
         return true
     }
@@ -140,8 +140,8 @@ extension HTTPLoad: BodySinkOwner {
     private func complete() {
         guard machine.receive(.completes(withFile: sink.writer != nil)), sink.closeFile() else { return }
         record(.responseEnded(bytes: wireBytes, decoded: sink.deliveredBytes))
-        whole = sink.takeCollected()
-        if !storesResponse(whole) { end(nil) }
+        collectedBody = sink.takeCollected()
+        if !storesResponse(collectedBody) { end(nil) }
     }
 
     /// Called when the decision on storing the response has been carried out.
@@ -151,16 +151,16 @@ extension HTTPLoad: BodySinkOwner {
 
     func bodySinkClosedFile(_ outcome: Result<String, FileWriter.Failure>) {
         switch (outcome, machine.failure) {
-        case (.success(let path), let error?): tellEnd(error, .stopped(path: path, resumePoint(of: path)))
-        case (.failure, let error?): tellEnd(error, .nothing)
+        case (.success(let path), let error?): reportEnd(error, .stopped(path: path, resumePoint(of: path)))
+        case (.failure, let error?): reportEnd(error, .nothing)
         case (.failure(.opening), nil) where resumption?.mayRestart == true: beginAnew()
         case (.success(let path), nil):
             record(.responseEnded(bytes: wireBytes, decoded: sink.deliveredBytes))
             stop()
-            tellEnd(nil, .file(path: path))
+            reportEnd(nil, .file(path: path))
         case (.failure(let failure), nil):
             stop()
-            tellEnd(LoadError(failure), .nothing)
+            reportEnd(LoadError(failure), .nothing)
         }
     }
 

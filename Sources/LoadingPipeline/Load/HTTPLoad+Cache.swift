@@ -103,11 +103,11 @@ extension HTTPLoad {
         response.hasBody = !entry.body.isEmpty
         self.response = response
         //
-        if !leadsElsewhere(response) { deliverResponse() }
+        if !handleRedirect(response) { deliverResponse() }
     }
 
-    /// Whether the cache handles the response: it confirms the stored one, or requires another request.
-    func isForCache(_ response: LoadResponse) -> Bool {
+    /// True if the cache handles the response: it confirms the stored one, or requires another request.
+    func handleByCache(_ response: LoadResponse) -> Bool {
         if cache.isAbsent { return false }
         switch cache.read(
             status: response.head.status, fields: response.head.fields, expectedLength: response.expectedLength,
@@ -116,7 +116,7 @@ extension HTTPLoad {
         case .nothing:
             // Once stored, parts can no longer be told apart.
             if cache.isGathering, MultipartStage(response) != nil { stopGathering() }
-        case .outdated: outdate()
+        case .outdated: removeStored()
         case .remove(let keys): environment.responses?.remove(keys, of: self)
         case .refresh(let stored): refresh(stored)
         case .serve(let stored, let fate):
@@ -124,7 +124,7 @@ extension HTTPLoad {
             entry.response = stored
             switch fate {
             case .stored: refresh(stored)
-            case .removed: outdate()
+            case .removed: removeStored()
             case .untouched: break
             }
             dropExchange()
@@ -143,11 +143,11 @@ extension HTTPLoad {
 
     /// Does not store the response. A stored response is older and is removed.
     func stopGathering() {
-        if cache.stopGathering() { outdate() }
+        if cache.stopGathering() { removeStored() }
     }
 
     /// Removes the stored response of the request.
-    private func outdate() {
+    private func removeStored() {
         if let key = request.cacheKey { environment.responses?.remove([key], of: self) }
     }
 

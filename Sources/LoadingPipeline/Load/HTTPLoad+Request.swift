@@ -71,9 +71,9 @@ extension HTTPLoad {
     /// Prepares the body, also one that was sent before. `send` is called now or later, unless the load ends or the
     /// body is requested again before that.
     func withBody(_ send: @escaping (RequestBody) -> Void) {
-        let supply = supply ?? BodyStage()
-        self.supply = supply
-        supply.prepare(
+        let bodyStage = bodyStage ?? BodyStage()
+        self.bodyStage = bodyStage
+        bodyStage.prepare(
             request.body, uploading?.part ?? BodyStage.Part(),
             asking: { offset in client?.load(self, needsBodyFrom: offset) },
             { [weak self] result in
@@ -82,7 +82,7 @@ extension HTTPLoad {
                 switch result {
                 case .failure(let error): end(error)
                 case .success(let body):
-                    let file = self.supply?.file
+                    let file = self.bodyStage?.file
                     do throws(LoadError) {
                         try uploading?.willSend(body.length, of: file, with: request)
                     } catch {
@@ -105,7 +105,7 @@ extension HTTPLoad {
     ///
     /// - Parameter offset: The offset of the request that this answers.
     package func provideBody(_ source: (any RequestBodySource)?, from offset: Int64) {
-        if let supply { supply.provide(source, from: offset) } else { source?.cancel() }
+        if let bodyStage { bodyStage.provide(source, from: offset) } else { source?.cancel() }
     }
 
     /// The body of the redirected request that the client is asked about.
@@ -150,7 +150,7 @@ extension HTTPLoad {
             priority: request.priority, for: self)
         self.exchange = exchange
         if let heldConnection = heldConnection.take() {
-            exchange.start(on: heldConnection.carrier, isBound: !heldConnection.isBeginning)
+            exchange.start(on: heldConnection.stream, isBound: !heldConnection.isBeginning)
         } else {
             exchange.start()
         }

@@ -49,9 +49,9 @@ extension HTTPLoad {
         response.endsWithConnection = body == .untilClose
         response.hasBody = body != .none && body != .known(0)
         self.response = response
-        do { if try isChallenge(response) { return } } catch { return end(error) }
-        if isForCache(response) { return }
-        if !leadsElsewhere(response) { deliverResponseOrRest() }
+        do { if try handleChallenge(response) { return } } catch { return end(error) }
+        if handleByCache(response) { return }
+        if !handleRedirect(response) { deliverResponseOrRest() }
     }
 
     /// Any response may set cookies, including one that is not delivered to the client (COOK-23).
@@ -72,8 +72,8 @@ extension HTTPLoad {
 
     // MARK: Redirects
 
-    /// Whether the response is a redirect. A redirect is followed, passed to the client, or ends the load.
-    func leadsElsewhere(_ response: LoadResponse) -> Bool {
+    /// True if the response is a redirect, which is followed, passed to the client, or ends the load.
+    func handleRedirect(_ response: LoadResponse) -> Bool {
         guard response.head.status / 100 == 3 else { return false }
         do {
             switch try redirect.next(for: response, to: request, isWebSocket: webSocketOffer != nil) {

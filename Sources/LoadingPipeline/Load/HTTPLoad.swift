@@ -36,7 +36,7 @@ package final class HTTPLoad: Load, LoopTimerTarget {
     var forwardingAuthenticator: Authenticator?
     var tunnelAuthentication: TunnelAuthentication?
     /// The proxy to which the caller's own `Proxy-Authorization` applies.
-    var confidant: AuthenticationPeer?
+    var callersProxy: AuthenticationPeer?
     var credentialLookup: PendingLookup<ProposedCredential?>?
     /// The pending lookup in a store before the request is sent.
     @exclusivity(unchecked) var storeLookup: (any WithdrawableLookup)?
@@ -44,7 +44,7 @@ package final class HTTPLoad: Load, LoopTimerTarget {
     @exclusivity(unchecked) var cookies: String?
     @exclusivity(unchecked) var cache = CacheStage()
     /// Set when a body has to be prepared.
-    @exclusivity(unchecked) var supply: BodyStage?
+    @exclusivity(unchecked) var bodyStage: BodyStage?
     @exclusivity(unchecked) var resumption: ResumptionStage?
     @exclusivity(unchecked) var uploading: UploadResumptionStage?
     /// Set if the load is the opening handshake of a WebSocket; and the handshake of the current request.
@@ -76,7 +76,7 @@ package final class HTTPLoad: Load, LoopTimerTarget {
     /// The body had parts, or was expected to have parts.
     @exclusivity(unchecked) var partsAreOver = false
     /// The collected body, once it is complete.
-    @exclusivity(unchecked) var whole: Data?
+    @exclusivity(unchecked) var collectedBody: Data?
     /// The size of the body on the wire, in bytes, once it is complete.
     @exclusivity(unchecked) var wireBytes: Int64 = 0
 
@@ -167,17 +167,17 @@ package final class HTTPLoad: Load, LoopTimerTarget {
 
     /// Detaches the connection, which then starts at the first byte after the response's head, and ends the load
     /// without a callback. Returns nil and changes nothing if the connection is no longer available.
-    package func giveConnectionAway() -> DetachedConnection? {
-        guard machine.stage == .response, let handed = exchange?.giveConnectionAway() else { return nil }
+    package func detachConnection() -> DetachedConnection? {
+        guard machine.stage == .response, let handed = exchange?.detachConnection() else { return nil }
         exchange = nil
         stop()
         forgetClient()
         return handed
     }
 
-    /// Gives up the stream of an extended CONNECT that was answered, and ends the load without a callback.
-    func giveTunnelAway() -> WebSocketTunnel? {
-        guard machine.stage == .response, let tunnel = exchange?.giveTunnelAway() else { return nil }
+    /// Detaches the stream of an extended CONNECT that was answered, and ends the load without a callback.
+    func detachTunnel() -> WebSocketTunnel? {
+        guard machine.stage == .response, let tunnel = exchange?.detachTunnel() else { return nil }
         exchange = nil
         stop()
         forgetClient()
@@ -258,15 +258,15 @@ package final class HTTPLoad: Load, LoopTimerTarget {
 
     func armTimer() {
         guard !machine.isSuspended else { return }
-        environment.loop.arm(timer, at: nextLook, for: self)
+        environment.loop.arm(timer, at: nextCheck, for: self)
     }
 
-    private var nextLook: Int64 {
+    private var nextCheck: Int64 {
         let loop = environment.loop
-        return clock.nextLook(
+        return clock.nextCheck(
             at: loop.now, idle: request.idleTimeout, total: request.totalTimeout, countsSilence: idleTimeIsRunning,
             // The progress of a body, as the server acknowledges it, is polled.
-            looks: request.body.isNone ? 1 : loop.limits.progressChecksPerTimeout,
+            checks: request.body.isNone ? 1 : loop.limits.progressChecksPerTimeout,
             shortest: loop.limits.shortestTimerPeriod)
     }
 
@@ -304,15 +304,15 @@ package final class HTTPLoad: Load, LoopTimerTarget {
             machine.receive(.fails(error))
             return sink.giveUpFile(isClosing: isClosing)
         }
-        let body = whole ?? sink.takeCollected()
-        whole = nil
+        let body = collectedBody ?? sink.takeCollected()
+        collectedBody = nil
         if error == nil {
-            tellEnd(nil, body.map { .whole($0) } ?? .nothing)
+            reportEnd(nil, body.map { .whole($0) } ?? .nothing)
         } else if let stopped = resumption?.download {
             // Nothing was appended to the existing file.
-            tellEnd(error, .stopped(path: stopped.path, stopped.point))
+            reportEnd(error, .stopped(path: stopped.path, stopped.point))
         } else {
-            tellEnd(error, uploading?.stopped.map { .unsent($0) } ?? .nothing)
+            reportEnd(error, uploading?.stopped.map { .unsent($0) } ?? .nothing)
         }
     }
 
@@ -320,7 +320,7 @@ package final class HTTPLoad: Load, LoopTimerTarget {
     func stop() {
         environment.loop.disarm(timer)
         connectivity.end()
-        supply?.cancel()
+        bodyStage?.cancel()
         uploading?.end(on: environment.loop)
         search?.cancel()
         search = nil
@@ -332,7 +332,7 @@ package final class HTTPLoad: Load, LoopTimerTarget {
         sink.dropBacklog()
     }
 
-    func tellEnd(_ error: LoadError?, _ body: LoadedBody) {
+    func reportEnd(_ error: LoadError?, _ body: LoadedBody) {
         guard let client else { return }
         forgetClient()
         if let error { record(.failed(code: error.code, decoded: sink.deliveredBytes)) }

@@ -59,18 +59,18 @@ struct LoadClock: Equatable {
     /// - Parameters:
     ///   - idle: Nil if there is no idle timeout.
     ///   - countsSilence: Whether the idle time runs now. If not, it may run by the time of the next check.
-    ///   - looks: How often in one idle timeout the load checks for progress that is not reported.
+    ///   - checks: How often in one idle timeout the load checks for progress that is not reported.
     ///   - shortest: The minimum interval between checks, in seconds, unless a timeout ends earlier. It prevents a
     ///     busy loop for a request with a timeout of almost zero.
-    func nextLook(
-        at now: Int64, idle: Double?, total: Double, countsSilence: Bool, looks: Double = 1, shortest: Double
+    func nextCheck(
+        at now: Int64, idle: Double?, total: Double, countsSilence: Bool, checks: Double = 1, shortest: Double
     ) -> Int64 {
         let end = start.addingSeconds(total)
         guard let idle else { return end }
-        let pause = max(idle / max(looks, 1), shortest)
+        let pause = max(idle / max(checks, 1), shortest)
         guard countsSilence else { return min(end, now.addingSeconds(pause)) }
         let silence = endOfSilence(idle)
-        return min(end, looks > 1 ? min(silence, now.addingSeconds(pause)) : silence)
+        return min(end, checks > 1 ? min(silence, now.addingSeconds(pause)) : silence)
     }
 }
 

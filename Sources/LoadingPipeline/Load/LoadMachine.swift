@@ -82,7 +82,7 @@ struct LoadMachine: Equatable {
         /// The response is not a challenge and is processed further.
         case dropsChallenge
         /// Delivery of the body begins; the client receives the response as parts.
-        case tellsParts
+        case deliversParts
         /// The response has ended.
         case responseEnds(ResponseEnd)
         /// Another request is made. The state of the previous response is dropped.
@@ -153,7 +153,7 @@ struct LoadMachine: Equatable {
             guard stage == .challenge else { return false }
             enter(.exchange)
             isRunning = true
-        case .tellsParts:
+        case .deliversParts:
             guard (Stage.exchange...Stage.response).contains(stage) else { return false }
             enter(.body)
         case .responseEnds(let end):

@@ -314,15 +314,15 @@ package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
 
     func bodySinkClosedFile(_ outcome: Result<String, FileWriter.Failure>) {
         switch (outcome, state) {
-        case (.success(let path), .failing(let error)): tellEnd(error, .stopped(path: path, resumePoint(of: path)))
-        case (.failure, .failing(let error)): tellEnd(error, .nothing)
+        case (.success(let path), .failing(let error)): reportEnd(error, .stopped(path: path, resumePoint(of: path)))
+        case (.failure, .failing(let error)): reportEnd(error, .nothing)
         case (.failure(.opening), .loading) where resumedOffset != nil,
             (.failure(.opening), .closingFile) where resumedOffset != nil:
             beginAnew()
         case (.success(let path), _): endWell(.file(path: path))
         case (.failure(let failure), _):
             stop()
-            tellEnd(LoadError(failure), .nothing)
+            reportEnd(LoadError(failure), .nothing)
         }
     }
 
@@ -353,10 +353,10 @@ package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
 
     private func armTimer() {
         guard !isSuspended else { return }
-        let look = clock.nextLook(
+        let check = clock.nextCheck(
             at: loop.now, idle: idleTimeout, total: totalTimeout, countsSilence: idleTimeIsRunning,
             shortest: loop.limits.shortestTimerPeriod)
-        loop.arm(timer, at: look, for: self)
+        loop.arm(timer, at: check, for: self)
     }
 
     /// The idle time runs while the load waits for the source, not while the client stops the flow.
@@ -391,13 +391,13 @@ package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
     private func endWell(_ body: LoadedBody) {
         record(.responseEnded(bytes: sink.deliveredBytes, decoded: sink.deliveredBytes))
         stop()
-        tellEnd(nil, body)
+        reportEnd(nil, body)
     }
 
     private func end(_ error: LoadError) {
         guard !hasEnded else { return }
         stop()
-        guard sink.writer != nil else { return tellEnd(error, untouched) }
+        guard sink.writer != nil else { return reportEnd(error, untouched) }
         let isClosing = if case .closingFile = state { true } else { false }
         state = .failing(error)
         sink.giveUpFile(isClosing: isClosing)
@@ -423,7 +423,7 @@ package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
         source.stop()
     }
 
-    private func tellEnd(_ error: LoadError?, _ body: LoadedBody) {
+    private func reportEnd(_ error: LoadError?, _ body: LoadedBody) {
         guard let client else { return }
         forgetClient()
         if let error { record(.failed(code: error.code, decoded: sink.deliveredBytes)) }

@@ -19,7 +19,7 @@ struct AuthenticationStage {
     /// The challenge that the client is asked about, or for which a connection-based authentication starts.
     private var pending: Pending?
     /// The connection-based authentication whose next step is being computed.
-    private var speaking: Speaking?
+    private var contextStep: ContextStep?
     /// Whether a conversation has begun anew because its connection was closed.
     private var hasBegunAnew = false
     private var failures: [ProtectionSpace: Int] = [:]
@@ -36,7 +36,7 @@ struct AuthenticationStage {
     /// server's realms are named.
     private var sentUsers: [SentUser] = []
     /// The state of earlier peers, which may send challenges again: a load tries its routes anew with each request.
-    private var others: [AuthenticationPeer: Dialogue] = [:]
+    private var others: [AuthenticationPeer: PeerState] = [:]
 
     /// The steps after which a connection-based authentication is abandoned.
     private static let mostSteps = 10
@@ -51,7 +51,7 @@ struct AuthenticationStage {
     }
 
     /// The authentication state of one peer.
-    private struct Dialogue {
+    private struct PeerState {
         var attempt: Attempt?
         var triedSettings: Set<AuthenticationScheme> = []
     }
@@ -87,7 +87,7 @@ struct AuthenticationStage {
         var others: ArraySlice<AuthenticationOption> { options[(index + 1)...] }
     }
 
-    private struct Speaking {
+    private struct ContextStep {
         let credential: LoadCredential?
         let conversation: GSSSecurityContext
         let identity: UInt64
@@ -105,7 +105,7 @@ struct AuthenticationStage {
         case sendAgain
         /// The security context has to process this token. The connection is kept for the result. At the first step it
         /// is kept only if it has this identity.
-        case speak(GSSSecurityContext, [UInt8], identity: UInt64)
+        case advance(GSSSecurityContext, [UInt8], identity: UInt64)
     }
 
     init(_ source: ChallengeSource, _ memory: AuthenticationMemory, _ loop: EventLoop) {
@@ -172,9 +172,9 @@ struct AuthenticationStage {
         if let last = self.peer {
             // Remembered credentials are looked up again, because other requests use and update them meanwhile.
             let own = attempt?.source == .memory ? nil : attempt
-            others[last] = Dialogue(attempt: own, triedSettings: triedSettings)
+            others[last] = PeerState(attempt: own, triedSettings: triedSettings)
         }
-        let known = others.removeValue(forKey: peer) ?? Dialogue()
+        let known = others.removeValue(forKey: peer) ?? PeerState()
         (attempt, triedSettings) = (known.attempt, known.triedSettings)
         self.peer = peer
     }
@@ -424,9 +424,9 @@ struct AuthenticationStage {
         guard let pending, let mechanism = pending.option.scheme.mechanism else { return .deliver }
         let conversation = GSSSecurityContext(
             mechanism, with: pending.space.host, as: credential.map { ($0.user, $0.password) }, on: loop)
-        speaking = Speaking(
+        contextStep = ContextStep(
             credential: credential, conversation: conversation, identity: identity, source: source)
-        return .speak(conversation, [], identity: identity)
+        return .advance(conversation, [], identity: identity)
     }
 
     /// The step for a new challenge during a connection-based authentication, or after one on another connection.
@@ -447,19 +447,19 @@ struct AuthenticationStage {
         guard !conversation.isComplete, conversation.steps < Self.mostSteps,
             let token = challenges.token(attempt.space.scheme)
         else { return nil }
-        speaking = Speaking(
+        contextStep = ContextStep(
             credential: attempt.credential, conversation: conversation, identity: proof.identity,
             source: attempt.source)
-        return .speak(conversation, token, identity: proof.identity)
+        return .advance(conversation, token, identity: proof.identity)
     }
 
     /// The connection that waited for a step of the security context is gone. The step counts as not tried: on the next
     /// connection the conversation begins anew.
     mutating func giveUp() {
-        guard let speaking, let pending else { return }
-        (self.speaking, self.pending) = (nil, nil)
-        if speaking.credential == nil { triedWithoutCredential.remove(pending.space) }
-        if speaking.source == .settings { triedSettings.remove(pending.option.scheme) }
+        guard let contextStep, let pending else { return }
+        (self.contextStep, self.pending) = (nil, nil)
+        if contextStep.credential == nil { triedWithoutCredential.remove(pending.space) }
+        if contextStep.source == .settings { triedSettings.remove(pending.option.scheme) }
         dropConversation()
     }
 
@@ -480,30 +480,30 @@ struct AuthenticationStage {
 
     /// Applies the outcome of a step of the security context.
     mutating func step(after outcome: GSSSecurityContext.Outcome, to subject: AuthenticationSubject) -> Step {
-        guard let speaking, let pending else { return .deliver }
-        self.speaking = nil
+        guard let contextStep, let pending else { return .deliver }
+        self.contextStep = nil
         switch outcome {
         case .token(let token, _):
-            if let credential = speaking.credential {
+            if let credential = contextStep.credential {
                 note(userOf: subject, ifItIs: credential, by: pending.option.scheme)
             }
             self.pending = nil
             attempt = Attempt(
-                space: pending.space, credential: speaking.credential,
+                space: pending.space, credential: contextStep.credential,
                 proof: .connection(
                     ConnectionProof(
-                        identity: speaking.identity, conversation: speaking.conversation, token: token)),
-                source: speaking.source == .memory ? .client : speaking.source)
+                        identity: contextStep.identity, conversation: contextStep.conversation, token: token)),
+                source: contextStep.source == .memory ? .client : contextStep.source)
             return .sendAgain
         case .unsupported:
             attempt = nil
             rejected.insert(pending.space)
-            let left = speaking.source == .settings ? pending.options : pending.others
+            let left = contextStep.source == .settings ? pending.options : pending.others
             return ask(left, subject, isQuiet: pending.isQuiet)
         case .complete, .failed:
             attempt = nil
-            note(refusalOf: speaking.credential, in: pending.space, from: speaking.source, subject)
-            if speaking.source == .settings { return ask(pending.options, subject, isQuiet: pending.isQuiet) }
+            note(refusalOf: contextStep.credential, in: pending.space, from: contextStep.source, subject)
+            if contextStep.source == .settings { return ask(pending.options, subject, isQuiet: pending.isQuiet) }
             return .ask(question(pending, subject))
         }
     }

@@ -21,8 +21,8 @@ extension ExchangeStage {
     /// Whether the request was sent as an extended CONNECT.
     var isTunnel: Bool { tunnel != nil }
 
-    /// Gives up the stream of the extended CONNECT and ends the stage without a callback to the load.
-    func giveTunnelAway() -> WebSocketTunnel? {
+    /// Detaches the stream of the extended CONNECT and ends the stage without a callback to the load.
+    func detachTunnel() -> WebSocketTunnel? {
         guard let tunnel, connection != nil else { return nil }
         self.tunnel = nil
         load = nil

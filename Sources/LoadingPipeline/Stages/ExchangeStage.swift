@@ -178,22 +178,22 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
     func hold(isBeginning: Bool) -> HeldConnection? {
         guard let connection, let route else { return nil }
         connection.hold()
-        return HeldConnection(carrier: connection, route: route, isBeginning: isBeginning)
+        return HeldConnection(stream: connection, route: route, isBeginning: isBeginning)
     }
 
     /// The identity of the request's connection to the server, or to the proxy that loads it; nil for a shared
     /// connection.
-    func identity(of asker: ChallengeSource) -> UInt64? {
+    func identity(of source: ChallengeSource) -> UInt64? {
         var identity = identity
-        if asker == .proxy, case .forwarding(_, let own) = origin.proxyMode { identity = own }
+        if source == .proxy, case .forwarding(_, let own) = origin.proxyMode { identity = own }
         return identity == 0 ? nil : identity
     }
 
     /// Whether this status is a challenge to a request that omitted its authentication field. The field was omitted
     /// because the connection may already be authenticated for the user.
-    func withheldProof(askedBy status: Int) -> Bool {
-        guard !withheldFields.isEmpty, let asker = ChallengeSource(status: status) else { return false }
-        return withheldFields.contains(asker.credentialField)
+    func isChallengeForWithheldField(status: Int) -> Bool {
+        guard !withheldFields.isEmpty, let source = ChallengeSource(status: status) else { return false }
+        return withheldFields.contains(source.credentialField)
     }
 
     /// Ends the stage without a callback to the load.
@@ -215,13 +215,13 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
     /// The first bytes of the body that were read together with the head; nil if they are delivered later in the turn.
     func startOfBody(most: Int) -> [UInt8]? { connection.map { $0.startOfBody(most: most) } ?? [] }
 
-    /// Holds back the bytes after the head of the response until `resumeBody` or `giveConnectionAway`.
+    /// Holds back the bytes after the head of the response until `resumeBody` or `detachConnection`.
     func holdBody() { connection?.holdBody() }
 
     func resumeBody() { connection?.resumeBody() }
 
     /// Detaches the connection and ends the stage without a callback to the load.
-    func giveConnectionAway() -> DetachedConnection? {
+    func detachConnection() -> DetachedConnection? {
         guard let handed = connection?.detachConnection() else { return nil }
         load = nil
         connection = nil

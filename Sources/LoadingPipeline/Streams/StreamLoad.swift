@@ -418,7 +418,7 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
     private func armTimer() {
         guard !isSuspended, !hasEnded else { return }
         // A challenge may be answered meanwhile, so the timer fires from time to time.
-        var deadline = clock.nextLook(
+        var deadline = clock.nextCheck(
             at: environment.loop.now, idle: machine.isConnecting ? limits.idle : nil, total: limits.total,
             countsSilence: idleTimeIsRunning,
             shortest: environment.loop.limits.shortestTimerPeriod)

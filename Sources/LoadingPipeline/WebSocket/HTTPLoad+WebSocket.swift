@@ -38,9 +38,9 @@ extension HTTPLoad {
     ) -> WebSocketLoad? {
         let (clock, total) = (clock, request.totalTimeout)
         let carrier: WebSocketCarrier
-        if let tunnel = giveTunnelAway() {
+        if let tunnel = detachTunnel() {
             carrier = .tunnel(tunnel)
-        } else if let handed = giveConnectionAway() {
+        } else if let handed = detachConnection() {
             carrier = .connection(handed)
         } else {
             return nil

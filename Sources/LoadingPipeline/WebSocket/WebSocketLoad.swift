@@ -490,7 +490,7 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
 
     private func armTimer() {
         guard !isSuspended, !hasEnded else { return }
-        var deadline = clock.nextLook(
+        var deadline = clock.nextCheck(
             at: loop.now, idle: nil, total: totalTimeout, countsSilence: false,
             shortest: loop.limits.shortestTimerPeriod)
         if let closeDeadline { deadline = min(deadline, closeDeadline) }

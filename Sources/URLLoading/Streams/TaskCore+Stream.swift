@@ -162,7 +162,7 @@ extension TaskCore {
             }
             other.load = nil
             other.detach()
-            guard let handed = (load as? HTTPLoad)?.giveConnectionAway() else {
+            guard let handed = (load as? HTTPLoad)?.detachConnection() else {
                 // There is no connection, or it is used otherwise.
                 load.abandon()
                 return end(.networkConnectionLost, body: .nothing)

@@ -120,7 +120,7 @@ import Testing
                 sink.deliverBacklog()
             }
             #expect(owner.told == ["part 1", "one", "part 2", "two"] && sink.isDelivered)
-            #expect((try? sink.finishParts(endsWithConnection: true)) == .told)
+            #expect((try? sink.finishParts(endsWithConnection: true)) == .delivered)
         }
     }
 

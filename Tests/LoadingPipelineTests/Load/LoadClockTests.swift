@@ -55,7 +55,7 @@ import Testing
         #expect(!clock.isOver(at: 21 * Self.second, idle: 5, total: 100))
         #expect(clock.isOver(at: 22 * Self.second, idle: 5, total: 100))
         #expect(
-            clock.nextLook(at: 20 * Self.second, idle: 5, total: 100, countsSilence: true, shortest: 0.01)
+            clock.nextCheck(at: 20 * Self.second, idle: 5, total: 100, countsSilence: true, shortest: 0.01)
                 == 22 * Self.second)
         clock.noteResponse(at: 21 * Self.second)
         #expect(!clock.isOver(at: 25 * Self.second, idle: 5, total: 100))
@@ -74,18 +74,18 @@ import Testing
     }
 
     @Test(
-        "when to look next",
+        "when to check next",
         arguments: [
             // Silence counts: at its end, or at the end of all.
-            (idle: 5.0, total: 60.0, counts: true, looks: 1.0, next: 6.0), (60, 30, true, 1, 30),
+            (idle: 5.0, total: 60.0, counts: true, checks: 1.0, next: 6.0), (60, 30, true, 1, 30),
             // It does not: now and then, for it may by then.
             (5, 60, false, 1, 7), (0, 60, false, 1, 2.01), (nil, 60, true, 1, 60),
             // A body goes out, of which nobody tells how far it has come.
             (8, 60, true, 8, 3), (0, 60, true, 8, 1), (8, 60, false, 8, 3),
-        ] as [(idle: Double?, total: Double, counts: Bool, looks: Double, next: Double)])
-    func nextLook(idle: Double?, total: Double, counts: Bool, looks: Double, next: Double) {
-        let look = clock(active: 1).nextLook(
-            at: 2 * Self.second, idle: idle, total: total, countsSilence: counts, looks: looks, shortest: 0.01)
-        #expect(look == Int64((next * 1e9).rounded()))
+        ] as [(idle: Double?, total: Double, counts: Bool, checks: Double, next: Double)])
+    func nextCheck(idle: Double?, total: Double, counts: Bool, checks: Double, next: Double) {
+        let check = clock(active: 1).nextCheck(
+            at: 2 * Self.second, idle: idle, total: total, countsSilence: counts, checks: checks, shortest: 0.01)
+        #expect(check == Int64((next * 1e9).rounded()))
     }
 }

@@ -15,7 +15,7 @@ enum LoadMachineTable {
     /// The cases of `Input`, without their values.
     private enum Kind: CaseIterable {
         case start, passed, losesRoute, pauses, givesUpExchange, suspend, resume, asks, acceptsResponse, dropsChallenge,
-            tellsParts
+            deliversParts
         case responseEnds, fetchesAgain, completes, fails, ends
 
         /// Has no other use than that a new case of `Input` is missed here.
@@ -32,7 +32,7 @@ enum LoadMachineTable {
                 case .asks: .asks
                 case .acceptsResponse: .acceptsResponse
                 case .dropsChallenge: .dropsChallenge
-                case .tellsParts: .tellsParts
+                case .deliversParts: .deliversParts
                 case .responseEnds: .responseEnds
                 case .fetchesAgain: .fetchesAgain
                 case .completes: .completes
@@ -54,7 +54,7 @@ enum LoadMachineTable {
             case .asks: Stage.allCases.map { .asks($0) }
             case .acceptsResponse: [.acceptsResponse]
             case .dropsChallenge: [.dropsChallenge]
-            case .tellsParts: [.tellsParts]
+            case .deliversParts: [.deliversParts]
             case .responseEnds: [.responseEnds(.complete), .responseEnds(.failed(.networkConnectionLost))]
             case .fetchesAgain: [.fetchesAgain]
             case .completes: [.completes(withFile: false), .completes(withFile: true)]
@@ -116,13 +116,13 @@ enum LoadMachineTable {
             [(.passed(stage), .exchange), (.givesUpExchange, .transportSecurity)] + responds(stage) + loads
                 + lives(stage)
         case .exchange:
-            [(.losesRoute, .connectivity), (.givesUpExchange, .transportSecurity), (.tellsParts, .body)]
+            [(.losesRoute, .connectivity), (.givesUpExchange, .transportSecurity), (.deliversParts, .body)]
                 + responds(stage) + loads + lives(stage)
         case .challenge:
-            [(.dropsChallenge, .exchange), (.tellsParts, .body)] + responds(stage) + loads + lives(stage)
+            [(.dropsChallenge, .exchange), (.deliversParts, .body)] + responds(stage) + loads + lives(stage)
         case .response:
-            [(.acceptsResponse, .body), (.tellsParts, .body)] + responds(stage) + loads + lives(stage)
-        case .redirect, .uploadMove, .mediaType: [(.tellsParts, .body)] + responds(stage) + loads + lives(stage)
+            [(.acceptsResponse, .body), (.deliversParts, .body)] + responds(stage) + loads + lives(stage)
+        case .redirect, .uploadMove, .mediaType: [(.deliversParts, .body)] + responds(stage) + loads + lives(stage)
         case .body: responds(stage) + loads + lives(stage)
         case .closingFile, .storing: loads + lives(stage)
         case .failing: [(.ends, .ended)]

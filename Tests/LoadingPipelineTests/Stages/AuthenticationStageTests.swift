@@ -40,7 +40,7 @@ import Testing
             case .deliver: return "deliver"
             case .accepted(let credential, let space): return "accepted \(credential.user) \(space.scheme)"
             case .sendAgain: return "send again"
-            case .speak(_, let token, _): return token.isEmpty ? "begin" : "speak"
+            case .advance(_, let token, _): return token.isEmpty ? "begin" : "advance"
             case .ask(let question):
                 let failures = question.failures > 0 ? " after \(question.failures)" : ""
                 let refused = question.refused.map { " not \($0.user)" } ?? ""
@@ -559,7 +559,7 @@ import Testing
         #expect(bench.outcome(.token([1, 2], continues: true)) == "send again")
         #expect(bench.says() == "Negotiate AQI=")
         #expect(bench.stage.isConversing && bench.stage.identity != 0)
-        #expect(try bench.response(401, "Negotiate AwQ=") == "speak")
+        #expect(try bench.response(401, "Negotiate AwQ=") == "advance")
         #expect(bench.outcome(.token([5], continues: false)) == "send again")
         #expect(bench.says() == "Negotiate BQ==")
         // It was the user whom the system knows, so there is no credential to keep.
@@ -595,7 +595,7 @@ import Testing
         #expect(bench.outcome(.token([1], continues: true)) == "deliver")
         #expect(try bench.response(401, "Negotiate, \(Self.basic)") == "begin")
         #expect(bench.outcome(.token([1, 2], continues: true)) == "send again")
-        #expect(try bench.response(401, "Negotiate AwQ=") == "speak")
+        #expect(try bench.response(401, "Negotiate AwQ=") == "advance")
         bench.stage.giveUp()
         // The next connection does not know of the conversation.
         #expect(bench.says() == nil)
@@ -611,7 +611,7 @@ import Testing
         #expect(try bench.response(401, "NTLM") == "ask ntlm -")
         #expect(bench.answer("u") == "begin")
         #expect(bench.outcome(.token([1], continues: true)) == "send again")
-        #expect(try bench.response(401, "NTLM Ag==") == "speak")
+        #expect(try bench.response(401, "NTLM Ag==") == "advance")
         #expect(bench.outcome(.token([3], continues: false)) == "send again")
         let identity = bench.stage.identity
         let begins = bench.stage.beginAnew()
@@ -633,7 +633,7 @@ import Testing
         #expect(bench.answer("u") == "begin")
         #expect(bench.outcome(.token([1], continues: true)) == "send again")
         #expect(bench.says() == "NTLM AQ==")
-        #expect(try bench.response(401, "NTLM Ag==") == "speak")
+        #expect(try bench.response(401, "NTLM Ag==") == "advance")
         #expect(bench.outcome(.failed) == "ask ntlm - after 1 not u")
         #expect(bench.answer("v") == "begin")
         #expect(bench.outcome(.token([1], continues: true)) == "send again")

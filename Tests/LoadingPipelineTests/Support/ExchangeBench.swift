@@ -90,7 +90,7 @@ final class ExchangeBench: @unchecked Sendable {
     /// Starts the load with a connection that is held for it.
     func start(holding name: String, by route: ProxyRoute = .direct, isBeginning: Bool) {
         let carrier = make(name, isShared: false, mayBeMisdirected: false)
-        load.heldConnection = HeldConnection(carrier: carrier, route: route, isBeginning: isBeginning)
+        load.heldConnection = HeldConnection(stream: carrier, route: route, isBeginning: isBeginning)
         load.start(.first)
     }
 
