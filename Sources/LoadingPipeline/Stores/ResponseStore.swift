@@ -29,7 +29,7 @@ package struct CacheEntry: Sendable {
     package var body: Data
     /// The object that identifies the entry to the store.
     package var object: (any AnyObject & Sendable)?
-    /// That of the contents with which the load began.
+    /// The `changeCount` of the contents with which the load began.
     package var changeCount: UInt64
 
     package init(

@@ -14,13 +14,13 @@ final class BackgroundLoad: Load, @unchecked Sendable {
     // Sendable: immutable, guarded by the lock of the task, or confined to the loop.
 
     let session: BackgroundSession
-    /// As the task has it: negative if the service has not told the first free identifier yet.
+    /// The number of the task: negative if the service had not sent the first free identifier yet.
     let number: Int
 
     // MARK: Guarded by the lock of the task
 
     private var creation: Creation
-    private var told = Told()
+    private var sent = TaskProperties()
 
     private enum Creation {
         /// The files of the request are being copied.
@@ -34,8 +34,8 @@ final class BackgroundLoad: Load, @unchecked Sendable {
         case failed(LoadError)
     }
 
-    /// What the service knows of the properties of the task.
-    private struct Told {
+    /// The properties of the task that the service knows.
+    private struct TaskProperties {
         var isSuspended = true
         var priority: Float = URLSessionTask.defaultPriority
         var description: String?
@@ -45,7 +45,7 @@ final class BackgroundLoad: Load, @unchecked Sendable {
 
         init() {}
 
-        /// Of a task that the service gets to know, or has.
+        /// Those in the description of a task that is created in the service, or that the service has.
         init(_ description: TransferDescription, isSuspended: Bool = true) {
             let request = description.request
             self.isSuspended = isSuspended
@@ -74,7 +74,7 @@ final class BackgroundLoad: Load, @unchecked Sendable {
     /// Whether the end has arrived, and is being delivered.
     private var isEnding = false
     private var lastReport: UInt64 = 0
-    /// That of the task's response.
+    /// The head of the task's response.
     private var head: TransferHead?
     /// The challenge that the delegate is asked about.
     private var challenge: TransferChallenge?
@@ -113,7 +113,7 @@ final class BackgroundLoad: Load, @unchecked Sendable {
         creation = .created
         lastReport = state.lastReport
         head = state.head
-        told = Told(state.description, isSuspended: state.isSuspended)
+        sent = TaskProperties(state.description, isSuspended: state.isSuspended)
     }
 
     /// The identifier that the service knows.
@@ -187,31 +187,31 @@ final class BackgroundLoad: Load, @unchecked Sendable {
                 return
             }
             creation = .created
-            told = Told(description)
+            sent = TaskProperties(description)
             session.add(.create(description))
-            tell(values)
+            sendChanges(of: values)
             if values.state == .canceling { session.add(.cancel(task: number)) }
         }
         // A session that was invalidated meanwhile leaves the task to the service.
         if task.core.isInvalidated { session.loop.post { self.session.isCreated(self) } }
     }
 
-    /// Tells the service what has changed. Called with the lock of the task held, so that the order is that of the
-    /// changes.
-    func tell(_ values: TaskCore.Values) {
+    /// Sends the properties that have changed to the service. Called with the lock of the task held, so that the order
+    /// is that of the changes.
+    func sendChanges(of values: TaskCore.Values) {
         guard case .created = creation, values.state == .running || values.state == .suspended else { return }
-        let now = Told(values)
-        if now.priority != told.priority { session.add(.setPriority(task: number, now.priority)) }
-        if now.description != told.description { session.add(.setTaskDescription(task: number, now.description)) }
-        if now.earliestBegin != told.earliestBegin { session.add(.setEarliestBegin(task: number, now.earliestBegin)) }
-        if (now.expectsToSend, now.expectsToReceive) != (told.expectsToSend, told.expectsToReceive) {
+        let now = TaskProperties(values)
+        if now.priority != sent.priority { session.add(.setPriority(task: number, now.priority)) }
+        if now.description != sent.description { session.add(.setTaskDescription(task: number, now.description)) }
+        if now.earliestBegin != sent.earliestBegin { session.add(.setEarliestBegin(task: number, now.earliestBegin)) }
+        if (now.expectsToSend, now.expectsToReceive) != (sent.expectsToSend, sent.expectsToReceive) {
             session.add(
                 .setExpectedBytes(task: number, toSend: now.expectsToSend, toReceive: now.expectsToReceive))
         }
-        if now.isSuspended != told.isSuspended {
+        if now.isSuspended != sent.isSuspended {
             session.add(now.isSuspended ? .suspend(task: number) : .resume(task: number))
         }
-        told = now
+        sent = now
     }
 
     /// Calls the delegate's methods for the end up to this step, and acknowledges them. The command is made before the
@@ -249,7 +249,7 @@ final class BackgroundLoad: Load, @unchecked Sendable {
         guard session.loss == nil else { return end(error, body: task.unstartedBody) }
         switch task.locked({ _ in creation }) {
         case .created: session.add(.cancel(task: number))
-        // Told when the service knows the task.
+        // `created` sends it when the service knows the task.
         case .moving: break
         case .preparing, .failed: end(error, body: task.unstartedBody)
         }

@@ -178,7 +178,7 @@ extension TaskCore {
         guard 200...299 ~= entry.response.status, wantsCaching, let url = url(of: load), dataTask != nil else {
             return .now(entry)
         }
-        if case .whole = destination { tellBodyEarly(entry.body) }
+        if case .whole = destination { deliverBodyEarly(entry.body) }
         let (proposed, lookup) = (CachedURLResponse(entry, at: url), lookup())
         let cache = core.urlCache
         let loaded = LoadedResponse(proposed, of: load, since: entry.changeCount)

@@ -15,7 +15,7 @@ struct DelegateEventQueue {
     private var isScheduled = false
     /// The number of completion handlers that must be called before the end.
     private var promises = 0
-    /// For the callers of `async` methods, which no queue resumes.
+    /// Answers to the callers of `async` methods, which are resumed without the queue.
     private var resumptions: [TaskAnswer] = []
     /// Whether a call is due that resumes them.
     private var isResuming = false
@@ -27,11 +27,11 @@ struct DelegateEventQueue {
 
     /// The number of waiting bytes at which reading stops. It resumes below half of that.
     private static let highWater = 512 * 1024
-    /// In events.
+    /// The capacity, in events, up to which the memory of a delivered batch is used again.
     private static let spareCapacity = 4
     /// The number of waiting events from which on a report of an upload's progress (104) replaces the one before it. A
     /// server may send as many as it likes, and over HTTP/2 and HTTP/3 no window holds them back.
-    private static let crowd = 256
+    private static let reportMergeThreshold = 256
 
     /// True if a delivery must be scheduled.
     mutating func add(_ event: consuming TaskEvent, bytes: Int) -> Bool {
@@ -47,7 +47,7 @@ struct DelegateEventQueue {
 
     /// The report that an event replaces. Progress of the body may follow it, which would separate the reports else.
     private func indexOfReport(replacedBy event: borrowing TaskEvent) -> Int? {
-        guard events.count >= Self.crowd, event.isUploadReport else { return nil }
+        guard events.count >= Self.reportMergeThreshold, event.isUploadReport else { return nil }
         let last = events.count - 1
         if events[last].isUploadReport { return last }
         guard case .sentBody = events[last], events[last - 1].isUploadReport else { return nil }
@@ -55,15 +55,15 @@ struct DelegateEventQueue {
     }
 
     /// Adds the end. Returns whether a delivery must be scheduled, and the events that a cancellation drops.
-    mutating func end(_ ending: TaskEnding) -> (mustSchedule: Bool, untold: [TaskEvent]) {
-        var untold: [TaskEvent] = []
+    mutating func end(_ ending: TaskEnding) -> (mustSchedule: Bool, dropped: [TaskEvent]) {
+        var dropped: [TaskEvent] = []
         if let error = ending.error, error == .cancelled {
-            untold = (sealed + events).filter { !$0.isAnswer }
+            dropped = (sealed + events).filter { !$0.isAnswer }
             sealed = sealed.filter(\.isAnswer)
             events = events.filter(\.isAnswer)
         }
         self.ending = ending
-        return (promises == 0 && mustSchedule(), untold)
+        return (promises == 0 && mustSchedule(), dropped)
     }
 
     /// Makes the end wait for a handler's call, unless the end was delivered already.
@@ -147,7 +147,7 @@ struct DelegateEventQueue {
     /// The batch was delivered. Returns whether more is to be delivered, and whether reading may resume.
     ///
     /// - Parameter spare: The batch's memory, without events, which is used again if it is small.
-    mutating func tookBatch(_ spare: consuming [TaskEvent] = []) -> (goesOn: Bool, mayRead: Bool) {
+    mutating func tookBatch(_ spare: consuming [TaskEvent] = []) -> (hasMore: Bool, mayRead: Bool) {
         isDelivering = false
         if events.isEmpty, spare.capacity <= Self.spareCapacity { swap(&events, &spare) }
         isScheduled = !events.isEmpty || ending != nil && promises == 0 && !isOver

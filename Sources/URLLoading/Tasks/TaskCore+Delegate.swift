@@ -189,7 +189,7 @@ extension TaskCore {
 
     /// Delivers the end: a collected body, metrics, then the result (T-20, T-30, T-39). The file of a download is
     /// removed afterwards, unless the caller owns it (S-70, T-49).
-    func tellEnd(
+    func deliverEnd(
         _ error: (any Error)?, body: LoadedBody, metrics: URLSessionTaskMetrics?, _ session: URLSession,
         _ task: URLSessionTask
     ) {
@@ -197,7 +197,7 @@ extension TaskCore {
         if case .file(let path) = body { file = URL(fileURLWithPath: path, isDirectory: false) }
         var isFileKept = false
         defer { if let file, !isFileKept { UnfinishedFiles.shared.remove(file.path) } }
-        if case .delegate = result, error == nil { tellBody(body, file, session, task) }
+        if case .delegate = result, error == nil { deliverBody(body, file, session, task) }
         if let metrics {
             _ = delegates.offer { $0.urlSession(session, task: task, didFinishCollecting: metrics) }
         }
@@ -223,16 +223,16 @@ extension TaskCore {
     }
 
     /// Delivers a collected body before the end, because `willCacheResponse` must follow it (T-42).
-    func tellBodyEarly(_ body: Data) {
+    func deliverBodyEarly(_ body: Data) {
         if body.isEmpty { return }
-        locked { $0.hasToldBody = true }
+        locked { $0.isBodyDelivered = true }
         enqueue(.data(body), bytes: body.count)
     }
 
-    private func tellBody(_ body: LoadedBody, _ file: URL?, _ session: URLSession, _ task: URLSessionTask) {
+    private func deliverBody(_ body: LoadedBody, _ file: URL?, _ session: URLSession, _ task: URLSessionTask) {
         switch task {
         case let task as URLSessionDataTask:
-            guard case .whole(let data) = body, !data.isEmpty, !locked({ $0.hasToldBody }) else { return }
+            guard case .whole(let data) = body, !data.isEmpty, !locked({ $0.isBodyDelivered }) else { return }
             _ = delegates.offer { $0.urlSession(session, dataTask: task, didReceive: data) }
         case let task as URLSessionDownloadTask:
             guard let file else { return }

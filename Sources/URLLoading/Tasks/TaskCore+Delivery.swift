@@ -104,11 +104,11 @@ extension TaskCore {
                 }
             }
             lock.lock()
-            let (goesOn, mayRead) = events.tookBatch(consume batch)
+            let (hasMore, mayRead) = events.tookBatch(consume batch)
             let isEndDue = events.isEndDue
             lock.unlock()
             if mayRead { loop.post { self.load?.resumeReading() } }
-            guard isEndDue, extent == .sealed else { return goesOn }
+            guard isEndDue, extent == .sealed else { return hasMore }
         }
     }
 
@@ -226,7 +226,7 @@ extension TaskCore {
             let metrics = log.flatMap {
                 $0.keepsEvents ? URLSessionTaskMetrics($0, created: creationTime, fetches: fetches) : nil
             }
-            tellEnd(error, body: ending.body, metrics: metrics, session, task)
+            deliverEnd(error, body: ending.body, metrics: metrics, session, task)
         } else if case .file(let path) = ending.body {
             uselessFile = (path, UnfinishedFiles.shared.claim(on: path))
         }

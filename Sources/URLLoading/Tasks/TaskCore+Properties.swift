@@ -28,7 +28,7 @@ extension TaskCore {
         set {
             locked {
                 $0.earliestBeginDate = newValue
-                background?.tell($0)
+                background?.sendChanges(of: $0)
             }
         }
     }
@@ -38,7 +38,7 @@ extension TaskCore {
         set {
             locked {
                 $0.expectsToSend = newValue
-                background?.tell($0)
+                background?.sendChanges(of: $0)
             }
         }
     }
@@ -48,7 +48,7 @@ extension TaskCore {
         set {
             locked {
                 $0.expectsToReceive = newValue
-                background?.tell($0)
+                background?.sendChanges(of: $0)
             }
         }
     }
@@ -58,7 +58,7 @@ extension TaskCore {
         set {
             locked {
                 $0.taskDescription = newValue
-                background?.tell($0)
+                background?.sendChanges(of: $0)
             }
         }
     }
@@ -68,7 +68,7 @@ extension TaskCore {
         set {
             let hasStarted = locked {
                 $0.priority = newValue.isNaN ? URLSessionTask.defaultPriority : min(1, max(0, newValue))
-                background?.tell($0)
+                background?.sendChanges(of: $0)
                 return $0.hasStarted
             }
             // The current value is read on the loop, because concurrent calls may be posted in another order.

@@ -17,7 +17,7 @@ extension TaskCore {
             values.state = .running
             values.task = task
             values.knownTask = nil
-            defer { background?.tell(values) }
+            defer { background?.sendChanges(of: values) }
             if values.hasStarted { return .goOn }
             values.hasStarted = true
             // Within the lock, so that it cannot follow the end of a concurrent cancellation.
@@ -50,7 +50,7 @@ extension TaskCore {
             values.suspensionCount += 1
             let wasRunning = values.state == .running
             values.state = .suspended
-            background?.tell(values)
+            background?.sendChanges(of: values)
             return wasRunning
         }
         guard mustStop else { return }

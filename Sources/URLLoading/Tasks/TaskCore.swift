@@ -18,7 +18,7 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
     // is the loop's lasts while the load or a delegate is called.
 
     let core: SessionCore
-    /// Those of the session, which are used for each event.
+    /// The session's loop and queue, kept here because each event uses them.
     let loop: EventLoop
     let delivery: DeliveryQueue
     /// The key of the task in its session: the identifier, or a negative number in a background session whose service
@@ -26,7 +26,7 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
     let number: Int
     let originalRequest: URLRequest
     let kind: TaskKind
-    /// That of `kind`, which would be copied for it.
+    /// The state in `kind`. A match would copy `kind`.
     let webSocket: WebSocketState?
     let isForDelegate: Bool
 
@@ -76,7 +76,7 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
         /// cancel.
         var resumeDataHandlers: [@Sendable (Data?) -> Void]? = []
         /// Whether a collected body was delivered before the end.
-        var hasToldBody = false
+        var isBodyDelivered = false
         /// Whether the end of a task without a load is claimed.
         var isEndClaimed = false
         /// The number of delivered parts of a multipart response.

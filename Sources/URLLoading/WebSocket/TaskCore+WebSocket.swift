@@ -150,8 +150,8 @@ extension TaskCore {
         }
     }
 
-    /// The response to the opening handshake. The load waits for the answer, which is given when it has let go of what
-    /// it holds while it calls.
+    /// The response to the opening handshake. The load waits for the answer, which is posted because `becomeWebSocket`
+    /// ends the load, and this call must return to it before.
     func receiveHandshake(_ response: LoadResponse, _ load: any Load) -> ClientAnswer<Void> {
         guard let load = load as? HTTPLoad, let webSocket else { return .now }
         let outcome = Result { () throws(LoadError) in try load.agreement(by: response.head) }

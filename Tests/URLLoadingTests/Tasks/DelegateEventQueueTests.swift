@@ -40,13 +40,13 @@ extension DelegateEventQueue {
         // While these were told one more came, which was under way.
         _ = lane.add(.data(piece), bytes: piece.count)
         var told = lane.tookBatch()
-        #expect(told.goesOn)
+        #expect(told.hasMore)
         #expect(!told.mayRead)
         #expect(lane.isReadingStopped)
 
         _ = lane.next(.all)
         told = lane.tookBatch()
-        #expect(!told.goesOn)
+        #expect(!told.hasMore)
         #expect(told.mayRead)
         #expect(!lane.isReadingStopped)
     }
@@ -92,8 +92,8 @@ extension DelegateEventQueue {
         var taken = lane.next(.all)
         #expect(Self.lengths(taken.events) == [1])
         #expect(taken.ending == nil)
-        let goesOn = lane.tookBatch().goesOn
-        #expect(goesOn)
+        let hasMore = lane.tookBatch().hasMore
+        #expect(hasMore)
         taken = lane.next(.all)
         #expect(taken.events.isEmpty)
         #expect(taken.ending?.error == .timedOut)
@@ -112,8 +112,8 @@ extension DelegateEventQueue {
         #expect(!lane.isEndDue)
         taken = lane.next(.sealed)
         #expect(taken.events.isEmpty && taken.ending == nil)
-        let goesOn = lane.tookBatch().goesOn
-        #expect(goesOn)
+        let hasMore = lane.tookBatch().hasMore
+        #expect(hasMore)
 
         lane.seal()
         taken = lane.next(.sealed)
@@ -133,7 +133,7 @@ extension DelegateEventQueue {
         var taken = lane.next(.sealed)
         #expect(Self.lengths(taken.events) == [1])
         #expect(taken.ending == nil)
-        #expect(lane.tookBatch().goesOn)
+        #expect(lane.tookBatch().hasMore)
         #expect(!lane.isEndDue)
         #expect(lane.next(.sealed).ending == nil)
         lane.seal()
@@ -207,8 +207,8 @@ extension DelegateEventQueue {
         let mustTell = lane.addResumption(.call {})
         #expect(isScheduled && mustTell == true)
         let early = lane.next(.all)
-        let goesOn = lane.tookBatch().goesOn
-        #expect(early.ending == nil && !goesOn)
+        let hasMore = lane.tookBatch().hasMore
+        #expect(early.ending == nil && !hasMore)
         let count = lane.takeResumptions().count
         let mustSchedule = lane.resumed(count)
         #expect(mustSchedule)
