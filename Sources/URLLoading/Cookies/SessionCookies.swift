@@ -30,22 +30,27 @@ final class SessionCookies: CookieStore {
             PublicSuffixes.readSystem()
         }
         guard let storage, areSent else { return .now(nil) }
-        if isPlain, storage.isEmptyIfLoaded == true { return .now(nil) }
-        if isPlain {
-            guard let origin = origin(of: load) else { return .now(nil) }
-            if storage.isLoaded(for: origin) {
-                noteExcluded(for: origin, in: storage, log: load.log)
-                return .now(storage.field(for: origin))
-            }
-            let lookup = load.makeCookieLookup()
-            storage.whenLoaded(for: origin) { lookup.answer(storage.field(for: origin)) }
-            return .later
+        return isPlain ? cookies(for: load, ofPlain: storage) : cookies(for: load, ofSubclass: storage)
+    }
+
+    private func cookies(for load: HTTPLoad, ofPlain storage: HTTPCookieStorage) -> ClientAnswer<String?> {
+        guard storage.isEmptyIfLoaded != true, let request = cookieRequest(of: load) else { return .now(nil) }
+        if storage.isLoaded(for: request) {
+            noteExcluded(for: request, in: storage, log: load.log)
+            return .now(storage.field(for: request))
         }
+        let lookup = load.makeCookieLookup()
+        storage.whenLoaded(for: request) { lookup.answer(storage.field(for: request)) }
+        return .later
+    }
+
+    private func cookies(for load: HTTPLoad, ofSubclass storage: HTTPCookieStorage) -> ClientAnswer<String?> {
         guard let task = load.client as? TaskCore, let shown = task.currentRequest, shown.httpShouldHandleCookies else {
             return .now(nil)
         }
         // The storage is queried with the task, so with the task's URL, and not for an upload's requests to another
         // host.
+        let url = load.request.url
         guard let object = task.heldTask, let target = CookieRequest(shown)?.url, target.scheme == url.scheme,
             target.host == url.host
         else { return .now(nil) }
@@ -61,7 +66,7 @@ final class SessionCookies: CookieStore {
     }
 
     /// What determines the cookies of a load; nil if it has none.
-    private func origin(of load: HTTPLoad) -> CookieRequest? {
+    private func cookieRequest(of load: HTTPLoad) -> CookieRequest? {
         if let task = load.client as? TaskCore {
             guard let shown = task.currentRequest, shown.httpShouldHandleCookies else { return nil }
             return CookieRequest(load.request, document: shown.mainDocumentURL)
@@ -71,9 +76,9 @@ final class SessionCookies: CookieStore {
     }
 
     /// At most `mostNoted`, since a site may have many.
-    private func noteExcluded(for origin: CookieRequest, in storage: HTTPCookieStorage, log: EventLog?) {
+    private func noteExcluded(for request: CookieRequest, in storage: HTTPCookieStorage, log: EventLog?) {
         guard let log, log.isTraced else { return }
-        for (cookie, exclusion) in storage.excludedCookies(for: origin).prefix(Self.mostNoted) {
+        for (cookie, exclusion) in storage.excludedCookies(for: request).prefix(Self.mostNoted) {
             log.traceOnly(
                 .cookieDecision(name: Self.shown(cookie.name), decision: "withheld", reason: exclusion.reason))
         }
@@ -84,11 +89,11 @@ final class SessionCookies: CookieStore {
     private static func shown(_ name: some StringProtocol) -> String { TraceText.line(String(name.prefix(64))) }
 
     private func receive(
-        _ fields: [String], from origin: CookieRequest, in storage: HTTPCookieStorage, log: EventLog?
+        _ fields: [String], from request: CookieRequest, in storage: HTTPCookieStorage, log: EventLog?
     ) -> Bool {
-        guard let log, log.isTraced else { return storage.receive(fields, from: origin, policy: policy) }
+        guard let log, log.isTraced else { return storage.receive(fields, from: request, policy: policy) }
         var outcomes: [CookieOutcome] = []
-        let isChanged = storage.receive(fields, from: origin, policy: policy) { outcomes.append($0) }
+        let isChanged = storage.receive(fields, from: request, policy: policy) { outcomes.append($0) }
         for (field, outcome) in zip(fields, outcomes) {
             // Values are secret, and a field without a name may be one.
             let pair = field.prefix { $0 != ";" }
@@ -102,18 +107,18 @@ final class SessionCookies: CookieStore {
 
     func receive(_ fields: [String], for load: HTTPLoad) {
         // C-25, COOK-21
-        guard let storage, let origin = origin(of: load) else { return }
+        guard let storage, let request = cookieRequest(of: load) else { return }
         if isPlain {
-            guard storage.isLoaded(for: origin) else {
-                return storage.receiveWhenLoaded(fields, from: origin, policy: policy)
+            guard storage.isLoaded(for: request) else {
+                return storage.receiveWhenLoaded(fields, from: request, policy: policy)
             }
-            guard receive(fields, from: origin, in: storage, log: load.log) else { return }
+            guard receive(fields, from: request, in: storage, log: load.log) else { return }
             return loop.callOut(CalledOut { storage.announceChange() })
         }
-        guard policy.accepts(origin), let task = load.client as? TaskCore, let object = task.heldTask else { return }
+        guard policy.accepts(request), let task = load.client as? TaskCore, let object = task.heldTask else { return }
         let now = HTTPCookieStorage.now
         let cookies = fields.compactMap { field in
-            (try? Cookie(SetCookie(field), from: origin, at: now)).map { HTTPCookie($0, from: origin) }
+            (try? Cookie(SetCookie(field), from: request, at: now)).map { HTTPCookie($0, from: request) }
         }
         if cookies.isEmpty { return }
         task.cookieStorings += 1
