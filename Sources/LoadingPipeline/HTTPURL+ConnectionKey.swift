@@ -9,8 +9,8 @@ extension HTTPURL {
     ///     reach the server itself instead of a forwarding proxy.
     ///   - service: The requirements of the connection on the network.
     ///   - proxyIdentity: The identity of the connections to a forwarding proxy.
-    func origin(
-        of identity: UInt64, switchesProtocol: Bool, by route: ProxyRoute, service: NetworkService,
+    func connectionKey(
+        identity: UInt64, switchesProtocol: Bool, by route: ProxyRoute, service: NetworkService,
         proxyIdentity: (ProxyServer) -> UInt64
     ) -> ConnectionKey {
         switch route {

@@ -17,9 +17,9 @@ final class AddressRace<Candidate: AddressRaceCandidate>: LoopTimerTarget {
     typealias BeginLocally = (String, @escaping (LoadError?) -> Void) throws(POSIXFailure) -> Candidate
 
     private let begin: Begin
-    private let origin: ConnectionKey
+    private let key: ConnectionKey
     private let destinations: ConnectionDestinations
-    /// The host and port that is connected to: those of the origin, unless the session has other ones for it.
+    /// The host and port that is connected to: those of the key, unless the session has other ones for it.
     private let place: HostPort
     private let beginLocally: BeginLocally?
     private let loop: EventLoop
@@ -40,20 +40,20 @@ final class AddressRace<Candidate: AddressRaceCandidate>: LoopTimerTarget {
     private(set) var firstConnectTime: Int64 = .max
 
     /// - Parameters:
-    ///   - origin: Its name is resolved, and its port is added to the addresses.
+    ///   - key: Its name is resolved, and its port is added to the addresses.
     ///   - awaitsServices: Whether connecting waits for `servicesKnown`, up to a short time limit.
     init(
-        to origin: ConnectionKey, on loop: EventLoop, resolver: NameResolver, awaitsServices: Bool = false,
+        to key: ConnectionKey, on loop: EventLoop, resolver: NameResolver, awaitsServices: Bool = false,
         destinations: ConnectionDestinations = ConnectionDestinations(), beginLocally: BeginLocally? = nil,
         begin: @escaping Begin
     ) {
         self.begin = begin
         self.beginLocally = beginLocally
-        self.origin = origin
+        self.key = key
         self.destinations = destinations
         self.loop = loop
         self.resolver = resolver
-        place = destinations.destination(of: origin.place)
+        place = destinations.destination(of: key.place)
         literal = SocketAddress(literal: place.host, port: place.port)
         eyeballs = HappyEyeballs(
             families: literal.map { [$0.family] } ?? destinations.addressFamilies, awaitsServices: awaitsServices,
@@ -73,7 +73,7 @@ final class AddressRace<Candidate: AddressRaceCandidate>: LoopTimerTarget {
             return perform(.resolved(literal.family, [literal]))
         }
         if let literals = destinations.addresses(of: place) { return connect(toGiven: literals) }
-        if origin.service.requiresDNSSEC, !NameResolver.isLocal(place.host) {
+        if key.service.requiresDNSSEC, !NameResolver.isLocal(place.host) {
             // The resolver does not validate DNSSEC (CONN-20).
             return fail(.cannotFindHost)
         }
@@ -269,17 +269,17 @@ extension ByteStream: AddressRaceCandidate {}
 extension AddressRace<ByteStream> {
     /// A race of TCP connections.
     convenience init(
-        to origin: ConnectionKey, on loop: EventLoop, resolver: NameResolver, awaitsServices: Bool = false,
+        to key: ConnectionKey, on loop: EventLoop, resolver: NameResolver, awaitsServices: Bool = false,
         destinations: ConnectionDestinations = ConnectionDestinations()
     ) {
         self.init(
-            to: origin, on: loop, resolver: resolver, awaitsServices: awaitsServices, destinations: destinations,
+            to: key, on: loop, resolver: resolver, awaitsServices: awaitsServices, destinations: destinations,
             beginLocally: { path, told throws(POSIXFailure) in
                 try ByteStream.connect(toPath: path, on: loop, owner: ConnectingStream(told))
             },
             begin: { address, told throws(POSIXFailure) in
                 try ByteStream.connect(
-                    to: address, treatedAs: origin.service, on: loop, owner: ConnectingStream(told))
+                    to: address, treatedAs: key.service, on: loop, owner: ConnectingStream(told))
             })
     }
 }

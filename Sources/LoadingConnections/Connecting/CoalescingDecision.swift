@@ -7,7 +7,7 @@ internal import LoadingTransport
 /// pool's loop. Reports the outcome once, never within `start`, and nothing after `cancel`.
 final class CoalescingDecision {
     let connection: any MultiplexedConnection
-    private let origin: ConnectionKey
+    private let key: ConnectionKey
     private let pool: ConnectionPool
     private weak var challengeDelegate: (any ConnectionChallengeDelegate)?
     private var trust: ServerTrustDecision?
@@ -16,11 +16,11 @@ final class CoalescingDecision {
     private var outcome: ((Bool) -> Void)?
 
     init(
-        about connection: any MultiplexedConnection, for origin: ConnectionKey, in pool: ConnectionPool,
+        about connection: any MultiplexedConnection, for key: ConnectionKey, in pool: ConnectionPool,
         challengeDelegate: any ConnectionChallengeDelegate, outcome: @escaping (Bool) -> Void
     ) {
         self.connection = connection
-        self.origin = origin
+        self.key = key
         self.pool = pool
         self.challengeDelegate = challengeDelegate
         self.outcome = outcome
@@ -31,7 +31,7 @@ final class CoalescingDecision {
             let tell = LoopBox({ [weak self] in self?.end(false) ?? () })
             return pool.loop.post { tell.value() }
         }
-        let peer = TLSPeer(serverName: origin.host, chain: chain, stapledResponse: nil)
+        let peer = TLSPeer(serverName: key.host, chain: chain, stapledResponse: nil)
         // A certificate that does not cover this origin causes no challenge.
         pool.security.evaluate(peer, wantsKeys: false, on: pool.loop) { [weak self] result in
             guard let self, outcome != nil else { return }
@@ -41,7 +41,7 @@ final class CoalescingDecision {
     }
 
     private func ask(about peer: TLSPeer, _ agreement: ServerTrustDecision.Agreement) {
-        let trust = ServerTrustDecision(about: peer, of: origin, with: agreement, pool: pool, for: challengeDelegate) {
+        let trust = ServerTrustDecision(about: peer, of: key, with: agreement, pool: pool, for: challengeDelegate) {
             [weak self] outcome in
             self?.trustResult = self?.trust?.result
             if case .success = outcome { self?.end(true) } else { self?.end(false) }

@@ -6,7 +6,7 @@ internal import LoadingTransport
 /// the process has no descriptor. Confined to the pool's loop. Reports the outcome once, never within `start`, and
 /// nothing after `cancel`.
 final class TransportConnector {
-    private let origin: ConnectionKey
+    private let key: ConnectionKey
     private let pool: ConnectionPool
     private weak var challengeDelegate: (any ConnectionChallengeDelegate)?
     /// Whether the host may send before the client does.
@@ -30,11 +30,11 @@ final class TransportConnector {
     var onAddresses: (([SocketAddress]) -> Void)?
 
     init(
-        to origin: ConnectionKey, in pool: ConnectionPool, isGreeted: Bool = false,
+        to key: ConnectionKey, in pool: ConnectionPool, isGreeted: Bool = false,
         for challengeDelegate: (any ConnectionChallengeDelegate)?,
         outcome: @escaping (Result<ByteStream, ConnectionFailure>) -> Void
     ) {
-        self.origin = origin
+        self.key = key
         self.pool = pool
         self.isGreeted = isGreeted
         self.challengeDelegate = challengeDelegate
@@ -45,17 +45,17 @@ final class TransportConnector {
     /// - Parameter awaitsServices: Whether connecting waits for `servicesKnown`, up to a short time limit.
     func start(awaitsServices: Bool = false) {
         onBeginning?()
-        if origin.proxyMode != nil, origin.service.requiresDNSSEC, !NameResolver.needsNoNameServer(origin.host) {
+        if key.proxyMode != nil, key.service.requiresDNSSEC, !NameResolver.needsNoNameServer(key.host) {
             // A proxy that resolves the host gives no proof of DNSSEC validation, and the name of a forwarding proxy is
             // not validated either.
             var failure = ConnectionFailure(.cannotFindHost)
-            if case .forwarding = origin.proxyMode { failure.permitsNextRoute = true }
+            if case .forwarding = key.proxyMode { failure.permitsNextRoute = true }
             let told = LoopBox((self, failure))
             return pool.loop.post { told.value.0.fail(told.value.1) }
         }
         stepBeginning = pool.loop.now
         let race = AddressRace(
-            to: origin.firstHop, on: pool.loop, resolver: pool.resolver, awaitsServices: awaitsServices,
+            to: key.firstHop, on: pool.loop, resolver: pool.resolver, awaitsServices: awaitsServices,
             destinations: pool.destinations)
         self.race = race
         race.onAddresses = { [weak self] in self?.onAddresses?($0) }
@@ -108,7 +108,7 @@ final class TransportConnector {
         switch result {
         case .failure(.noDescriptor): startLater()
         case .failure(.unreachable(let error)):
-            if let proxyMode = origin.proxyMode {
+            if let proxyMode = key.proxyMode {
                 return fail(ConnectionFailure(.unreachable(proxyMode.service, error), of: proxyMode.server))
             }
             var failure = ConnectionFailure(error)
@@ -117,7 +117,7 @@ final class TransportConnector {
         case .success(let stream):
             acceptance = pool.loop.now
             onEvent?(.connectEnded)
-            guard case .tunnel(let proxy) = origin.proxyMode else { return succeed(stream) }
+            guard case .tunnel(let proxy) = key.proxyMode else { return succeed(stream) }
             if proxy.kind == .https { secure(stream, proxy) } else { openTunnel(stream, proxy) }
         }
     }
@@ -126,7 +126,7 @@ final class TransportConnector {
     private func secure(_ stream: ByteStream, _ proxy: ProxyServer) {
         stepBeginning = pool.loop.now
         let handshake = SecureHandshake(
-            stream, to: origin.firstHop, with: pool.security, carriesHTTP: true, for: challengeDelegate
+            stream, to: key.firstHop, with: pool.security, carriesHTTP: true, for: challengeDelegate
         ) { [weak self] result in
             guard let self else { return }
             if let result = self.handshake?.trustResult { onEvent?(.serverTrust(result)) }
@@ -144,7 +144,7 @@ final class TransportConnector {
     private func openTunnel(_ stream: ByteStream, _ proxy: ProxyServer) {
         stepBeginning = pool.loop.now
         let tunnel = ProxyTunnel(
-            over: stream, to: origin, by: proxy, isGreeted: isGreeted, introduction: introduction,
+            over: stream, to: key, by: proxy, isGreeted: isGreeted, introduction: introduction,
             for: challengeDelegate
         ) {
             [weak self] result in

@@ -74,17 +74,17 @@ extension HTTPExchangeStream {
 
 extension ConnectionFacts {
     /// - Parameter protocolName: The ALPN name of the protocol in use.
-    init(of stream: ByteStream, to origin: ConnectionKey, speaking protocolName: String, isReused: Bool) {
+    init(of stream: ByteStream, to key: ConnectionKey, speaking protocolName: String, isReused: Bool) {
         let local = stream.localAddress
         let remote = stream.remoteAddress
         // TLS that ends at a proxy is not TLS with the server.
-        let isForwarded = if case .forwarding = origin.proxyMode { true } else { false }
-        let tls = origin.isSecure && !isForwarded ? stream.tls : nil
+        let isForwarded = if case .forwarding = key.proxyMode { true } else { false }
+        let tls = key.isSecure && !isForwarded ? stream.tls : nil
         self.init(
-            protocolName: protocolName, isReused: isReused, isProxied: origin.proxyMode != nil,
+            protocolName: protocolName, isReused: isReused, isProxied: key.proxyMode != nil,
             localAddress: local?.description, localPort: local.map { Int($0.port) },
             remoteAddress: remote?.description, remotePort: remote.map { Int($0.port) },
             tlsVersion: tls?.version.rawValue, tlsCipherSuite: tls?.cipherSuite)
-        if origin.service.isMultipath { isMultipath = stream.isMultipath }
+        if key.service.isMultipath { isMultipath = stream.isMultipath }
     }
 }

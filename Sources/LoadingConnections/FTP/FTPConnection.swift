@@ -16,7 +16,7 @@ package import LoadingTransport
 /// Back-pressure: while `isPaused` is true, nothing is read from the data connection, so the kernel's buffer fills and
 /// the TCP window closes. The control connection carries little data and is always read.
 package final class FTPConnection: ByteStreamOwner {
-    private let origin: ConnectionKey
+    private let key: ConnectionKey
     private let pool: ConnectionPool
     private weak var observer: (any FTPConnectionObserver)?
     private var conversation: FTPConversation
@@ -46,7 +46,7 @@ package final class FTPConnection: ByteStreamOwner {
         to url: FTPURL, _ request: FTPRequest, as login: FTPLogin, service: NetworkService, by pool: ConnectionPool,
         through proxy: ProxyServer?, observer: any FTPConnectionObserver
     ) {
-        origin = ConnectionKey(
+        key = ConnectionKey(
             isSecure: false, host: url.host, port: url.port, service: service,
             proxyMode: proxy.map { ProxyMode.tunnel($0) })
         self.pool = pool
@@ -57,7 +57,7 @@ package final class FTPConnection: ByteStreamOwner {
 
     /// Starts the load; every outcome is reported in a later turn.
     package func start() {
-        let connector = TransportConnector(to: origin, in: pool, isGreeted: true, for: nil) { [weak self] in
+        let connector = TransportConnector(to: key, in: pool, isGreeted: true, for: nil) { [weak self] in
             self?.connectorEnded($0)
         }
         self.connector = connector
@@ -94,7 +94,7 @@ package final class FTPConnection: ByteStreamOwner {
 
     /// The error of a load that has timed out.
     package var silence: LoadError {
-        guard let proxyMode = origin.proxyMode, awaits != nil || dataConnector?.awaits != nil else { return .timedOut }
+        guard let proxyMode = key.proxyMode, awaits != nil || dataConnector?.awaits != nil else { return .timedOut }
         return proxyMode.silence
     }
 
@@ -108,7 +108,7 @@ package final class FTPConnection: ByteStreamOwner {
             connector = nil
             stream.owner = self
             control = stream
-            let facts = ConnectionFacts(of: stream, to: origin, speaking: "ftp", isReused: false)
+            let facts = ConnectionFacts(of: stream, to: key, speaking: "ftp", isReused: false)
             observer?.ftpRecorded(.connectionAssigned(facts))
             // The greeting may have arrived already.
             if stream.mayHaveMore { stream.callAgain() }
@@ -116,12 +116,12 @@ package final class FTPConnection: ByteStreamOwner {
     }
 
     private func connectData() {
-        if origin.proxyMode != nil { return connectDataThroughProxy() }
+        if key.proxyMode != nil { return connectDataThroughProxy() }
         guard !isOver, let address = control?.remoteAddress?.with(port: dataPort) else {
             return end(.networkConnectionLost)
         }
         do {
-            data = try ByteStream.connect(to: address, treatedAs: origin.service, on: pool.loop, owner: self)
+            data = try ByteStream.connect(to: address, treatedAs: key.service, on: pool.loop, owner: self)
         } catch  where error.code == EMFILE || error.code == ENFILE {
             descriptorWait.begin { [weak self] in self?.connectData() }
         } catch {
@@ -132,7 +132,7 @@ package final class FTPConnection: ByteStreamOwner {
     private func connectDataThroughProxy() {
         if isOver { return }
         let target = ConnectionKey(
-            isSecure: false, host: origin.host, port: dataPort, service: origin.service, proxyMode: origin.proxyMode)
+            isSecure: false, host: key.host, port: dataPort, service: key.service, proxyMode: key.proxyMode)
         let connector = TransportConnector(to: target, in: pool, isGreeted: true, for: nil) { [weak self] outcome in
             guard let self else { return }
             dataConnector = nil

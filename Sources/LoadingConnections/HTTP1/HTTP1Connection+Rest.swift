@@ -40,6 +40,6 @@ extension HTTP1Connection {
         endSending()
         pool.loop.disarm(expiryTimer)
         pool.remove(self)
-        return DetachedConnection(stream: stream, origin: primaryOrigin.key, rest: bytes)
+        return DetachedConnection(stream: stream, key: primaryOrigin.key, rest: bytes)
     }
 }

@@ -76,7 +76,7 @@ final class HTTP3Connector {
         ) {
             [primaryOrigin, pool, service, weak self] (address, told) throws(POSIXFailure) in
             self?.recordStart()
-            let peer = ConnectionSecurity.QUICPeer(origin: primaryOrigin.key, place: place.place)
+            let peer = ConnectionSecurity.QUICPeer(key: primaryOrigin.key, place: place.place)
             let session = pool.security.takeSession(for: peer)
             return try HTTP3Connection(
                 to: address, of: service, as: peer, knownBy: self?.identity, resuming: session,

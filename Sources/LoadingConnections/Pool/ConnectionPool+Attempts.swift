@@ -120,20 +120,20 @@ extension ConnectionPool {
 
     /// A connection of another origin whose server may also serve this origin, because this host's name has the same
     /// address (RFC 9113 §9.1.1). The caller must check whether the certificate covers this origin.
-    func candidate(for origin: ConnectionKey, at addresses: [SocketAddress]) -> (any MultiplexedConnection)? {
-        guard origin.mayShare, origin.proxyMode == nil, !coalescingDisallowed.contains(origin),
-            !destinations.replaces(origin.place)
+    func candidate(for key: ConnectionKey, at addresses: [SocketAddress]) -> (any MultiplexedConnection)? {
+        guard key.mayShare, key.proxyMode == nil, !coalescingDisallowed.contains(key),
+            !destinations.replaces(key.place)
         else { return nil }
         // A session may have connections to thousands of servers, so what costs little and excludes most comes first.
         return origins.values.lazy.compactMap(\.shared).first { connection in
             guard let address = connection.remoteAddress,
-                addresses.contains(where: { $0.with(port: origin.port) == address })
+                addresses.contains(where: { $0.with(port: key.port) == address })
             else { return false }
             return !connection.isRetired && !connection.isClosed && connection.isTrusted
                 && connection.primaryOrigin.key.proxyMode == nil
-                && connection.primaryOrigin.key.port == origin.port
+                && connection.primaryOrigin.key.port == key.port
                 && !destinations.replaces(connection.primaryOrigin.key.place)
-                && connection.primaryOrigin.key.service == origin.service
+                && connection.primaryOrigin.key.service == key.service
                 && connection.peer != nil
         }
     }

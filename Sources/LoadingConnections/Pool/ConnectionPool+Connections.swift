@@ -74,17 +74,17 @@ extension ConnectionPool {
     }
 
     /// The server ended a connection with requests in flight, after it had answered others.
-    func noteLoss(after answers: Int, of origin: ConnectionKey) {
-        var limit = requestLimits[origin] ?? HTTP2RequestLimit()
+    func noteLoss(after answers: Int, of key: ConnectionKey) {
+        var limit = requestLimits[key] ?? HTTP2RequestLimit()
         limit.lostConnection(after: answers)
-        requestLimits[origin] = limit
+        requestLimits[key] = limit
     }
 
     /// A connection was retired at the expected number, and all its requests were answered.
-    func noteGoodEnd(of origin: ConnectionKey) {
-        guard var limit = requestLimits[origin] else { return }
+    func noteGoodEnd(of key: ConnectionKey) {
+        guard var limit = requestLimits[key] else { return }
         limit.connectionEndedWell()
-        requestLimits[origin] = limit == HTTP2RequestLimit() ? nil : limit
+        requestLimits[key] = limit == HTTP2RequestLimit() ? nil : limit
     }
 
     /// The connection takes no more new requests.

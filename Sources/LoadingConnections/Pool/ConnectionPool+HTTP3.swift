@@ -6,35 +6,34 @@ internal import LoadingTransport
 /// connection replaces (CONN-6, CONN-8).
 extension ConnectionPool {
     /// The endpoint for HTTP/3 with an origin; nil if HTTP/3 is not tried.
-    func http3Service(of origin: ConnectionKey, isAssumed: Bool) -> AlternativeService? {
-        guard maySpeakHTTP3(origin) else { return nil }
+    func http3Service(of key: ConnectionKey, isAssumed: Bool) -> AlternativeService? {
+        guard maySpeakHTTP3(key) else { return nil }
         let service = http3Services.service(
-            of: origin.place, isAssumed: isAssumed, mayBeElsewhere: isAlwaysDirect, isWatched: routes != nil,
+            of: key.place, isAssumed: isAssumed, mayBeElsewhere: isAlwaysDirect, isWatched: routes != nil,
             at: loop.now)
         // An alternative that a server at another place has named would be looked for where DNS leads.
-        if destinations.replaces(origin.place), let named = service?.hostPort(for: origin.place), named != origin.place
-        {
+        if destinations.replaces(key.place), let named = service?.hostPort(for: key.place), named != key.place {
             return nil
         }
         return service
     }
 
     /// The same, from HTTPS records.
-    func http3Service(of origin: ConnectionKey, among found: HTTPSRecordSet) -> AlternativeService? {
-        guard maySpeakHTTP3(origin) else { return nil }
+    func http3Service(of key: ConnectionKey, among found: HTTPSRecordSet) -> AlternativeService? {
+        guard maySpeakHTTP3(key) else { return nil }
         return http3Services.service(
-            of: origin.place, among: found.records, mayBeElsewhere: isAlwaysDirect, at: loop.now)
+            of: key.place, among: found.records, mayBeElsewhere: isAlwaysDirect, at: loop.now)
     }
 
     /// Whether the HTTPS record of an origin is worth a query. If QUIC does not reach the origin itself, it is unlikely
     /// to reach an alternative endpoint of the same origin.
-    func mayFindHTTP3(of origin: ConnectionKey) -> Bool {
-        maySpeakHTTP3(origin) && !http3Services.isBroken(origin.place, at: loop.now)
-            && !destinations.replaces(origin.place)
+    func mayFindHTTP3(of key: ConnectionKey) -> Bool {
+        maySpeakHTTP3(key) && !http3Services.isBroken(key.place, at: loop.now)
+            && !destinations.replaces(key.place)
     }
 
-    func maySpeakHTTP3(_ origin: ConnectionKey) -> Bool {
-        origin.mayShare && origin.proxyMode == nil && security.allowsHTTP3 && requiredVersion != .http2
+    func maySpeakHTTP3(_ key: ConnectionKey) -> Bool {
+        key.mayShare && key.proxyMode == nil && security.allowsHTTP3 && requiredVersion != .http2
             && destinations.socketPath == nil
     }
 

@@ -77,45 +77,45 @@ package final class ConnectionPool {
     // MARK: For loads
 
     /// The key with which connections to the origin must be requested.
-    package func usable(_ origin: ConnectionKey) -> ConnectionKey {
-        let isRefused = !serversWithoutHTTP2.isEmpty && serversWithoutHTTP2.contains(origin)
-        guard isRefused || requiredVersion == .http11 else { return origin }
-        var origin = origin
-        origin.needsHTTP1 = true
-        return origin
+    package func usable(_ key: ConnectionKey) -> ConnectionKey {
+        let isRefused = !serversWithoutHTTP2.isEmpty && serversWithoutHTTP2.contains(key)
+        guard isRefused || requiredVersion == .http11 else { return key }
+        var key = key
+        key.needsHTTP1 = true
+        return key
     }
 
     /// Whether there may be an obstacle. A call, because other modules would check exclusive access to the version.
     package var requiresVersion: Bool { requiredVersion != nil }
 
     /// Why no connection to an origin can use the required version; nil if one may.
-    package func obstacle(to origin: ConnectionKey) -> LoadError? {
+    package func obstacle(to key: ConnectionKey) -> LoadError? {
         guard let requiredVersion, requiredVersion != .http11 else { return nil }
         let name = requiredVersion == .http2 ? "HTTP/2" : "HTTP/3"
-        if !origin.isSecure { return .cannotSpeak("\(name) is spoken with https only") }
+        if !key.isSecure { return .cannotSpeak("\(name) is spoken with https only") }
         guard requiredVersion == .http3 else { return nil }
         if !HTTP3Session.isAvailable { return .cannotSpeak("HTTP/3 is not part of this build") }
-        return maySpeakHTTP3(origin) ? nil : .cannotSpeak("HTTP/3 needs TLS 1.3 and a direct connection")
+        return maySpeakHTTP3(key) ? nil : .cannotSpeak("HTTP/3 needs TLS 1.3 and a direct connection")
     }
 
     /// A server requires HTTP/1.1 for its requests.
-    package func requireHTTP1(of origin: inout ConnectionKey) {
+    package func requireHTTP1(of key: inout ConnectionKey) {
         if serversWithoutHTTP2.count >= Self.mostServers { serversWithoutHTTP2 = [] }
-        serversWithoutHTTP2.insert(origin)
-        origin.needsHTTP1 = true
+        serversWithoutHTTP2.insert(key)
+        key.needsHTTP1 = true
     }
 
     /// An idle connection to the origin, or a stream of the shared one: the common case, without a `ConnectionRequest`.
     package func takeIdle(
-        _ origin: ConnectionKey, isRepeatable: Bool, assumesHTTP3: Bool = false
+        _ key: ConnectionKey, isRepeatable: Bool, assumesHTTP3: Bool = false
     ) -> (any HTTPExchangeStream)? {
         loop.checkConfinement(of: "A connection pool")
-        guard let known = origins[origin], !known.hasLine else { return nil }
+        guard let known = origins[key], !known.hasLine else { return nil }
         if mayUpgrade(known, isAssumed: assumesHTTP3) { return nil }
         if let shared = known.shared {
             if let stream = shared.openStream(isRepeatable: isRepeatable, for: known) { return stream }
             // The connection may have turned out to be closed; its origin is then forgotten.
-            if origins[origin] !== known { return nil }
+            if origins[key] !== known { return nil }
         }
         if let connection = takeIdle(of: known, isRepeatable: isRepeatable) { return connection }
         discardIfUnused(known)
@@ -124,21 +124,21 @@ package final class ConnectionPool {
 
     /// A stream for an extended CONNECT (RFC 8441, RFC 9220), of the shared connection to the origin. Nil if there is
     /// none, or if its server does not allow it: the protocol is then requested over a connection of HTTP/1.1.
-    package func takeTunnelStream(to origin: ConnectionKey) -> (any HTTPExchangeStream)? {
+    package func takeTunnelStream(to key: ConnectionKey) -> (any HTTPExchangeStream)? {
         loop.checkConfinement(of: "A connection pool")
-        guard let known = origins[origin], !known.hasLine, let shared = known.shared, shared.allowsExtendedConnect
+        guard let known = origins[key], !known.hasLine, let shared = known.shared, shared.allowsExtendedConnect
         else { return nil }
         return shared.openStream(isRepeatable: false, for: known)
     }
 
     package func request(_ request: ConnectionRequest) {
         loop.checkConfinement(of: "A connection pool")
-        if !request.acceptsReused, let known = origins[request.origin] {
+        if !request.acceptsReused, let known = origins[request.key] {
             // Idle connections that are as old as the lost one make room for a new one. Closing the last of them may
             // discard the origin, so the origin is looked up afterwards.
             for connection in known.idleConnections { discard(connection) }
         }
-        var origin = connections(to: request.origin)
+        var origin = connections(to: request.key)
         if mayUpgrade(origin, isAssumed: request.assumesHTTP3), upgrade(origin, for: request) { return }
         if !origin.hasLine {
             if let shared = origin.shared {
@@ -146,7 +146,7 @@ package final class ConnectionPool {
                     return hand(stream, of: origin, to: request, isReused: true, events: [])
                 }
                 // The connection may have turned out to be closed; its origin is then forgotten.
-                origin = connections(to: request.origin)
+                origin = connections(to: request.key)
             }
             if let connection = takeIdle(of: origin, isRepeatable: request.isRepeatable) {
                 return hand(connection, of: origin, to: request, isReused: true, events: [])
@@ -173,7 +173,7 @@ package final class ConnectionPool {
         loop.checkConfinement(of: "A connection pool")
         request.delegate = nil
         request.sharedAttempt = nil
-        guard let origin = origins[request.origin] else { return }
+        guard let origin = origins[request.key] else { return }
         origin.waiting.remove(request)
         passOnAttempt(of: request, at: origin)
         discardIfUnused(origin)
@@ -182,7 +182,7 @@ package final class ConnectionPool {
     /// A waiting request moves to the place of its new priority (T-19).
     package func setPriority(_ priority: Float, of request: ConnectionRequest) {
         loop.checkConfinement(of: "A connection pool")
-        guard let origin = origins[request.origin] else { return request.priority = priority }
+        guard let origin = origins[request.key] else { return request.priority = priority }
         origin.waiting.setPriority(priority, of: request)
     }
 
@@ -211,10 +211,10 @@ package final class ConnectionPool {
 
     // MARK: Inside
 
-    func connections(to origin: ConnectionKey) -> OriginConnections {
-        if let known = origins[origin] { return known }
-        let new = OriginConnections(origin)
-        origins[origin] = new
+    func connections(to key: ConnectionKey) -> OriginConnections {
+        if let known = origins[key] { return known }
+        let new = OriginConnections(key)
+        origins[key] = new
         return new
     }
 

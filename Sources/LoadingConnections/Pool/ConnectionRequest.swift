@@ -3,7 +3,7 @@ internal import LoadingSemantics
 
 /// One load's request for a connection. Confined to the pool's loop.
 package final class ConnectionRequest {
-    package let origin: ConnectionKey
+    package let key: ConnectionKey
     /// 0 to 1. The highest is served first, equal ones in their order of arrival (CONN-1).
     package internal(set) var priority: Float
     /// False after a request was lost on a reused connection: the idle connections may be stale as well.
@@ -27,10 +27,10 @@ package final class ConnectionRequest {
     var arrival: UInt64 = 0
 
     package init(
-        origin: ConnectionKey, priority: Float, acceptsReused: Bool, isRepeatable: Bool, assumesHTTP3: Bool = false,
+        key: ConnectionKey, priority: Float, acceptsReused: Bool, isRepeatable: Bool, assumesHTTP3: Bool = false,
         early: ExchangeRequest? = nil, delegate: any ConnectionRequestDelegate
     ) {
-        self.origin = origin
+        self.key = key
         self.priority = priority
         self.acceptsReused = acceptsReused
         self.isRepeatable = isRepeatable

@@ -3,11 +3,11 @@ struct RequestLimits<Limit> {
     private var limits: [ConnectionKey: Limit] = [:]
 
     /// Nil if nothing is known of the server of an origin, or if it accepts more than expected.
-    subscript(origin: ConnectionKey) -> Limit? {
-        get { limits.isEmpty ? nil : limits[origin] }
+    subscript(key: ConnectionKey) -> Limit? {
+        get { limits.isEmpty ? nil : limits[key] }
         set {
             if newValue != nil, limits.count >= ConnectionPool.mostServers { limits = [:] }
-            limits[origin] = newValue
+            limits[key] = newValue
         }
     }
 }

@@ -24,7 +24,7 @@ final class ProxyTunnel: ByteStreamOwner {
 
     private let stream: ByteStream
     private let proxy: ProxyServer
-    private let origin: ConnectionKey
+    private let key: ConnectionKey
     private let destination: ProxyDestination
     /// Whether the host may send first. Bytes after the proxy's last byte then stay in the socket.
     private let isGreeted: Bool
@@ -48,20 +48,20 @@ final class ProxyTunnel: ByteStreamOwner {
     private static let readsTogether = 4096
 
     init(
-        over stream: ByteStream, to origin: ConnectionKey, by proxy: ProxyServer, isGreeted: Bool,
+        over stream: ByteStream, to key: ConnectionKey, by proxy: ProxyServer, isGreeted: Bool,
         introduction: Introduction?, for challengeDelegate: (any ConnectionChallengeDelegate)?,
         outcome: @escaping (Outcome) -> Void
     ) {
         self.stream = stream
         self.proxy = proxy
-        self.origin = origin
+        self.key = key
         self.isGreeted = isGreeted
         self.introduction = introduction
         self.challengeDelegate = challengeDelegate
-        challenges = ChallengePresenter(to: challengeDelegate, about: origin, on: stream.loop)
+        challenges = ChallengePresenter(to: challengeDelegate, about: key, on: stream.loop)
         self.outcome = outcome
         destination = ProxyDestination(
-            traffic: origin.isSecure ? .https : .http, host: origin.host, port: origin.port)
+            traffic: key.isSecure ? .https : .http, host: key.host, port: key.port)
         socksHandshake = SOCKSHandshake(to: destination, through: proxy)
         if socksHandshake == nil { connectTunnel = ConnectTunnel(to: destination) }
         stream.owner = self

@@ -29,14 +29,14 @@ package final class ConnectionChallenge {
 
     package let subject: Subject
     /// The server of the connection, or the destination of the tunnel.
-    package let origin: ConnectionKey
+    package let key: ConnectionKey
     private var completion: ((Answer) -> Void)?
     /// Called when the answer is no longer needed.
     package var onWithdrawal: (() -> Void)?
 
-    init(_ subject: Subject, of origin: ConnectionKey, answer: @escaping (Answer) -> Void) {
+    init(_ subject: Subject, of key: ConnectionKey, answer: @escaping (Answer) -> Void) {
         self.subject = subject
-        self.origin = origin
+        self.key = key
         completion = answer
     }
 

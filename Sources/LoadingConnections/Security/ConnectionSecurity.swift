@@ -19,7 +19,7 @@ package final class ConnectionSecurity {
     /// The peer of a TLS session. Connections that carry HTTP may have stricter requirements than others, and must not
     /// resume a session that does not meet them.
     private struct Peer: Hashable {
-        var origin: ConnectionKey
+        var key: ConnectionKey
         var carriesHTTP: Bool
     }
 
@@ -35,7 +35,7 @@ package final class ConnectionSecurity {
 
     /// The peer of a QUIC session.
     struct QUICPeer: Hashable {
-        let origin: ConnectionKey
+        let key: ConnectionKey
         let place: HostPort
     }
 
@@ -57,8 +57,8 @@ package final class ConnectionSecurity {
     }
 
     /// The requirements on a connection that carries HTTP (TLS-2); nil for none.
-    func requirements(on origin: ConnectionKey) -> TransportSecurityRequirements? {
-        transportSecurity?.requirements(on: origin.host)
+    func requirements(on key: ConnectionKey) -> TransportSecurityRequirements? {
+        transportSecurity?.requirements(on: key.host)
     }
 
     /// Whether this build has HTTP/3, and the configuration allows TLS 1.3, which QUIC requires.
@@ -83,13 +83,13 @@ package final class ConnectionSecurity {
         loop.callOut(ServerEvaluation(of: peer, by: evaluator, wantsKeys: wantsKeys, on: loop, tell: tell))
     }
 
-    func takeSession(for origin: ConnectionKey, carriesHTTP: Bool) -> Session? {
-        sessions.take(for: Peer(origin: origin, carriesHTTP: carriesHTTP), at: Self.today)
+    func takeSession(for key: ConnectionKey, carriesHTTP: Bool) -> Session? {
+        sessions.take(for: Peer(key: key, carriesHTTP: carriesHTTP), at: Self.today)
     }
 
-    func keep(_ session: Session, of generation: Int, for origin: ConnectionKey, carriesHTTP: Bool) {
+    func keep(_ session: Session, of generation: Int, for key: ConnectionKey, carriesHTTP: Bool) {
         guard generation == self.generation else { return }
-        sessions.keep(session, for: Peer(origin: origin, carriesHTTP: carriesHTTP))
+        sessions.keep(session, for: Peer(key: key, carriesHTTP: carriesHTTP))
     }
 
     func takeSession(for peer: QUICPeer) -> QUICSession? { quicSessions.take(for: peer, at: Self.today) }

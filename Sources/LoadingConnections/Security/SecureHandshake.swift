@@ -12,7 +12,7 @@ internal import LoadingTransport
 /// again.
 final class SecureHandshake: ByteStreamOwner {
     private let stream: ByteStream
-    private let origin: ConnectionKey
+    private let key: ConnectionKey
     private let security: ConnectionSecurity
     /// The generation of TLS sessions when the handshake started.
     private let generation: Int
@@ -39,28 +39,28 @@ final class SecureHandshake: ByteStreamOwner {
 
     /// - Parameter carriesHTTP: Whether App Transport Security applies.
     init(
-        _ stream: ByteStream, to origin: ConnectionKey, with security: ConnectionSecurity, carriesHTTP: Bool,
+        _ stream: ByteStream, to key: ConnectionKey, with security: ConnectionSecurity, carriesHTTP: Bool,
         for challengeDelegate: (any ConnectionChallengeDelegate)?,
         outcome: @escaping (Result<ByteStream, LoadError>) -> Void
     ) {
         self.stream = stream
-        self.origin = origin
+        self.key = key
         self.security = security
         generation = security.generation
         self.carriesHTTP = carriesHTTP
-        requirements = carriesHTTP ? security.requirements(on: origin) : nil
-        challenges = ChallengePresenter(to: challengeDelegate, about: origin, on: stream.loop)
+        requirements = carriesHTTP ? security.requirements(on: key) : nil
+        challenges = ChallengePresenter(to: challengeDelegate, about: key, on: stream.loop)
         self.outcome = outcome
         stream.owner = self
     }
 
     func start() {
         do throws(TLSError) {
-            let session = security.takeSession(for: origin, carriesHTTP: carriesHTTP)
+            let session = security.takeSession(for: key, carriesHTTP: carriesHTTP)
             wasEvaluated = session?.wasEvaluated ?? false
             let tls = try TLSStream(
                 context: try security.context(), descriptor: stream.descriptor, over: stream.tls,
-                serverName: origin.host, resuming: session?.resumption)
+                serverName: key.host, resuming: session?.resumption)
             if let protocols, !tls.offer(protocols) {
                 throw TLSError(code: TLSError.secureConnectionFailed, reason: "no protocol to offer")
             }
@@ -78,7 +78,7 @@ final class SecureHandshake: ByteStreamOwner {
     /// The protocols to offer (ALPN); nil for those of the configuration.
     private var protocols: [String]? {
         if !carriesHTTP { return [] }
-        return origin.needsHTTP1 || !HTTP2Session.isAvailable ? ["http/1.1"] : nil
+        return key.needsHTTP1 || !HTTP2Session.isAvailable ? ["http/1.1"] : nil
     }
 
     func cancel() {
@@ -115,7 +115,7 @@ final class SecureHandshake: ByteStreamOwner {
         let error = isDecided ? Self.error(for: .trust) : error
         distrusted = stream.tls?.peer
         trustResult = .refused(
-            origin.host, by: isDecided ? .transportSecurity : .evaluation, reason: error.reason)
+            key.host, by: isDecided ? .transportSecurity : .evaluation, reason: error.reason)
         fail(error)
     }
 
@@ -133,7 +133,7 @@ final class SecureHandshake: ByteStreamOwner {
             // The certificates are part of the error if they are its reason.
             if violation.isAboutCertificates {
                 distrusted = stream.tls?.peer
-                trustResult = .refused(origin.host, by: .transportSecurity, reason: violation.rawValue)
+                trustResult = .refused(key.host, by: .transportSecurity, reason: violation.rawValue)
             }
             return fail(Self.error(for: violation))
         }
@@ -179,12 +179,12 @@ final class SecureHandshake: ByteStreamOwner {
         switch (subject, answer) {
         case (.serverTrust(let peer), .trust(let isEvaluated)):
             isTrusted = isEvaluated
-            trustResult = .trusted(origin.host, by: .delegate)
+            trustResult = .trusted(key.host, by: .delegate)
             keepSessions(wasEvaluated: isEvaluated)
             if requirements?.needsEvaluation == true { return evaluate(peer, isDecided: true) }
             decide(.accept, about: peer)
         case (.serverTrust(let peer), .distrust):
-            trustResult = .refused(origin.host, by: .delegate)
+            trustResult = .refused(key.host, by: .delegate)
             decide(
                 .reject(TLSError(code: TLSError.certificateUntrusted, reason: "the server is not trusted")),
                 about: peer)
@@ -231,7 +231,7 @@ final class SecureHandshake: ByteStreamOwner {
                     decide(.accept, about: peer)
                 }
             } else {
-                trustResult = outcome.result(for: origin.host)
+                trustResult = outcome.result(for: key.host)
                 keepSessions(wasEvaluated: true)
                 decide(outcome.verdict, about: peer)
             }
@@ -250,11 +250,11 @@ final class SecureHandshake: ByteStreamOwner {
     /// Keeps the sessions that may be resumed, with the result of their evaluation. If the server requested a
     /// certificate, none is kept, so that it requests the certificate again.
     private func keepSessions(wasEvaluated: Bool) {
-        stream.tls?.onResumption = { [security, generation, origin, carriesHTTP] resumption, tls in
+        stream.tls?.onResumption = { [security, generation, key, carriesHTTP] resumption, tls in
             if tls.isIdentityRequested { return }
             security.keep(
                 ConnectionSecurity.Session(resumption: resumption, wasEvaluated: wasEvaluated), of: generation,
-                for: origin, carriesHTTP: carriesHTTP)
+                for: key, carriesHTTP: carriesHTTP)
         }
     }
 }

@@ -13,7 +13,7 @@ final class ServerTrustDecision {
     }
 
     private let peer: TLSPeer
-    private let origin: ConnectionKey
+    private let key: ConnectionKey
     private let agreement: Agreement
     private let pool: ConnectionPool
     /// Whether the TLS session is resumed, and the default evaluation trusted the server when it was made.
@@ -26,18 +26,18 @@ final class ServerTrustDecision {
     private var outcome: ((Result<Bool, LoadError>) -> Void)?
 
     init(
-        about peer: TLSPeer, of origin: ConnectionKey, with agreement: Agreement, wasEvaluated: Bool = false,
+        about peer: TLSPeer, of key: ConnectionKey, with agreement: Agreement, wasEvaluated: Bool = false,
         pool: ConnectionPool, for challengeDelegate: (any ConnectionChallengeDelegate)?,
         outcome: @escaping (Result<Bool, LoadError>) -> Void
     ) {
         self.peer = peer
-        self.origin = origin
+        self.key = key
         self.agreement = agreement
         self.pool = pool
         self.wasEvaluated = wasEvaluated
-        challenges = ChallengePresenter(to: challengeDelegate, about: origin, on: pool.loop)
+        challenges = ChallengePresenter(to: challengeDelegate, about: key, on: pool.loop)
         self.outcome = outcome
-        requirements = pool.security.requirements(on: origin)
+        requirements = pool.security.requirements(on: key)
     }
 
     func start() {
@@ -59,14 +59,14 @@ final class ServerTrustDecision {
     private func take(_ answer: ConnectionChallenge.Answer) {
         switch answer {
         case .trust(let isEvaluated):
-            result = .trusted(origin.host, by: .delegate)
+            result = .trusted(key.host, by: .delegate)
             if requirements?.needsEvaluation == true {
                 evaluate(isDecided: true)
             } else {
                 end(isTrusted: isEvaluated, keys: [])
             }
         case .distrust:
-            result = .refused(origin.host, by: .delegate)
+            result = .refused(key.host, by: .delegate)
             fail(TLSError(code: TLSError.certificateUntrusted, reason: "the server is not trusted"))
         case .defaultHandling, .identity, .authorization: evaluateIfNeeded()
         }
@@ -84,7 +84,7 @@ final class ServerTrustDecision {
         do throws(TLSError) { _ = try pool.security.context() } catch { return fail(error) }
         pool.security.evaluate(peer, wantsKeys: requirements?.pins != nil, on: pool.loop) { [weak self] evaluated in
             guard let self, outcome != nil else { return }
-            if !isDecided { self.result = evaluated.result(for: origin.host) }
+            if !isDecided { self.result = evaluated.result(for: key.host) }
             switch evaluated.verdict {
             case .accept, .acceptUnlessRevoked: end(isTrusted: true, keys: evaluated.keys)
             // The evaluation could not be made.
@@ -99,7 +99,7 @@ final class ServerTrustDecision {
             isTrusted: isTrusted, version: agreement.version, cipher: agreement.cipherSuite, keys: keys)
         if let violation {
             if violation.isAboutCertificates {
-                result = .refused(origin.host, by: .transportSecurity, reason: violation.rawValue)
+                result = .refused(key.host, by: .transportSecurity, reason: violation.rawValue)
             }
             return fail(TLSError(code: TLSError.secureConnectionFailed, reason: violation.rawValue))
         }

@@ -6,7 +6,7 @@ package import LoadingTransport
 /// A connection of plain bytes that belongs to one owner and never to a pool: made for that owner, or detached from
 /// HTTP. Confined to its loop. The owner is not called after `close`, and never within `connect`.
 package final class StreamConnection: ByteStreamOwner, ConnectionChallengeDelegate {
-    private let origin: ConnectionKey
+    private let key: ConnectionKey
     private let pool: ConnectionPool
     /// Retained until the connection is closed or detached.
     private var owner: (any StreamConnectionOwner)?
@@ -22,16 +22,16 @@ package final class StreamConnection: ByteStreamOwner, ConnectionChallengeDelega
     /// The open challenge of the connection.
     private var question: ConnectionChallenge?
 
-    /// - Parameter origin: The host and port, and the name that the server must authenticate as if TLS is used.
-    package init(to origin: ConnectionKey, in pool: ConnectionPool, owner: any StreamConnectionOwner) {
-        self.origin = origin
+    /// - Parameter key: The host and port, and the name that the server must authenticate as if TLS is used.
+    package init(to key: ConnectionKey, in pool: ConnectionPool, owner: any StreamConnectionOwner) {
+        self.key = key
         self.pool = pool
         self.owner = owner
     }
 
     /// Takes over a connection that carried HTTP.
     package init(_ handed: DetachedConnection, in pool: ConnectionPool, owner: any StreamConnectionOwner) {
-        origin = handed.origin
+        key = handed.key
         self.pool = pool
         self.owner = owner
         take(handed.stream)
@@ -49,7 +49,7 @@ package final class StreamConnection: ByteStreamOwner, ConnectionChallengeDelega
 
     /// Resolves the host and connects to it. The owner is notified of the result.
     package func connect() {
-        let connector = TransportConnector(to: origin, in: pool, isGreeted: true, for: self) { [weak self] in
+        let connector = TransportConnector(to: key, in: pool, isGreeted: true, for: self) { [weak self] in
             self?.connectorEnded($0)
         }
         self.connector = connector
@@ -80,7 +80,7 @@ package final class StreamConnection: ByteStreamOwner, ConnectionChallengeDelega
     /// Starts TLS with the host over the open connection, which has none yet. The owner is notified of the result.
     package func secure() {
         guard let stream else { return }
-        let handshake = SecureHandshake(stream, to: origin, with: pool.security, carriesHTTP: false, for: self) {
+        let handshake = SecureHandshake(stream, to: key, with: pool.security, carriesHTTP: false, for: self) {
             [weak self] in
             self?.handshakeEnded($0)
         }
@@ -200,7 +200,7 @@ package protocol StreamConnectionOwner: AnyObject {
 /// A connection that carried HTTP and no longer belongs to a pool.
 package struct DetachedConnection {
     package let stream: ByteStream
-    package let origin: ConnectionKey
+    package let key: ConnectionKey
     /// Bytes that were read after the head of the response.
     package let rest: [UInt8]
 }

@@ -13,7 +13,7 @@ extension ExchangeStage {
             after: failure, of: request.method, isReused: isReused, mayRepeat: !hasHead && !isBound,
             at: environment.loop.now, limits: environment.loop.limits)
         if case .fail(let error) = decision { return end { $0.exchangeFailed(error) } }
-        if failure.requiresHTTP1 { environment.pool.requireHTTP1(of: &origin) }
+        if failure.requiresHTTP1 { environment.pool.requireHTTP1(of: &key) }
         // A request that the server has not processed makes no progress, however often it is sent (C-6).
         isUnprocessed = failure.wasNotProcessed
         guard case .retryAfter(let pause) = decision else { return startAgain(for: load) }

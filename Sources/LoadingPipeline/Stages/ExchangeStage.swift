@@ -21,7 +21,7 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
     /// Set if there are several routes.
     @exclusivity(unchecked) private var routeSelector: RouteSelector?
     private let routeList: ProxyRouteList
-    @exclusivity(unchecked) var origin: ConnectionKey
+    @exclusivity(unchecked) var key: ConnectionKey
     private var priority: Float
     /// Whether the request may be sent again if its connection is lost (CONN-10).
     private let isRepeatable: Bool
@@ -93,7 +93,7 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
                 all, to: ProxyDestination(url), in: load.environment.proxies, idleTimeout: load.request.idleTimeout)
         }
         route = routeSelector?.current ?? all.first
-        origin = Self.origin(of: url, identity, request.fields, by: route, for: load)
+        key = Self.connectionKey(of: url, identity, request.fields, by: route, for: load)
         self.priority = priority
         needsStream = !load.request.body.isReplayable
         isRepeatable = load.request.body.isReplayable && RequestMethod.isIdempotent(request.method)
@@ -108,12 +108,12 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
     }
 
     /// The key of the connection that the request needs on this route. Without a route the key is not used.
-    private static func origin(
+    private static func connectionKey(
         of url: HTTPURL, _ identity: UInt64, _ fields: HTTPFields, by route: ProxyRoute?, for load: HTTPLoad
     ) -> ConnectionKey {
         load.environment.pool.usable(
-            url.origin(
-                of: identity, switchesProtocol: fields.contains("Upgrade"), by: route ?? .direct,
+            url.connectionKey(
+                identity: identity, switchesProtocol: fields.contains("Upgrade"), by: route ?? .direct,
                 service: load.request.service
             ) {
                 load.identity(for: $0)
@@ -127,7 +127,7 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
             let tell = LoopBox({ [weak self] in self?.end { $0.exchangeFailedToConnect(failure, after: nil) } ?? () })
             return environment.loop.post { tell.value() }
         }
-        if environment.pool.requiresVersion, let obstacle = environment.pool.obstacle(to: origin) {
+        if environment.pool.requiresVersion, let obstacle = environment.pool.obstacle(to: key) {
             let tell = LoopBox({ [weak self] in self?.end { $0.exchangeFailed(obstacle) } ?? () })
             return environment.loop.post { tell.value() }
         }
@@ -141,12 +141,12 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
         if let handshake, !onNewConnection, openTunnel(for: handshake) { return }
         if !onNewConnection,
             let connection = environment.pool.takeIdle(
-                origin, isRepeatable: isRepeatable, assumesHTTP3: assumesHTTP3)
+                key, isRepeatable: isRepeatable, assumesHTTP3: assumesHTTP3)
         {
             return connectionBecameAvailable(connection, isReused: true, events: [])
         }
         let pendingConnection = ConnectionRequest(
-            origin: origin, priority: priority, acceptsReused: !onNewConnection, isRepeatable: isRepeatable,
+            key: key, priority: priority, acceptsReused: !onNewConnection, isRepeatable: isRepeatable,
             assumesHTTP3: assumesHTTP3, early: early, delegate: self)
         self.pendingConnection = pendingConnection
         environment.pool.request(pendingConnection)
@@ -185,7 +185,7 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
     /// connection.
     func identity(of source: ChallengeSource) -> UInt64? {
         var identity = identity
-        if source == .proxy, case .forwarding(_, let own) = origin.proxyMode { identity = own }
+        if source == .proxy, case .forwarding(_, let own) = key.proxyMode { identity = own }
         return identity == 0 ? nil : identity
     }
 
@@ -269,7 +269,7 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
 
     /// The error of a timeout. A silent proxy has a different error from a silent server (PROXY-10).
     var silence: LoadError {
-        guard let proxyMode = origin.proxyMode, pendingConnection?.awaits != nil else { return .timedOut }
+        guard let proxyMode = key.proxyMode, pendingConnection?.awaits != nil else { return .timedOut }
         return proxyMode.silence
     }
 
@@ -371,7 +371,7 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
 
     private func useNextRoute(for load: HTTPLoad) {
         route = routeSelector?.current
-        origin = Self.origin(of: url, identity, request.fields, by: route, for: load)
+        key = Self.connectionKey(of: url, identity, request.fields, by: route, for: load)
         load.exchangeIsActive()
         // The request was not lost.
         retries.attempts = 0
@@ -392,7 +392,7 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
     }
 
     /// The proxy that loads the request itself; nil without one.
-    var forwarder: ProxyServer? { if case .forwarding(let proxy, _) = origin.proxyMode { proxy } else { nil } }
+    var forwarder: ProxyServer? { if case .forwarding(let proxy, _) = key.proxyMode { proxy } else { nil } }
 
     var proxyAuthorizer: (any ProxyAuthorizer)? { load?.proxyAuthorizer }
 

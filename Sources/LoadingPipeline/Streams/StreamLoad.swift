@@ -16,7 +16,7 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
     private let limits: Limits
     /// Retained until the end.
     private(set) var client: (any StreamClient)?
-    private let origin: ConnectionKey
+    private let key: ConnectionKey
     /// Set if there are several routes to the host.
     private var routeSelector: RouteSelector?
     private var search: ProxySearch?
@@ -78,10 +78,10 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
 
     /// A stream on a new connection to a host.
     package init(
-        to origin: ConnectionKey, in environment: LoadingEnvironment, limits: Limits, log: EventLog?,
+        to key: ConnectionKey, in environment: LoadingEnvironment, limits: Limits, log: EventLog?,
         client: any StreamClient
     ) {
-        self.origin = origin
+        self.key = key
         self.environment = environment
         self.limits = limits
         self.client = client
@@ -95,12 +95,12 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
         on handed: DetachedConnection, in environment: LoadingEnvironment, limits: Limits, log: EventLog?,
         client: any StreamClient
     ) {
-        origin = handed.origin
+        key = handed.key
         self.environment = environment
         self.limits = limits
         self.client = client
         self.log = log
-        machine = StreamMachine(buffered: handed.rest.count, isSecure: handed.origin.isSecure)
+        machine = StreamMachine(buffered: handed.rest.count, isSecure: handed.key.isSecure)
         buffer = StreamBuffer(handed.rest)
         connection = StreamConnection(handed, in: environment.pool, owner: self)
     }
@@ -186,10 +186,10 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
         state = .connected
         clock.noteActivity(at: environment.loop.now)
         if limits.waitsForConnectivity { connectivity.begin(on: environment.loop) }
-        let destination = ProxyDestination(traffic: .other, host: origin.host, port: origin.port)
+        let destination = ProxyDestination(traffic: .other, host: key.host, port: key.port)
         armTimer()
         // Checked before a PAC script runs.
-        if origin.service.requiresDNSSEC, !NameResolver.needsNoNameServer(origin.host) {
+        if key.service.requiresDNSSEC, !NameResolver.needsNoNameServer(key.host) {
             return perform(machine.fail(.cannotFindHost))
         }
         guard let proxies = environment.proxies else { return connect(through: .direct) }
@@ -212,7 +212,7 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
     private func connect(through route: ProxyRoute) {
         proxyMode = if case .through(let proxy) = route { .tunnel(proxy) } else { nil }
         let target = ConnectionKey(
-            isSecure: origin.isSecure, host: origin.host, port: origin.port, service: origin.service,
+            isSecure: key.isSecure, host: key.host, port: key.port, service: key.service,
             proxyMode: proxyMode)
         let connection = StreamConnection(to: target, in: environment.pool, owner: self)
         self.connection = connection

@@ -199,7 +199,7 @@ package final class Transfer: LoadClient {
             guard let self, let question, openTrust === question else { return }
             loadAsksNoMore(load)
         }
-        ask(TransferChallenge(peer, of: question.origin))
+        ask(TransferChallenge(peer, of: question.key))
         return true
     }
 

@@ -100,11 +100,11 @@ package struct TransferChallenge: Codable, Equatable, Sendable {
     package var certificates: [Data] = []
     package var stapledResponse: Data?
 
-    init(_ peer: TLSPeer, of origin: ConnectionKey) {
+    init(_ peer: TLSPeer, of key: ConnectionKey) {
         self.peer = .server
         kind = "https"
-        host = origin.host
-        port = origin.port
+        host = key.host
+        port = key.port
         scheme = .serverTrust
         failures = 0
         certificates = peer.chain.certificates.map { Data($0.der) }

@@ -7,15 +7,15 @@ internal import LoadingTransport
 extension TaskCore {
     func load(_ load: any Load, asks question: ConnectionChallenge) -> Bool {
         guard wantsConnectionChallenges else { return false }
-        let origin = question.origin
-        let port = Int(origin.port)
+        let key = question.key
+        let port = Int(key.port)
         let space: URLProtectionSpace
         switch question.subject {
         case .serverTrust(let peer):
-            space = URLProtectionSpace(host: origin.host, port: port, serverTrust: SecTrust(peer))
+            space = URLProtectionSpace(host: key.host, port: port, serverTrust: SecTrust(peer))
         case .clientCertificate(let request):
             space = URLProtectionSpace(
-                host: origin.host, port: port, distinguishedNames: request.distinguishedNames.map { Data($0) })
+                host: key.host, port: port, distinguishedNames: request.distinguishedNames.map { Data($0) })
         // Handled by the load, which has called `load(_:isAsked:by:)`.
         case .tunnel: return false
         }

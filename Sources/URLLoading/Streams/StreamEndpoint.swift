@@ -16,10 +16,10 @@ enum StreamEndpoint {
         }
     }
 
-    /// The origin for the connection pool: an ASCII host name, or an address without brackets.
+    /// The key for the connection pool. Its host is an ASCII host name, or an address without brackets.
     ///
     /// - Parameter service: The connection's requirements on the network.
-    static func origin(host: String, port: Int, _ service: NetworkService) throws(LoadError) -> ConnectionKey {
+    static func connectionKey(host: String, port: Int, _ service: NetworkService) throws(LoadError) -> ConnectionKey {
         guard let number = UInt16(exactly: port) else { throw .badURL }
         // Host names contain no colon, so this is an IPv6 address.
         let isBareAddress = host.contains(":") && !host.hasPrefix("[")

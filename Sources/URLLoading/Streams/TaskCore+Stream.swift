@@ -56,10 +56,10 @@ extension TaskCore {
                 // The name is that of the certificate, if the stream uses TLS. Its addresses came with the service.
                 // Anyone in the local network publishes services, and may say where names of `.local` are, but not
                 // where other hosts of the session are.
-                if let origin = try? StreamEndpoint.origin(host: found.host, port: Int(found.port), .ordinary),
-                    MulticastLookup.isResponsible(for: origin.host)
+                if let key = try? StreamEndpoint.connectionKey(host: found.host, port: Int(found.port), .ordinary),
+                    MulticastLookup.isResponsible(for: key.host)
                 {
-                    core.environment.pool.resolver.remember(found.addresses, of: origin.host, on: loop)
+                    core.environment.pool.resolver.remember(found.addresses, of: key.host, on: loop)
                 }
                 beginStream(toHost: found.host, port: Int(found.port))
             case .failure(let failure): if load == nil { end(LoadError(failure), body: .nothing) }
@@ -84,8 +84,8 @@ extension TaskCore {
     private func beginStream(toHost host: String, port: Int) {
         guard !hasEnded, load == nil else { return }
         do throws(LoadError) {
-            let origin = try StreamEndpoint.origin(host: host, port: port, core.configuration.networkService)
-            begin(StreamLoad(to: origin, in: core.environment, limits: streamLimits, log: log, client: self))
+            let key = try StreamEndpoint.connectionKey(host: host, port: port, core.configuration.networkService)
+            begin(StreamLoad(to: key, in: core.environment, limits: streamLimits, log: log, client: self))
         } catch {
             end(error, body: .nothing)
         }

@@ -277,7 +277,7 @@ private final class Guest: ConnectionRequestDelegate, @unchecked Sendable {
         let guest = Guest(connectionPool, keeps: keeps)
         await connectionPool.onLoop { pool in
             let request = ConnectionRequest(
-                origin: connectionPool.origin, priority: 0.5, acceptsReused: true, isRepeatable: true, delegate: guest)
+                key: connectionPool.origin, priority: 0.5, acceptsReused: true, isRepeatable: true, delegate: guest)
             guest.request = request
             pool.request(request)
         }

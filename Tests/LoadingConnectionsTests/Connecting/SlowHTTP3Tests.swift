@@ -151,7 +151,7 @@ private final class Visitor: ConnectionRequestDelegate, @unchecked Sendable {
         let visitor = Visitor(connectionPool, isToBeAsked: isToBeAsked)
         await connectionPool.onLoop { pool in
             let request = ConnectionRequest(
-                origin: connectionPool.origin, priority: 0.5, acceptsReused: true, isRepeatable: true,
+                key: connectionPool.origin, priority: 0.5, acceptsReused: true, isRepeatable: true,
                 assumesHTTP3: assumesHTTP3, delegate: visitor)
             visitor.request = request
             pool.request(request)

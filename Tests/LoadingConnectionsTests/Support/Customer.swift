@@ -99,9 +99,9 @@ final class Customer: ConnectionRequestDelegate, ExchangeObserver, @unchecked Se
         priority: Float = 0.5, acceptsReused: Bool = true, isRepeatable: Bool = true, assumesHTTP3: Bool = false
     ) {
         let own = connectionPool.origin
-        let origin = host.map { ConnectionKey(isSecure: own.isSecure, host: $0, port: own.port) } ?? own
+        let key = host.map { ConnectionKey(isSecure: own.isSecure, host: $0, port: own.port) } ?? own
         let request = ConnectionRequest(
-            origin: origin, priority: priority, acceptsReused: acceptsReused, isRepeatable: isRepeatable,
+            key: key, priority: priority, acceptsReused: acceptsReused, isRepeatable: isRepeatable,
             assumesHTTP3: assumesHTTP3, delegate: self)
         self.request = request
         connectionPool.pool.request(request)

@@ -43,7 +43,7 @@ import Testing
             descriptor = stream.descriptor
             let origin = ConnectionKey(isSecure: true, host: "localhost", port: 443)
             let load = StreamLoad(
-                on: DetachedConnection(stream: stream, origin: origin, rest: []), in: environment,
+                on: DetachedConnection(stream: stream, key: origin, rest: []), in: environment,
                 limits: StreamLoad.Limits(idle: 60, total: .infinity, waitsForConnectivity: false), log: nil,
                 client: client)
             self.load = load
