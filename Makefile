@@ -1,4 +1,4 @@
-# Two commands for a newcomer: `make run` and `make test`. The others are for who works on the project.
+# `make run` and `make test` are for a newcomer, the others for contributors.
 
 SWIFT ?= swift
 URL ?=

@@ -40,7 +40,7 @@ let package = Package(
         .default(enabledTraits: ["HTTP3"]),
     ],
     targets: [
-        // The house. A target may depend only on targets below it; scripts/check-layers holds it to that.
+        // A target may depend only on targets below it, which scripts/check-layers checks.
         .executableTarget(name: "urlsession", dependencies: ["URLSessionCommandCore"], swiftSettings: strict),
         .executableTarget(
             name: "urlsessiond", dependencies: ["URLLoading", "BackgroundTransfers", "LoadingStorage"],
