@@ -158,7 +158,7 @@ package final class StreamConnection: ByteStreamOwner, ConnectionChallengeDelega
     }
 
     /// Closes in order: written data still arrives, even if the peer continues to send.
-    package func closeWhenHeard() {
+    package func closeAfterAcknowledgement() {
         if let stream = detachConnection() { LingeringClose.begin(on: stream, isClosingWriting: isClosingWriting) }
         close()
     }

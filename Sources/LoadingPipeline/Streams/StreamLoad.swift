@@ -447,7 +447,7 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
     private func end(_ error: LoadError?) {
         guard let client else { return }
         if error == nil, let connection, !machine.hasEnded || connection.isClosingWriting {
-            connection.closeWhenHeard()
+            connection.closeAfterAcknowledgement()
         }
         releaseParts()
         if let error { record(.failed(code: error.code, decoded: 0)) }

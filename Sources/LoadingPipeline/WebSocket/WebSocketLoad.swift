@@ -149,13 +149,13 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
 
     package func start(_ reason: LoadEvent.FetchReason) {
         hasStarted = true
-        goOn()
+        writeAndRead()
     }
 
     /// Stops reading, writing and the timeouts (T-2).
     package func suspend() {
         // What was asked for before is written before.
-        if isCallAwaited { goOn() }
+        if isCallAwaited { writeAndRead() }
         guard !isSuspended, !hasEnded else { return }
         isSuspended = true
         client?.load(self, holdsMessages: true)
@@ -170,13 +170,13 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         lastReceived = loop.now
         probe = nil
         client?.load(self, holdsMessages: false)
-        goOn()
+        writeAndRead()
     }
 
     /// Sends a close frame if the connection takes it at once (WS-10), and ends.
     package func cancel(_ error: LoadError) {
         loop.checkConfinement(of: "A load")
-        if isCallAwaited { goOn() }
+        if isCallAwaited { writeAndRead() }
         guard !hasEnded else { return }
         machine.abandon()
         client?.loadDropsMessages(self)
@@ -193,7 +193,7 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
             while let next = delayed.popFirst(where: { !mustWait($0.part) }) {
                 add(next.payload, next.part, next.reply)
             }
-            goOnSoon()
+            scheduleWriteAndRead()
         }
     }
 
@@ -222,7 +222,7 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         }
         log?.traceOnly(.webSocketPing(isSent: true))
         pings.append((number, reply))
-        goOnSoon()
+        scheduleWriteAndRead()
     }
 
     /// Begins to close, even if the load is suspended. The messages that wait are sent before.
@@ -230,7 +230,7 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         guard !hasEnded, machine.close(frame) else { return }
         noteClosing()
         resume()
-        goOn()
+        writeAndRead()
     }
 
     package var maximumMessageSize: Int {
@@ -250,14 +250,14 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         guard isReadingStopped else { return }
         isReadingStopped = false
         if hasWriteFailed, closeDeadline != nil { closeDeadline = loop.now &+ loop.limits.webSocketClose }
-        goOn()
+        writeAndRead()
     }
 
     // MARK: The connection
 
     package func connectionIsReady() {
         hasCompressed = false
-        goOn()
+        writeAndRead()
     }
 
     // The connection is open and stays as it is.
@@ -269,14 +269,14 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
     package func connectionIsActive() {}
 
     /// In the next turn, for all that is asked for in this one.
-    private func goOnSoon() {
+    private func scheduleWriteAndRead() {
         guard !isCallAwaited, hasStarted, !isSuspended, !hasEnded else { return }
         isCallAwaited = true
         connection?.callAgain()
     }
 
     /// Writes and reads until the connection blocks or the client's queue is full.
-    private func goOn() {
+    private func writeAndRead() {
         isCallAwaited = false
         guard hasStarted, !isWorking, !isSuspended, !hasEnded, let connection else { return }
         isWorking = true
@@ -461,7 +461,7 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
 
     /// Fails with the server's fault.
     package func fail() {
-        if isCallAwaited { goOn() }
+        if isCallAwaited { writeAndRead() }
         guard let fault, !hasEnded else { return }
         machine.fail()
         noteClosing()
@@ -509,13 +509,13 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         if clock.isOver(at: now, idle: nil, total: totalTimeout) { return end(.timedOut) }
         if let closeDeadline, now >= closeDeadline { return hasFault ? fail() : endUnanswered() }
         // Something may have arrived while the process was stopped.
-        goOn()
+        writeAndRead()
         if let probeDeadline, now >= probeDeadline {
             if probe != nil { return end(.timedOut) }
             probe = now
             log?.traceOnly(.webSocketPing(isSent: true))
             _ = machine.ping()
-            goOn()
+            writeAndRead()
         }
         armTimer()
     }
@@ -577,7 +577,7 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         // After an exchange of close frames the server closes first. A connection that has failed does not wait for it
         // (RFC 6455 §7.1.1, §7.1.7).
         if error != nil { connection?.closeWriting() }
-        connection?.closeWhenHeard()
+        connection?.closeAfterAcknowledgement()
         connection = nil
         (output, outputHead, input, inputHead) = ([], 0, [], 0)
         if let error { client.load(self, willFailWith: error) }

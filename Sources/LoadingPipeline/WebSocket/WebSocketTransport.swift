@@ -21,7 +21,7 @@ protocol WebSocketTransport: AnyObject {
     /// Ends the sending direction, without waiting for the server to end its own.
     func closeWriting()
     /// Closes in order: what was written still arrives.
-    func closeWhenHeard()
+    func closeAfterAcknowledgement()
 }
 
 extension StreamConnection: WebSocketTransport {
@@ -196,10 +196,10 @@ final class WebSocketTunnel: WebSocketTransport, ExchangeObserver, RequestBodySo
         loop.post { again.value() }
     }
 
-    // `closeWhenHeard` does, in each case.
+    // `closeAfterAcknowledgement` does, in each case.
     func closeWriting() {}
 
-    func closeWhenHeard() {
+    func closeAfterAcknowledgement() {
         guard !isClosing else { return }
         isClosing = true
         owner = nil
