@@ -11,7 +11,7 @@ extension HTTP2Connection: HTTP2SessionObserver {
 
     func reported(_ failure: HTTPStreamFailure) -> (HTTPStreamFailure, loss: LoadError?) {
         switch failure {
-        case .refused where goodbye == .http11Required: (.http11Required, loss)
+        case .refused where goAwayCode == .http11Required: (.http11Required, loss)
         // The request did not cause the loss that ended other streams. On a connection without any response, the cause
         // applies to the request too.
         case .connectionLost(after: .unsent) where hasAnswered: (failure, nil)
@@ -23,7 +23,7 @@ extension HTTP2Connection: HTTP2SessionObserver {
 
     /// The server takes no requests after stream `lastStream`.
     func peerIsGoingAway(lastStream: Int64, code: HTTP2ErrorCode) {
-        goodbye = code
+        goAwayCode = code
         pool.retire(self)
         // The first of two GOAWAY frames does not name the last stream (RFC 9113 §6.8).
         guard lastStream > 0, lastStream < Int32.max else { return }
@@ -32,6 +32,6 @@ extension HTTP2Connection: HTTP2SessionObserver {
     }
 
     func receivedPingAnswer(_ payload: UInt64) {
-        if payload == limitQuestion { liftLimit() }
+        if payload == limitPing { liftLimit() }
     }
 }

@@ -14,7 +14,7 @@ final class HTTP2Connection: MultiplexedConnectionState, MultiplexedConnection, 
     /// Output that the socket did not take. The session owns its memory until the next output is requested.
     @exclusivity(unchecked) private var unsent = UnsafeRawBufferPointer(start: nil, count: 0)
     /// The error code of the server's GOAWAY; nil if none was received.
-    var goodbye: HTTP2ErrorCode?
+    var goAwayCode: HTTP2ErrorCode?
     private var writeFailure: StreamFailure?
     /// The bytes that the peer had acknowledged when the answer timer was last armed.
     private var bytesAcknowledged: UInt64 = 0
@@ -23,7 +23,7 @@ final class HTTP2Connection: MultiplexedConnectionState, MultiplexedConnection, 
     /// The number of requests that the server is expected to accept, learned from an earlier connection.
     @exclusivity(unchecked) private(set) var requestLimit: HTTP2RequestLimit?
     /// The payload of the PING that verifies `requestLimit`, while it is outstanding.
-    private(set) var limitQuestion: UInt64?
+    private(set) var limitPing: UInt64?
     /// The bytes that the peer had acknowledged, and the time of the last received data, at the last stall check.
     private var stall = (bytesAcknowledged: 0 as UInt64, lastHeard: 0 as Int64)
 
@@ -82,8 +82,7 @@ final class HTTP2Connection: MultiplexedConnectionState, MultiplexedConnection, 
         }
         if pool.loop.now - lastHeard > pool.loop.limits.http2PingSilence, !answerTimer.isArmed {
             session.ping(UInt64(bitPattern: pool.loop.now))
-            bytesAcknowledged = stream.bytesAcknowledged
-            pool.loop.arm(answerTimer, at: pool.loop.now + pool.loop.limits.http2PingTimeout, for: self)
+            armAnswerTimer()
         }
         return reserveStream(for: origin)
     }
@@ -102,8 +101,8 @@ final class HTTP2Connection: MultiplexedConnectionState, MultiplexedConnection, 
     /// Sends a PING behind the last request that the server is expected to accept. A server that accepts no more sends
     /// GOAWAY before the acknowledgement. The limit on the earlier connection may have had another cause, such as a
     /// server restart.
-    private func askAboutLimit() {
-        guard isAtLimit, limitQuestion == nil, !isClosed, !isRetired else {
+    private func verifyLimit() {
+        guard isAtLimit, limitPing == nil, !isClosed, !isRetired else {
             // A place may have been given back.
             if limitTimer.isArmed, !isAtLimit { pool.loop.disarm(limitTimer) }
             return
@@ -118,14 +117,14 @@ final class HTTP2Connection: MultiplexedConnectionState, MultiplexedConnection, 
         if requestLimit?.isFirm == true { return retire() }
         // Bit 63 distinguishes this payload from the payloads of liveness PINGs, which are times.
         let question = UInt64(bitPattern: pool.loop.now) | 1 << 63
-        limitQuestion = question
+        limitPing = question
         session.ping(question)
         stream.callAgain()
     }
 
     func liftLimit() {
         // The connection may have been retired before a slow acknowledgement.
-        guard requestLimit != nil, goodbye == nil, !isClosed else { return }
+        guard requestLimit != nil, goAwayCode == nil, !isClosed else { return }
         requestLimit = nil
         pool.loop.disarm(limitTimer)
         pool.requestLimits[primaryOrigin.key] = nil
@@ -174,7 +173,7 @@ final class HTTP2Connection: MultiplexedConnectionState, MultiplexedConnection, 
         let isDrained = receive(into: pool.loop.scratch)
         if isDrained, writeFailure != nil { ended(with: .networkConnectionLost) }
         flush()
-        askAboutLimit()
+        verifyLimit()
         isHandlingReadiness = false
         watchStall()
         if !isRetired, !isClosed, isOverfull || !session.hasNumbersLeft { retire() }
@@ -249,7 +248,7 @@ final class HTTP2Connection: MultiplexedConnectionState, MultiplexedConnection, 
 
     private func closeIfDone() {
         guard !isClosed, isIdle, isRetired, unsent.isEmpty || session.isFinished else { return }
-        if goodbye == nil, isAtLimit, requestLimit?.isFirm == true { pool.noteGoodEnd(of: primaryOrigin.key) }
+        if goAwayCode == nil, isAtLimit, requestLimit?.isFirm == true { pool.noteGoodEnd(of: primaryOrigin.key) }
         closeAtOnce()
     }
 
@@ -265,7 +264,7 @@ final class HTTP2Connection: MultiplexedConnectionState, MultiplexedConnection, 
     private func ended(with error: LoadError, because failure: StreamFailure? = nil) {
         guard !isClosed else { return }
         let isByServer = ![failure, writeFailure].contains { $0?.isOfNetwork == true }
-        if isByServer, goodbye == nil, answerCount > 0, !streams.isEmpty {
+        if isByServer, goAwayCode == nil, answerCount > 0, !streams.isEmpty {
             pool.noteLoss(after: answerCount, of: primaryOrigin.key)
         }
         lose(error)
@@ -303,29 +302,36 @@ final class HTTP2Connection: MultiplexedConnectionState, MultiplexedConnection, 
     }
 
     func timerFired(_ timer: LoopTimer) {
-        if timer === stallTimer {
-            if ending.isEmpty || unsent.isEmpty { return }
-            // For some sockets the number of acknowledged bytes is unknown, or covers only one of several paths.
-            let isKnown = stall.bytesAcknowledged > 0 && !stream.isMultipath
-            let isGone = isKnown && stall == (stream.bytesAcknowledged, lastHeard)
-            return isGone ? lose(.networkConnectionLost) : watchStall()
-        }
+        if timer === stallTimer { return checkStall() }
+        if timer === answerTimer { return checkAnswer() }
         if timer === limitTimer {
             // Open streams continue, because a slow acknowledgement is no failure. Waiting requests get another
             // connection.
             if isAtLimit, !isRetired { retire() }
             return
         }
-        if timer === answerTimer {
-            // The PING may still be queued behind other output.
-            let taken = stream.bytesAcknowledged
-            if taken == bytesAcknowledged { return lose(.networkConnectionLost) }
-            bytesAcknowledged = taken
-            return pool.loop.arm(answerTimer, at: pool.loop.now + pool.loop.limits.http2PingTimeout, for: self)
-        }
         guard isIdleTimeOver() else { return }
         retire()
         // A peer that does not even receive the GOAWAY is not waited for.
+        armAnswerTimer()
+    }
+
+    private func checkStall() {
+        if ending.isEmpty || unsent.isEmpty { return }
+        // For some sockets the number of acknowledged bytes is unknown, or covers only one of several paths.
+        let isKnown = stall.bytesAcknowledged > 0 && !stream.isMultipath
+        let isGone = isKnown && stall == (stream.bytesAcknowledged, lastHeard)
+        if isGone { lose(.networkConnectionLost) } else { watchStall() }
+    }
+
+    /// Acknowledged bytes count as an answer, because the PING may still be queued behind other output.
+    private func checkAnswer() {
+        let before = bytesAcknowledged
+        armAnswerTimer()
+        if bytesAcknowledged == before { lose(.networkConnectionLost) }
+    }
+
+    private func armAnswerTimer() {
         bytesAcknowledged = stream.bytesAcknowledged
         pool.loop.arm(answerTimer, at: pool.loop.now + pool.loop.limits.http2PingTimeout, for: self)
     }

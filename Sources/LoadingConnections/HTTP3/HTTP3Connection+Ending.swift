@@ -6,24 +6,24 @@ internal import LoadingTransport
 extension HTTP3Connection {
     func closeIfDone() {
         guard !isClosed, isIdle, opened == nil, isAdopted, isRetired || hasLostLocalAddress else { return }
-        if isAtLimit, !isToldToLeave, !hasLostLocalAddress, limitQuestion != .answered { return askAboutLimit() }
+        if isAtLimit, !hasReceivedGoAway, !hasLostLocalAddress, limitPing != .acknowledged { return verifyLimit() }
         closeAtOnce()
     }
 
-    /// Asks as soon as each request has a response. While long responses arrive, the next connections would otherwise
+    /// Verifies the limit as soon as each request has a response. While long responses arrive, the next connections would otherwise
     /// have the limit too. A server whose GOAWAY is behind the end of its last response teaches the limit again.
-    func askEarlyAboutLimit() {
-        guard isRetired, !isIdle, !isClosed, isAtLimit, answerCount >= requestCount, !isToldToLeave,
+    func verifyLimitEarly() {
+        guard isRetired, !isIdle, !isClosed, isAtLimit, answerCount >= requestCount, !hasReceivedGoAway,
             !hasLostLocalAddress, !answerTimer.isArmed
         else { return }
-        askAboutLimit()
+        verifyLimit()
     }
 
     /// All requests up to the limit are answered, and new ones use another connection. The GOAWAY of a server with a
     /// limit may be behind its last response, and arrives before it acknowledges a PING.
-    private func askAboutLimit() {
-        guard limitQuestion == nil else { return }
-        limitQuestion = .asked
+    private func verifyLimit() {
+        guard limitPing == nil else { return }
+        limitPing = .sent
         session.ping()
         let limits = pool.loop.limits
         let timeout = isIdle ? limits.http3PingTimeout : limits.http3StreamPingTimeout
@@ -33,7 +33,7 @@ extension HTTP3Connection {
 
     /// The GOAWAY on the earlier connection had another cause than a limit, such as a restart.
     func forgetLimit() {
-        if !isToldToLeave { pool.http3RequestLimits[primaryOrigin.key] = nil }
+        if !hasReceivedGoAway { pool.http3RequestLimits[primaryOrigin.key] = nil }
     }
 
     func giveUp(_ error: HTTP3Error) {
@@ -102,7 +102,7 @@ extension HTTP3Connection {
     }
 
     private func shut() {
-        if limitQuestion == .asked { forgetLimit() }
+        if limitPing == .sent { forgetLimit() }
         pool.loop.disarm(idleTimer)
         pool.loop.disarm(sessionTimer)
         pool.loop.disarm(answerTimer)

@@ -35,7 +35,7 @@ extension HTTP3Connection: HTTP3SessionObserver {
 
     /// The server takes no requests after stream `lastStream`.
     func peerIsGoingAway(lastStream: Int64) {
-        isToldToLeave = true
+        hasReceivedGoAway = true
         // The first of two GOAWAY frames does not name the last stream (RFC 9114 §5.2). The next connection, which may
         // be made at once, has to know the limit.
         if lastStream >= 0, lastStream / 4 < requestCount {
@@ -47,8 +47,8 @@ extension HTTP3Connection: HTTP3SessionObserver {
     /// The server is alive and still has the state of this connection.
     func receivedPingAnswer() {
         pool.loop.disarm(answerTimer)
-        guard limitQuestion == .asked else { return }
-        limitQuestion = .answered
+        guard limitPing == .sent else { return }
+        limitPing = .acknowledged
         forgetLimit()
     }
 }

@@ -23,7 +23,7 @@ extension HTTP3Connection {
         isHandlingReadiness = false
         setDeadline()
         if isAdopted, !isRetired, !isClosed, isOverfull || isAtLimit && reservedCount == 0 { retire() }
-        askEarlyAboutLimit()
+        verifyLimitEarly()
         serveWaiting()
         tellOpened()
         closeIfDone()

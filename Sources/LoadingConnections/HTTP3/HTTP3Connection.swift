@@ -50,11 +50,11 @@ final class HTTP3Connection: MultiplexedConnectionState, MultiplexedConnection, 
     /// The number of requests that the server is expected to accept, learned from an earlier connection (CONN-4).
     private let requestLimit: Int?
     /// Whether the server has sent GOAWAY.
-    var isToldToLeave = false
+    var hasReceivedGoAway = false
     /// The PING that verifies `requestLimit`; nil if none was sent.
-    var limitQuestion: LimitQuestion?
+    var limitPing: LimitPing?
 
-    enum LimitQuestion { case asked, answered }
+    enum LimitPing { case sent, acknowledged }
 
     /// The generation of the session cache when the connection was made.
     let generation: Int

@@ -102,7 +102,7 @@ final class HTTPStream: HTTPExchangeStream, LoopTimerTarget {
     func setPaused(_ paused: Bool) {
         guard paused != isPaused else { return }
         isPaused = paused
-        if !paused { giveBackWindow() }
+        if !paused { extendWindow() }
     }
 
     func setSuspended(_ suspended: Bool) {
@@ -291,7 +291,7 @@ final class HTTPStream: HTTPExchangeStream, LoopTimerTarget {
             expected? -= Int64(rest.count)
             observer?.exchangeReceived(body: rest)
         }
-        if gathered == 0, !isPaused { giveBackWindow() }
+        if gathered == 0, !isPaused { extendWindow() }
     }
 
     /// Returns a buffer for a piece and for the pieces that may follow. Nil for a piece that is better delivered
@@ -325,7 +325,7 @@ final class HTTPStream: HTTPExchangeStream, LoopTimerTarget {
         let count = gathered
         forgetGathered()
         observer?.exchangeFilled(count)
-        if !isPaused { giveBackWindow() }
+        if !isPaused { extendWindow() }
     }
 
     private func forgetGathered() {
@@ -333,7 +333,7 @@ final class HTTPStream: HTTPExchangeStream, LoopTimerTarget {
         gathered = 0
     }
 
-    private func giveBackWindow() {
+    private func extendWindow() {
         guard unconsumed > 0, let number else { return }
         let count = unconsumed
         unconsumed = 0
@@ -364,7 +364,7 @@ final class HTTPStream: HTTPExchangeStream, LoopTimerTarget {
         observer = nil
         forgetGathered()
         stopSending()
-        giveBackWindow()
+        extendWindow()
     }
 
     /// Fails the exchange: the request body cannot be sent.

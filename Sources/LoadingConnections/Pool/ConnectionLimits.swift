@@ -13,12 +13,12 @@ extension ConnectionPool {
     /// Whether one more attempt may be started for the waiting requests.
     func mayStartAttempt(at origin: OriginConnections) -> Bool {
         origin.shared == nil && origin.liveCount < maximumPerHost
-            && (origin.attemptCount == 0 || !isUnknown(origin))
+            && (origin.attemptCount == 0 || !isVersionUnknown(origin))
     }
 
     /// Whether the first connection will show which version of HTTP the server negotiates. While there are connections
     /// of HTTP/1.1, it is known, even if the pool does not remember the server any more.
-    func isUnknown(_ origin: OriginConnections) -> Bool {
+    func isVersionUnknown(_ origin: OriginConnections) -> Bool {
         origin.key.mayShare && !origin.hasHTTP1 && !serversOfHTTP1.contains(origin.key)
     }
 

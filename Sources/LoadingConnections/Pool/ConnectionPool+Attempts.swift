@@ -36,7 +36,7 @@ extension ConnectionPool {
         {
             startAttempt(for: request, at: origin)
         }
-        guard isUnknown(origin), origin.attemptCount > 0 else { return }
+        guard isVersionUnknown(origin), origin.attemptCount > 0 else { return }
         for request in origin.waiting.requests where request.sharedAttempt == nil { origin.share(with: request) }
     }
 

@@ -163,7 +163,7 @@ package final class ConnectionPool {
         if mayStartAttempt(at: origin) {
             startAttempt(for: request, at: origin)
         } else {
-            if isUnknown(origin) { origin.share(with: request) }
+            if isVersionUnknown(origin) { origin.share(with: request) }
             if origin.hasNoStreamCredit { request.delegate?.connectionIsBeingMade() } else { origin.noteStreamCredit() }
         }
     }
