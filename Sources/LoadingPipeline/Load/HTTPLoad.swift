@@ -45,7 +45,7 @@ package final class HTTPLoad: Load, LoopTimerTarget {
     @exclusivity(unchecked) var cache = CacheStage()
     /// Set when a body has to be prepared.
     @exclusivity(unchecked) var bodyStage: BodyStage?
-    @exclusivity(unchecked) var resumption: ResumptionStage?
+    @exclusivity(unchecked) var resumption: DownloadResumptionStage?
     @exclusivity(unchecked) var uploading: UploadResumptionStage?
     /// Set if the load is the opening handshake of a WebSocket; and the handshake of the current request.
     @exclusivity(unchecked) package var webSocketOffer: WebSocketOffer?
@@ -91,7 +91,7 @@ package final class HTTPLoad: Load, LoopTimerTarget {
         self.log = log
         self.client = client
         sink = BodySink(destination, on: environment.loop)
-        if case .stopped(let download) = destination { resumption = ResumptionStage(download, &self.request) }
+        if case .stopped(let download) = destination { resumption = DownloadResumptionStage(download, &self.request) }
     }
 
     // MARK: From the client

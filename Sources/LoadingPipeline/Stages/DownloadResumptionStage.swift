@@ -3,7 +3,7 @@ package import LoadingSemantics
 
 /// Resumes a stopped download (RES-3 to RES-7): requests the rest of the body, and decides from the response whether
 /// the rest follows. An object, because nearly no load has one.
-final class ResumptionStage {
+final class DownloadResumptionStage {
     let download: StoppedDownload
     /// The caller's own `Accept-Encoding`, which a request for the rest must not contain.
     private let acceptEncoding: String?

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LoadingPipeline
 
-@Suite struct ResumptionStageTests {
+@Suite struct DownloadResumptionStageTests {
     // RES-4, RES-11
     @Test("the rest of a resource of unknown length is as long as its range") func unknownLength() throws {
         var request = LoadRequest(
@@ -14,7 +14,7 @@ import Testing
             DownloadResumePoint(
                 originalURL: "http://a.example/f", url: "http://a.example/f", requestFields: HTTPFields(),
                 validator: .entityTag("\"v1\""), bytesReceived: 400, total: nil, fileName: "f.tmp"))
-        let stage = ResumptionStage(StoppedDownload(point: point, path: "f.tmp"), &request)
+        let stage = DownloadResumptionStage(StoppedDownload(point: point, path: "f.tmp"), &request)
         let head = ResponseHead(
             status: 206, version: .http11, fields: HTTPFields([("Content-Range", "bytes 400-999/*")]), byteCount: 0)
         #expect(stage.decide(head) == .append(offset: 400, length: 600, total: nil))
