@@ -28,6 +28,36 @@ private final class KeyPinner: NSObject, URLSessionDelegate {
     }
 }
 
+/// Compares the bytes of the server's certificate with those of a file, as the OWASP example does.
+private final class CertificatePinner: NSObject, URLSessionDelegate {
+    let pinned: Data
+
+    init(pinned: Data) { self.pinned = pinned }
+
+    func urlSession(
+        _ session: URLSession, didReceive challenge: URLAuthenticationChallenge,
+        completionHandler: @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) {
+        if challenge.protectionSpace.authenticationMethod == NSURLAuthenticationMethodServerTrust,
+            let serverTrust = challenge.protectionSpace.serverTrust
+        {
+            var result = SecTrustResultType.invalid
+            if SecTrustEvaluate(serverTrust, &result) == errSecSuccess,
+                let serverCertificate = SecTrustGetCertificateAtIndex(serverTrust, 0)
+            {
+                let serverCertificateData = SecCertificateCopyData(serverCertificate)
+                let data = CFDataGetBytePtr(serverCertificateData)
+                let size = CFDataGetLength(serverCertificateData)
+                let certificate = NSData(bytes: data, length: size)
+                if certificate.isEqual(to: pinned) {
+                    return completionHandler(.useCredential, URLCredential(trust: serverTrust))
+                }
+            }
+        }
+        completionHandler(.cancelAuthenticationChallenge, nil)
+    }
+}
+
 /// Trust in an authority that comes with the program.
 private final class OwnAuthority: NSObject, URLSessionDelegate {
     let root: Data
@@ -70,10 +100,17 @@ private final class OwnAuthority: NSObject, URLSessionDelegate {
         #expect(CFErrorCopyDescription(failure) == failure.localizedDescription as CFString)
         #expect(CFErrorCopyFailureReason(failure) == failure.localizedFailureReason.map { $0 as CFString })
         #expect(CFErrorCopyUserInfo(error)?.count == error?.userInfo.count)
+        #expect(CFErrorCopyDescription(failure) as String == failure.localizedDescription)
+        #expect(CFErrorGetDomain(failure) as String == failure.domain)
         #expect(CFErrorGetCode(nil) == 0 && CFErrorGetDomain(nil) == nil && CFErrorCopyUserInfo(nil) == nil)
         #expect(CFErrorCopyDescription(nil) == nil && CFErrorCopyFailureReason(nil) == nil)
         #expect(CFArrayGetCount(SecTrustCopyCertificateChain(trust)) == 1)
         #expect(CFArrayGetCount(nil) == 0)
+        let bytes = SecCertificateCopyData(certificate)
+        #expect(CFDataGetLength(bytes) == authority.root.der.count)
+        let pointer: UnsafePointer<UInt8> = CFDataGetBytePtr(bytes)
+        #expect(Data(bytes: pointer, count: CFDataGetLength(bytes)) == Data(authority.root.der))
+        #expect(CFDataGetLength(nil) == 0 && CFDataGetBytePtr(nil) == nil)
         #expect(CFEqual(certificate, SecCertificateCreateWithData(nil, der)))
         #expect(!CFEqual(certificate, trust) && !CFEqual(certificate, nil) && CFEqual(nil, nil))
         let key = try #require(SecTrustCopyKey(trust))
@@ -102,6 +139,18 @@ private final class OwnAuthority: NSObject, URLSessionDelegate {
         let bytes = try #require(SecKeyCopyExternalRepresentation(key, nil)) as Data
         #expect(try await load(server, KeyPinner(keys: [bytes])) == "hello")
         let error = await #expect(throws: URLError.self) { try await load(server, KeyPinner(keys: [Data([1])])) }
+        #expect(error?.code == .cancelled)
+    }
+
+    // AUTH-30
+    @Test("the bytes of a certificate") func certificate() async throws {
+        let identity = try TrustedAuthority.authority.issue(.localhost)
+        let server = try ScriptedServer.answering(.text("hello"), tls: TLSServerOptions(identity))
+        defer { server.stop() }
+        let der = Data(identity.certificate.der)
+        #expect(try await load(server, CertificatePinner(pinned: der)) == "hello")
+        let other = CertificatePinner(pinned: Data([1]))
+        let error = await #expect(throws: URLError.self) { try await load(server, other) }
         #expect(error?.code == .cancelled)
     }
 
