@@ -82,6 +82,31 @@ private class CannedSession: URLSession, @unchecked Sendable {
     }
 }
 
+/// Its initializer does not call that of its superclass itself, as in most doubles of sessions.
+private class FailingSession: URLSession, @unchecked Sendable {
+    private let error: Error?
+
+    init(error: Error?) {
+        self.error = error
+    }
+
+    override func dataTask(
+        with request: URLRequest, completionHandler: @escaping (Data?, URLResponse?, Error?) -> Void
+    ) -> URLSessionDataTask {
+        let error = self.error
+        return CannedTask { completionHandler(nil, nil, error) }
+    }
+}
+
+private class EmptySession: URLSession, @unchecked Sendable {
+    override init() {}
+}
+
+/// What programs add to the bytes of a response.
+extension URLSession.AsyncBytes {
+    fileprivate func collected() async throws -> Data { try await reduce(into: Data()) { $0.append($1) } }
+}
+
 @Suite struct DelegateTests {
     @Test("a delegate with variables") func aDelegateWithVariables() async throws {
         let server = try ScriptedServer.answering { $0.path == "/" ? .redirect(to: "/there") : .text("body") }
@@ -111,5 +136,15 @@ private class CannedSession: URLSession, @unchecked Sendable {
         canned.dataTask(with: server.url()) { data, _, _ in answer = data }.resume()
         #expect(answer == Data("canned".utf8))
         canned.invalidateAndCancel()
+
+        let failing = FailingSession(error: URLError(.timedOut))
+        var failure: Error?
+        failing.dataTask(with: URLRequest(url: server.url())) { _, _, error in failure = error }.resume()
+        #expect((failure as? URLError)?.code == .timedOut)
+        failing.invalidateAndCancel()
+        let empty = EmptySession(configuration: .ephemeral)
+        #expect(try await empty.data(from: server.url()).0 == Data("body".utf8))
+        #expect(try await empty.bytes(from: server.url()).0.collected() == Data("body".utf8))
+        empty.invalidateAndCancel()
     }
 }

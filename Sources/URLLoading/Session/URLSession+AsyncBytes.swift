@@ -1,6 +1,12 @@
-internal import Foundation
+public import Foundation
 
-extension URLSession {
+/// The superclass of ``URLSession``; not for other use.
+///
+/// It has the type that the toolchain's module lacks. Packages nest their own of that name in `URLSession` for Linux: the type
+/// of a class has precedence over that of its superclass, but two of one class would be ambiguous.
+open class _URLSessionMembers: NSObject, @unchecked Sendable {
+    // Sendable: it has no state.
+
     /// The body of a response as an asynchronous sequence of bytes.
     ///
     /// Bytes are received as they are read: at most a few hundred kilobytes are buffered, then the transfer stops. For

@@ -2,6 +2,7 @@ public import Foundation
 internal import LoadingConnections
 internal import LoadingPipeline
 internal import LoadingProtocols
+internal import Synchronization
 
 /// Coordinates a group of related tasks that share a configuration, a delegate, and a connection pool.
 ///
@@ -12,12 +13,22 @@ internal import LoadingProtocols
 /// A session retains each task from its creation to its end, resumed or not, and a task retains its session. In an
 /// invalidated session, a suspended task lives while the program retains it; then it is cancelled, because nothing can
 /// resume it.
-open class URLSession: NSObject, @unchecked Sendable {
+open class URLSession: _URLSessionMembers, @unchecked Sendable {
     // Sendable: all mutable state is in the core, which guards it.
 
-    // No internal designated initializer: a subclass could not inherit it, and then would not inherit
-    // `init(configuration:)` either.
-    let core: SessionCore
+    // The one designated initializer is `init()`, as on Apple platforms, where the others are class methods: beside another
+    // one, an initializer of a subclass would not call it implicitly, as doubles of tests rely on. So the core is made
+    // after it, by an initializer with a configuration or at the first use.
+    private let lazyCore = AtomicLazyReference<SessionCore>()
+
+    final var core: SessionCore { lazyCore.load() ?? standardCore() }
+
+    private func standardCore() -> SessionCore {
+        let made = SessionCore(.standard(), delegate: nil, queue: nil)
+        let core = lazyCore.storeIfNil(made)
+        if core !== made { made.publicObjectReleased() }
+        return core
+    }
 
     /// The shared session of the process, with the default configuration and no delegate. Invalidating it has no
     /// effect.
@@ -29,11 +40,9 @@ open class URLSession: NSObject, @unchecked Sendable {
         return session
     }()
 
-    /// A session with the default configuration and without a delegate.
-    @available(*, deprecated, message: "Please use +[NSURLSession sessionWithConfiguration:] or other class methods")
-    public override init() {
-        core = SessionCore(.standard(), delegate: nil, queue: nil)
-    }
+    // Not deprecated as on Apple platforms, because the other initializers call it.
+    /// A session with the default configuration and without a delegate, for subclasses in tests.
+    public override init() {}
 
     /// A session without a delegate. The configuration is copied.
     public convenience init(configuration: URLSessionConfiguration) {
@@ -47,17 +56,21 @@ open class URLSession: NSObject, @unchecked Sendable {
     ///   - delegate: Gets the callbacks of all tasks. Retained until the session is invalidated.
     ///   - queue: The queue of delegate callbacks and completion handlers. Should be serial; the callbacks of one task
     ///     are in order on any queue. Nil for a serial queue of the session.
-    public init(
+    public convenience init(
         configuration: URLSessionConfiguration, delegate: (any URLSessionDelegate)?,
         delegateQueue queue: OperationQueue?
     ) {
-        core = SessionCore(configuration.snapshot, delegate: delegate, queue: queue)
-        super.init()
-        core.background?.begin(self)
+        self.init()
+        let made = SessionCore(configuration.snapshot, delegate: delegate, queue: queue)
+        // No input causes this, and the session would ignore its configuration and its delegate.
+        precondition(
+            lazyCore.storeIfNil(made) === made,
+            "The init() of a subclass of URLSession used the session, which has no configuration before it returns")
+        made.background?.begin(self)
     }
 
     deinit {
-        core.publicObjectReleased()
+        lazyCore.load()?.publicObjectReleased()
     }
 
     /// Returns the session itself.

@@ -23,6 +23,34 @@ import URLLoading
         full.invalidateAndCancel()
     }
 
+    // S-35: the session is made when it is first used
+    @Test("a session without arguments is the same for all threads") func withoutArguments() {
+        let session = URLSession()
+        let queues = Watched<Set<ObjectIdentifier>>([])
+        DispatchQueue.concurrentPerform(iterations: 8) { _ in
+            let queue = ObjectIdentifier(session.delegateQueue)
+            queues.withValue { _ = $0.insert(queue) }
+        }
+        #expect(queues.current == [ObjectIdentifier(session.delegateQueue)])
+        #expect(session.delegate == nil)
+        session.invalidateAndCancel()
+    }
+
+    #if compiler(>=6.2)
+        // S-35
+        @Test("init() of a subclass cannot use a session that gets a configuration") func usedInInit() async {
+            await #expect(processExitsWith: .signal(SIGILL)) {
+                final class Early: URLSession, @unchecked Sendable {
+                    override init() {
+                        super.init()
+                        sessionDescription = "early"
+                    }
+                }
+                _ = Early(configuration: .ephemeral)
+            }
+        }
+    #endif
+
     // S-37: a subclass that counts or changes tasks sees each once
     @Test("the methods with a URL do not call those with a request") func methodsWithAURL() throws {
         final class Counting: URLSession, @unchecked Sendable {
