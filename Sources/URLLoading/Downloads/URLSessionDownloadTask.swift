@@ -19,6 +19,7 @@ open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {
 
     /// Cancels the task and returns resume data for `downloadTask(withResumeData:)`, or nil if the download cannot be
     /// resumed.
+    @_disfavoredOverload
     open func cancelByProducingResumeData() async -> Data? {
         await firstAnswer { cancel(byProducingResumeData: $0) }
     }

@@ -85,6 +85,7 @@ extension URLSession {
     }
 
     /// Resumes a cancelled or failed download. See ``download(for:delegate:)``.
+    @_disfavoredOverload
     public func download(
         resumeFrom resumeData: Data, delegate: (any URLSessionTaskDelegate)? = nil
     ) async throws -> (URL, URLResponse) {
@@ -111,7 +112,8 @@ extension URLSession {
     }
 
     /// Loads a request and returns when the response head is received. The sequence reads the body on demand; a reader
-    /// that pauses stops the transfer. Releasing the sequence and its iterators cancels the load.
+    /// that pauses stops the transfer. Releasing the sequence and its iterators cancels the load. The sequence is for one
+    /// reader, and throws the `URLError` of the load.
     @_disfavoredOverload
     public func bytes(
         for request: URLRequest, delegate: (any URLSessionTaskDelegate)? = nil

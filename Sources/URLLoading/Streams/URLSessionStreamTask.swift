@@ -45,6 +45,7 @@ open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {
     /// Reads at least `minBytes` and at most `maxBytes` bytes; see
     /// ``readData(ofMinLength:maxLength:timeout:completionHandler:)``. The second value is whether the stream has
     /// ended.
+    @_disfavoredOverload
     open func readData(
         ofMinLength minBytes: Int, maxLength maxBytes: Int, timeout: TimeInterval
     ) async throws -> (Data?, Bool) {
@@ -82,6 +83,7 @@ open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {
     }
 
     /// Writes all of `data`; see ``write(_:timeout:completionHandler:)``.
+    @_disfavoredOverload
     open func write(_ data: Data, timeout: TimeInterval) async throws {
         try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
             let handler: @Sendable ((any Error)?) -> Void = { error in

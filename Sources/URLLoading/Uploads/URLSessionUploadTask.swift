@@ -21,6 +21,7 @@ open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {
 
     /// Cancels the task and returns resume data for `uploadTask(withResumeData:)`, or nil if the upload cannot be
     /// resumed.
+    @_disfavoredOverload
     open func cancelByProducingResumeData() async -> Data? {
         await firstAnswer { cancel(byProducingResumeData: $0) }
     }

@@ -55,9 +55,12 @@ private func polyfills(_ base: URL) async throws -> String {
     let (loaded, _) = try await session.data(from: base.appendingPathComponent("text"))
     let (file, _) = try await session.download(from: base.appendingPathComponent("text"))
     try FileManager.default.removeItem(at: file)
-    let (bytes, _) = try await session.bytes(for: URLRequest(url: base.appendingPathComponent("text")))
-    let isOfPackage = type(of: bytes) == [UInt8].self
-    return "\(String(decoding: uploaded, as: UTF8.self)) \(loaded.count) \(bytes.count) \(isOfPackage)"
+    let bytes: URLSession.AsyncBytes
+    (bytes, _) = try await session.bytes(for: URLRequest(url: base.appendingPathComponent("text")))
+    let download = session.downloadTask(with: base)
+    let resumeData = await download.cancelByProducingResumeData()
+    let resumed = try? await session.download(resumeFrom: resumeData ?? Data())
+    return "\(String(decoding: uploaded, as: UTF8.self)) \(loaded.count) \(bytes.octets.count) \(resumed == nil)"
 }
 
 /// Clients that are built in three other ways.

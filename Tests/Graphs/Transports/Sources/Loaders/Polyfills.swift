@@ -21,12 +21,32 @@ import Foundation
             try await download(from: url, delegate: nil)
         }
 
-        /// The whole body in place of a sequence.
+        public func download(
+            resumeFrom resumeData: Data, delegate: (any URLSessionTaskDelegate)? = nil
+        ) async throws -> (URL, URLResponse) {
+            throw URLError(.unsupportedURL)
+        }
+
+        /// The whole body, received before.
+        public struct AsyncBytes: AsyncSequence, Sendable {
+            public typealias Element = UInt8
+
+            public struct AsyncIterator: AsyncIteratorProtocol {
+                var octets: ArraySlice<UInt8>
+
+                public mutating func next() async throws -> UInt8? { octets.popFirst() }
+            }
+
+            public let octets: [UInt8]
+
+            public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(octets: octets[...]) }
+        }
+
         public func bytes(
             for request: URLRequest, delegate: (any URLSessionTaskDelegate)? = nil
-        ) async throws -> ([UInt8], URLResponse) {
+        ) async throws -> (URLSession.AsyncBytes, URLResponse) {
             let (data, response) = try await data(for: request)
-            return (Array(data), response)
+            return (AsyncBytes(octets: Array(data)), response)
         }
 
         private func result(
@@ -40,6 +60,24 @@ import Foundation
                         continuation.resume(throwing: error ?? URLError(.unknown))
                     }
                 }.resume()
+            }
+        }
+    }
+
+    extension URLSessionDownloadTask {
+        public func cancelByProducingResumeData() async -> Data? {
+            await withCheckedContinuation { continuation in
+                cancel(byProducingResumeData: { continuation.resume(returning: $0) })
+            }
+        }
+    }
+
+    extension URLSessionStreamTask {
+        public func write(_ data: Data, timeout: TimeInterval) async throws {
+            try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, Error>) in
+                write(data, timeout: timeout) { error in
+                    continuation.resume(with: Result { if let error { throw error } })
+                }
             }
         }
     }
