@@ -1,8 +1,8 @@
 public import Foundation
 
 // The functions of Core Foundation that code for Apple platforms calls on what this module returns: the error of
-// `SecTrustEvaluateWithError`, the chain of a `SecTrust`, the certificates in it, and their bytes. Results are implicitly
-// unwrapped as there, because code such as `CFErrorCopyDescription(error) as String` relies on that.
+// `SecTrustEvaluateWithError`, the chain of a `SecTrust`, the certificates in it, and their bytes. Results are
+// implicitly unwrapped as there, because code such as `CFErrorCopyDescription(error) as String` relies on that.
 
 /// Whether two objects are equal, as `isEqual` of `NSObject` says.
 public func CFEqual(_ cf1: CFTypeRef?, _ cf2: CFTypeRef?) -> Bool {

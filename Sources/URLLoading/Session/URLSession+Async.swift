@@ -112,7 +112,7 @@ extension URLSession {
     }
 
     /// Loads a request and returns when the response head is received. The sequence reads the body on demand; a reader
-    /// that pauses stops the transfer. Releasing the sequence and its iterators cancels the load. The sequence is for one
+    /// that pauses stops the transfer. Releasing the sequence and its iterators cancels the load. It is for one
     /// reader, and throws the `URLError` of the load.
     @_disfavoredOverload
     public func bytes(

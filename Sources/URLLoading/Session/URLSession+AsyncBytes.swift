@@ -2,8 +2,8 @@ public import Foundation
 
 /// The superclass of ``URLSession``; not for other use.
 ///
-/// It has the type that the toolchain's module lacks. Packages nest their own of that name in `URLSession` for Linux: the type
-/// of a class has precedence over that of its superclass, but two of one class would be ambiguous.
+/// It has the type that the toolchain's module lacks. Packages nest their own of that name in `URLSession` for Linux:
+/// the type of a class has precedence over that of its superclass, but two of one class would be ambiguous.
 open class _URLSessionMembers: NSObject, @unchecked Sendable {
     // Sendable: it has no state.
 

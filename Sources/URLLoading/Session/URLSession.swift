@@ -16,9 +16,9 @@ internal import Synchronization
 open class URLSession: _URLSessionMembers, @unchecked Sendable {
     // Sendable: all mutable state is in the core, which guards it.
 
-    // The one designated initializer is `init()`, as on Apple platforms, where the others are class methods: beside another
-    // one, an initializer of a subclass would not call it implicitly, as doubles of tests rely on. So the core is made
-    // after it, by an initializer with a configuration or at the first use.
+    // The one designated initializer is `init()`, as on Apple platforms, where the others are class methods: beside
+    // another one, an initializer of a subclass would not call it implicitly, as doubles of tests rely on. So the core
+    // is made after it, by an initializer with a configuration or at the first use.
     private let lazyCore = AtomicLazyReference<SessionCore>()
 
     final var core: SessionCore { lazyCore.load() ?? standardCore() }
