@@ -8,7 +8,7 @@ import Testing
 @Suite struct WaitingLineTests {
     private func request(_ priority: Float) -> ConnectionRequest {
         ConnectionRequest(
-            origin: ConnectionKey(isSecure: false, host: "host", port: 80), priority: priority, acceptsReused: true,
+            key: ConnectionKey(isSecure: false, host: "host", port: 80), priority: priority, acceptsReused: true,
             isRepeatable: true, delegate: Nobody())
     }
 
