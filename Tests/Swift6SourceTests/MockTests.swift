@@ -125,16 +125,27 @@ private final class SharedDouble: URLSession, @unchecked Sendable {
         #expect(credential.user == nil && !credential.hasPassword && credential.persistence == .none)
         let challenge = URLAuthenticationChallenge()
         #expect(challenge.protectionSpace == space && challenge.sender == nil && challenge.previousFailureCount == 0)
+    }
+
+    // CACHE-23: programs give a configuration a cache that they made without capacities
+    @Test("a cache without arguments stores responses") func aCacheWithoutArguments() throws {
         let cache = URLCache()
-        #expect(cache.memoryCapacity == 0 && cache.diskCapacity == 0)
+        #expect(cache.memoryCapacity == 4 << 20 && cache.diskCapacity == 20 << 20)
+        cache.diskCapacity = 0
         let url = try #require(URL(string: "https://example.org/"))
-        cache.storeCachedResponse(cached, for: URLRequest(url: url))
-        #expect(cache.cachedResponse(for: URLRequest(url: url)) == nil)
+        let (response, body) = (
+            URLResponse(url: url, mimeType: nil, expectedContentLength: 1, textEncodingName: nil), Data("x".utf8)
+        )
+        cache.storeCachedResponse(CachedURLResponse(response: response, data: body), for: URLRequest(url: url))
+        let found = cache.cachedResponse(for: URLRequest(url: url))
+        #expect(found?.data == body)
+        // A cache in the same folder sees only what is on disk.
+        #expect(URLCache().cachedResponse(for: URLRequest(url: url)) == nil)
     }
 
     @Test("doubles without arguments") func doublesWithoutArguments() {
         #expect(FreshSpace().host == "example.org")
-        #expect(NoCache().memoryCapacity == 0)
+        #expect(NoCache().memoryCapacity == 4 << 20)
         let metrics = MetricsDouble()
         #expect(metrics.redirectCount == 0)
         #expect(metrics.transactionMetrics.map(\.networkProtocolName) == ["h2"])

@@ -85,11 +85,11 @@ open class URLCache: NSObject, @unchecked Sendable {
         directory = given ?? (diskCapacity > 0 ? .applicationCache : nil)
     }
 
-    /// Creates a cache with a capacity of 0, in memory and on disk.
+    /// Creates a cache with the capacities of the default shared cache, in the default directory.
     public override init() {
-        memory = ResponseMemory(capacity: 0)
-        diskLimit = 0
-        directory = nil
+        memory = ResponseMemory(capacity: Self.standardMemoryCapacity)
+        diskLimit = Self.standardDiskCapacity
+        directory = .applicationCache
     }
 
     /// Creates a cache in a directory with a path. A relative path is relative to the default directory. The older form of
