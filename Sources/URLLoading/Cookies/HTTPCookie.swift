@@ -36,11 +36,13 @@ open class HTTPCookie: NSObject, @unchecked Sendable {
     /// malformed.
     public init?(properties: [HTTPCookiePropertyKey: Any]) {
         guard let name = Self.text(properties[.name]), Self.isName(name), let value = Self.text(properties[.value]),
-            let path = Self.text(properties[.path]),
-            let domain = Self.text(properties[.domain]).flatMap({ $0.isEmpty ? nil : $0 })
-                ?? Self.url(properties[.originURL])?.host,
-            Self.isText(value)
+            let path = Self.text(properties[.path]), Self.isText(value)
         else { return nil }
+        let given = Self.text(properties[.domain])
+        // A cookie with an empty domain is a value, though no request carries it.
+        guard let domain = given?.isEmpty == false ? given : Self.url(properties[.originURL])?.host ?? given else {
+            return nil
+        }
 
         origin = nil
         let version = Self.text(properties[.version]).flatMap { Int($0) } == 1 ? 1 : 0

@@ -26,6 +26,21 @@ import Testing
         #expect(HTTPCookie(properties: complete.merging([.name: ""]) { $1 }) == nil)
     }
 
+    // COOK-1: programs write `url.host ?? ""`
+    @Test func anEmptyDomainIsOfNoHost() throws {
+        let properties: [HTTPCookiePropertyKey: Any] = [.name: "n", .value: "v", .path: "/", .domain: ""]
+        let cookie = try #require(HTTPCookie(properties: properties))
+        #expect(cookie.domain.isEmpty)
+        #expect(HTTPCookie(properties: properties.merging([.originURL: origin]) { $1 })?.domain == "apple.com")
+        let storage = HTTPCookieStorage()
+        storage.setCookie(cookie)
+        #expect(storage.cookies(for: origin)?.isEmpty == true)
+        storage.setCookies([cookie], for: origin, mainDocumentURL: nil)
+        #expect(storage.cookies(for: origin)?.isEmpty == true)
+        storage.deleteCookie(cookie)
+        #expect(storage.cookies?.isEmpty == true)
+    }
+
     /// No part of a cookie can end the Cookie field or begin another cookie.
     @Test(arguments: ["a\r\nX: y", "a\n", "a\0", "a; b=c"])
     func rejectsInvalidFieldCharacters(_ text: String) {
