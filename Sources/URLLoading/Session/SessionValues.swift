@@ -108,6 +108,46 @@ package struct SessionValues: @unchecked Sendable {
         return values
     }
 
+    /// Whether all values that a program can set are equal, and the stores are the same objects.
+    func isEqual(to other: SessionValues) -> Bool {
+        identifier == other.identifier && requestCachePolicy == other.requestCachePolicy
+            && timeoutIntervalForRequest == other.timeoutIntervalForRequest
+            && timeoutIntervalForResource == other.timeoutIntervalForResource
+            && networkServiceType == other.networkServiceType && hasEqualRoutes(to: other)
+            && isDiscretionary == other.isDiscretionary
+            && sharedContainerIdentifier == other.sharedContainerIdentifier
+            && sessionSendsLaunchEvents == other.sessionSendsLaunchEvents
+            && backgroundLaunch == other.backgroundLaunch
+            && tlsMinimumSupportedProtocolVersion == other.tlsMinimumSupportedProtocolVersion
+            && tlsMaximumSupportedProtocolVersion == other.tlsMaximumSupportedProtocolVersion
+            && hasEqualHTTP(to: other)
+            && httpCookieStorage === other.httpCookieStorage && urlCredentialStorage === other.urlCredentialStorage
+            && urlCache === other.urlCache
+            && protocolClasses?.map(ObjectIdentifier.init) == other.protocolClasses?.map(ObjectIdentifier.init)
+            && areEqual(appTransportSecurity, other.appTransportSecurity)
+    }
+
+    private func hasEqualRoutes(to other: SessionValues) -> Bool {
+        allowsCellularAccess == other.allowsCellularAccess
+            && allowsExpensiveNetworkAccess == other.allowsExpensiveNetworkAccess
+            && allowsConstrainedNetworkAccess == other.allowsConstrainedNetworkAccess
+            && allowsUltraConstrainedNetworkAccess == other.allowsUltraConstrainedNetworkAccess
+            && requiresDNSSECValidation == other.requiresDNSSECValidation
+            && waitsForConnectivity == other.waitsForConnectivity
+            && areEqual(connectionProxyDictionary, other.connectionProxyDictionary)
+            && proxyConfigurations == other.proxyConfigurations && multipathServiceType == other.multipathServiceType
+    }
+
+    private func hasEqualHTTP(to other: SessionValues) -> Bool {
+        httpShouldUsePipelining == other.httpShouldUsePipelining && httpShouldSetCookies == other.httpShouldSetCookies
+            && httpCookieAcceptPolicy == other.httpCookieAcceptPolicy
+            && areEqual(httpAdditionalHeaders, other.httpAdditionalHeaders)
+            && httpMaximumConnectionsPerHost == other.httpMaximumConnectionsPerHost
+            && shouldUseExtendedBackgroundIdleMode == other.shouldUseExtendedBackgroundIdleMode
+            && usesClassicLoadingMode == other.usesClassicLoadingMode && enablesEarlyData == other.enablesEarlyData
+            && enablesWebSocketCompression == other.enablesWebSocketCompression
+    }
+
     /// The additional header fields, sorted by name. Entries that are not strings or not valid fields are skipped.
     package func additionalFields() -> [(name: String, value: String)] {
         (httpAdditionalHeaders ?? [:]).compactMap { key, value -> (name: String, value: String)? in
@@ -131,4 +171,22 @@ package struct SessionValues: @unchecked Sendable {
 extension TimeInterval {
     /// A program's timeout as the loader takes it. Programs for Apple platforms write zero for none.
     var timeout: TimeInterval { self > 0 ? self : .infinity }
+}
+
+/// Whether two dictionaries of a program have equal contents.
+private func areEqual(_ first: [AnyHashable: Any]?, _ second: [AnyHashable: Any]?) -> Bool {
+    guard let first, let second else { return first == nil && second == nil }
+    return first.count == second.count
+        && first.allSatisfy { key, value in second[key].map { areEqualValues(value, $0) } ?? false }
+}
+
+/// The same of two values of dictionaries: dictionaries, arrays, or what else can be compared.
+private func areEqualValues(_ first: Any, _ second: Any) -> Bool {
+    switch (first, second) {
+    case (let first as [AnyHashable: Any], let second as [AnyHashable: Any]): areEqual(first, second)
+    case (let first as [Any], let second as [Any]):
+        first.count == second.count && zip(first, second).allSatisfy { areEqualValues($0, $1) }
+    case (let first as AnyHashable, let second as AnyHashable): first == second
+    default: false
+    }
 }

@@ -53,6 +53,15 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     /// An independent copy. Copies share the stores.
     open func copy(with zone: NSZone? = nil) -> Any { URLSessionConfiguration(snapshot) }
 
+    /// Whether all values are equal and the stores are the same objects, as with two default configurations.
+    open override func isEqual(_ object: Any?) -> Bool {
+        guard let other = object as? URLSessionConfiguration else { return false }
+        return other === self || snapshot.isEqual(to: other.snapshot)
+    }
+
+    /// The same for equal configurations. It does not change when a property is set.
+    open override var hash: Int { read { $0.identifier.hashValue } }
+
     /// The current values, for a session.
     package var snapshot: SessionValues {
         let snapshot = lock.withLock { values }

@@ -72,6 +72,76 @@ import Testing
         #expect(URLSessionConfiguration.default.timeoutIntervalForRequest == 60)
     }
 
+    // C-37
+    @Test func configurationsWithEqualValuesAreEqual() {
+        typealias Configuration = URLSessionConfiguration
+        #expect(Configuration.default == Configuration.default)
+        let (first, second) = ("first", "second")
+        #expect(Configuration.background(withIdentifier: first) == Configuration.background(withIdentifier: first))
+        #expect(Configuration.background(withIdentifier: first) != Configuration.background(withIdentifier: second))
+        #expect(Configuration.ephemeral != Configuration.ephemeral)
+        let ephemeral = Configuration.ephemeral
+        ephemeral.httpAdditionalHeaders = ["A": "1", "B": 2]
+        ephemeral.connectionProxyDictionary = [:]
+        ephemeral.protocolClasses = [NeverLoading.self]
+        let session = URLSession(configuration: ephemeral)
+        let copy = session.configuration
+        session.invalidateAndCancel()
+        #expect(copy !== ephemeral)
+        #expect(copy == ephemeral)
+        #expect(copy.hash == ephemeral.hash)
+        #expect(copy != Configuration.default)
+    }
+
+    // C-37
+    @Test(arguments: changes.indices) func configurationsThatDifferInOneValueAreNotEqual(index: Int) {
+        let (first, second) = (URLSessionConfiguration.default, URLSessionConfiguration.default)
+        Self.changes[index](first)
+        #expect(first != second)
+        Self.changes[index](second)
+        #expect(first == second)
+        #expect(first.hash == second.hash)
+    }
+
+    private final class NeverLoading: URLProtocol, @unchecked Sendable {}
+
+    private static let cache = URLCache(memoryCapacity: 0, diskCapacity: 0)
+
+    private static let changes: [@Sendable (URLSessionConfiguration) -> Void] = [
+        { $0.requestCachePolicy = .reloadIgnoringLocalCacheData },
+        { $0.timeoutIntervalForRequest = 1 },
+        { $0.timeoutIntervalForResource = 1 },
+        { $0.networkServiceType = .background },
+        { $0.allowsCellularAccess = false },
+        { $0.allowsExpensiveNetworkAccess = false },
+        { $0.allowsConstrainedNetworkAccess = false },
+        { $0.allowsUltraConstrainedNetworkAccess = true },
+        { $0.requiresDNSSECValidation = true },
+        { $0.waitsForConnectivity = true },
+        { $0.isDiscretionary = true },
+        { $0.sharedContainerIdentifier = "group" },
+        { $0.sessionSendsLaunchEvents = false },
+        { $0.backgroundLaunch = .command("/bin/true") },
+        { $0.connectionProxyDictionary = ["HTTPEnable": 1, "ExceptionsList": ["a", "b"]] },
+        { $0.proxyConfigurations = [ProxyConfiguration(socksv5Proxy: .hostPort(host: "h", port: 1))] },
+        { $0.tlsMinimumSupportedProtocolVersion = .TLSv13 },
+        { $0.tlsMaximumSupportedProtocolVersion = .TLSv12 },
+        { $0.httpShouldUsePipelining = true },
+        { $0.httpShouldSetCookies = false },
+        { $0.httpCookieAcceptPolicy = .never },
+        { $0.httpAdditionalHeaders = ["A": "1"] },
+        { $0.httpMaximumConnectionsPerHost = 1 },
+        { $0.httpCookieStorage = nil },
+        { $0.urlCredentialStorage = nil },
+        { $0.urlCache = cache },
+        { $0.protocolClasses = [NeverLoading.self] },
+        { $0.multipathServiceType = .handover },
+        { $0.usesClassicLoadingMode = false },
+        { $0.enablesEarlyData = true },
+        { $0.enablesWebSocketCompression = true },
+        { $0.appTransportSecurity = ["NSExceptionDomains": ["a": ["b": true, "c": "d"] as [String: Any]]] },
+    ]
+
     #if compiler(>=6.2)
         // C-2
         @Test func emptyIdentifierIsAProgrammingError() async {
