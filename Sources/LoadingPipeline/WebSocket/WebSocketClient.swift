@@ -10,6 +10,9 @@ package protocol WebSocketClient: LoadClient {
     func load(_ load: WebSocketLoad, didReceive octets: UnsafeRawBufferPointer, isText: Bool) -> Bool
     /// Whether the load is suspended, and with it the messages that were received.
     func load(_ load: WebSocketLoad, holdsMessages: Bool)
+    /// The close frames have been exchanged. Whether messages are unread, in which case `resumeReading` is to be called
+    /// for each that is taken: the end waits until none is left.
+    func loadHasUnreadMessages(_ load: WebSocketLoad) -> Bool
     /// The server has broken the protocol. `fail` is to be called when the client has taken in what came before.
     func loadHasFault(_ load: WebSocketLoad)
     /// Unread messages are dropped.

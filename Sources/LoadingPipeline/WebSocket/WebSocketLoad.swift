@@ -21,7 +21,9 @@ package import LoadingTransport
 /// before, which may include the server's close frame, or when it takes in nothing for `TimeLimits.webSocketClose`.
 ///
 /// **Closing.** When the server's close frame arrives, or the client closes, the close frames are exchanged within
-/// `TimeLimits.webSocketClose`.
+/// `TimeLimits.webSocketClose`. The connection is then left. If the server was first, the load ends when the client has
+/// taken in the messages before the close frame, or when it takes in nothing for `TimeLimits.webSocketClose`: a client
+/// that receives one message after the other hears of the closing after the last.
 package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner {
     private let loop: EventLoop
     private let log: EventLog?
@@ -62,6 +64,10 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
     /// What the server did wrong, until the load fails with it.
     private var fault: LoadError? { didSet { hasFault = fault != nil } }
     @exclusivity(unchecked) private var hasFault = false
+    /// Whether the client has asked for the closing, so that it waits for no messages.
+    private var isClosedByClient = false
+    /// Whether the connection is left after the exchange of close frames, and the client takes in what came before.
+    private var isAwaitingClient = false
     /// The error of operations that come too late; nil until the end.
     private var lateError: LoadError?
     @exclusivity(unchecked) package private(set) var hasEnded = false
@@ -70,8 +76,8 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
     private let timer = LoopTimer()
     @exclusivity(unchecked) private var clock: LoadClock
     private let totalTimeout: Double
-    /// Until when the close frames have to be exchanged, or what had arrived before a fault or a failed write has to be
-    /// taken in.
+    /// Until when the close frames have to be exchanged, or what had arrived before a close frame, a fault or a failed
+    /// write has to be taken in.
     @exclusivity(unchecked) private var closeDeadline: Int64?
     /// The time without a received octet after which a ping is sent, and after which the server then counts as lost.
     /// Nanoseconds.
@@ -170,7 +176,7 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         lastReceived = loop.now
         probe = nil
         client?.load(self, holdsMessages: false)
-        writeAndRead()
+        if isAwaitingClient { awaitClient() } else { writeAndRead() }
     }
 
     /// Sends a close frame if the connection takes it at once (WS-10), and ends.
@@ -227,7 +233,10 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
 
     /// Begins to close, even if the load is suspended. The messages that wait are sent before.
     package func close(_ frame: WebSocketCloseFrame) {
-        guard !hasEnded, machine.close(frame) else { return }
+        guard !hasEnded else { return }
+        isClosedByClient = true
+        if isAwaitingClient { return endClosed() }
+        guard machine.close(frame) else { return }
         noteClosing()
         resume()
         writeAndRead()
@@ -245,8 +254,9 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         armTimer()
     }
 
-    /// The client's queue has room again.
+    /// The client's queue has room again, or a message was taken that the end waits for.
     package func resumeReading() {
+        if isAwaitingClient { return awaitClient() }
         guard isReadingStopped else { return }
         isReadingStopped = false
         if hasWriteFailed, closeDeadline != nil { closeDeadline = loop.now &+ loop.limits.webSocketClose }
@@ -287,9 +297,9 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         isWorking = false
         guard !hasEnded else { return }
         if !hasFault {
-            if machine.isClosed, outputHead == output.count { return endClosed() }
+            if machine.isClosed, outputHead == output.count { return leaveClosed() }
             if hasWriteFailed, let writeFailure {
-                if machine.receivedClose != nil { return endClosed() }
+                if machine.receivedClose != nil { return leaveClosed() }
                 let isReadable = inputHead < input.count || connection.mayHaveMore
                 if wantsInput, !isReadable { return end(writeFailure) }
                 if closeDeadline == nil { closeDeadline = loop.now &+ loop.limits.webSocketClose }
@@ -506,7 +516,9 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
 
     package func timerFired(_ timer: LoopTimer) {
         let now = loop.now
-        if clock.isOver(at: now, idle: nil, total: totalTimeout) { return end(.timedOut) }
+        if clock.isOver(at: now, idle: nil, total: totalTimeout) {
+            return isAwaitingClient ? endClosed() : end(.timedOut)
+        }
         if let closeDeadline, now >= closeDeadline { return hasFault ? fail() : endUnanswered() }
         // Something may have arrived while the process was stopped.
         writeAndRead()
@@ -530,7 +542,22 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
 
     // MARK: The end
 
-    /// The close frames have been exchanged.
+    /// The close frames have been exchanged, or this end's cannot be sent.
+    private func leaveClosed() {
+        guard !isClosedByClient else { return endClosed() }
+        leaveConnection()
+        isAwaitingClient = true
+        awaitClient()
+    }
+
+    /// Ends if the client has taken in the messages before the close frame.
+    private func awaitClient() {
+        guard !hasEnded, !isSuspended else { return }
+        guard client?.loadHasUnreadMessages(self) == true else { return endClosed() }
+        closeDeadline = loop.now &+ loop.limits.webSocketClose
+        armTimer()
+    }
+
     private func endClosed() {
         guard let frame = machine.receivedClose else { return end(.networkConnectionLost) }
         client?.load(self, didCloseWith: frame.code ?? WebSocketCloseFrame.noCode, reason: frame.reason)
@@ -577,9 +604,7 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         // After an exchange of close frames the server closes first. A connection that has failed does not wait for it
         // (RFC 6455 §7.1.1, §7.1.7).
         if error != nil { connection?.closeWriting() }
-        connection?.closeAfterAcknowledgement()
-        connection = nil
-        (output, outputHead, input, inputHead) = ([], 0, [], 0)
+        leaveConnection()
         if let error { client.load(self, willFailWith: error) }
         failSenders(late)
         while let ping = pings.popFirst() { ping.reply(late) }
@@ -587,6 +612,12 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         if let error { record(.failed(code: error.code, decoded: counts.messages)) }
         record(.ended)
         client.load(self, didEndWith: error, body: .nothing)
+    }
+
+    private func leaveConnection() {
+        connection?.closeAfterAcknowledgement()
+        connection = nil
+        (output, outputHead, input, inputHead) = ([], 0, [], 0)
     }
 
     private func failSenders(_ error: LoadError) {

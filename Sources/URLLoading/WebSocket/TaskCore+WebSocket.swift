@@ -47,16 +47,13 @@ extension TaskCore {
         }
         lock.unlock()
         withExtendedLifetime(task) {}
-        let result: Result<URLSessionWebSocketTask.Message, any Error>
         if let taken {
+            deliver(.received(handler, .success(taken.message)), to: caller, isPromised: isPromised)
+            // Afterwards, because the end may wait for it, and follows the message.
             if taken.mustRead { readOn(webSocket) }
-            result = .success(taken.message)
         } else if let late {
-            result = .failure(shownError(late))
-        } else {
-            return
+            deliver(.received(handler, .failure(shownError(late))), to: caller, isPromised: isPromised)
         }
-        deliver(.received(handler, result), to: caller, isPromised: isPromised)
     }
 
     /// In a forked process, or when the system cannot start a thread.
@@ -259,9 +256,14 @@ extension TaskCore: WebSocketClient {
     func passMessages() {
         guard let webSocket else { return }
         while let next = locked({ _ in webSocket.inbox.match() }) {
-            if next.mustRead { webSocket.load?.resumeReading() }
             answer(next.receiver, with: next.message)
+            // Afterwards, because the end may wait for it, and follows the message.
+            if next.mustRead { webSocket.load?.resumeReading() }
         }
+    }
+
+    func loadHasUnreadMessages(_ load: WebSocketLoad) -> Bool {
+        locked { _ in webSocket?.inbox.awaitEnd() ?? false }
     }
 
     func loadHasFault(_ load: WebSocketLoad) {

@@ -22,6 +22,8 @@ struct WebSocketInbox {
     private var unreadOctets = 0
     private var receivers = FIFOQueue<Receiver>()
     private var isReadingStopped = false
+    /// Whether the end of the connection waits until the messages are taken.
+    private var isEndAwaited = false
     /// Set while the load is suspended; messages are then kept even if a receiver waits.
     var isHeld = false
     /// The error of calls that come too late; nil until the end. Messages that were received before can still be taken.
@@ -50,7 +52,15 @@ struct WebSocketInbox {
     /// Whether reading is to go on.
     var wantsMore: Bool { !isReadingStopped }
 
-    /// The next message for a new call, if no earlier one waits. `mustRead` if reading may go on again.
+    /// The server has closed, and nothing more comes. Whether messages are unread, each of which the load then has to
+    /// hear of when it is taken.
+    mutating func awaitEnd() -> Bool {
+        isEndAwaited = !messages.isEmpty
+        return isEndAwaited
+    }
+
+    /// The next message for a new call, if no earlier one waits. `mustRead` if the load has to hear of it: reading may
+    /// go on again, or the end waits.
     mutating func takeMessage() -> (message: Message, mustRead: Bool)? {
         guard !isHeld, receivers.isEmpty, let (message, octets) = messages.popFirst() else { return nil }
         unreadOctets -= octets
@@ -58,6 +68,7 @@ struct WebSocketInbox {
     }
 
     private mutating func mayReadAgain() -> Bool {
+        if isEndAwaited { return true }
         guard isReadingStopped, unreadOctets < Self.readAhead / 2, messages.count < Self.mostUnread / 2 else {
             return false
         }
@@ -67,7 +78,7 @@ struct WebSocketInbox {
 
     mutating func wait(_ receiver: Receiver) { receivers.append(receiver) }
 
-    /// The next waiting call and its message, after the messages were held. `mustRead` if reading may go on again.
+    /// The next waiting call and its message, after the messages were held. `mustRead` as of `takeMessage`.
     mutating func match() -> (receiver: Receiver, message: Message, mustRead: Bool)? {
         guard !isHeld, !receivers.isEmpty, let (message, octets) = messages.popFirst(),
             let receiver = receivers.popFirst()
@@ -86,7 +97,7 @@ struct WebSocketInbox {
         _ error: LoadError
     ) -> (answered: [(receiver: Receiver, message: Message)], failed: FIFOQueue<Receiver>) {
         lateError = error
-        isHeld = false
+        (isHeld, isEndAwaited) = (false, false)
         var answered: [(receiver: Receiver, message: Message)] = []
         while let (receiver, message, _) = match() { answered.append((receiver, message)) }
         defer { receivers = FIFOQueue() }

@@ -34,6 +34,15 @@ struct WebSocketRun {
     }
 
     func receive() { delegate.receive(task) }
+
+    /// Receives one message after the other until there are no more, as most programs do.
+    func receiveAll() {
+        task.receive { [self] result in
+            delegate.calls.record(.result(RecordingWebSocketDelegate.text(of: result)))
+            if case .success = result { receiveAll() }
+        }
+    }
+
     func send(_ text: String) { delegate.send(task, text) }
     func ping(_ name: String) { delegate.ping(task, as: name) }
 

@@ -289,6 +289,106 @@ import URLLoading
         #expect(run.task.error == nil)
     }
 
+    /// A server that sends some messages and closes, and a run whose client knows of the closing and has received
+    /// nothing.
+    private func closedBeforeReceiving(
+        _ texts: [String], _ body: (WebSocketRun, SteppedLoop) async throws -> Void
+    ) async throws -> [Call] {
+        let server = try ScriptedServer.webSocket { socket in
+            for text in texts { try socket.send(text: text) }
+            try socket.close(.close(1001, "why"))
+        }
+        defer { server.stop() }
+        let stepped = try SteppedLoop()
+        let run = WebSocketRun(server.webSocketURL()) { $0.loop = stepped.loop }
+        try await run.open()
+        try await server.finish()
+        try await stepped.settle()
+        #expect(run.delegate.calls.events == [.created(1), .opened(1, nil)])
+        try await body(run, stepped)
+        let calls = try await run.end()
+        try await stepped.step(by: stepped.limits.lingeringClose)
+        return calls
+    }
+
+    /// How a run ends whose server has closed as above.
+    private static let closed: [Call] = [.closed(1, 1001, "why"), .metrics(1), .completed(1, nil), .invalid]
+
+    // WS-11, WS-12, WS-17
+    @Test("closed by the server, before the client receives one message after the other")
+    func receivedAfterTheClose() async throws {
+        let calls = try await closedBeforeReceiving(["one", "two", "three"]) { run, _ in
+            run.receiveAll()
+            try await run.delegate.results(count: 4)
+            #expect(run.task.closeCode == .goingAway)
+        }
+        let failure = Call.result("received: POSIX \(ENOTCONN)")
+        let messages: [Call] = ["one", "two", "three"].map { .result("received \($0)") }
+        #expect(calls.filter { $0 != failure } == [.created(1), .opened(1, nil)] + messages + Self.closed)
+        #expect(calls.contains(failure))
+    }
+
+    // WS-11, WS-17
+    @Test("closed by the server, before the client receives with `async` methods")
+    func awaitedAfterTheClose() async throws {
+        let calls = try await closedBeforeReceiving(["one", "two"]) { run, _ in
+            for text in ["one", "two"] {
+                guard case .string(text) = try await run.task.receive() else {
+                    Issue.record("another message")
+                    return
+                }
+                if text == "one" { #expect(run.task.closeCode == .invalid) }
+            }
+        }
+        #expect(calls == [.created(1), .opened(1, nil)] + Self.closed)
+    }
+
+    // WS-11, T-7: the end waits as long as the client goes on to receive
+    @Test("closed by the server, and not all is received", arguments: [true, false])
+    func unreadAtTheEnd(isReceiving: Bool) async throws {
+        let calls = try await closedBeforeReceiving(["one", "two", "three"]) { run, stepped in
+            let limit = stepped.limits.webSocketClose
+            if isReceiving {
+                try await stepped.step(by: limit * 3 / 4)
+                run.receive()
+                try await run.delegate.results(count: 1)
+            }
+            try await stepped.step(by: limit * 3 / 4)
+            #expect(!run.delegate.calls.events.contains { $0.kind == "closed" })
+            try await stepped.step(by: limit / 2)
+            try await run.delegate.calls.wait(for: .completed(1, nil))
+            run.receive()
+            try await run.delegate.results(count: isReceiving ? 2 : 1)
+        }
+        #expect(calls.filter { $0.kind != "result" } == [.created(1), .opened(1, nil)] + Self.closed)
+        let results = calls.filter { $0.kind == "result" }
+        #expect(results == (isReceiving ? ["one", "two"] : ["one"]).map { .result("received \($0)") })
+    }
+
+    // WS-10, WS-11: a client that ends the task does not want what is unread
+    @Test("closed by both, before the client receives", arguments: [true, false])
+    func closedUnread(sendsCode: Bool) async throws {
+        let calls = try await closedBeforeReceiving(["one"]) { run, _ in
+            if sendsCode { run.task.cancel(with: .normalClosure, reason: nil) } else { run.task.cancel() }
+            try await run.delegate.calls.wait(for: .metrics(1))
+            #expect(run.task.closeCode == (sendsCode ? .goingAway : .invalid))
+        }
+        let cancelled: [Call] = [.metrics(1), .completed(1, .cancelled), .invalid]
+        #expect(calls == [.created(1), .opened(1, nil)] + (sendsCode ? Self.closed : cancelled))
+    }
+
+    // WS-7, WS-17, T-2
+    @Test("closed by the server, before the client is suspended") func suspendedAfterTheClose() async throws {
+        let calls = try await closedBeforeReceiving(["one"]) { run, stepped in
+            run.task.suspend()
+            run.receive()
+            try await stepped.step(by: TimeLimits.seconds(3_600))
+            #expect(run.delegate.calls.events == [.created(1), .opened(1, nil)])
+            run.task.resume()
+        }
+        #expect(calls == [.created(1), .opened(1, nil), .result("received one")] + Self.closed)
+    }
+
     // WS-13
     @Test("the server ends TCP without a close frame", arguments: [true, false], [true, false])
     func withoutCloseFrame(isWithinFrame: Bool, isReset: Bool) async throws {

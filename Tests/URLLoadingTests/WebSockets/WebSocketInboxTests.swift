@@ -59,4 +59,36 @@ import Testing
         let left = inbox.takeMessage()
         #expect(left == nil)
     }
+
+    // WS-17: the load hears of each message that is taken while the end waits, and of none otherwise
+    @Test("the end waits for unread messages", arguments: [true, false]) func awaitedEnd(isHeld: Bool) {
+        var inbox = WebSocketInbox()
+        var answers: [Bool?] = []
+        inbox.keep(.string("before"), octets: 6)
+        answers.append(inbox.takeMessage()?.mustRead)
+        answers.append(inbox.awaitEnd())
+        #expect(answers == [false, false])
+
+        answers = []
+        inbox.isHeld = isHeld
+        inbox.keep(.string("one"), octets: 3)
+        inbox.keep(.string("two"), octets: 3)
+        answers.append(inbox.awaitEnd())
+        if isHeld {
+            let results = Results()
+            inbox.wait(receiver("first", results))
+            inbox.wait(receiver("second", results))
+            let early = inbox.match()
+            #expect(early == nil)
+            inbox.isHeld = false
+        }
+        for _ in 0..<2 {
+            answers.append(isHeld ? inbox.match()?.mustRead : inbox.takeMessage()?.mustRead)
+            answers.append(inbox.awaitEnd())
+        }
+        #expect(answers == [true, true, true, true, false])
+        inbox.keep(.string("three"), octets: 5)
+        let last = inbox.takeMessage()
+        #expect(last?.mustRead == false)
+    }
 }
