@@ -1,5 +1,15 @@
 package import LoadingSemantics
 
+/// What the end of a WebSocket waits for when the close frames have been exchanged.
+package enum AwaitedTaking {
+    case nothing
+    /// Messages are unread.
+    case messages
+    /// The caller of an `async` method has been given the last message. It resumes on an executor of its own, and would
+    /// hear of the end before.
+    case caller
+}
+
 /// The client of a WebSocket: a task. Called on the load's loop; must not block.
 package protocol WebSocketClient: LoadClient {
     func load(_ load: WebSocketLoad, didRead count: Int)
@@ -10,9 +20,9 @@ package protocol WebSocketClient: LoadClient {
     func load(_ load: WebSocketLoad, didReceive octets: UnsafeRawBufferPointer, isText: Bool) -> Bool
     /// Whether the load is suspended, and with it the messages that were received.
     func load(_ load: WebSocketLoad, holdsMessages: Bool)
-    /// The close frames have been exchanged. Whether messages are unread, in which case `resumeReading` is to be called
-    /// for each that is taken: the end waits until none is left.
-    func loadHasUnreadMessages(_ load: WebSocketLoad) -> Bool
+    /// The close frames have been exchanged. What the end has to wait for; `resumeReading` is to be called each time
+    /// that a message is taken, or waited for.
+    func loadAwaits(_ load: WebSocketLoad) -> AwaitedTaking
     /// The server has broken the protocol. `fail` is to be called when the client has taken in what came before.
     func loadHasFault(_ load: WebSocketLoad)
     /// Unread messages are dropped.

@@ -23,7 +23,9 @@ package import LoadingTransport
 /// **Closing.** When the server's close frame arrives, or the client closes, the close frames are exchanged within
 /// `TimeLimits.webSocketClose`. The connection is then left. If the server was first, the load ends when the client has
 /// taken in the messages before the close frame, or when it takes in nothing for `TimeLimits.webSocketClose`: a client
-/// that receives one message after the other hears of the closing after the last.
+/// that receives one message after the other hears of the closing after the last. If the last one was given to the caller
+/// of an `async` method, the end waits until it asks for the next one, but no longer than
+/// `TimeLimits.webSocketResumption`.
 package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner {
     private let loop: EventLoop
     private let log: EventLog?
@@ -553,8 +555,11 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
     /// Ends if the client has taken in the messages before the close frame.
     private func awaitClient() {
         guard !hasEnded, !isSuspended else { return }
-        guard client?.loadHasUnreadMessages(self) == true else { return endClosed() }
-        closeDeadline = loop.now &+ loop.limits.webSocketClose
+        switch client?.loadAwaits(self) ?? .nothing {
+        case .nothing: return endClosed()
+        case .messages: closeDeadline = loop.now &+ loop.limits.webSocketClose
+        case .caller: closeDeadline = loop.now &+ loop.limits.webSocketResumption
+        }
         armTimer()
     }
 

@@ -26,7 +26,7 @@ extension TaskCore {
     func takeMessage() -> URLSessionWebSocketTask.Message? {
         guard let webSocket, loop.isServed else { return nil }
         lock.lock()
-        let taken = mayTakeMessage(webSocket) ? webSocket.inbox.takeMessage() : nil
+        let taken = mayTakeMessage(webSocket) ? webSocket.inbox.takeMessage(for: .continuation) : nil
         lock.unlock()
         if taken?.mustRead == true { readOn(webSocket) }
         return taken?.message
@@ -40,10 +40,12 @@ extension TaskCore {
         // The last reference to the task may be released here, and its end acquires the lock.
         let task = values.task ?? values.knownTask
         let isPromised = task != nil && events.promise()
-        let taken = mayTakeMessage(webSocket) ? webSocket.inbox.takeMessage() : nil
+        let taken = mayTakeMessage(webSocket) ? webSocket.inbox.takeMessage(for: caller) : nil
         let late = webSocket.inbox.lateError
+        var endWaits = false
         if taken == nil, late == nil {
-            webSocket.inbox.wait(WebSocketInbox.Receiver(caller: caller, isPromised: isPromised, handler: handler))
+            endWaits = webSocket.inbox.wait(
+                WebSocketInbox.Receiver(caller: caller, isPromised: isPromised, handler: handler))
         }
         lock.unlock()
         withExtendedLifetime(task) {}
@@ -53,6 +55,8 @@ extension TaskCore {
             if taken.mustRead { readOn(webSocket) }
         } else if let late {
             deliver(.received(handler, .failure(shownError(late))), to: caller, isPromised: isPromised)
+        } else if endWaits {
+            readOn(webSocket)
         }
     }
 
@@ -262,8 +266,8 @@ extension TaskCore: WebSocketClient {
         }
     }
 
-    func loadHasUnreadMessages(_ load: WebSocketLoad) -> Bool {
-        locked { _ in webSocket?.inbox.awaitEnd() ?? false }
+    func loadAwaits(_ load: WebSocketLoad) -> AwaitedTaking {
+        locked { _ in webSocket?.inbox.awaitEnd() ?? .nothing }
     }
 
     func loadHasFault(_ load: WebSocketLoad) {

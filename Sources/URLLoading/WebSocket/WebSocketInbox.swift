@@ -1,4 +1,5 @@
 internal import LoadingEvents
+internal import LoadingPipeline
 internal import LoadingSemantics
 
 /// The received messages that are unread, and the calls of `receive` that wait. Guarded by the task's lock, so
@@ -24,6 +25,8 @@ struct WebSocketInbox {
     private var isReadingStopped = false
     /// Whether the end of the connection waits until the messages are taken.
     private var isEndAwaited = false
+    /// Whether the last message went to the caller of an `async` method that has not asked for another one.
+    private var isCallerResuming = false
     /// Set while the load is suspended; messages are then kept even if a receiver waits.
     var isHeld = false
     /// The error of calls that come too late; nil until the end. Messages that were received before can still be taken.
@@ -39,7 +42,13 @@ struct WebSocketInbox {
     mutating func takeReceiver(isHeld: Bool) -> Receiver? {
         // Messages that were held come first: the load may not know yet that the task was suspended and is running
         // again.
-        !isHeld && !self.isHeld && messages.isEmpty ? receivers.popFirst() : nil
+        !isHeld && !self.isHeld && messages.isEmpty ? nextReceiver() : nil
+    }
+
+    private mutating func nextReceiver() -> Receiver? {
+        guard let receiver = receivers.popFirst() else { return nil }
+        isCallerResuming = receiver.caller == .continuation && receivers.isEmpty
+        return receiver
     }
 
     /// Keeps a message for a later call.
@@ -52,17 +61,19 @@ struct WebSocketInbox {
     /// Whether reading is to go on.
     var wantsMore: Bool { !isReadingStopped }
 
-    /// The server has closed, and nothing more comes. Whether messages are unread, each of which the load then has to
-    /// hear of when it is taken.
-    mutating func awaitEnd() -> Bool {
-        isEndAwaited = !messages.isEmpty
-        return isEndAwaited
+    /// The server has closed, and nothing more comes. What the end waits for; the load then has to hear of each message
+    /// that is taken, and of each call.
+    mutating func awaitEnd() -> AwaitedTaking {
+        let awaited: AwaitedTaking = !messages.isEmpty ? .messages : isCallerResuming ? .caller : .nothing
+        isEndAwaited = awaited != .nothing
+        return awaited
     }
 
     /// The next message for a new call, if no earlier one waits. `mustRead` if the load has to hear of it: reading may
     /// go on again, or the end waits.
-    mutating func takeMessage() -> (message: Message, mustRead: Bool)? {
+    mutating func takeMessage(for caller: TaskCaller) -> (message: Message, mustRead: Bool)? {
         guard !isHeld, receivers.isEmpty, let (message, octets) = messages.popFirst() else { return nil }
+        isCallerResuming = caller == .continuation
         unreadOctets -= octets
         return (message, mayReadAgain())
     }
@@ -76,12 +87,18 @@ struct WebSocketInbox {
         return true
     }
 
-    mutating func wait(_ receiver: Receiver) { receivers.append(receiver) }
+    /// True if the load has to hear of it.
+    @discardableResult
+    mutating func wait(_ receiver: Receiver) -> Bool {
+        receivers.append(receiver)
+        isCallerResuming = false
+        return isEndAwaited
+    }
 
     /// The next waiting call and its message, after the messages were held. `mustRead` as of `takeMessage`.
     mutating func match() -> (receiver: Receiver, message: Message, mustRead: Bool)? {
         guard !isHeld, !receivers.isEmpty, let (message, octets) = messages.popFirst(),
-            let receiver = receivers.popFirst()
+            let receiver = nextReceiver()
         else { return nil }
         unreadOctets -= octets
         return (receiver, message, mayReadAgain())

@@ -311,6 +311,10 @@ import URLLoading
         return calls
     }
 
+    private struct UnexpectedMessage: Error {
+        let message: URLSessionWebSocketTask.Message
+    }
+
     /// How a run ends whose server has closed as above.
     private static let closed: [Call] = [.closed(1, 1001, "why"), .metrics(1), .completed(1, nil), .invalid]
 
@@ -328,17 +332,23 @@ import URLLoading
         #expect(calls.contains(failure))
     }
 
-    // WS-11, WS-17
-    @Test("closed by the server, before the client receives with `async` methods")
-    func awaitedAfterTheClose() async throws {
-        let calls = try await closedBeforeReceiving(["one", "two"]) { run, _ in
+    // WS-11, WS-12, WS-17: the caller may resume on its executor later than the delegate is called
+    @Test("closed by the server, before the client receives with `async` methods", arguments: [true, false])
+    func awaitedAfterTheClose(asksForMore: Bool) async throws {
+        let calls = try await closedBeforeReceiving(["one", "two"]) { run, stepped in
             for text in ["one", "two"] {
-                guard case .string(text) = try await run.task.receive() else {
-                    Issue.record("another message")
-                    return
-                }
-                if text == "one" { #expect(run.task.closeCode == .invalid) }
+                let message = try await run.task.receive()
+                guard case .string(let received) = message else { throw UnexpectedMessage(message: message) }
+                #expect(received == text)
             }
+            try await stepped.settle()
+            #expect(run.delegate.calls.events == [.created(1), .opened(1, nil)])
+            if asksForMore {
+                await #expect(throws: (any Error).self) { try await run.task.receive() }
+            } else {
+                try await stepped.step(by: stepped.limits.webSocketResumption)
+            }
+            try await run.delegate.calls.wait(for: .completed(1, nil))
         }
         #expect(calls == [.created(1), .opened(1, nil)] + Self.closed)
     }

@@ -1,3 +1,4 @@
+import LoadingPipeline
 import LoadingSemantics
 import Testing
 
@@ -56,39 +57,63 @@ import Testing
         for (receiver, message) in answered { receiver.handler(.success(message)) }
         while let receiver = failed.popFirst() { receiver.handler(.failure(CancellationError())) }
         #expect(results.all == ["first: one", "second: failed"])
-        let left = inbox.takeMessage()
+        let left = inbox.takeMessage(for: .handler)
         #expect(left == nil)
     }
 
     // WS-17: the load hears of each message that is taken while the end waits, and of none otherwise
     @Test("the end waits for unread messages", arguments: [true, false]) func awaitedEnd(isHeld: Bool) {
         var inbox = WebSocketInbox()
-        var answers: [Bool?] = []
         inbox.keep(.string("before"), octets: 6)
-        answers.append(inbox.takeMessage()?.mustRead)
-        answers.append(inbox.awaitEnd())
-        #expect(answers == [false, false])
+        let before = inbox.takeMessage(for: .handler)
+        #expect(before?.mustRead == false)
+        var awaited = [inbox.awaitEnd()]
+        #expect(awaited == [.nothing])
 
-        answers = []
         inbox.isHeld = isHeld
         inbox.keep(.string("one"), octets: 3)
         inbox.keep(.string("two"), octets: 3)
-        answers.append(inbox.awaitEnd())
+        awaited = [inbox.awaitEnd()]
+        var mustRead: [Bool?] = []
         if isHeld {
             let results = Results()
-            inbox.wait(receiver("first", results))
-            inbox.wait(receiver("second", results))
+            mustRead = [inbox.wait(receiver("first", results)), inbox.wait(receiver("second", results))]
             let early = inbox.match()
             #expect(early == nil)
             inbox.isHeld = false
         }
         for _ in 0..<2 {
-            answers.append(isHeld ? inbox.match()?.mustRead : inbox.takeMessage()?.mustRead)
-            answers.append(inbox.awaitEnd())
+            mustRead.append(isHeld ? inbox.match()?.mustRead : inbox.takeMessage(for: .handler)?.mustRead)
+            awaited.append(inbox.awaitEnd())
         }
-        #expect(answers == [true, true, true, true, false])
+        #expect(mustRead.allSatisfy { $0 == true })
+        #expect(awaited == [.messages, .messages, .nothing])
         inbox.keep(.string("three"), octets: 5)
-        let last = inbox.takeMessage()
+        let last = inbox.takeMessage(for: .handler)
         #expect(last?.mustRead == false)
+    }
+
+    // WS-17: also until the caller of an `async` method, who has the last message, asks for the next one
+    @Test("the end waits for a caller that resumes", arguments: [true, false]) func awaitedCaller(isWaiting: Bool) {
+        var inbox = WebSocketInbox()
+        let caller = WebSocketInbox.Receiver(caller: .continuation, isPromised: false) { _ in }
+        if isWaiting {
+            inbox.wait(caller)
+            let receiver = inbox.takeReceiver(isHeld: false)
+            #expect(receiver != nil)
+        } else {
+            inbox.keep(.string("one"), octets: 3)
+            let taken = inbox.takeMessage(for: .continuation)
+            #expect(taken != nil)
+        }
+        let first = inbox.awaitEnd()
+        let mustTell = inbox.wait(caller)
+        let second = inbox.awaitEnd()
+        #expect(first == .caller && mustTell && second == .nothing)
+        // Two callers wait, of which one gets the last message.
+        inbox.wait(caller)
+        _ = inbox.takeReceiver(isHeld: false)
+        let third = inbox.awaitEnd()
+        #expect(third == .nothing)
     }
 }
