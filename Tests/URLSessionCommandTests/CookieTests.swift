@@ -84,7 +84,7 @@ import URLLoading
         defer { harness.server.stop() }
         func cookies(_ path: String, _ words: [String]) throws -> [String] {
             try harness.runInFolder(["-s", harness.url(path)] + words).output.split(separator: " ")
-                .map { $0.replacing(";", with: "") }.filter { $0.contains("=") }.sorted()
+                .map { String($0.replacing(";", with: "")) }.filter { $0.contains("=") }.sorted()
         }
         #expect(try cookies("/set", file) == [])
         #expect(try cookies("/", text + file) == ["kept=9", "short=2"])

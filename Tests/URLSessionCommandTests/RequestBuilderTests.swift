@@ -48,9 +48,15 @@ import URLSessionCommandCore
     @Test("the type of -H has the form's boundary", arguments: ["Multipart/mixed; a=b", "x/y"])
     func typeOfForm(_ type: String) throws {
         let line = ["http://h/", "-H", "Content-Type: \(type)", "-F", "a=b"]
-        guard case .load(let command) = try Arguments.parse(line) else { return Issue.record("unexpected") }
+        guard case .load(let command) = try Arguments.parse(line) else {
+            Issue.record("no load")
+            return
+        }
         let builder = try RequestBuilder(command)
-        guard case .data(let body) = builder.body else { return Issue.record("unexpected") }
+        guard case .data(let body) = builder.body else {
+            Issue.record("no form")
+            return
+        }
         let text = String(decoding: body, as: UTF8.self)
         let boundary = try #require(text.split(separator: "\r\n").first?.dropFirst(2))
         let isForm = type.hasPrefix("M")
