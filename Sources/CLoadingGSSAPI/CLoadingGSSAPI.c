@@ -24,6 +24,14 @@ typedef struct {
     object_identifier *elements;
 } object_identifier_set;
 
+typedef struct {
+    uint32_t initiator_address_type;
+    buffer initiator_address;
+    uint32_t acceptor_address_type;
+    buffer acceptor_address;
+    buffer application_data;
+} channel_bindings;
+
 typedef struct name_structure *name;
 typedef struct credential_structure *credential;
 typedef struct context_structure *context;
@@ -42,7 +50,7 @@ static struct {
     uint32_t (*import_name)(uint32_t *, buffer *, object_identifier *, name *);
     uint32_t (*release_name)(uint32_t *, name *);
     uint32_t (*init_sec_context)(
-        uint32_t *, credential, context *, name, object_identifier *, uint32_t, uint32_t, void *, buffer *,
+        uint32_t *, credential, context *, name, object_identifier *, uint32_t, uint32_t, channel_bindings *, buffer *,
         object_identifier **, buffer *, uint32_t *, uint32_t *);
     uint32_t (*delete_sec_context)(uint32_t *, context *, buffer *);
     uint32_t (*acquire_cred)(
@@ -128,6 +136,8 @@ struct clg_conversation {
     credential user;
     context context;
     buffer token;
+    // No addresses, of the type GSS_C_AF_UNSPEC, which is 0. Without data there is no binding.
+    channel_bindings bindings;
 };
 
 clg_conversation *clg_begin(clg_mechanism mechanism, const char *host) {
@@ -151,6 +161,15 @@ clg_conversation *clg_begin(clg_mechanism mechanism, const char *host) {
         return NULL;
     }
     return conversation;
+}
+
+bool clg_bind(clg_conversation *conversation, const uint8_t *data, size_t count) {
+    void *copy = malloc(count);
+    if (copy == NULL) return false;
+    memcpy(copy, data, count);
+    free(conversation->bindings.application_data.value);
+    conversation->bindings.application_data = (buffer){count, copy};
+    return true;
 }
 
 bool clg_use_ticket(clg_conversation *conversation) {
@@ -184,9 +203,11 @@ clg_outcome clg_step(
     uint32_t minor;
     library.release_buffer(&minor, &conversation->token);
     buffer heard = {input_count, (void *)input};
+    bool is_bound = conversation->bindings.application_data.length > 0;
     uint32_t major = library.init_sec_context(
         &minor, conversation->user, &conversation->context, conversation->peer, conversation->mechanism,
-        FLAG_MUTUAL | FLAG_REPLAY, 0, NULL, input_count > 0 ? &heard : NULL, NULL, &conversation->token, NULL, NULL);
+        FLAG_MUTUAL | FLAG_REPLAY, 0, is_bound ? &conversation->bindings : NULL, input_count > 0 ? &heard : NULL, NULL,
+        &conversation->token, NULL, NULL);
     *output = conversation->token.value;
     *output_count = conversation->token.length;
     if (is_error(major)) return CLG_FAILED;
@@ -199,5 +220,6 @@ void clg_end(clg_conversation *conversation) {
     if (conversation->user != NULL) library.release_cred(&minor, &conversation->user);
     if (conversation->peer != NULL) library.release_name(&minor, &conversation->peer);
     library.release_buffer(&minor, &conversation->token);
+    free(conversation->bindings.application_data.value);
     free(conversation);
 }

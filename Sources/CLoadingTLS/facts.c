@@ -18,6 +18,19 @@ static clt_signature_hash hash_of(const clt_certificate *certificate) {
     }
 }
 
+size_t clt_certificate_end_point_hash(const clt_certificate *certificate, uint8_t hash[64]) {
+    int digest = NID_undef;
+    unsigned int count = 0;
+    // For RSASSA-PSS the hash function is a parameter, which this returns too.
+    if (X509_get_signature_info((X509 *)certificate, &digest, NULL, NULL, NULL) == 1 && digest != NID_undef) {
+        const EVP_MD *function =
+            digest == NID_md5 || digest == NID_sha1 ? EVP_sha256() : EVP_get_digestbyname(OBJ_nid2sn(digest));
+        if (function == NULL || X509_digest(certificate, function, hash, &count) != 1) count = 0;
+    }
+    ERR_clear_error();
+    return count;
+}
+
 static void add_key(const clt_certificate *certificate, clt_facts *facts) {
     clt_key *key = clt_certificate_key(certificate);
     facts->key = CLT_OTHER_KEY;

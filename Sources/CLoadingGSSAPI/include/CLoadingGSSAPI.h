@@ -25,9 +25,13 @@ typedef enum {
 // Whether a library supports the mechanism. Reads files.
 bool clg_is_supported(clg_mechanism mechanism);
 
-// A conversation with the HTTP server of that name. NULL without a library or memory. Before its first step one of the next two
-// functions sets its user; if that fails, the conversation must not begin.
+// A conversation with the HTTP server of that name. NULL without a library or memory. Before its first step one of the two
+// functions for users sets its user; if that fails, the conversation must not begin.
 clg_conversation *clg_begin(clg_mechanism mechanism, const char *host);
+
+// Before the first step: binds the conversation to a channel with this application data (RFC 2744 section 3.11), of at least one
+// byte. False without memory.
+bool clg_bind(clg_conversation *conversation, const uint8_t *data, size_t count);
 
 // The user of the system's Kerberos ticket. False also for NTLM, which has no tickets. May wait for a network.
 bool clg_use_ticket(clg_conversation *conversation);

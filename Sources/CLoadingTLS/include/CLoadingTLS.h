@@ -237,6 +237,10 @@ clt_bytes clt_certificate_mail(const clt_certificate *certificate, size_t index)
 // Seconds since 1970; false when the certificate does not say it in a way that can be understood.
 bool clt_certificate_validity(const clt_certificate *certificate, int64_t *from, int64_t *until);
 clt_facts clt_certificate_facts(const clt_certificate *certificate);
+// The hash of the certificate for channel bindings of the type tls-server-end-point (RFC 5929 section 4.1). Returns its length; 0 if
+// the type is undefined for the certificate, because the signature on it has no hash function of its own, as with Ed25519, or one that
+// OpenSSL does not have.
+size_t clt_certificate_end_point_hash(const clt_certificate *certificate, uint8_t hash[64]);
 // The subject alternative names, to be freed; NULL when there are none, or none that can be read.
 clt_names *clt_certificate_names(const clt_certificate *certificate);
 void clt_names_free(clt_names *names);

@@ -103,6 +103,8 @@ package final class HTTP1Connection: HTTPExchangeStream, ByteStreamOwner, LoopTi
 
     /// Whether the default evaluation trusts the server, and not only a delegate.
     package var isTrusted: Bool { stream.tls?.isTrusted ?? false }
+    /// In a tunnel without TLS to the server, the TLS session with the proxy is not the server's.
+    package var channelBinding: ChannelBinding? { primaryOrigin.key.isSecure ? stream.tls?.channelBinding : nil }
 
     package let mayBeMisdirected = false
     package let isShared = false

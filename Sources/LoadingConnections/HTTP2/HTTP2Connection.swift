@@ -41,6 +41,7 @@ final class HTTP2Connection: MultiplexedConnectionState, MultiplexedConnection, 
 
     var isClosed: Bool { stream.isClosed }
     var isTrusted: Bool { stream.tls?.isTrusted ?? false }
+    var channelBinding: ChannelBinding? { stream.tls?.channelBinding }
 
     var peer: ConnectedPeer? {
         // A client certificate was for this server only.

@@ -32,6 +32,9 @@ final class HTTP3Connection: MultiplexedConnectionState, MultiplexedConnection, 
     var cipherSuite: UInt16?
     /// Whether the default evaluation trusts the server.
     var isTrusted = false
+    var channelBinding: ChannelBinding? {
+        certificates.first.flatMap { Certificate(der: $0) }.flatMap { ChannelBinding(endPoint: $0) }
+    }
     /// The peer under which session tickets from the server are stored.
     let origin: ConnectionSecurity.QUICPeer
     /// The client identity to present if the server requests one.

@@ -55,6 +55,7 @@ final class HTTPStream: HTTPExchangeStream, LoopTimerTarget {
 
     var isClosed: Bool { connection.isClosed }
     var isTrusted: Bool { connection.isTrusted }
+    var channelBinding: ChannelBinding? { connection.channelBinding }
 
     var receivedBodyWireBytes: Int64 { endedWireBytes ?? number.map { connection.bodyWireBytes(of: $0) } ?? 0 }
 

@@ -16,6 +16,8 @@ protocol MultiplexedConnection: MultiplexedConnectionState, RoutedConnection, HT
     var isClosed: Bool { get }
     /// Whether the default evaluation trusts the server, and not only a delegate.
     var isTrusted: Bool { get }
+    /// Binds an authentication to the server's certificate; nil if that is impossible. Computed anew at each call.
+    var channelBinding: ChannelBinding? { get }
     /// Whether the connection reaches an alternative service of its origin.
     var isAlternative: Bool { get }
     /// The server and the negotiated parameters. Nil if they are not known, or if the server requested a client

@@ -205,7 +205,8 @@ final class ProxyTunnel: ByteStreamOwner {
         let authorizer = challengeDelegate?.proxyAuthorizer
         if authorizer !== self.authorizer { isSpent = true }
         self.authorizer = authorizer
-        let about = TunnelChallenge(head: challenge, proxy: proxy, destination: destination)
+        let about = TunnelChallenge(
+            head: challenge, proxy: proxy, destination: destination, stream: stream)
         let isPresented = challenges.present(.tunnel(about)) { [weak self] in
             self?.ask()
         } answer: { [weak self] in

@@ -137,4 +137,10 @@ package struct TunnelChallenge {
     package let head: ResponseHead
     package let proxy: ProxyServer
     package let destination: ProxyDestination
+    /// The stream to the proxy.
+    let stream: ByteStream
+
+    /// Binds the authentication to the TLS session with the proxy. Nil without TLS. Computed anew at each call, and only
+    /// while the challenge is open.
+    package var channelBinding: ChannelBinding? { stream.tls?.channelBinding }
 }

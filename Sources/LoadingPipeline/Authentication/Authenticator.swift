@@ -62,11 +62,15 @@ final class Authenticator {
 
     /// Processes a response. True if it is a challenge that may be answered; the owner is notified of the result later.
     ///
-    /// - Parameter mayBeShared: Whether an authenticated connection may carry the requests of other users.
+    /// - Parameters:
+    ///   - mayBeShared: Whether an authenticated connection may carry the requests of other users.
+    ///   - channelBinding: The binding to the TLS session with the peer. Computed only if it may be needed.
     func handle(
-        _ head: ResponseHead, to subject: AuthenticationSubject, mayBeShared: Bool = false
+        _ head: ResponseHead, to subject: AuthenticationSubject, mayBeShared: Bool = false,
+        channelBinding: @autoclosure () -> ChannelBinding?
     ) throws(LoadError) -> Bool {
-        let step = try stage.step(after: head, to: subject, mayBeShared: mayBeShared)
+        let step = try stage.step(
+            after: head, to: subject, mayBeShared: mayBeShared, channelBinding: channelBinding())
         switch step {
         case .deliver: return false
         case .accepted(let credential, let space):
@@ -103,6 +107,12 @@ final class Authenticator {
     /// The connection of the conversation was closed, and not by the server. Returns false if the conversation does not
     /// begin anew.
     func beginAnew() -> Bool { stage.beginAnew() }
+
+    /// Whether the next request omits its field, because it is bound to another certificate than that of the connection.
+    /// The conversation begins anew with the challenge on this connection.
+    func givesUp(unlessBoundTo channelBinding: ChannelBinding?) -> Bool {
+        stage.givesUp(unlessBoundTo: channelBinding)
+    }
 
     private func perform(_ step: AuthenticationStage.Step) {
         switch step {

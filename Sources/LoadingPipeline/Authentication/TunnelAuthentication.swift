@@ -33,7 +33,8 @@ final class TunnelAuthentication: ProxyAuthorizer, AuthenticatorOwner {
 
     func verify(_ head: ResponseHead, of proxy: ProxyServer, to destination: ProxyDestination) -> Bool {
         do throws(LoadError) {
-            _ = try authenticator.handle(head, to: .tunnel(to: destination, by: proxy))
+            // The response is no challenge.
+            _ = try authenticator.handle(head, to: .tunnel(to: destination, by: proxy), channelBinding: nil)
             return true
         } catch {
             return false
@@ -74,17 +75,18 @@ final class TunnelAuthentication: ProxyAuthorizer, AuthenticatorOwner {
         isTaking = true
         question.onWithdrawal = { [weak self] in self?.withdraw() }
         let subject = AuthenticationSubject.tunnel(to: challenge.destination, by: challenge.proxy)
-        let isAnswered = (try? authenticator.handle(challenge.head, to: subject)) ?? false
+        let isAnswered =
+            (try? authenticator.handle(challenge.head, to: subject, channelBinding: challenge.channelBinding)) ?? false
         isTaking = false
         if isAnswered, self.question != nil { return true }
         // There is no answer.
         question.onWithdrawal = nil
-        self.question = nil
+        (self.question, self.challenge) = (nil, nil)
         return false
     }
 
     private func withdraw() {
-        question = nil
+        (question, challenge) = (nil, nil)
         lookup?.withdraw()
         guard authenticator.isAnswering, let user else { return }
         authenticator.giveUp()
@@ -131,7 +133,7 @@ final class TunnelAuthentication: ProxyAuthorizer, AuthenticatorOwner {
             let tell = LoopBox({ [weak self] in self?.authenticator(authenticator, hasFound: verdict) ?? () })
             return environment.loop.post { tell.value() }
         }
-        self.question = nil
+        (self.question, self.challenge) = (nil, nil)
         // `takes` returns the result.
         if isTaking { return }
         guard question.isOpen else { return }

@@ -21,7 +21,9 @@ extension HTTPLoad: AuthenticatorOwner {
         }
         if let proxy = exchange?.forwarder {
             if status == 407 { _ = authenticatorOfProxies }
-            if try handleChallenge(response, forwardingAuthenticator, .forwarded(request, by: proxy)) { return true }
+            if try handleChallenge(response, forwardingAuthenticator, of: .proxy, .forwarded(request, by: proxy)) {
+                return true
+            }
         }
         if status == 401 { _ = authenticatorOfServers }
         // The exchange may end before the client answers.
@@ -29,7 +31,8 @@ extension HTTPLoad: AuthenticatorOwner {
         // A proxy that loads requests itself may send other users' requests on a connection that is authenticated for
         // this user, unless it announces that it does not (RFC 4559 §6).
         let mayBeShared = exchange?.forwarder != nil && !response.head.fields.supportsSessionBasedAuthentication
-        return try handleChallenge(response, serverAuthenticator, .request(request), mayBeShared: mayBeShared)
+        return try handleChallenge(
+            response, serverAuthenticator, of: .server, .request(request), mayBeShared: mayBeShared)
     }
 
     private var authenticatorOfServers: Authenticator {
@@ -45,13 +48,15 @@ extension HTTPLoad: AuthenticatorOwner {
     }
 
     private func handleChallenge(
-        _ response: LoadResponse, _ authenticator: Authenticator?, _ subject: @autoclosure () -> AuthenticationSubject,
-        mayBeShared: Bool = false
+        _ response: LoadResponse, _ authenticator: Authenticator?, of source: ChallengeSource,
+        _ subject: @autoclosure () -> AuthenticationSubject, mayBeShared: Bool = false
     ) throws(LoadError) -> Bool {
         guard let authenticator, !authenticator.ignores(response.head.status) else { return false }
         let subject = subject()
         machine.receive(.asks(.challenge))
-        if try authenticator.handle(response.head, to: subject, mayBeShared: mayBeShared) { return true }
+        let isAnswered = try authenticator.handle(
+            response.head, to: subject, mayBeShared: mayBeShared, channelBinding: exchange?.channelBinding(of: source))
+        if isAnswered { return true }
         machine.receive(.dropsChallenge)
         return false
     }
@@ -123,6 +128,23 @@ extension HTTPLoad: AuthenticatorOwner {
         var names: [String] = []
         if let serverAuthenticator, serverAuthenticator.isConversing { names.append(serverAuthenticator.fieldName) }
         if let forwardingAuthenticator, forwardingAuthenticator.isConversing {
+            names.append(forwardingAuthenticator.fieldName)
+        }
+        return names
+    }
+
+    /// The fields that carry the first step of an authentication bound to another certificate than that of the
+    /// connection (AUTH-37). The request omits them, and the authentications begin anew.
+    func fieldsBoundElsewhere(than channelBinding: (ChallengeSource) -> ChannelBinding?) -> [String] {
+        var names: [String] = []
+        if let serverAuthenticator, serverAuthenticator.isConversing,
+            serverAuthenticator.givesUp(unlessBoundTo: channelBinding(.server))
+        {
+            names.append(serverAuthenticator.fieldName)
+        }
+        if let forwardingAuthenticator, exchange?.forwarder != nil, forwardingAuthenticator.isConversing,
+            forwardingAuthenticator.givesUp(unlessBoundTo: channelBinding(.proxy))
+        {
             names.append(forwardingAuthenticator.fieldName)
         }
         return names

@@ -20,8 +20,12 @@ struct AuthenticationStage {
     private var pending: Pending?
     /// The connection-based authentication whose next step is being computed.
     private var contextStep: ContextStep?
+    /// The binding to the connection of the last challenge that offers to authenticate a connection.
+    private var channelBinding: ChannelBinding?
     /// Whether a conversation has begun anew because its connection was closed.
     private var hasBegunAnew = false
+    /// Whether a conversation was given up because its first token was bound to another certificate.
+    private var hasGivenUpBinding = false
     private var failures: [ProtectionSpace: Int] = [:]
     private var refused: [ProtectionSpace: LoadCredential] = [:]
     private var rejected: Set<ProtectionSpace> = []
@@ -206,15 +210,19 @@ struct AuthenticationStage {
     mutating func redirected() {
         attempt = nil
         others = [:]
+        hasGivenUpBinding = false
     }
 
     // MARK: Responses
 
     /// The step that a response leads to.
     ///
-    /// - Parameter mayBeShared: Whether an authenticated connection may carry the requests of other users (AUTH-19).
+    /// - Parameters:
+    ///   - mayBeShared: Whether an authenticated connection may carry the requests of other users (AUTH-19).
+    ///   - channelBinding: The binding to the TLS session with the peer (AUTH-37). Computed only if it may be needed.
     mutating func step(
-        after head: ResponseHead, to subject: AuthenticationSubject, mayBeShared: Bool
+        after head: ResponseHead, to subject: AuthenticationSubject, mayBeShared: Bool,
+        channelBinding: @autoclosure () -> ChannelBinding? = nil
     ) throws(LoadError) -> Step {
         select(subject.peer)
         if ChallengeSource(status: head.status) != source {
@@ -229,6 +237,8 @@ struct AuthenticationStage {
         let challenges = AuthenticationChallenge.all(in: head.fields, of: source)
         if renew(challenges) { return .sendAgain }
         let options = AuthenticationOption.options(for: challenges, body: subject.body, mayBeShared: mayBeShared)[...]
+        let authenticatesConnection = options.contains { $0.scheme.authenticatesConnection }
+        self.channelBinding = authenticatesConnection ? channelBinding() : nil
         if let step = continueConversation(challenges, options, subject) { return step }
         refuse(options, subject)
         return ask(options, subject, isQuiet: false)
@@ -423,7 +433,8 @@ struct AuthenticationStage {
     ) -> Step {
         guard let pending, let mechanism = pending.option.scheme.mechanism else { return .deliver }
         let conversation = GSSSecurityContext(
-            mechanism, with: pending.space.host, as: credential.map { ($0.user, $0.password) }, on: loop)
+            mechanism, with: pending.space.host, as: credential.map { ($0.user, $0.password) }, boundTo: channelBinding,
+            on: loop)
         contextStep = ContextStep(
             credential: credential, conversation: conversation, identity: identity, source: source)
         return .advance(conversation, [], identity: identity)
@@ -468,6 +479,18 @@ struct AuthenticationStage {
     mutating func beginAnew() -> Bool {
         guard isConversing, !hasBegunAnew else { return false }
         hasBegunAnew = true
+        dropConversation()
+        return true
+    }
+
+    /// Gives up a conversation whose first token is bound to another certificate than that of the connection that would
+    /// carry it: the server that sent the challenge may have several. Without a token, the challenge on this connection
+    /// begins the conversation anew. That happens once; after that the token is sent. Returns false if it is to be sent.
+    mutating func givesUp(unlessBoundTo channelBinding: ChannelBinding?) -> Bool {
+        guard case .connection(let proof)? = attempt?.proof, let conversation = proof.conversation,
+            conversation.channelBinding != channelBinding, !hasGivenUpBinding
+        else { return false }
+        hasGivenUpBinding = true
         dropConversation()
         return true
     }

@@ -189,6 +189,14 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
         return identity == 0 ? nil : identity
     }
 
+    /// Binds an authentication by the server, or by the proxy that loads the request, to the TLS session with it
+    /// (AUTH-37).
+    func channelBinding(of source: ChallengeSource) -> ChannelBinding? {
+        // A proxy that loads the request has no TLS session of ours with the server.
+        let end: ChallengeSource = forwarder == nil ? .server : .proxy
+        return source == end ? connection?.channelBinding : nil
+    }
+
     /// Whether this status is a challenge to a request that omitted its authentication field. The field was omitted
     /// because the connection may already be authenticated for the user.
     func isChallengeForWithheldField(status: Int) -> Bool {
@@ -341,7 +349,13 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
         if priority != 0.5 { connection.setPriority(priority) }
         var request = forwarded() ?? request
         withheldFields = isReused && !isHeld ? load?.fieldsOfConversations ?? [] : []
-        if !withheldFields.isEmpty { request.fields = request.fields.without(names: withheldFields) }
+        if !withheldFields.isEmpty {
+            request.fields = request.fields.without(names: withheldFields)
+        } else if !isBound, let names = load?.fieldsBoundElsewhere(than: { channelBinding(of: $0) }), !names.isEmpty {
+            request.fields = request.fields.without(names: names)
+            // A retry omits them too, because their authentications are given up.
+            self.request.fields = self.request.fields.without(names: names)
+        }
         if let tunnel, let handshake { request.becomeConnect(handshake, through: tunnel) }
         if showsHeads {
             show(MessageHead(request, over: connection.facts(isReused: isReused).protocolName))

@@ -33,6 +33,8 @@ package final class GSSSecurityContext: Callout, @unchecked Sendable {
     private let mechanism: Mechanism
     private let host: String
     private let user: (name: String, password: String)?
+    /// Nil without TLS, or if there is none to its certificate.
+    package let channelBinding: ChannelBinding?
     private let loop: EventLoop
 
     private let lock = Lock()
@@ -46,13 +48,17 @@ package final class GSSSecurityContext: Callout, @unchecked Sendable {
     /// The number of tokens processed. Confined to the loop.
     package private(set) var steps = 0
 
-    /// - Parameter user: Nil for the Kerberos ticket of the system.
+    /// - Parameters:
+    ///   - user: Nil for the Kerberos ticket of the system.
+    ///   - channelBinding: Binds the authentication to a TLS connection.
     package init(
-        _ mechanism: Mechanism, with host: String, as user: (name: String, password: String)?, on loop: EventLoop
+        _ mechanism: Mechanism, with host: String, as user: (name: String, password: String)?,
+        boundTo channelBinding: ChannelBinding?, on loop: EventLoop
     ) {
         self.mechanism = mechanism
         self.host = host
         self.user = user
+        self.channelBinding = channelBinding
         self.loop = loop
     }
 
@@ -98,6 +104,10 @@ package final class GSSSecurityContext: Callout, @unchecked Sendable {
 
     private func begin(_ mechanism: clg_mechanism) -> OpaquePointer? {
         guard let conversation = clg_begin(mechanism, host) else { return nil }
+        if let data = channelBinding?.applicationData, !clg_bind(conversation, data, data.count) {
+            clg_end(conversation)
+            return nil
+        }
         if let user {
             // C strings end at NUL.
             let isText = !user.name.utf8.contains(0) && !user.password.utf8.contains(0)

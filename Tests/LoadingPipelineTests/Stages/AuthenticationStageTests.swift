@@ -23,6 +23,10 @@ import Testing
         var subject: AuthenticationSubject
         /// Whether what was accepted before may be said again.
         var isAllowed = true
+        /// How often the binding to the connection was computed.
+        private(set) var bindingsAsked = 0
+        /// What each step of a conversation was bound to.
+        private(set) var bindings: [ChannelBinding?] = []
 
         init(
             _ asker: ChallengeSource = .server, _ subject: AuthenticationSubject? = nil,
@@ -40,7 +44,9 @@ import Testing
             case .deliver: return "deliver"
             case .accepted(let credential, let space): return "accepted \(credential.user) \(space.scheme)"
             case .sendAgain: return "send again"
-            case .advance(_, let token, _): return token.isEmpty ? "begin" : "advance"
+            case .advance(let conversation, let token, _):
+                bindings.append(conversation.channelBinding)
+                return token.isEmpty ? "begin" : "advance"
             case .ask(let question):
                 let failures = question.failures > 0 ? " after \(question.failures)" : ""
                 let refused = question.refused.map { " not \($0.user)" } ?? ""
@@ -52,12 +58,19 @@ import Testing
 
         /// Takes a response with these challenges, or other fields.
         func response(
-            _ status: Int, _ values: String..., field: String? = nil, mayBeShared: Bool = false
+            _ status: Int, _ values: String..., field: String? = nil, mayBeShared: Bool = false,
+            channelBinding: ChannelBinding? = nil
         ) throws -> String {
             let name = field ?? asker.challengeField
             let head = ResponseHead(
                 status: status, version: .http11, fields: HTTPFields(values.map { (name, $0) }), byteCount: 0)
-            return text(try stage.step(after: head, to: subject, mayBeShared: mayBeShared))
+            let step = try stage.step(
+                after: head, to: subject, mayBeShared: mayBeShared,
+                channelBinding: {
+                    bindingsAsked += 1
+                    return channelBinding
+                }())
+            return text(step)
         }
 
         func answer(_ answer: AuthenticationAnswer) -> String { text(stage.step(after: answer, to: subject)) }
@@ -624,6 +637,51 @@ import Testing
         let beginsAgain = bench.stage.beginAnew()
         #expect(!beginsAgain)
         #expect(bench.says() == "NTLM AQ==")
+    }
+
+    private static func channelBinding() throws -> ChannelBinding {
+        let identity = try TestIdentity.selfSigned(.localhost)
+        let certificate = try #require(Certificate(der: identity.certificate.der))
+        return try #require(ChannelBinding(endPoint: certificate))
+    }
+
+    // AUTH-37
+    @Test("a conversation is bound to the connection of its challenge") func bound() throws {
+        let bench = try Bench()
+        let (first, second) = (try Self.channelBinding(), try Self.channelBinding())
+        // Other schemes do not need it.
+        #expect(try bench.response(401, Self.basic, channelBinding: first) == "ask basic r")
+        #expect(bench.bindingsAsked == 0)
+        #expect(try bench.response(401, "NTLM", channelBinding: first) == "ask ntlm -")
+        #expect(try bench.response(401, "Negotiate", channelBinding: second) == "begin")
+        #expect(bench.outcome(.failed) == "ask negotiate -")
+        // The client answers later.
+        #expect(bench.answer("u") == "begin")
+        #expect(bench.outcome(.token([1], continues: true)) == "send again")
+        #expect(bench.bindings == [second, second])
+        let givesUp = bench.stage.givesUp(unlessBoundTo: second)
+        #expect(!givesUp)
+        #expect(bench.says() == "Negotiate AQ==")
+    }
+
+    // AUTH-37: a server may have several certificates, and HTTP/2 may have come over the connection of another origin
+    @Test("a token that is bound to another certificate is not sent, once") func boundElsewhere() throws {
+        let bench = try Bench()
+        let (first, second) = (try Self.channelBinding(), try Self.channelBinding())
+        #expect(try bench.response(401, "Negotiate", channelBinding: first) == "begin")
+        #expect(bench.outcome(.token([1], continues: true)) == "send again")
+        let identity = bench.stage.identity
+        let givesUp = bench.stage.givesUp(unlessBoundTo: second)
+        #expect(givesUp)
+        #expect(bench.says() == nil && !bench.stage.isConversing)
+        #expect(bench.stage.identity == identity)
+        // The same connection asks: its certificate is known now.
+        #expect(try bench.response(401, "Negotiate", channelBinding: second) == "begin")
+        #expect(bench.outcome(.token([2], continues: true)) == "send again")
+        let givesUpAgain = bench.stage.givesUp(unlessBoundTo: first)
+        #expect(!givesUpAgain)
+        #expect(bench.says() == "Negotiate Ag==")
+        #expect(bench.bindings == [first, second])
     }
 
     // AUTH-9, AUTH-19

@@ -60,6 +60,7 @@ final class FakeCarrier: HTTPExchangeStream {
     func endHold() { note("end hold") }
 
     // What decides nothing here.
+    var channelBinding: ChannelBinding? { nil }
     var receivedBodyWireBytes: Int64 { 0 }
     var acknowledgement: Acknowledgement? { nil }
     var lastArrival: Int64? { nil }
