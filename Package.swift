@@ -154,9 +154,11 @@ let package = Package(
             name: "CTestZstd", path: "Tests/CTestZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])]),
         .target(name: "CTestTLS", dependencies: ["CLoadingOpenSSL"], path: "Tests/CTestTLS"),
         .target(name: "CTestHome", path: "Tests/CTestHome"),
+        // Loads the library for Kerberos when a server needs it.
+        .target(name: "CTestGSSAPI", path: "Tests/CTestGSSAPI"),
         .target(
-            name: "TestSupport", dependencies: ["CLoadingHTTP3", "CTestTLS", "CTestHome"], path: "Tests/TestSupport",
-            swiftSettings: strict),
+            name: "TestSupport", dependencies: ["CLoadingHTTP3", "CTestTLS", "CTestHome", "CTestGSSAPI"],
+            path: "Tests/TestSupport", swiftSettings: strict),
         // Steps the time of what runs on an event loop.
         .target(
             name: "LoadingTestSupport",

@@ -8,7 +8,7 @@ import URLLoading
 /// Negotiate with Kerberos, and NTLM, against Apache's mod_auth_gssapi, a real key distribution centre and gss-ntlmssp.
 @Suite(.serialized, .needs(.apache2), .needs(.krb5kdc)) struct KerberosTests {
     /// Answers challenges, and records the delegate method that was called.
-    private final class Delegate: NSObject, URLSessionTaskDelegate, @unchecked Sendable {
+    final class Delegate: NSObject, URLSessionTaskDelegate, @unchecked Sendable {
         // Sendable: the recorder guards itself, the rest is set before the delegate is used.
         let asked = EventRecorder<String>()
         var answer: @Sendable (URLAuthenticationChallenge) -> (URLSession.AuthChallengeDisposition, URLCredential?) = {
@@ -27,7 +27,7 @@ import URLLoading
         }
     }
 
-    private func status(_ session: URLSession, _ url: URL, body: String? = nil) async throws -> Int? {
+    func status(_ session: URLSession, _ url: URL, body: String? = nil) async throws -> Int? {
         var request = URLRequest(url: url)
         if let body {
             request.httpMethod = "POST"
@@ -36,7 +36,7 @@ import URLLoading
         return (try await session.data(for: request).1 as? HTTPURLResponse)?.statusCode
     }
 
-    private func session(_ delegate: Delegate, by proxy: SquidProxy? = nil) -> URLSession {
+    func session(_ delegate: Delegate, by proxy: SquidProxy? = nil) -> URLSession {
         let configuration = URLSessionConfiguration.ephemeral
         if let proxy {
             configuration.connectionProxyDictionary = [
@@ -48,7 +48,7 @@ import URLLoading
         return URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
     }
 
-    private func credential(_ user: String, _ password: String) -> URLCredential {
+    func credential(_ user: String, _ password: String) -> URLCredential {
         URLCredential(user: user, password: password, persistence: .forSession)
     }
 
@@ -126,7 +126,7 @@ import URLLoading
     }
 
     /// Has only the credential for NTLM.
-    private func delegateOfNTLM() -> Delegate {
+    func delegateOfNTLM() -> Delegate {
         let delegate = Delegate()
         let right = credential("DOMAIN\\\(ApacheServer.user)", ApacheServer.password)
         delegate.answer = { challenge in
