@@ -39,12 +39,19 @@ extension HTTP3Connection {
     func received(_ resumption: HTTP3Resumption) {
         guard hasBegun else { return resumptions.append(resumption) }
         if session.isIdentityRequested { return }
-        pool.security.keep(resumption, of: generation, wasEvaluated: isTrusted, for: origin)
+        pool.security.keep(
+            resumption, of: generation, wasEvaluated: isTrusted, until: sessionEnd, for: origin)
     }
 
     /// The server is trusted. From now on the pool owns the connection.
     func begin(isTrusted: Bool) {
         self.isTrusted = isTrusted
+        sessionEnd =
+            if session.isResumed, let resumed {
+                resumed.end
+            } else {
+                ConnectionSecurity.sessionEnd(of: certificates.first.flatMap { Certificate(der: $0) })
+            }
         hasBegun = true
         for resumption in resumptions { received(resumption) }
         resumptions = []

@@ -45,6 +45,8 @@ final class HTTP3Connection: MultiplexedConnectionState, MultiplexedConnection, 
     private let beginsEarly: Bool
     /// Resumption tickets for later connections, kept here until the trust decision.
     var resumptions: [HTTP3Resumption] = []
+    /// When sessions made from the tickets end at the latest, in seconds since 1970. Set by `begin(isTrusted:)`.
+    var sessionEnd: Int64 = 0
     /// Whether `begin(isTrusted:)` was called, which happens once the server is trusted.
     var hasBegun = false
     /// Whether the pool has, or had, this connection.

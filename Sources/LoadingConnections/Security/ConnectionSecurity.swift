@@ -28,9 +28,11 @@ package final class ConnectionSecurity {
         let resumption: TLSResumption
         /// Whether the default evaluation trusted the server; otherwise a delegate did.
         let wasEvaluated: Bool
+        /// `sessionEnd(of:at:)` of the handshake with certificates from which it descends.
+        let end: Int64
 
         var isSingleUse: Bool { resumption.isSingleUse }
-        var expiry: Int64 { resumption.expiry }
+        var expiry: Int64 { min(resumption.expiry, end) }
     }
 
     /// The peer of a QUIC session.
@@ -44,6 +46,7 @@ package final class ConnectionSecurity {
         let resumption: HTTP3Resumption
         /// As in `Session`.
         let wasEvaluated: Bool
+        let end: Int64
         let expiry: Int64
 
         var isSingleUse: Bool { true }
@@ -94,15 +97,30 @@ package final class ConnectionSecurity {
 
     func takeSession(for peer: QUICPeer) -> QUICSession? { quicSessions.take(for: peer, at: Self.today) }
 
-    func keep(_ resumption: HTTP3Resumption, of generation: Int, wasEvaluated: Bool, for peer: QUICPeer) {
+    func keep(
+        _ resumption: HTTP3Resumption, of generation: Int, wasEvaluated: Bool, until end: Int64, for peer: QUICPeer
+    ) {
         guard generation == self.generation else { return }
         let expiry = Self.today + min(resumption.lifetime, TimeLimits.standard.longestTicketLifetime)
         quicSessions.keep(
-            QUICSession(resumption: resumption, wasEvaluated: wasEvaluated, expiry: expiry), for: peer)
+            QUICSession(resumption: resumption, wasEvaluated: wasEvaluated, end: end, expiry: min(expiry, end)),
+            for: peer)
+    }
+
+    /// When a TLS session ends at the latest, and with it all sessions that descend from it: with the server's
+    /// certificate, and after a week. In seconds since 1970.
+    ///
+    /// A resumption brings new tickets, but no new proof that the server has the key of its certificate (RFC 8446
+    /// §4.6.1). And an expired certificate would be refused, though a full handshake may bring its successor.
+    static func sessionEnd(of leaf: Certificate?, at now: Int64 = today) -> Int64 {
+        let longest = now + TimeLimits.standard.longestTicketLifetime
+        // A certificate that has expired was accepted by a delegate, which is asked again each time.
+        guard let until = leaf?.validity?.until, until > now else { return longest }
+        return min(until, longest)
     }
 
     /// Seconds since 1970.
-    private static var today: Int64 { cll_wall_now() / 1_000_000_000 }
+    static var today: Int64 { cll_wall_now() / 1_000_000_000 }
 
     /// Discards all sessions: after a flush, no state of the old connections is reused.
     func forgetResumptions() {

@@ -25,6 +25,8 @@ final class SecureHandshake: ByteStreamOwner {
     private var isComplete = false
     /// Whether the resumed session was trusted by an evaluation.
     private var wasEvaluated = false
+    /// When the sessions that the server issues end at the latest: as the resumed one, or by the server's certificate.
+    private var sessionEnd: Int64 = 0
     /// Whether the default evaluation trusts the server.
     private var isTrusted = false
     /// Whether a delegate trusts the server whatever its certificate. Only App Transport Security can then still refuse
@@ -58,6 +60,7 @@ final class SecureHandshake: ByteStreamOwner {
         do throws(TLSError) {
             let session = security.takeSession(for: key, carriesHTTP: carriesHTTP)
             wasEvaluated = session?.wasEvaluated ?? false
+            sessionEnd = session?.end ?? 0
             let tls = try TLSStream(
                 context: try security.context(), descriptor: stream.descriptor, over: stream.tls,
                 serverName: key.host, resuming: session?.resumption)
@@ -99,7 +102,9 @@ final class SecureHandshake: ByteStreamOwner {
         while outcome != nil, !challenges.isOpen, !isEvaluating {
             switch stream.handshake() {
             case .wantsRead, .wantsWrite: return
-            case .wantsTrust(let peer): ask(.serverTrust(peer))
+            case .wantsTrust(let peer):
+                sessionEnd = ConnectionSecurity.sessionEnd(of: peer.chain.certificates.first)
+                ask(.serverTrust(peer))
             case .wantsIdentity(let request): ask(.clientCertificate(request))
             case .failed(let error):
                 let isOverturned = error.verifyCode != 0 && distrusted == nil
@@ -250,11 +255,11 @@ final class SecureHandshake: ByteStreamOwner {
     /// Keeps the sessions that may be resumed, with the result of their evaluation. If the server requested a
     /// certificate, none is kept, so that it requests the certificate again.
     private func keepSessions(wasEvaluated: Bool) {
-        stream.tls?.onResumption = { [security, generation, key, carriesHTTP] resumption, tls in
+        stream.tls?.onResumption = { [security, generation, key, carriesHTTP, sessionEnd] resumption, tls in
             if tls.isIdentityRequested { return }
             security.keep(
-                ConnectionSecurity.Session(resumption: resumption, wasEvaluated: wasEvaluated), of: generation,
-                for: key, carriesHTTP: carriesHTTP)
+                ConnectionSecurity.Session(resumption: resumption, wasEvaluated: wasEvaluated, end: sessionEnd),
+                of: generation, for: key, carriesHTTP: carriesHTTP)
         }
     }
 }

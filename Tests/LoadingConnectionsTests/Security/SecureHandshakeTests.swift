@@ -1,3 +1,4 @@
+import Foundation
 import LoadingSemantics
 import LoadingTransport
 import TestSupport
@@ -233,5 +234,49 @@ import Testing
         let (outcome, client) = try await shakeHands(server)
         #expect(outcome == .connected(expected, isResumed: false))
         await client.close()
+    }
+
+    // TLS-4, TLS-8: resumptions bring new tickets, but no new proof that the server has its key
+    @Test("resumed sessions end with the first one") func resumedSessionsEndWithTheFirstOne() async throws {
+        let options = try TLSServerOptions(authority: authority).with { $0.minimumVersion = .tls13 }
+        let server = try ScriptedServer(tls: options, steps: [.waitForClose])
+        defer { server.stop() }
+        let origin = ConnectionKey(isSecure: true, host: "localhost", port: UInt16(server.port))
+        func visit(_ number: Int) async throws -> (Outcome, ConnectionSecurity.Session) {
+            let (outcome, client) = try await shakeHands(server)
+            _ = try await server.connection(number).waitForHandshake()
+            await client.read()
+            await client.close()
+            let session = security.takeSession(for: origin, carriesHTTP: true)
+            return (outcome, try #require(session))
+        }
+        func keep(_ resumption: TLSResumption, until end: Int64) {
+            security.forgetResumptions()
+            let session = ConnectionSecurity.Session(resumption: resumption, wasEvaluated: true, end: end)
+            security.keep(session, of: security.generation, for: origin, carriesHTTP: true)
+        }
+        let first = try await visit(0)
+        #expect(first.0 == .connected(.tls13, isResumed: false))
+        let end = first.1.end - 1000
+        keep(first.1.resumption, until: end)
+        let second = try await visit(1)
+        #expect(second.0 == .connected(.tls13, isResumed: true))
+        #expect(second.1.end == end)
+        keep(second.1.resumption, until: ConnectionSecurity.today)
+        #expect(security.takeSession(for: origin, carriesHTTP: true)?.end == nil)
+    }
+
+    // TLS-4, TLS-8
+    @Test(
+        "a session ends with the server's certificate, and after a week",
+        arguments: [(1000, 0, 1000), (604_801, 0, 604_800), (1000, 1000, 605_800)] as [(Int64, Int64, Int64)])
+    func sessionEnd(lifetime: Int64, now: Int64, end: Int64) throws {
+        let from: Int64 = 1_700_000_000
+        let validity = CertificateProfile.Validity.between(
+            Date(timeIntervalSince1970: TimeInterval(from)), Date(timeIntervalSince1970: TimeInterval(from + lifetime)))
+        let issued = try authority.issue(.localhost.with { $0.validity = validity })
+        let leaf = try #require(Certificate(der: issued.certificate.der))
+        #expect(ConnectionSecurity.sessionEnd(of: leaf, at: from + now) - from == end)
+        #expect(ConnectionSecurity.sessionEnd(of: nil, at: from) - from == 604_800)
     }
 }
