@@ -90,6 +90,20 @@ extension LoadError {
             default: LoadError(code: LoadError.networkConnectionLost.code, cause: .http("HTTP/3: \(error)"))
             }
     }
+
+    /// The same, if a TLS alert of the server may be about the client's certificate (TLS-5).
+    init(_ error: HTTP3Error, clientCertificate state: ClientCertificateState) {
+        switch (error, state) {
+        case (.unusableIdentity, _):
+            self.init(TLSError(code: TLSError.clientCertificateRejected, reason: "HTTP/3: \(error)"))
+        case (_, .notRequested): self.init(error)
+        case (.closedByPeer(let code, isApplication: false, reason: _), _) where code >> 8 == 1:
+            let alert = Int32(code & 0xFF)
+            let reason = "HTTP/3: closed by the server, TLS alert \(alert)"
+            self.init(TLSError(code: state.errorCode(alert: alert), reason: reason))
+        default: self.init(error)
+        }
+    }
 }
 
 extension LoadError.Cause {

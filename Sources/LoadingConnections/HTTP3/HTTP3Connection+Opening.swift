@@ -23,15 +23,8 @@ extension HTTP3Connection {
 
     /// Maps a TLS alert of the server to the error for a missing or rejected client certificate (TLS-5).
     func meaning(of error: HTTP3Error) -> LoadError {
-        if error == .unusableIdentity {
-            return LoadError(TLSError(code: TLSError.clientCertificateRejected, reason: "HTTP/3: \(error)"))
-        }
-        guard case .closedByPeer(let code, false, _) = error, code >> 8 == 1, session.isIdentityRequested else {
-            return LoadError(error)
-        }
-        let state = identity == nil ? ClientCertificateState.notProvided : .provided
-        return LoadError(
-            TLSError(code: state.errorCode(alert: Int32(code & 0xFF)), reason: "HTTP/3: \(error)"))
+        guard session.isIdentityRequested else { return LoadError(error, clientCertificate: .notRequested) }
+        return LoadError(error, clientCertificate: identity == nil ? .notProvided : .provided)
     }
 
     /// Stores a ticket for the next connection, with the trust decision of this connection. If the server requested a

@@ -1,5 +1,6 @@
 import LoadingProtocols
 import LoadingSemantics
+import LoadingTransport
 import Testing
 
 @testable import LoadingConnections
@@ -13,5 +14,28 @@ import Testing
     func reasonOfTheServer(isApplication: Bool, layer: String) {
         let error = LoadError(.closedByPeer(code: 258, isApplication: isApplication, reason: "no session=very-secret"))
         #expect(error == LoadError(code: -1005, cause: .http("HTTP/3: closed by the server, \(layer) error 258")))
+    }
+
+    // ERR-3, MISC-28, TLS-5: and neither if the server has requested a certificate
+    @Test(
+        "what a server says with a TLS alert is not in the error",
+        arguments: [(nil, nil), (false, -1206), (true, -1205)] as [(Bool?, Int?)])
+    func alertOfTheServer(isProvided: Bool?, code: Int?) {
+        let state: ClientCertificateState =
+            switch isProvided {
+            case nil: .notRequested
+            case false?: .notProvided
+            case true?: .provided
+            }
+        let said = HTTP3Error.closedByPeer(code: 0x100 + 42, isApplication: false, reason: "no session=very-secret")
+        let expected =
+            code.map {
+                LoadError(code: $0, cause: .tls(code: 0, text: "HTTP/3: closed by the server, TLS alert 42"))
+            } ?? LoadError(code: -1005, cause: .http("HTTP/3: closed by the server, QUIC error 298"))
+        #expect(LoadError(said, clientCertificate: state) == expected)
+        // An error code of HTTP/3 is no alert.
+        let lost = HTTP3Error.closedByPeer(code: 0x100, isApplication: true, reason: "very-secret")
+        #expect(LoadError(lost, clientCertificate: state) == LoadError(lost))
+        #expect(LoadError(.unusableIdentity, clientCertificate: state).code == -1205)
     }
 }
