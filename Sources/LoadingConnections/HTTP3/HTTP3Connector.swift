@@ -13,6 +13,12 @@ final class HTTP3Connector {
         var error: LoadError
         /// Whether the server answered, but was not trusted, or did not learn the client's identity.
         var isRefusal: Bool
+
+        init(error: LoadError, isRefusal: Bool) { (self.error, self.isRefusal) = (error, isRefusal) }
+
+        /// The server is not trusted. Without a descriptor to read roots that is not known: over TCP the load waits for
+        /// one.
+        init(trust error: LoadError) { self.init(error: error, isRefusal: !error.isDescriptorShortage) }
     }
 
     let service: AlternativeService
@@ -205,7 +211,7 @@ final class HTTP3Connector {
         case .failure(let error):
             self.connection = nil
             connection.reject()
-            end(.failure(Failure(error: error, isRefusal: true)))
+            end(.failure(Failure(trust: error)))
         }
     }
 

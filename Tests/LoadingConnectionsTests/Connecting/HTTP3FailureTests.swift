@@ -1,3 +1,4 @@
+import Glibc
 import LoadingProtocols
 import LoadingSemantics
 import LoadingTransport
@@ -37,5 +38,12 @@ import Testing
         let lost = HTTP3Error.closedByPeer(code: 0x100, isApplication: true, reason: "very-secret")
         #expect(LoadError(lost, clientCertificate: state) == LoadError(lost))
         #expect(LoadError(.unusableIdentity, clientCertificate: state).code == -1205)
+    }
+
+    // CONN-8, CONN-14: only the server can refuse. Over TCP the load waits for a descriptor
+    @Test("certificates that could not be evaluated are no refusal", arguments: [(EMFILE, false), (ENOENT, true)])
+    func evaluationThatCouldNotBeMade(code: Int32, isRefusal: Bool) {
+        let error = LoadError(TLSError(code: TLSError.secureConnectionFailed, reason: "", posix: code))
+        #expect(HTTP3Connector.Failure(trust: error).isRefusal == isRefusal)
     }
 }
