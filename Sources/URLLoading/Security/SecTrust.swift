@@ -24,11 +24,13 @@ public final class SecTrust: NSObject, @unchecked Sendable {
         /// Nil: the current time.
         var time: Date?
         var response: [UInt8] = []
+        /// Whether the program has set the response, which then is not the server's.
+        var isResponseSet = false
         var exceptions: SecTrustExceptions?
 
         /// Whether the evaluation is the one that the loader performs by default.
         func isDefault(for host: String) -> Bool {
-            anchors == nil && time == nil && exceptions == nil
+            anchors == nil && time == nil && exceptions == nil && !isResponseSet
                 && policies.contains { $0.kind == .tls(isServer: true, host: host) }
         }
 

@@ -198,7 +198,10 @@ public func SecTrustSetOCSPResponse(_ trust: SecTrust, _ responseData: CFTypeRef
     let responses: [NSData]? = responseData.map { elements(of: $0) } ?? []
     guard let responses else { return errSecParam }
     let response = responses.first.map { [UInt8]($0 as Data) } ?? []
-    trust.change { $0.response = response }
+    trust.change {
+        $0.response = response
+        $0.isResponseSet = true
+    }
     return errSecSuccess
 }
 

@@ -196,6 +196,28 @@ import URLLoading
         #expect(session.configuration.hsts.records.count == (isKnown && isEvaluated ? 1 : 0))
     }
 
+    // RFC 6797 §8.1, TLS-10: without the server's own response about revocation it is not the default evaluation
+    @Test("a server whose revocation a delegate removes") func aServerWhoseRevocationADelegateRemoves() async throws {
+        let authority = try TrustedAuthority.authority
+        let options = try TLSServerOptions(authority: authority).with {
+            $0.ocspResponse = try authority.ocspResponse(for: $0.identity.certificate, status: .revoked)
+        }
+        let server = try server(options)
+        defer { server.stop() }
+        let session = URLSession { _ in }
+        defer { session.invalidateAndCancel() }
+        let log = ChallengeLog { challenge, reply in
+            guard let trust = challenge.protectionSpace.serverTrust else { return reply(.performDefaultHandling, nil) }
+            #expect(!SecTrustEvaluateWithError(trust, nil))
+            #expect(SecTrustSetOCSPResponse(trust, nil) == errSecSuccess)
+            #expect(SecTrustEvaluateWithError(trust, nil))
+            reply(.useCredential, URLCredential(trust: trust))
+        }
+        let policy = try url(server, saying: "max-age=1000")
+        _ = try await session.data(for: URLRequest(url: policy), delegate: TaskLevelDelegate(log))
+        #expect(session.configuration.hsts.records == [])
+    }
+
     // RFC 6797 §8.2
     @Test("subdomains", arguments: [true, false]) func subdomains(areIncluded: Bool) async throws {
         let server = try server()
