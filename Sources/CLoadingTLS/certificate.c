@@ -151,13 +151,17 @@ clt_bytes clt_certificate_part(const clt_certificate *certificate, clt_part part
     return result;
 }
 
-clt_bytes clt_certificate_mail(const clt_certificate *certificate, size_t index) {
+clt_bytes clt_certificate_mail(const clt_certificate *certificate) {
     STACK_OF(OPENSSL_STRING) *addresses = X509_get1_email((X509 *)certificate);
-    clt_bytes result = { 0 };
-    int count = addresses == NULL ? 0 : sk_OPENSSL_STRING_num(addresses);
-    if (count > 0 && index < (size_t)count) {
-        const char *address = sk_OPENSSL_STRING_value(addresses, (int)index);
-        result = copy_of(address, strlen(address));
+    int number = sk_OPENSSL_STRING_num(addresses);
+    size_t count = 0;
+    for (int index = 0; index < number; index++) count += strlen(sk_OPENSSL_STRING_value(addresses, index)) + 1;
+    clt_bytes result = { .bytes = count > 0 ? malloc(count) : NULL };
+    for (int index = 0; result.bytes != NULL && index < number; index++) {
+        const char *address = sk_OPENSSL_STRING_value(addresses, index);
+        size_t length = strlen(address) + 1;
+        memcpy(result.bytes + result.count, address, length);
+        result.count += length;
     }
     X509_email_free(addresses);
     ERR_clear_error();

@@ -232,8 +232,8 @@ typedef enum { CLT_HOST_NAME, CLT_ADDRESS_NAME, CLT_OTHER_NAME } clt_name_kind;
 clt_certificate *clt_certificate_new(const uint8_t *der, size_t count);
 void clt_certificate_free(clt_certificate *certificate);
 clt_bytes clt_certificate_part(const clt_certificate *certificate, clt_part part);
-// The mail address of that index in the subject alternative names and the subject; none: there are no more.
-clt_bytes clt_certificate_mail(const clt_certificate *certificate, size_t index);
+// The mail addresses in the subject and the subject alternative names, each with a zero byte at its end.
+clt_bytes clt_certificate_mail(const clt_certificate *certificate);
 // Seconds since 1970; false when the certificate does not say it in a way that can be understood.
 bool clt_certificate_validity(const clt_certificate *certificate, int64_t *from, int64_t *until);
 clt_facts clt_certificate_facts(const clt_certificate *certificate);

@@ -39,11 +39,8 @@ package final class Certificate: @unchecked Sendable {
     package var key: CryptographicKey? { clt_certificate_key(pointer).map { CryptographicKey(owning: $0) } }
 
     package var mailAddresses: [String] {
-        var addresses: [String] = []
-        while let bytes = taken(clt_certificate_mail(pointer, addresses.count)) {
-            addresses.append(String(decoding: bytes, as: UTF8.self))
-        }
-        return addresses
+        let addresses = taken(clt_certificate_mail(pointer)) ?? []
+        return addresses.split(separator: 0).map { String(decoding: $0, as: UTF8.self) }
     }
 
     /// notBefore and notAfter, in seconds since 1970.

@@ -9,12 +9,16 @@ import URLLoading
         try #require(SecCertificateCreateWithData(nil, Data(certificate.der) as CFData))
     }
 
+    private static let names: [CertificateProfile.Name] = [
+        .mail("a@example.com"), .dns("example.com"), .mail("b@example.com"),
+    ]
+
     @Test func certificateProperties() throws {
         let from = Date(timeIntervalSince1970: 1_700_000_000)
         let until = Date(timeIntervalSince1970: 1_900_000_000)
         let authority = try TestCertificateAuthority(.authority("Ein  Haus"))
         let identity = try authority.issue(
-            CertificateProfile(commonName: "Äpfel", names: [.mail("a@example.com"), .dns("example.com")]).with {
+            CertificateProfile(commonName: "Äpfel", names: Self.names).with {
                 $0.validity = .between(from, until)
             })
         let certificate = try certificate(identity.certificate)
@@ -25,7 +29,7 @@ import URLLoading
         #expect(name as String? == "Äpfel")
         var addresses: CFArray?
         #expect(SecCertificateCopyEmailAddresses(certificate, &addresses) == errSecSuccess)
-        #expect(addresses as? [String] == ["a@example.com"])
+        #expect(addresses as? [String] == ["a@example.com", "b@example.com"])
         #expect(SecCertificateCopyNotValidBeforeDate(certificate) as Date? == from)
         #expect(SecCertificateCopyNotValidAfterDate(certificate) as Date? == until)
         #expect((SecCertificateCopySerialNumberData(certificate, nil) as Data?)?.isEmpty == false)
