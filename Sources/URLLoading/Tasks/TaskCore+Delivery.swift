@@ -230,7 +230,6 @@ extension TaskCore {
         } else if case .file(let path) = ending.body {
             uselessFile = (path, UnfinishedFiles.shared.claim(on: path))
         }
-        if let uselessFile { remove(uselessFile.path, of: uselessFile.claim) }
         // Released outside the lock, because deinits may run the program's code.
         let held = locked { [result] values in
             let held = (values.delegate, values.delegateReference, values.session, values.task, task, result)
@@ -243,20 +242,20 @@ extension TaskCore {
             return held
         }
         result = .delivered
-        core.ended(self)
+        if let uselessFile { remove(uselessFile.path, of: uselessFile.claim) } else { core.ended(self) }
         _ = held
     }
 }
 
 extension TaskCore {
     /// Removes the file of a download that has failed, unless another download has continued it meanwhile. The disk may
-    /// hang, so this is a callout of its own: the queue of the deliveries goes on.
+    /// hang, so this is a callout of its own: the queue of the deliveries goes on, and only the session's end waits.
     private func remove(_ path: String, of claim: UInt64?) {
-        loop.post { [loop] in
+        loop.post { [self] in
             loop.callOut(
-                CalledOut {
-                    guard UnfinishedFiles.shared.claim(on: path) == claim else { return }
-                    UnfinishedFiles.shared.remove(path)
+                CalledOut { [self] in
+                    if UnfinishedFiles.shared.claim(on: path) == claim { UnfinishedFiles.shared.remove(path) }
+                    core.ended(self)
                 })
         }
     }
