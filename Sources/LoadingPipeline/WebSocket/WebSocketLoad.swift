@@ -25,7 +25,7 @@ package import LoadingTransport
 /// taken in the messages before the close frame, or when it takes in nothing for `TimeLimits.webSocketClose`: a client
 /// that receives one message after the other hears of the closing after the last. If the last one was given to the caller
 /// of an `async` method, the end waits until it asks for the next one, but no longer than
-/// `TimeLimits.webSocketResumption`.
+/// `TimeLimits.webSocketResumption`. What waits to be sent or answered fails before this wait.
 package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner {
     private let loop: EventLoop
     private let log: EventLog?
@@ -550,6 +550,8 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         leaveConnection()
         isAwaitingClient = true
         awaitClient()
+        // While the end waits, because a client may receive only after its message is sent or its ping answered.
+        if !hasEnded { failOperations(.webSocketIsClosed) }
     }
 
     /// Ends if the client has taken in the messages before the close frame.
@@ -611,8 +613,7 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         if error != nil { connection?.closeWriting() }
         leaveConnection()
         if let error { client.load(self, willFailWith: error) }
-        failSenders(late)
-        while let ping = pings.popFirst() { ping.reply(late) }
+        failOperations(late)
         record(.responseEnded(bytes: counts.received, decoded: counts.messages))
         if let error { record(.failed(code: error.code, decoded: counts.messages)) }
         record(.ended)
@@ -623,6 +624,11 @@ package final class WebSocketLoad: Load, LoopTimerTarget, StreamConnectionOwner 
         connection?.closeAfterAcknowledgement()
         connection = nil
         (output, outputHead, input, inputHead) = ([], 0, [], 0)
+    }
+
+    private func failOperations(_ error: LoadError) {
+        failSenders(error)
+        while let ping = pings.popFirst() { ping.reply(error) }
     }
 
     private func failSenders(_ error: LoadError) {

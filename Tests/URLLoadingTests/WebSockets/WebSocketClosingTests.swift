@@ -375,6 +375,30 @@ import URLLoading
         #expect(results == (isReceiving ? ["one", "two"] : ["one"]).map { .result("received \($0)") })
     }
 
+    // WS-9, WS-11: a client may receive only after the ping is answered, which it never will be
+    @Test("closed by the server, with a ping and before the client receives") func unansweredPing() async throws {
+        let server = try ScriptedServer.webSocket { socket in
+            let frame = try socket.readFrame()
+            #expect(frame.opcode == WebSocketFrame.ping)
+            try socket.send(text: "one")
+            try socket.close(.close(1001, "why"))
+        }
+        defer { server.stop() }
+        let stepped = try SteppedLoop()
+        let run = WebSocketRun(server.webSocketURL()) { $0.loop = stepped.loop }
+        try await run.open()
+        run.ping("1")
+        // No time passes on the loop.
+        #expect(try await run.delegate.results(count: 1) == ["pong 1: POSIX \(ENOTCONN)"])
+        #expect(run.delegate.calls.events.filter { $0.kind != "result" } == [.created(1), .opened(1, nil)])
+        run.receive()
+        let calls = try await run.end()
+        try await server.finish()
+        #expect(calls.filter { $0.kind != "result" } == [.created(1), .opened(1, nil)] + Self.closed)
+        #expect(run.delegate.results.last == "received one")
+        try await stepped.step(by: stepped.limits.lingeringClose)
+    }
+
     // WS-10, WS-11: a client that ends the task does not want what is unread
     @Test("closed by both, before the client receives", arguments: [true, false])
     func closedUnread(sendsCode: Bool) async throws {
