@@ -1,6 +1,7 @@
 // A process should have one URL loading system. Two have separate sessions, cookies and caches, and neither takes objects of the
 // other. A process gets the toolchain's beside this one when a package imports FoundationNetworking without declaring whose,
-// and this one twice when it is both in the overlay and a dependency. Both are reported when the process starts.
+// and this one twice when it is both in the overlay and a dependency, or in the program and in a dynamic library of a package.
+// Both are reported when the process starts.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stddef.h>
@@ -43,8 +44,9 @@ __attribute__((constructor)) static void report_mixtures(void) {
 
     if (first != NULL && first != own_copy)
         dprintf(2,
-            "URLLoading: this library is in this process twice: in %s and in %s. Build with the overlay or with a dependency on "
-            "swift-url-loading, not with both; see \"Three ways in\" in the README. "
+            "URLLoading: this library is in this process twice: in %s and in %s. If one is that of the overlay, no package must "
+            "depend on swift-url-loading. If one is a dynamic library of the graph, make it static, or build with the overlay; see "
+            "\"Three ways in\" in the README. "
             "URLSESSION_MIXTURE=allow hides this line.\n", file_of(first), file_of(own_copy));
     dlclose(program);
 }
