@@ -274,7 +274,8 @@ let package = Package(
 
 // Elsewhere there is another URLSession, in Foundation or in the toolchain's FoundationNetworking, and URLLoading only
 // re-exports that. There is no module FoundationNetworking then: other packages ask `canImport` for it, and take it as a
-// sign of Linux. This file sees the host: a build for Linux elsewhere sets URL_LOADING_PLATFORM=linux.
+// sign of Linux. This file sees the host: a build for Linux elsewhere sets URL_LOADING_PLATFORM=linux, and one for another
+// system on Linux sets URL_LOADING_PLATFORM=apple.
 #if os(Linux)
     let platform = Context.environment["URL_LOADING_PLATFORM"] ?? "linux"
 #else
