@@ -19,15 +19,34 @@ open class URLSession: _URLSessionMembers, @unchecked Sendable {
     // The one designated initializer is `init()`, as on Apple platforms, where the others are class methods: beside
     // another one, an initializer of a subclass would not call it implicitly, as doubles of tests rely on. So the core
     // is made after it, by an initializer with a configuration or at the first use.
-    private let lazyCore = AtomicLazyReference<SessionCore>()
 
-    final var core: SessionCore { lazyCore.load() ?? standardCore() }
+    /// The address of the core, retained; 0 until it is made. A number, because `AtomicLazyReference` costs some 400
+    /// instructions each time.
+    private let coreAddress = Atomic<UInt>(0)
+
+    final var core: SessionCore {
+        Self.core(at: coreAddress.load(ordering: .acquiring)) ?? standardCore()
+    }
+
+    private static func core(at address: UInt) -> SessionCore? {
+        UnsafeRawPointer(bitPattern: address).map { Unmanaged<SessionCore>.fromOpaque($0).takeUnretainedValue() }
+    }
 
     private func standardCore() -> SessionCore {
         let made = SessionCore(.standard(), delegate: nil, queue: nil)
-        let core = lazyCore.storeIfNil(made)
+        let core = setCore(made)
         if core !== made { made.publicObjectReleased() }
         return core
+    }
+
+    /// Returns the core that was set first.
+    private func setCore(_ made: SessionCore) -> SessionCore {
+        let retained = Unmanaged.passRetained(made)
+        let (isSet, first) = coreAddress.compareExchange(
+            expected: 0, desired: UInt(bitPattern: retained.toOpaque()), ordering: .acquiringAndReleasing)
+        if isSet { return made }
+        retained.release()
+        return Self.core(at: first) ?? made
     }
 
     /// The shared session of the process, with the default configuration and no delegate. Invalidating it has no
@@ -64,13 +83,14 @@ open class URLSession: _URLSessionMembers, @unchecked Sendable {
         let made = SessionCore(configuration.snapshot, delegate: delegate, queue: queue)
         // No input causes this, and the session would ignore its configuration and its delegate.
         precondition(
-            lazyCore.storeIfNil(made) === made,
+            setCore(made) === made,
             "The init() of a subclass of URLSession used the session, which has no configuration before it returns")
         made.background?.begin(self)
     }
 
     deinit {
-        lazyCore.load()?.publicObjectReleased()
+        guard let address = UnsafeRawPointer(bitPattern: coreAddress.load(ordering: .acquiring)) else { return }
+        Unmanaged<SessionCore>.fromOpaque(address).takeRetainedValue().publicObjectReleased()
     }
 
     /// Returns the session itself.
