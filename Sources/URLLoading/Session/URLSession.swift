@@ -32,7 +32,7 @@ open class URLSession: _URLSessionMembers, @unchecked Sendable {
         UnsafeRawPointer(bitPattern: address).map { Unmanaged<SessionCore>.fromOpaque($0).takeUnretainedValue() }
     }
 
-    private func standardCore() -> SessionCore {
+    private final func standardCore() -> SessionCore {
         let made = SessionCore(.standard(), delegate: nil, queue: nil)
         let core = setCore(made)
         if core !== made { made.publicObjectReleased() }
@@ -40,7 +40,7 @@ open class URLSession: _URLSessionMembers, @unchecked Sendable {
     }
 
     /// Returns the core that was set first.
-    private func setCore(_ made: SessionCore) -> SessionCore {
+    private final func setCore(_ made: SessionCore) -> SessionCore {
         let retained = Unmanaged.passRetained(made)
         let (isSet, first) = coreAddress.compareExchange(
             expected: 0, desired: UInt(bitPattern: retained.toOpaque()), ordering: .acquiringAndReleasing)
