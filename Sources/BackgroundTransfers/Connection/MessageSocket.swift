@@ -31,8 +31,7 @@ package final class MessageSocket<Incoming: Codable & Sendable, Outgoing: Codabl
 
     /// The bytes that the socket has not accepted yet, as chunks, of which there are tens of thousands for a peer that
     /// has not read for hours. `sentOfFirst` bytes of the first one were sent.
-    private var first: Data?
-    private var others = FIFOQueue<Data>()
+    private var queue = FIFOQueue<Data>()
     private var sentOfFirst = 0
     package private(set) var queuedBytes = 0
     private let largestMessage: Int
@@ -88,7 +87,7 @@ package final class MessageSocket<Incoming: Codable & Sendable, Outgoing: Codabl
         receive = nil
         isEnding = true
         guard !isClosed, pendingEnd == nil else { return }
-        if first == nil {
+        if queue.isEmpty {
             end(with: .closed)
         } else {
             loop.arm(closeTimer, at: loop.now &+ loop.limits.lingeringClose, for: self)
@@ -126,7 +125,7 @@ package final class MessageSocket<Incoming: Codable & Sendable, Outgoing: Codabl
             end(with: .backlog)
             return true
         }
-        if first == nil { first = chunk } else { others.append(chunk) }
+        queue.append(chunk)
         queuedBytes += chunk.count
         if isState { backlogLimit = queuedBytes + largestBacklog }
         write()
@@ -135,7 +134,7 @@ package final class MessageSocket<Incoming: Codable & Sendable, Outgoing: Codabl
 
     private func write() {
         let before = queuedBytes
-        while mayWrite, let chunk = first {
+        while mayWrite, let chunk = queue.first {
             let count = chunk.withUnsafeBytes { bytes in
                 let rest = UnsafeRawBufferPointer(rebasing: bytes[sentOfFirst...])
                 return cll_send(descriptor, rest.baseAddress, rest.count)
@@ -147,18 +146,17 @@ package final class MessageSocket<Incoming: Codable & Sendable, Outgoing: Codabl
             queuedBytes -= count
             sentOfFirst += count
             if sentOfFirst == chunk.count {
-                first = others.popFirst()
+                _ = queue.popFirst()
                 sentOfFirst = 0
             }
         }
         if queuedBytes <= largestBacklog { backlogLimit = largestBacklog }
-        if isEnding, first == nil, pendingEnd == nil { end(with: .closed) }
+        if isEnding, queue.isEmpty, pendingEnd == nil { end(with: .closed) }
         if before > drainMark, queuedBytes <= drainMark, !isBroken { drained?() }
     }
 
     private func dropQueue() {
-        (first, others) = (nil, FIFOQueue())
-        (queuedBytes, sentOfFirst) = (0, 0)
+        (queue, queuedBytes, sentOfFirst) = (FIFOQueue(), 0, 0)
     }
 
     private func writeFailed(_ code: Int32) {

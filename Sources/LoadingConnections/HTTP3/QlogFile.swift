@@ -24,8 +24,8 @@ final class QlogFile: Callout, @unchecked Sendable {
     private static let most = 4 * 1024 * 1024
     private static let number = Atomic(0)
 
-    /// Nil unless the environment variable `QLOGDIR` names a folder for such files. A process that has other privileges
-    /// than the user who started it ignores the variable.
+    /// Nil unless the environment variable `QLOGDIR` names a folder for such files. A process with other privileges
+    /// than those of its user (set-user-ID) ignores the variable.
     ///
     /// - Parameter host: Is part of the file's name.
     init?(of host: String, on loop: EventLoop) {

@@ -17,6 +17,9 @@ package struct FIFOQueue<Element> {
     @inlinable package var isEmpty: Bool { head == elements.count }
     @inlinable package var count: Int { elements.count - head }
 
+    /// The first element, as a copy.
+    package var first: Element? { isEmpty ? nil : elements[head] }
+
     @inlinable
     package mutating func append(_ element: Element) { elements.append(element) }
 

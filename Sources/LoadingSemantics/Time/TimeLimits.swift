@@ -138,8 +138,8 @@ package struct TimeLimits: Sendable, Equatable {
     /// How long a WebSocket waits for the server's close frame, and for its own to be sent. Source: RFC 6455 §7.1.1
     /// expects a reasonable limit; the value is a decision.
     package var webSocketClose = seconds(5)
-    /// How long the end of a WebSocket waits for the caller of an `async` method, who has been given the last message,
-    /// to ask for the next one. Decision: much longer than an executor takes to resume it.
+    /// How long the end of a WebSocket waits for the next call of an `async` method after the one that has returned the
+    /// last message. Decision: much longer than an executor takes to resume the caller.
     package var webSocketResumption = milliseconds(100)
     /// How long the peer of a captured TLS connection may accept none of the remaining bytes. Decision: as the default
     /// timeout (docs/decisions/0007).

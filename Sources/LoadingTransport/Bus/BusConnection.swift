@@ -245,11 +245,8 @@ struct OpenedBus: @unchecked Sendable {
     let result: Result<BusConnection, BusFailure>
 
     /// Waits while the bus has no room for another client.
-    ///
-    /// - Parameter address: Nil if there is no bus that may be used.
-    init(address: String?) {
+    init(address: String) {
         do throws(BusFailure) {
-            guard let address else { throw .busMissing(address: nil) }
             result = .success(try BusConnection(address: address))
         } catch {
             result = .failure(error)

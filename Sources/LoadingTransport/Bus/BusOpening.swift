@@ -2,19 +2,19 @@ internal import LoadingEvents
 
 /// A connection to a message bus while it is opened, on a thread of its own.
 ///
-/// If the bus hangs, the thread waits for as long as that lasts. When nobody waits for it any more, it stays for the
-/// next one who wants a connection to that bus: otherwise each try would leave a thread.
+/// If the bus hangs, the thread waits for as long as that lasts. An abandoned opening is continued by the next `begin`
+/// with the same address: otherwise each attempt would leave a thread.
 final class BusOpening: @unchecked Sendable {
     // Sendable because the completion is guarded by `lock`.
 
     typealias Completion = @Sendable (OpenedBus) -> Void
 
     private let address: String
-    /// Nil if nobody waits.
+    /// Nil if the opening is abandoned or over.
     private var completion: Completion?
 
     private static let lock = Lock()
-    /// Those for which nobody waits, by the addresses of their buses.
+    /// The abandoned openings, by the addresses of their buses.
     nonisolated(unsafe) private static var abandoned: [String: [BusOpening]] = [:]
 
     private init(_ address: String, _ completion: @escaping Completion) {

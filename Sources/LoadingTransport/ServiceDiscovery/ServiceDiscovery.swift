@@ -27,9 +27,7 @@ package final class ServiceDiscovery: @unchecked Sendable {
     private var commands: [Command] = []
     /// An eventfd that wakes the thread; -1 without one.
     private var wakeup: Int32 = -1
-    /// Whether a thread opens the connection. If the bus hangs, it may outlast the operations, and serves later ones.
-    private var isConnecting = false
-    /// What it has come to, until the thread of the operations takes it.
+    /// The connection that was opened, until the thread of the operations takes it.
     private var opened: OpenedBus?
 
     package init(busAddress: String?) {
@@ -202,6 +200,7 @@ package final class ServiceDiscovery: @unchecked Sendable {
     private func run(_ wakeup: Int32) {
         var operations: [DiscoveryOperation] = []
         var session: AvahiSession?
+        var opening: BusOpening?
         // Until when there must be a connection, while operations wait for it.
         var connectLimit: Int64?
         while let commands = takeCommands(isIdle: operations.isEmpty) {
@@ -223,8 +222,10 @@ package final class ServiceDiscovery: @unchecked Sendable {
             removeEnded(from: &operations)
             if operations.isEmpty { continue }
             if session == nil, connectLimit == nil {
-                guard connect() else {
-                    fail(operations, .noResources)
+                do throws(DiscoveryFailure) {
+                    if opening == nil { opening = try connect() }
+                } catch {
+                    fail(operations, error)
                     operations = []
                     continue
                 }
@@ -232,7 +233,7 @@ package final class ServiceDiscovery: @unchecked Sendable {
             }
             wait(wakeup, operations, session, connectLimit)
             if session == nil, let opened = takeOpened() {
-                connectLimit = nil
+                (opening, connectLimit) = (nil, nil)
                 switch opened.result {
                 case .success(let bus):
                     let new = AvahiSession(bus)
@@ -257,6 +258,7 @@ package final class ServiceDiscovery: @unchecked Sendable {
             }
             removeEnded(from: &operations)
         }
+        opening?.abandon()
         session?.close()
     }
 
@@ -268,33 +270,25 @@ package final class ServiceDiscovery: @unchecked Sendable {
 
     // MARK: Connecting
 
-    /// Has a thread open the connection, unless one does already. Returns false if the system cannot start one now.
-    private func connect() -> Bool {
-        let mustStart = lock.withLock {
-            if isConnecting || opened != nil { return false }
-            isConnecting = true
-            return true
-        }
-        guard mustStart else { return true }
-        let isStarted = DetachedThread.startIfPossible(named: "url-bus") {
-            let address =
-                self.busAddress ?? SystemBus.address { name in cll_environment(name).map { String(cString: $0) } }
-            self.connected(OpenedBus(address: address))
-        }
-        if !isStarted { lock.withLock { isConnecting = false } }
-        return isStarted
+    /// Begins to open the connection.
+    private func connect() throws(DiscoveryFailure) -> BusOpening {
+        let address =
+            busAddress ?? SystemBus.address { name in cll_environment(name).map { String(cString: $0) } }
+        guard let address else { throw .busMissing(address: nil) }
+        guard let opening = BusOpening.begin(address, completion: { self.connected($0) }) else { throw .noResources }
+        return opening
     }
 
     /// Called on the thread that has opened the connection.
     private func connected(_ new: OpenedBus) {
-        let isAwaited = lock.withLock {
-            isConnecting = false
-            guard wakeup >= 0 else { return false }
-            opened = new
+        let unused = lock.withLock { () -> OpenedBus? in
+            guard wakeup >= 0 else { return new }
+            defer { opened = new }
             cll_eventfd_signal(wakeup)
-            return true
+            // That of an opening which was abandoned while this was called.
+            return opened
         }
-        if !isAwaited { new.close() }
+        unused?.close()
     }
 
     private func takeOpened() -> OpenedBus? {
