@@ -24,6 +24,29 @@ import Testing
         return calls
     }
 
+    /// Sends 10,000 bytes of a response from the byte on that the request asks for, which it returns.
+    private static func sendPart(
+        of whole: [UInt8], for request: ReceivedRequest, on connection: ServerConnection
+    ) throws -> Int {
+        let start = ["bytes=10000-": 10_000, "bytes=20000-": 20_000][request["Range"] ?? ""] ?? 0
+        let range = start > 0 ? "Content-Range: bytes \(start)-\(whole.count - 1)/\(whole.count)\r\n" : ""
+        try connection.send(
+            "HTTP/1.1 \(start > 0 ? "206 Partial Content" : "200 OK")\r\nETag: \"v1\"\r\n\(range)"
+                + "Accept-Ranges: bytes\r\nContent-Length: \(whole.count - start)\r\n\r\n")
+        try connection.send(Array(whole[start..<(start + 10_000)]))
+        return start
+    }
+
+    /// The resume data of a new download that is cancelled once the delegate has been told of a part.
+    private func resumeData(
+        _ url: URL, _ session: URLSession, _ delegate: BackgroundDelegate, after part: Call
+    ) async throws -> Data {
+        let task = session.downloadTask(with: url)
+        task.resume()
+        _ = try await delegate.calls.waitUntil("the part") { $0.contains(part) }
+        return try #require(await task.cancelByProducingResumeData())
+    }
+
     // BG-1, BG-4, BG-18, BG-25, T-20: no response callback, and the file is removed after the callback
     @Test("a download") func aDownload() async throws {
         let server = try ScriptedServer.answering(.text("content"))
@@ -164,12 +187,7 @@ import Testing
                     try connection.send("HTTP/1.1 302 Found\r\nLocation: /second\r\nContent-Length: 0\r\n\r\n")
                     continue
                 }
-                let start = ["bytes=10000-": 10_000, "bytes=20000-": 20_000][request["Range"] ?? ""] ?? 0
-                let range = start > 0 ? "Content-Range: bytes \(start)-\(whole.count - 1)/\(whole.count)\r\n" : ""
-                try connection.send(
-                    "HTTP/1.1 \(start > 0 ? "206 Partial Content" : "200 OK")\r\nETag: \"v1\"\r\n\(range)"
-                        + "Accept-Ranges: bytes\r\nContent-Length: \(whole.count - start)\r\n\r\n")
-                try connection.send(Array(whole[start..<(start + 10_000)]))
+                let start = try Self.sendPart(of: whole, for: request, on: connection)
                 if start == 0 { return _ = try? connection.waitForClose() }
                 if start == 10_000 { return }
             }
@@ -177,10 +195,7 @@ import Testing
         defer { server.stop() }
         let delegate = BackgroundDelegate()
         let session = session(delegate)
-        let first = session.downloadTask(with: server.url("/first"))
-        first.resume()
-        _ = try await delegate.calls.waitUntil("the part") { $0.contains(.wrote(1, 10_000, 30_000)) }
-        let data = try #require(await first.cancelByProducingResumeData())
+        let data = try await resumeData(server.url("/first"), session, delegate, after: .wrote(1, 10_000, 30_000))
         let next = session.downloadTask(withResumeData: data)
         next.resume()
         _ = try await delegate.calls.waitUntil("the second end") { $0.contains(.completed(2, nil)) }
@@ -400,10 +415,7 @@ import Testing
         defer { server.stop() }
         let delegate = BackgroundDelegate()
         let session = session(delegate)
-        let task = session.downloadTask(with: server.url("/file"))
-        task.resume()
-        _ = try await delegate.calls.waitUntil("the first half") { $0.contains(.wrote(1, 100_000, 200_000)) }
-        let data = try #require(await task.cancelByProducingResumeData())
+        let data = try await resumeData(server.url("/file"), session, delegate, after: .wrote(1, 100_000, 200_000))
         let next = session.downloadTask(withResumeData: data)
         next.resume()
         _ = try await delegate.calls.waitUntil("the second end") { $0.filter { $0.isCompletion }.count == 2 }
@@ -425,22 +437,14 @@ import Testing
         let server = try ScriptedServer { connection in
             while let request = try connection.nextRequest() {
                 ranges.withValue { $0.append(request["Range"]) }
-                let start = ["bytes=10000-": 10_000, "bytes=20000-": 20_000][request["Range"] ?? ""] ?? 0
-                let range = start > 0 ? "Content-Range: bytes \(start)-\(whole.count - 1)/\(whole.count)\r\n" : ""
-                try connection.send(
-                    "HTTP/1.1 \(start > 0 ? "206 Partial Content" : "200 OK")\r\nETag: \"v1\"\r\n\(range)"
-                        + "Accept-Ranges: bytes\r\nContent-Length: \(whole.count - start)\r\n\r\n")
-                try connection.send(Array(whole[start..<(start + 10_000)]))
+                let start = try Self.sendPart(of: whole, for: request, on: connection)
                 if start < 20_000 { return _ = try? connection.waitForClose() }
             }
         }
         defer { server.stop() }
         let delegate = BackgroundDelegate()
         let session = session(delegate)
-        let first = session.downloadTask(with: server.url("/file"))
-        first.resume()
-        _ = try await delegate.calls.waitUntil("the part") { $0.contains(.wrote(1, 10_000, 30_000)) }
-        let data = try #require(await first.cancelByProducingResumeData())
+        let data = try await resumeData(server.url("/file"), session, delegate, after: .wrote(1, 10_000, 30_000))
         session.downloadTask(withResumeData: data).resume()
         _ = try await delegate.calls.waitUntil("more of it") { $0.contains(.wrote(2, 20_000, 30_000)) }
         // What a service finds that is started after this one was killed.
@@ -469,22 +473,14 @@ import Testing
         let whole = [UInt8].pattern(count: 20_000)
         let server = try ScriptedServer { connection in
             while let request = try connection.nextRequest() {
-                let start = request["Range"] == nil ? 0 : 10_000
-                let range = start > 0 ? "Content-Range: bytes \(start)-\(whole.count - 1)/\(whole.count)\r\n" : ""
-                try connection.send(
-                    "HTTP/1.1 \(start > 0 ? "206 Partial Content" : "200 OK")\r\nETag: \"v1\"\r\n\(range)"
-                        + "Accept-Ranges: bytes\r\nContent-Length: \(whole.count - start)\r\n\r\n")
-                try connection.send(Array(whole[start..<(start + 10_000)]))
+                let start = try Self.sendPart(of: whole, for: request, on: connection)
                 if start == 0 { return _ = try? connection.waitForClose() }
             }
         }
         defer { server.stop() }
         let delegate = BackgroundDelegate()
         let session = session(delegate)
-        let first = session.downloadTask(with: server.url("/file"))
-        first.resume()
-        _ = try await delegate.calls.waitUntil("the part") { $0.contains(.wrote(1, 10_000, 20_000)) }
-        var data = try #require(await first.cancelByProducingResumeData())
+        var data = try await resumeData(server.url("/file"), session, delegate, after: .wrote(1, 10_000, 20_000))
         // Before its part is moved.
         BackgroundSession.copies.suspend()
         let next = session.downloadTask(withResumeData: data)
@@ -510,12 +506,7 @@ import Testing
         let whole = [UInt8].pattern(count: 30_000)
         let server = try ScriptedServer { connection in
             while let request = try connection.nextRequest() {
-                let start = ["bytes=10000-": 10_000, "bytes=20000-": 20_000][request["Range"] ?? ""] ?? 0
-                let range = start > 0 ? "Content-Range: bytes \(start)-\(whole.count - 1)/\(whole.count)\r\n" : ""
-                try connection.send(
-                    "HTTP/1.1 \(start > 0 ? "206 Partial Content" : "200 OK")\r\nETag: \"v1\"\r\n\(range)"
-                        + "Accept-Ranges: bytes\r\nContent-Length: \(whole.count - start)\r\n\r\n")
-                try connection.send(Array(whole[start..<(start + 10_000)]))
+                let start = try Self.sendPart(of: whole, for: request, on: connection)
                 if start < 20_000 { return _ = try? connection.waitForClose() }
             }
         }
