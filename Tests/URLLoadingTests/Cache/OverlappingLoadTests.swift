@@ -114,68 +114,63 @@ import URLLoading
         }
     }
 
+    /// What the cache has after a GET with that policy. While the delegate was asked, something was done, maybe with
+    /// another session, which loads what is stored again.
+    private func stored(
+        _ cache: URLCache, _ delegate: LateDelegate, _ policy: URLRequest.CachePolicy,
+        whileAsked change: (URLSession, URLRequest) async throws -> Void
+    ) async throws -> String? {
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.urlCache = cache
+        configuration.requestCachePolicy = policy
+        let session = URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
+        configuration.requestCachePolicy = .reloadIgnoringLocalCacheData
+        let otherSession = URLSession(configuration: configuration)
+        defer {
+            session.finishTasksAndInvalidate()
+            otherSession.finishTasksAndInvalidate()
+            server.stop()
+        }
+        release.fire()
+        let get = URLRequest(url: server.url())
+        session.dataTask(with: get).resume()
+        try await delegate.asked.wait()
+        try await change(otherSession, get)
+        delegate.answer.fire()
+        try await delegate.ended.wait()
+        let stored = cache.cachedResponse(for: get)?.data
+        await session.flush()
+        return stored.map { String(decoding: $0, as: UTF8.self) }
+    }
+
     // CACHE-5, CACHE-19, CACHE-25: RFC 9111 §4, §4.4. A GET by another session brings a more recent response.
     @Test(
         "what another load does while the delegate is asked", arguments: Kind.allCases,
         [("POST", nil), ("GET", "body 2")] as [(String, String?)])
     func changeWhileTheDelegateIsAsked(kind: Kind, other: (String, String?)) async throws {
         let (method, expected) = other
-        let cache = cache(kind)
-        let configuration = URLSessionConfiguration.ephemeral
-        configuration.urlCache = cache
-        let delegate = LateDelegate()
-        let session = URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
-        configuration.requestCachePolicy = .reloadIgnoringLocalCacheData
-        let otherSession = URLSession(configuration: configuration)
-        defer {
-            session.finishTasksAndInvalidate()
-            otherSession.finishTasksAndInvalidate()
-            server.stop()
+        let stored = try await stored(cache(kind), LateDelegate(), .useProtocolCachePolicy) { session, get in
+            _ = try await session.data(for: get.with { $0.httpMethod = method })
         }
-        release.fire()
-        let get = URLRequest(url: server.url())
-        session.dataTask(with: get).resume()
-        try await delegate.asked.wait()
-        _ = try await otherSession.data(for: get.with { $0.httpMethod = method })
-        delegate.answer.fire()
-        try await delegate.ended.wait()
-        let stored = cache.cachedResponse(for: get)?.data
-        #expect(stored.map { String(decoding: $0, as: UTF8.self) } == expected)
-        await session.flush()
+        #expect(stored == expected)
     }
 
     // CACHE-5, CACHE-25: another session stores the response of a later request, or the program one of its own
     @Test("a delegate that keeps nothing removes only what is older", arguments: Kind.allCases, [true, false])
     func nothingKept(kind: Kind, isLoaded: Bool) async throws {
         let cache = cache(kind)
-        let configuration = URLSessionConfiguration.ephemeral
-        configuration.urlCache = cache
-        // Nothing is known of what the cache holds.
-        configuration.requestCachePolicy = .reloadIgnoringLocalCacheData
         let delegate = LateDelegate(keeps: false)
-        let session = URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
-        let otherSession = URLSession(configuration: configuration)
-        defer {
-            session.finishTasksAndInvalidate()
-            otherSession.finishTasksAndInvalidate()
-            server.stop()
+        // With this policy, nothing is known of what the cache holds.
+        let stored = try await stored(cache, delegate, .reloadIgnoringLocalCacheData) { session, get in
+            if isLoaded {
+                _ = try await session.data(for: get)
+            } else {
+                let response = try #require(
+                    HTTPURLResponse(url: server.url(), statusCode: 200, httpVersion: nil, headerFields: nil))
+                cache.storeCachedResponse(CachedURLResponse(response: response, data: Data("own".utf8)), for: get)
+            }
         }
-        release.fire()
-        let get = URLRequest(url: server.url())
-        session.dataTask(with: get).resume()
-        try await delegate.asked.wait()
-        if isLoaded {
-            _ = try await otherSession.data(for: get)
-        } else {
-            let response = try #require(
-                HTTPURLResponse(url: server.url(), statusCode: 200, httpVersion: nil, headerFields: nil))
-            cache.storeCachedResponse(CachedURLResponse(response: response, data: Data("own".utf8)), for: get)
-        }
-        delegate.answer.fire()
-        try await delegate.ended.wait()
-        let stored = cache.cachedResponse(for: get)?.data
-        #expect(stored == Data((isLoaded ? "body 2" : "own").utf8))
-        await session.flush()
+        #expect(stored == (isLoaded ? "body 2" : "own"))
     }
 
     // CACHE-25, CACHE-28
