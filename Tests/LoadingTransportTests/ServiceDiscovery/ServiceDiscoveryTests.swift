@@ -568,11 +568,12 @@ struct ServiceDiscoveryTests {
         .signal(path: "/group", member: "StateChanged", [.int32(state), .text(error)])
     }
 
-    // STREAM-10
-    @Test("a name that is taken is changed, if it may be", arguments: [true, false])
-    func collision(mayRename: Bool) throws {
+    /// A bus on which the name of the first commit is taken, after these steps, and the next one is not.
+    private static func collidingOnce(
+        _ steps: [ScriptedBus.Step] = [], others: @escaping @Sendable (ScriptedBus.Call) -> [ScriptedBus.Step]?
+    ) throws -> ScriptedBus {
         let commits = Watched(0)
-        let bus = try ScriptedBus { call in
+        return try ScriptedBus { call in
             switch call.member {
             case "EntryGroupNew": return [.reply([.path("/group")])]
             case "Commit":
@@ -580,11 +581,17 @@ struct ServiceDiscoveryTests {
                     commits += 1
                     return commits
                 }
-                return [.reply([]), Self.state(1), Self.state(count == 1 ? 3 : 2)]
+                return [.reply([])] + steps + [Self.state(count == 1 ? 3 : 2)]
             case "GetAlternativeServiceName": return [.reply([.text("one #2")])]
-            default: return nil
+            default: return others(call)
             }
         }
+    }
+
+    // STREAM-10
+    @Test("a name that is taken is changed, if it may be", arguments: [true, false])
+    func collision(mayRename: Bool) throws {
+        let bus = try Self.collidingOnce([Self.state(1)]) { _ in nil }
         defer { bus.stop() }
         let events = EventRecorder<PublishEvent>()
         let operation = ServiceDiscovery(busAddress: bus.address)
@@ -618,17 +625,8 @@ struct ServiceDiscoveryTests {
     @Test("a TXT record that is replaced while the name is changed is no failure") func updateWhileRenaming() throws {
         let discovery = Watched<ServiceDiscovery?>(nil)
         let operation = Watched<PublishOperation?>(nil)
-        let commits = Watched(0)
-        let bus = try ScriptedBus { call in
+        let bus = try Self.collidingOnce { call in
             switch call.member {
-            case "EntryGroupNew": return [.reply([.path("/group")])]
-            case "Commit":
-                let count = commits.withValue { commits in
-                    commits += 1
-                    return commits
-                }
-                return [.reply([]), Self.state(count == 1 ? 3 : 2)]
-            case "GetAlternativeServiceName": return [.reply([.text("one #2")])]
             case "Reset":
                 // Until this has its reply, the daemon has no service in the group.
                 try? operation.wait(for: "the operation", until: { $0 }).update(text: [[1]])
