@@ -103,47 +103,65 @@ static PKCS12 *pkcs12_from(const uint8_t *bytes, size_t count, OSSL_LIB_CTX *lib
     return box == NULL ? NULL : d2i_PKCS12(&box, &next, (long)count);
 }
 
-// Files of older programs are encrypted with RC2, which only the legacy provider supports. It stays in a library context
-// of its own; the key is moved out of it.
+// What an archive calls a certificate and its key is not part of the certificate's DER.
+static X509 *copy_outside(X509 *inside) {
+    unsigned char *der = NULL;
+    int count = i2d_X509(inside, &der);
+    const unsigned char *next = der;
+    X509 *copy = count > 0 ? d2i_X509(NULL, &next, count) : NULL;
+    OPENSSL_free(der);
+    if (copy == NULL) return NULL;
+    int length = 0;
+    const unsigned char *label = X509_alias_get0(inside, &length);
+    if (label != NULL) X509_alias_set1(copy, label, length);
+    const unsigned char *identifier = X509_keyid_get0(inside, &length);
+    if (identifier != NULL) X509_keyid_set1(copy, identifier, length);
+    return copy;
+}
+
+static EVP_PKEY *key_outside(EVP_PKEY *inside) {
+    unsigned char *der = NULL;
+    int count = i2d_PrivateKey(inside, &der);
+    const unsigned char *next = der;
+    EVP_PKEY *copy = count > 0 ? d2i_PrivateKey(EVP_PKEY_get_base_id(inside), NULL, &next, count) : NULL;
+    OPENSSL_clear_free(der, count > 0 ? (size_t)count : 0);
+    return copy;
+}
+
+// Archives of older programs are encrypted with RC2, RC4 or DES, which only the legacy provider supports. It stays in a library
+// context of its own; the key and the certificates are moved out of it. False if the provider's module is missing, too.
 static bool parse_legacy(
     const uint8_t *bytes, size_t count, const char *password, EVP_PKEY **key, X509 **leaf, STACK_OF(X509) **others) {
     OSSL_LIB_CTX *library = OSSL_LIB_CTX_new();
     if (library == NULL) return false;
     OSSL_PROVIDER *legacy = OSSL_PROVIDER_load(library, "legacy");
-    OSSL_PROVIDER *standard = OSSL_PROVIDER_load(library, "default");
-    PKCS12 *box = pkcs12_from(bytes, count, library);
+    OSSL_PROVIDER *standard = legacy == NULL ? NULL : OSSL_PROVIDER_load(library, "default");
+    PKCS12 *box = standard == NULL ? NULL : pkcs12_from(bytes, count, library);
     EVP_PKEY *inside = NULL;
     X509 *leaf_inside = NULL;
     STACK_OF(X509) *others_inside = NULL;
-    unsigned char *der = NULL;
-    int key_count = 0, leaf_count = 0;
-    if (box != NULL && PKCS12_parse(box, password, &inside, &leaf_inside, &others_inside) == 1 && inside != NULL) {
-        key_count = i2d_PrivateKey(inside, &der);
-        const unsigned char *next = der;
-        if (key_count > 0) *key = d2i_PrivateKey(EVP_PKEY_get_base_id(inside), NULL, &next, key_count);
-        OPENSSL_clear_free(der, key_count > 0 ? (size_t)key_count : 0);
-        der = NULL;
-        if (leaf_inside != NULL && (leaf_count = i2d_X509(leaf_inside, &der)) > 0) {
-            next = der;
-            *leaf = d2i_X509(NULL, &next, leaf_count);
-        }
-        OPENSSL_free(der);
+    if (box != NULL) {
+        // OpenSSL decrypts the certificates in the archive's library context, but the key in the thread's.
+        OSSL_LIB_CTX *former = OSSL_LIB_CTX_set0_default(library);
+        if (PKCS12_parse(box, password, &inside, &leaf_inside, &others_inside) != 1)
+            inside = NULL, leaf_inside = NULL, others_inside = NULL;
+        OSSL_LIB_CTX_set0_default(former);
+    }
+    if (inside != NULL) {
+        *key = key_outside(inside);
+        if (leaf_inside != NULL) *leaf = copy_outside(leaf_inside);
         *others = sk_X509_new_null();
         for (int index = 0; *others != NULL && index < sk_X509_num(others_inside); index++) {
-            der = NULL;
-            int length = i2d_X509(sk_X509_value(others_inside, index), &der);
-            const unsigned char *from = der;
-            X509 *other = length > 0 ? d2i_X509(NULL, &from, length) : NULL;
+            X509 *other = copy_outside(sk_X509_value(others_inside, index));
             if (other != NULL && sk_X509_push(*others, other) <= 0) X509_free(other);
-            OPENSSL_free(der);
         }
     }
     EVP_PKEY_free(inside);
     X509_free(leaf_inside);
     sk_X509_pop_free(others_inside, X509_free);
     PKCS12_free(box);
-    OSSL_PROVIDER_unload(standard);
-    OSSL_PROVIDER_unload(legacy);
+    if (standard != NULL) OSSL_PROVIDER_unload(standard);
+    if (legacy != NULL) OSSL_PROVIDER_unload(legacy);
     OSSL_LIB_CTX_free(library);
     return *key != NULL;
 }
@@ -163,8 +181,9 @@ clt_archive clt_pkcs12_try(const uint8_t *bytes, size_t count, const char *passw
 }
 
 clt_identity *clt_identity_from_pkcs12(
-    const uint8_t *bytes, size_t count, const char *password, clt_failure *failure) {
+    const uint8_t *bytes, size_t count, const char *password, bool *is_unsupported, clt_failure *failure) {
     ERR_clear_error();
+    *is_unsupported = false;
     EVP_PKEY *key = NULL;
     X509 *leaf = NULL;
     STACK_OF(X509) *others = NULL;
@@ -173,6 +192,7 @@ clt_identity *clt_identity_from_pkcs12(
         && ERR_GET_REASON(ERR_peek_error()) == ERR_R_UNSUPPORTED) {
         key = NULL, leaf = NULL, others = NULL;
         if (parse_legacy(bytes, count, password, &key, &leaf, &others)) ERR_clear_error();
+        else *is_unsupported = true;
     }
     PKCS12_free(box);
     return identity_of(leaf, key, others, failure);

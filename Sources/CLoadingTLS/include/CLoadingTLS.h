@@ -273,7 +273,10 @@ bool clt_keys_are_equal(const clt_key *one, const clt_key *other);
 // Each returns NULL when the bytes are not what they should be, the password does not open them, or key and
 // certificate do not belong together. `password` may be NULL.
 clt_identity *clt_identity_from_pem(const uint8_t *bytes, size_t count, const char *password, clt_failure *failure);
-clt_identity *clt_identity_from_pkcs12(const uint8_t *bytes, size_t count, const char *password, clt_failure *failure);
+// `is_unsupported`: OpenSSL has no algorithm to decrypt the archive with. RC2, RC4 and DES need its legacy module, which may not be
+// installed.
+clt_identity *clt_identity_from_pkcs12(
+    const uint8_t *bytes, size_t count, const char *password, bool *is_unsupported, clt_failure *failure);
 // The key in PKCS #8 or its own traditional form.
 clt_identity *clt_identity_from_der(
     const clt_chain *chain, const uint8_t *key, size_t key_count, clt_failure *failure);

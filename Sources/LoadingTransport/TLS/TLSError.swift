@@ -59,6 +59,11 @@ extension TLSError {
         return error
     }
 
+    /// The installed OpenSSL lacks the algorithm that an archive is encrypted with.
+    package static let unsupportedEncryption = TLSError(
+        code: clientCertificateRejected,
+        reason: "OpenSSL does not have the encryption of the archive; RC2, RC4 and DES need its legacy module")
+
     /// There was no free descriptor to read roots, so the certificate could not be evaluated.
     static func noDescriptor(_ code: Int32) -> TLSError {
         TLSError(code: secureConnectionFailed, reason: "no descriptor to read roots with", posix: code)

@@ -19,10 +19,13 @@ package final class TLSIdentity: @unchecked Sendable {
         try self.init(clt_identity_from_pem(pem, pem.count, password, &failure), failure)
     }
 
-    /// A PKCS #12 archive.
+    /// A PKCS #12 archive. Throws `TLSError.unsupportedEncryption` if OpenSSL cannot decrypt it with any password.
     package convenience init(pkcs12: [UInt8], password: String) throws(TLSError) {
         var failure = clt_failure()
-        try self.init(clt_identity_from_pkcs12(pkcs12, pkcs12.count, password, &failure), failure)
+        var isUnsupported = false
+        let pointer = clt_identity_from_pkcs12(pkcs12, pkcs12.count, password, &isUnsupported, &failure)
+        if pointer == nil, isUnsupported { throw .unsupportedEncryption }
+        try self.init(pointer, failure)
     }
 
     /// A chain and its key, in PKCS #8 or in the traditional form of its type.

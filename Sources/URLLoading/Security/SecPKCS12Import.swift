@@ -19,8 +19,10 @@ nonisolated(unsafe) public let kSecImportItemKeyID: CFString = "keyid"
 /// Reads the identity in a PKCS #12 archive. Sets `items` to an array with one dictionary with the keys
 /// `kSecImportItem…`, or to an empty array if the archive has no key.
 ///
-/// Returns `errSecDecode` if the data is not an archive, `errSecAuthFailed` for a wrong password, and
-/// `errSecServiceNotAvailable` without OpenSSL.
+/// Returns `errSecDecode` if the data is not an archive, `errSecAuthFailed` for a wrong password,
+/// `errSecServiceNotAvailable` without OpenSSL, and `errSecUnsupportedFormat` if OpenSSL does not have the algorithm that
+/// encrypts the archive. Old archives use RC2, RC4 or DES, for which OpenSSL 3 loads a module, `legacy.so`, that some
+/// systems package separately.
 @discardableResult
 public func SecPKCS12Import(
     _ pkcs12_data: CFData, _ options: CFDictionary, _ items: UnsafeMutablePointer<CFArray?>
@@ -34,7 +36,14 @@ public func SecPKCS12Import(
     case .wrongPassword: return errSecAuthFailed
     case .opened: break
     }
-    guard let inside = try? TLSIdentity(pkcs12: bytes, password: password), let identity = SecIdentity(inside) else {
+    let inside: TLSIdentity?
+    do throws(TLSError) {
+        inside = try TLSIdentity(pkcs12: bytes, password: password)
+    } catch {
+        if error == .unsupportedEncryption { return errSecUnsupportedFormat }
+        inside = nil
+    }
+    guard let inside, let identity = SecIdentity(inside) else {
         items.pointee = NSArray()
         return errSecSuccess
     }

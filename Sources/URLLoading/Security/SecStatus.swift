@@ -13,6 +13,8 @@ public let errSecServiceNotAvailable: OSStatus = -67585
 public let errSecAuthFailed: OSStatus = -25293
 /// The data does not have the expected format.
 public let errSecDecode: OSStatus = -26275
+/// The data is encrypted with an algorithm that is not available.
+public let errSecUnsupportedFormat: OSStatus = -25256
 /// The archive was modified, or the password is wrong.
 public let errSecPkcs12VerifyFailure: OSStatus = -25264
 /// The certificate has expired.
@@ -41,6 +43,7 @@ private func text(of status: OSStatus) -> String? {
     case errSecServiceNotAvailable: "The required service is not available: OpenSSL cannot be loaded."
     case errSecAuthFailed: "The password is not correct."
     case errSecDecode: "The data could not be decoded."
+    case errSecUnsupportedFormat: "The data has a format or an encryption that is not supported."
     case errSecPkcs12VerifyFailure: "The archive could not be verified: it was changed, or the password is wrong."
     case errSecCertificateExpired: "The certificate has expired."
     case errSecHostNameMismatch: "The certificate belongs to another host."

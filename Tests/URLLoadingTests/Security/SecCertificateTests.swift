@@ -157,6 +157,32 @@ import URLLoading
         #expect(try read([], password: "secret").0 == errSecDecode)
     }
 
+    #if compiler(>=6.2)
+        @Test("an archive whose encryption OpenSSL does not have", .needs(.openssl))
+        func archiveOfAnUnsupportedEncryption() async throws {
+            let authority = try TestCertificateAuthority()
+            let files = try CertificateFiles(authority.issue(.client("somebody")), of: authority)
+            let folder = try TemporaryDirectory()
+            let file = folder.file("old.p12")
+            _ = try ChildProcess.run(
+                "/usr/bin/openssl",
+                [
+                    "pkcs12", "-export", "-legacy", "-in", files.chain.path, "-inkey", files.privateKey.path,
+                    "-keypbe", "PBE-SHA1-RC2-40", "-passout", "pass:secret", "-out", file.path,
+                ])
+            let archive = try Array(Data(contentsOf: file))
+            withExtendedLifetime((files, folder)) {}
+            #expect(try read(archive, password: "secret").1?.count == 1)
+            await #expect(processExitsWith: .success) { [archive = archive as [UInt8]] in
+                setenv("OPENSSL_MODULES", "/nonexistent", 1)
+                var items: CFArray?
+                let options = [kSecImportExportPassphrase as String: "secret"]
+                let status = SecPKCS12Import(Data(archive) as CFData, options as CFDictionary, &items)
+                exit(status == errSecUnsupportedFormat && items == nil ? EXIT_SUCCESS : EXIT_FAILURE)
+            }
+        }
+    #endif
+
     // AUTH-21
     @Test func credentials() throws {
         let identity = try identity(TestCertificateAuthority().intermediate().issue(.client("somebody")))
