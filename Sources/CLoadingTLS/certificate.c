@@ -1,4 +1,5 @@
 #include "CLoadingTLS.h"
+#include "certificate.h"
 #include "openssl.h"
 
 #include <limits.h>
@@ -168,7 +169,7 @@ clt_bytes clt_certificate_mail(const clt_certificate *certificate) {
     return result;
 }
 
-static bool seconds_of(const ASN1_TIME *moment, int64_t *seconds) {
+bool clt_seconds_of(const ASN1_TIME *moment, int64_t *seconds) {
     struct tm parts;
     if (ASN1_TIME_to_tm(moment, &parts) != 1) return false;
     *seconds = (int64_t)timegm(&parts);
@@ -176,8 +177,8 @@ static bool seconds_of(const ASN1_TIME *moment, int64_t *seconds) {
 }
 
 bool clt_certificate_validity(const clt_certificate *certificate, int64_t *from, int64_t *until) {
-    bool known = seconds_of(X509_get0_notBefore(certificate), from)
-        && seconds_of(X509_get0_notAfter(certificate), until);
+    bool known = clt_seconds_of(X509_get0_notBefore(certificate), from)
+        && clt_seconds_of(X509_get0_notAfter(certificate), until);
     ERR_clear_error();
     return known;
 }

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "CLoadingTLS.h"
 
+#include "certificate.h"
 #include "failure.h"
 #include "openssl.h"
 
@@ -103,16 +104,39 @@ const char *clt_environment(const char *name) { return secure_getenv(name); }
 
 // ---- evaluation
 
-// The status of the leaf of `chain` in a stapled OCSP response that is valid and current. Anything that is wrong with the
-// response itself counts as no response.
-static int revocation_status(clt_roots *roots, STACK_OF(X509) *chain, const uint8_t *response, size_t count) {
+// An authority's word about the status of a certificate that it has issued may be that much too new or too old: clocks differ.
+enum { CLOCK_SKEW = 300 };
+
+static bool is_current(const ASN1_GENERALIZEDTIME *from, const ASN1_GENERALIZEDTIME *until, int64_t time) {
+    int64_t beginning, end;
+    if (from == NULL || !clt_seconds_of(from, &beginning) || beginning - CLOCK_SKEW > time) return false;
+    // Without the end, newer information is available all the time (RFC 6960 section 4.2.2.1).
+    return until == NULL || (clt_seconds_of(until, &end) && end >= beginning && end + CLOCK_SKEW >= time);
+}
+
+// The only one whose word counts is the issuer of the leaf, or whom it has authorized (RFC 6960 section 4.2.2.2). Whether the issuer is
+// trusted is for the evaluation of the chain to say.
+static X509_STORE *issuer_of_leaf(STACK_OF(X509) *chain, int64_t time, bool is_any_time) {
+    X509_STORE *issuer = X509_STORE_new();
+    if (issuer == NULL) return NULL;
+    unsigned long flags = X509_V_FLAG_PARTIAL_CHAIN | (is_any_time ? X509_V_FLAG_NO_CHECK_TIME : 0);
+    X509_VERIFY_PARAM_set_time(X509_STORE_get0_param(issuer), (time_t)time);
+    if (X509_STORE_set_flags(issuer, flags) == 1 && X509_STORE_add_cert(issuer, sk_X509_value(chain, 1)) == 1) return issuer;
+    X509_STORE_free(issuer);
+    return NULL;
+}
+
+// The status of the leaf of `chain` in a stapled OCSP response that is valid and current at the time of the demand. Anything that is
+// wrong with the response itself counts as no response. `is_any_time`: responders' certificates may be expired.
+static int revocation_status(STACK_OF(X509) *chain, const clt_demand *demand, bool is_any_time) {
     int status = V_OCSP_CERTSTATUS_UNKNOWN;
-    if (sk_X509_num(chain) < 2 || count == 0 || count > LONG_MAX) return status;
-    const unsigned char *next = response;
-    OCSP_RESPONSE *outer = d2i_OCSP_RESPONSE(NULL, &next, (long)count);
+    if (sk_X509_num(chain) < 2 || demand->response_count == 0 || demand->response_count > LONG_MAX) return status;
+    const unsigned char *next = demand->response;
+    OCSP_RESPONSE *outer = d2i_OCSP_RESPONSE(NULL, &next, (long)demand->response_count);
     OCSP_BASICRESP *basic = outer == NULL ? NULL : OCSP_response_get1_basic(outer);
+    X509_STORE *responders = basic == NULL ? NULL : issuer_of_leaf(chain, demand->time, is_any_time);
     // As for the chain, an anchor need not be self-signed.
-    if (basic != NULL && OCSP_basic_verify(basic, chain, roots, OCSP_PARTIAL_CHAIN) == 1) {
+    if (responders != NULL && OCSP_basic_verify(basic, chain, responders, OCSP_PARTIAL_CHAIN) == 1) {
         X509 *leaf = sk_X509_value(chain, 0), *issuer = sk_X509_value(chain, 1);
         for (int index = 0; status != V_OCSP_CERTSTATUS_REVOKED && index < OCSP_resp_count(basic); index++) {
             OCSP_SINGLERESP *single = OCSP_resp_get0(basic, index);
@@ -124,11 +148,12 @@ static int revocation_status(clt_roots *roots, STACK_OF(X509) *chain, const uint
             if (identifier != NULL && OCSP_id_cmp(identifier, OCSP_SINGLERESP_get0_id(single)) == 0) {
                 ASN1_GENERALIZEDTIME *from = NULL, *until = NULL;
                 int said = OCSP_single_get0_status(single, NULL, NULL, &from, &until);
-                if (OCSP_check_validity(from, until, 300, -1) == 1) status = said;
+                if (is_current(from, until, demand->time)) status = said;
             }
             OCSP_CERTID_free(identifier);
         }
     }
+    X509_STORE_free(responders);
     OCSP_BASICRESP_free(basic);
     OCSP_RESPONSE_free(outer);
     return status;
@@ -157,25 +182,16 @@ static bool set_parameters(X509_STORE_CTX *verification, const clt_demand *deman
         && X509_VERIFY_PARAM_set1_host(parameters, demand->name, 0) == 1;
 }
 
-static int verdict_on_revocation(clt_roots *roots, X509_STORE_CTX *verification, const clt_demand *demand) {
+static int verdict_on_revocation(X509_STORE_CTX *verification, const clt_demand *demand) {
     if (demand->response_count == 0 && !demand->needs_good_response) return X509_V_OK;
-    int status = revocation_status(
-        roots, X509_STORE_CTX_get0_chain(verification), demand->response, demand->response_count);
+    int status = revocation_status(X509_STORE_CTX_get0_chain(verification), demand, false);
     if (status == V_OCSP_CERTSTATUS_REVOKED) return X509_V_ERR_CERT_REVOKED;
     return demand->needs_good_response && status != V_OCSP_CERTSTATUS_GOOD ? X509_V_ERR_UNABLE_TO_GET_CRL : X509_V_OK;
 }
 
 // Whether the leaf of an untrusted chain was revoked by its issuer. The issuer's word counts even if it is unknown or expired.
 static bool is_revoked_by_issuer(X509_STORE_CTX *verification, const clt_demand *demand) {
-    STACK_OF(X509) *chain = X509_STORE_CTX_get0_chain(verification);
-    if (demand->response_count == 0 || sk_X509_num(chain) < 2) return false;
-    clt_roots *issuer = X509_STORE_new();
-    bool is_revoked = issuer != NULL
-        && X509_STORE_set_flags(issuer, X509_V_FLAG_PARTIAL_CHAIN | X509_V_FLAG_NO_CHECK_TIME) == 1
-        && X509_STORE_add_cert(issuer, sk_X509_value(chain, 1)) == 1
-        && revocation_status(issuer, chain, demand->response, demand->response_count) == V_OCSP_CERTSTATUS_REVOKED;
-    X509_STORE_free(issuer);
-    return is_revoked;
+    return revocation_status(X509_STORE_CTX_get0_chain(verification), demand, true) == V_OCSP_CERTSTATUS_REVOKED;
 }
 
 // Whether the only error is an authority's extended key usage `anyExtendedKeyUsage`, which includes TLS. OpenSSL requires
@@ -222,7 +238,7 @@ bool clt_evaluate(
         trusted = X509_verify_cert(verification) == 1;
         int verify = X509_STORE_CTX_get_error(verification);
         if (trusted) {
-            verify = verdict_on_revocation(roots, verification, demand);
+            verify = verdict_on_revocation(verification, demand);
             trusted = verify == X509_V_OK;
         }
         if (!trusted && verify == X509_V_OK) verify = X509_V_ERR_UNSPECIFIED;
@@ -281,7 +297,7 @@ bool clt_find_faults(
         is_complete = X509_verify_cert(verification) == 1;
         int verify = X509_STORE_CTX_get_error(verification);
         if (is_complete) {
-            int revocation = verdict_on_revocation(roots, verification, demand);
+            int revocation = verdict_on_revocation(verification, demand);
             if (list.count > 0 && is_revoked_by_issuer(verification, demand)) revocation = X509_V_ERR_CERT_REVOKED;
             verify = X509_V_ERR_UNSPECIFIED;
             is_complete = revocation == X509_V_OK || note_fault(&list, revocation, 0);

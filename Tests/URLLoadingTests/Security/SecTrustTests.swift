@@ -155,6 +155,30 @@ import URLLoading
         }
     }
 
+    // TLS-10
+    @Test("a response about revocation counts at the date of the evaluation") func dateOfAResponse() throws {
+        func date(daysAgo days: Double) -> Date { Date(timeIntervalSinceNow: -days * 86_400) }
+        func validity(_ from: Double, _ until: Double) -> CertificateProfile.Validity {
+            .between(date(daysAgo: from), date(daysAgo: until))
+        }
+        let old = try TestCertificateAuthority(.authority("Old Root").with { $0.validity = validity(400, -400) })
+        let leaf = try old.issue(.localhost.with { $0.validity = validity(390, 300) })
+        let required = try #require(SecPolicyCreateRevocation(kSecRevocationRequirePositiveResponse))
+        let policies = [SecPolicyCreateSSL(true, "localhost"), required] as CFArray
+        for (status, then, later) in [
+            (.revoked, errSecCertificateRevoked, errSecNotTrusted), (.good, errSecSuccess, errSecNotTrusted),
+        ] as [(TestCertificateAuthority.RevocationStatus, OSStatus, OSStatus)] {
+            let trust = try trust(leaf, anchors: [old.root])
+            let response = try old.ocspResponse(for: leaf.certificate, status: status, validity: validity(389, 382))
+            #expect(SecTrustSetOCSPResponse(trust, Data(response) as CFData) == errSecSuccess)
+            #expect(SecTrustSetPolicies(trust, policies) == errSecSuccess)
+            #expect(SecTrustSetVerifyDate(trust, date(daysAgo: 385) as CFDate) == errSecSuccess)
+            #expect(verdict(trust) == Int(then))
+            #expect(SecTrustSetVerifyDate(trust, date(daysAgo: 350) as CFDate) == errSecSuccess)
+            #expect(verdict(trust) == Int(later))
+        }
+    }
+
     @Test func exceptions() throws {
         let expired = try authority.issue(.localhost.with { $0.validity = .expired })
         let first = try trust(expired, anchors: [authority.root])
