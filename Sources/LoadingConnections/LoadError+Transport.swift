@@ -25,6 +25,13 @@ extension LoadError {
         self.init(code: error.code, cause: cause)
     }
 
+    /// The same if the peer's certificates are the cause.
+    init(_ error: TLSError, of peer: TLSPeer) {
+        self.init(error)
+        untrustedPeer = UntrustedPeer(
+            host: peer.serverName, certificates: peer.chain.der, stapledResponse: peer.stapledResponse ?? [])
+    }
+
     /// The error of an FTP load that has failed (ERR-5, ERR-7, ERR-8).
     init(_ failure: FTPFailure) {
         switch failure {

@@ -161,8 +161,7 @@ final class SecureHandshake: ByteStreamOwner {
 
     private func fail(_ error: TLSError) {
         let outcome = outcome
-        var failure = LoadError(error)
-        failure.peerCertificates = distrusted?.chain.der ?? []
+        let failure = distrusted.map { LoadError(error, of: $0) } ?? LoadError(error)
         cancel()
         outcome?(.failure(failure))
     }

@@ -109,8 +109,7 @@ final class ServerTrustDecision {
     }
 
     private func fail(_ error: TLSError) {
-        var failure = LoadError(error)
-        failure.peerCertificates = peer.chain.der
+        let failure = LoadError(error, of: peer)
         let outcome = outcome
         cancel()
         outcome?(.failure(failure))

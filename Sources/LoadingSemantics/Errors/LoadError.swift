@@ -43,7 +43,7 @@ package struct LoadError: Error, Sendable, Equatable {
     private struct Values: Sendable, Equatable {
         var cause: Cause?
         var url: String?
-        var peerCertificates: [[UInt8]] = []
+        var untrustedPeer: UntrustedPeer?
         var proxy: FailedProxy?
     }
 
@@ -68,10 +68,10 @@ package struct LoadError: Error, Sendable, Equatable {
         set { values.url = newValue }
     }
 
-    /// The certificates of an untrusted server, in DER.
-    package var peerCertificates: [[UInt8]] {
-        get { details?.values.peerCertificates ?? [] }
-        set { values.peerCertificates = newValue }
+    /// The server or proxy whose certificates were refused, if that is the failure (TLS-5).
+    package var untrustedPeer: UntrustedPeer? {
+        get { details?.values.untrustedPeer }
+        set { values.untrustedPeer = newValue }
     }
 
     /// The proxy that caused the failure, if one did.

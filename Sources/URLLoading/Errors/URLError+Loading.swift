@@ -13,7 +13,7 @@ extension URLError {
         _ error: LoadError, url: URL?, taskDescription: String? = nil, userInfo: [String: Any] = [:]
     ) -> URLError {
         var info = userInfo
-        addPeer(error.peerCertificates, of: url, to: &info)
+        if let peer = error.untrustedPeer { add(peer, to: &info) }
         info[FailedProxy.urlKey] = error.proxy?.url
         info[FailedProxy.statusKey] = error.proxy?.status
         if case .cancellation(let reason)? = error.cause { info[NSURLErrorBackgroundTaskCancelledReasonKey] = reason }
@@ -22,12 +22,13 @@ extension URLError {
             description: error.message, taskDescription: taskDescription, userInfo: info)
     }
 
-    /// Adds the certificates of an untrusted server, and the `SecTrust` that failed.
-    private static func addPeer(_ certificates: [[UInt8]], of url: URL?, to info: inout [String: Any]) {
-        let chain = certificates.compactMap { Certificate(der: $0) }.map { SecCertificate($0) }
+    /// Adds the certificates of an untrusted server or proxy, and the `SecTrust` that failed.
+    private static func add(_ peer: UntrustedPeer, to info: inout [String: Any]) {
+        let chain = peer.certificates.compactMap { Certificate(der: $0) }.map { SecCertificate($0) }
         guard !chain.isEmpty else { return }
-        let policy = SecPolicyCreateSSL(true, url?.host.map { $0 as NSString })
-        info[NSURLErrorFailingURLPeerTrustErrorKey] = SecTrust(chain, policies: [policy])
+        let policy = SecPolicyCreateSSL(true, peer.host as NSString)
+        info[NSURLErrorFailingURLPeerTrustErrorKey] = SecTrust(
+            chain, policies: [policy], response: peer.stapledResponse)
         info["NSErrorPeerCertificateChainKey"] = chain
     }
 

@@ -407,6 +407,25 @@ import URLLoading
         #expect(URLError(.cancelled).failureURLPeerTrust == nil)
     }
 
+    // TLS-5, TLS-10
+    @Test("the server's stapled response in an error") func theServersStapledResponseInAnError() async throws {
+        let authority = try TestCertificateAuthority()
+        let options = try TLSServerOptions(authority.issue(.localhost)).with {
+            $0.ocspResponse = try authority.ocspResponse(for: $0.identity.certificate, status: .good)
+        }
+        let server = try ScriptedServer.answering(.text("hello"), tls: options)
+        defer { server.stop() }
+        let delegate = UnaskedDelegate(ChallengeLog(.performDefaultHandling))
+        _ = try await calls(server, delegate)
+        let trust = try #require(delegate.log.errors.events.first?.failureURLPeerTrust)
+        let root = try #require(SecCertificateCreateWithData(nil, Data(authority.root.der) as CFData))
+        let required = try #require(SecPolicyCreateRevocation(kSecRevocationRequirePositiveResponse))
+        #expect(SecTrustSetAnchorCertificates(trust, [root] as CFArray) == errSecSuccess)
+        #expect(
+            SecTrustSetPolicies(trust, [SecPolicyCreateSSL(true, "localhost"), required] as CFArray) == errSecSuccess)
+        #expect(SecTrustEvaluateWithError(trust, nil))
+    }
+
     // AUTH-2
     @Test("many tasks at once, each connection once") func manyTasksAtOnce() async throws {
         let server = try unknownServer()

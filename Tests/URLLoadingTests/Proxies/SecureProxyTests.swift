@@ -78,7 +78,7 @@ import URLLoading
             ])
     }
 
-    // TLS-4, PROXY-10: an untrusted proxy gets no request
+    // TLS-4, TLS-5, PROXY-10: an untrusted proxy gets no request, and its certificate is for its own name
     @Test("a proxy that is not trusted") func distrusted() async throws {
         let server = try server()
         defer { server.stop() }
@@ -89,9 +89,12 @@ import URLLoading
         let session = try session(authProxy)
         defer { session.invalidateAndCancel() }
         let error = await #expect(throws: URLError.self) {
-            try await session.data(from: server.url("/", host: "localhost"))
+            try await session.data(from: server.url("/", host: "a.localhost"))
         }
         #expect(error?.code == .serverCertificateUntrusted)
+        var policies: CFArray?
+        #expect(SecTrustCopyPolicies(try #require(error?.failureURLPeerTrust), &policies) == errSecSuccess)
+        #expect(policies as? [SecPolicy] == [SecPolicyCreateSSL(true, "localhost")])
         #expect(authProxy.server.requests.isEmpty && server.connectionCount == 0)
     }
 
