@@ -31,7 +31,7 @@ final class CoalescingDecision {
             let tell = LoopBox({ [weak self] in self?.end(false) ?? () })
             return pool.loop.post { tell.value() }
         }
-        let peer = TLSPeer(serverName: key.host, chain: chain, stapledResponse: nil)
+        let peer = TLSPeer(serverName: key.host, chain: chain, stapledResponse: facts.stapledResponse)
         // A certificate that does not cover this origin causes no challenge.
         pool.security.evaluate(peer, wantsKeys: false, on: pool.loop) { [weak self] result in
             guard let self, outcome != nil else { return }

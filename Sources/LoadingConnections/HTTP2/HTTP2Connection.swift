@@ -48,7 +48,7 @@ final class HTTP2Connection: MultiplexedConnectionState, MultiplexedConnection, 
         guard let tls = stream.tls, !tls.isIdentityRequested else { return nil }
         let session = tls.session
         return ConnectedPeer(
-            certificates: session.peerCertificates,
+            certificates: session.peerCertificates, stapledResponse: tls.stapledResponse,
             agreement: ServerTrustDecision.Agreement(
                 version: session.version.rawValue, cipherSuite: session.cipherSuite))
     }

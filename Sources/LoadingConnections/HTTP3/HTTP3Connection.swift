@@ -127,7 +127,7 @@ final class HTTP3Connection: MultiplexedConnectionState, MultiplexedConnection, 
         // A client certificate identifies the client to this server only.
         guard let cipherSuite, !session.isIdentityRequested else { return nil }
         return ConnectedPeer(
-            certificates: certificates,
+            certificates: certificates, stapledResponse: stapledResponse,
             agreement: ServerTrustDecision.Agreement(version: TLSVersion.tls13.rawValue, cipherSuite: cipherSuite))
     }
 

@@ -194,5 +194,6 @@ extension MultiplexedConnection {
 struct ConnectedPeer {
     /// In DER, the leaf first.
     let certificates: [[UInt8]]
+    let stapledResponse: [UInt8]?
     let agreement: ServerTrustDecision.Agreement
 }

@@ -105,7 +105,8 @@ package final class TLSStream {
             serverName: serverName, chain: CertificateChain(owning: chain), stapledResponse: stapledResponse)
     }
 
-    private var stapledResponse: [UInt8]? {
+    /// The stapled OCSP response. Before TLS 1.3 it arrives only after the server's certificates.
+    package var stapledResponse: [UInt8]? {
         var count = 0
         guard let bytes = clt_stream_stapled_response(pointer, &count) else { return nil }
         return Array(UnsafeBufferPointer(start: bytes, count: count))

@@ -213,6 +213,34 @@ import URLLoading
         #expect(delegate.hosts.events.prefix(2) == ["a.localhost", "b.localhost"])
     }
 
+    // CONN-3, TLS-10: also where TLS 1.2 brings the response after the decision about the first host
+    @Test("a coalesced host is evaluated with the stapled response", arguments: [false, true])
+    func stapledResponse(isOld: Bool) async throws {
+        let profile = CertificateProfile.localhost.with { $0.names = ["a.localhost", "b.localhost"] }
+        let tls = try TrustedAuthority.server(profile).with {
+            $0.applicationProtocols = ["h2"]
+            $0.ocspResponse = try TrustedAuthority.authority.ocspResponse(for: $0.identity.certificate, status: .good)
+            if isOld { $0.maximumVersion = .tls12 }
+        }
+        let server = try ScriptedServer(tls: tls) { try echo(HTTP2ServerConnection($0), $0.index) }
+        defer { server.stop() }
+        let verdicts = EventRecorder<String>()
+        let log = ChallengeLog { challenge, reply in
+            guard let trust = challenge.protectionSpace.serverTrust,
+                let required = SecPolicyCreateRevocation(kSecRevocationRequirePositiveResponse)
+            else { return reply(.cancelAuthenticationChallenge, nil) }
+            let host = challenge.protectionSpace.host
+            _ = SecTrustSetPolicies(trust, [SecPolicyCreateSSL(true, host as CFString), required] as CFArray)
+            verdicts.record("\(host) \(SecTrustEvaluateWithError(trust, nil))")
+            reply(.performDefaultHandling, nil)
+        }
+        try await using(SessionLevelDelegate(log)) { session async throws in
+            #expect(try await text(session, server, "a.localhost") == "0.1")
+            #expect(try await text(session, server, "b.localhost") == "0.3")
+        }
+        #expect(verdicts.events == ["a.localhost \(!isOld)", "b.localhost true"])
+    }
+
     // CONN-3
     @Test("a connection that closes leaves none of the names behind") func closed() async throws {
         let server = try server("a.localhost", "b.localhost") { http2, number in
